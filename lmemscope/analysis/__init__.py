@@ -1,0 +1,1 @@
+"""From parsed formats to facts, and from facts to causes."""

@@ -1,0 +1,83 @@
+"""Where a report goes and in which format."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from lmemscope.commands.running import EXIT_USAGE, fail
+from lmemscope.errors import UsageError
+from lmemscope.model import Report
+
+FORMATS = ("table", "json", "markdown")
+_ENDINGS = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "table"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A checked destination: what is wrong with it is said before anything is compiled."""
+
+    target: str | None
+    format_name: str
+    color: bool
+    verbose: bool
+
+    @classmethod
+    def open(
+        cls, target: str | None, format_name: str | None, *, color: str, verbose: bool
+    ) -> Sink:
+        """Check the destination; a bad one ends the program with code 2."""
+        if target is not None:
+            if format_name is None:
+                ending = os.path.splitext(target)[1].lower()
+                if ending not in _ENDINGS:
+                    _unusable(
+                        f"the ending of {target} names no format",
+                        f"use one of {', '.join(_ENDINGS)}, or say --format",
+                    )
+                format_name = _ENDINGS[ending]
+            directory = os.path.dirname(os.path.abspath(target))
+            if not os.path.isdir(directory):
+                _unusable(f"{target} cannot be written: no directory {directory}", "create it")
+            writable = target if os.path.exists(target) else directory
+            if os.path.isdir(target) or not os.access(writable, os.W_OK):
+                _unusable(f"{target} cannot be written", "name a file in a writable directory")
+        return cls(target, format_name or "table", _colored(color, target), verbose)
+
+    def write(self, report: Report) -> None:
+        """Render and write; a full disk or a vanished directory ends the program with code 2."""
+        from lmemscope import exporters
+
+        is_terminal = self.target is None and sys.stdout.isatty()
+        text = exporters.render(
+            report,
+            self.format_name,
+            color=self.color,
+            width=_terminal_width() if is_terminal else None,
+            verbose=self.verbose,
+        )
+        if self.target is None:
+            click.echo(text, nl=False, color=self.color)
+            return
+        try:
+            Path(self.target).write_text(text, encoding="utf-8")
+        except OSError as error:
+            _unusable(f"{self.target} cannot be written: {error.strerror}", "name another file")
+
+
+def _colored(color: str, target: str | None) -> bool:
+    if color != "auto":
+        return color == "always"
+    return target is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _terminal_width() -> int:
+    return click.get_current_context().terminal_width or os.get_terminal_size().columns
+
+
+def _unusable(message: str, hint: str) -> None:
+    fail(UsageError("output", message, hint=hint), EXIT_USAGE)

@@ -1,0 +1,82 @@
+"""What every analysing command does alike: run the pipeline, show progress, choose the exit code."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.workers import WorkerPool
+
+if TYPE_CHECKING:
+    from lmemscope.config import Settings
+    from lmemscope.model import Report
+    from lmemscope.pipeline import Progress
+
+EXIT_CLEAN, EXIT_GATE, EXIT_USAGE, EXIT_INCOMPLETE = 0, 1, 2, 3
+
+
+def analyse(paths: Sequence[str], settings: Settings) -> Report:
+    """Analyse inputs with worker processes; a wrong request ends the program with code 2."""
+    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload="lmemscope.pipeline")
+    # The worker loads NVRTC while this process imports the pipeline and the table renderer.
+    pool.prestart()
+    threading.Thread(target=_import_renderer, daemon=True).start()
+    from lmemscope import pipeline
+
+    try:
+        with _progress() as progress:
+            report = pipeline.run(paths, settings, pool, progress=progress)
+    except UsageError as error:
+        pool.shutdown(cancel_futures=True)
+        fail(error, EXIT_USAGE)
+    except KeyboardInterrupt:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+    return report
+
+
+def exit_code(report: Report) -> int:
+    """0, or 3 when a unit failed or nothing was there to analyse."""
+    if any(unit.failure is not None for unit in report.units):
+        return EXIT_INCOMPLETE
+    return EXIT_CLEAN if any(unit.kernels for unit in report.units) else EXIT_INCOMPLETE
+
+
+def fail(error: LmemscopeError, code: int) -> NoReturn:
+    """Print an error of our own to stderr and leave with a code."""
+    click.echo(f"error: [{error.stage}] {error.message}", err=True)
+    if error.log:
+        click.echo("\n".join(f"  {line}" for line in error.log.splitlines()), err=True)
+    if error.hint:
+        click.echo(f"hint: {error.hint}", err=True)
+    raise SystemExit(code)
+
+
+def _import_renderer() -> None:
+    import rich.console
+    import rich.table  # noqa: F401
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A counter on stderr, only where a person watches and there is something to wait for."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    width = 60
+
+    def show(done: int, total: int, name: str) -> None:
+        shown = name if len(name) <= width else "…" + name[-width + 1 :]
+        click.echo(f"\r\x1b[2K[{done}/{total}] {shown}", nl=False, err=True)
+
+    try:
+        yield show
+    finally:
+        click.echo("\r\x1b[2K", nl=False, err=True)

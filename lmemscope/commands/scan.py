@@ -1,0 +1,45 @@
+"""``lmemscope scan``: the main table."""
+
+from __future__ import annotations
+
+import click
+
+from lmemscope.cli import compile_options
+from lmemscope.commands import output
+from lmemscope.commands.running import analyse, exit_code
+from lmemscope.config import Settings
+
+
+@click.command(name="scan")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(output.FORMATS),
+    help="[default: from the ending of -o FILE, else table]",
+)
+@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
+@click.option("-v", "--verbose", is_flag=True, help="Whole logs, and log lines not understood.")
+@compile_options
+def command(
+    paths: tuple[str, ...],
+    format_name: str | None,
+    target: str | None,
+    verbose: bool,
+    settings: Settings,
+    color: str,
+) -> None:
+    """Show which kernels use local memory, worst first.
+
+    PATH is a .cu, .cuh, .ptx or .cubin file, or a directory of them.
+
+    \b
+    Examples:
+      lmemscope scan kernels/
+      lmemscope scan filter.cu --arch sm_80 --arch sm_90 --instantiate 'blur<5>'
+      lmemscope scan src/ -o local-memory.md
+    """
+    sink = output.Sink.open(target, format_name, color=color, verbose=verbose)
+    report = analyse(paths, settings)
+    sink.write(report)
+    raise SystemExit(exit_code(report))

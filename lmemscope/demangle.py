@@ -1,0 +1,40 @@
+"""Itanium C++ demangling by the C++ runtime library that NVRTC itself is linked with.
+
+A name that the library does not demangle (``extern "C"``, compiler-made names) is its own
+demangled form. Without libstdc++ every name is: readers lose comfort, not truth.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+
+@functools.cache
+def demangle(name: str) -> str:
+    """C++ spelling of a mangled name, or the name itself."""
+    if not name.startswith("_Z"):
+        return name
+    library = _runtime()
+    if library is None:
+        return name
+    status = ctypes.c_int()
+    pointer = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
+    if not pointer:
+        return name
+    try:
+        return ctypes.string_at(pointer).decode("utf-8", "replace")
+    finally:
+        library.free(ctypes.c_void_p(pointer))
+
+
+@functools.cache
+def _runtime() -> ctypes.CDLL | None:
+    for soname in ("libstdc++.so.6", "libc++abi.so.1"):
+        try:
+            library = ctypes.CDLL(soname)
+        except OSError:
+            continue
+        library.__cxa_demangle.restype = ctypes.c_void_p
+        return library
+    return None

@@ -1,0 +1,81 @@
+"""Errors that lmemscope raises on purpose; each knows its stage, its message and a way out.
+
+Every error a user can meet derives from `LmemscopeError`, so that a command can turn it into one
+clear paragraph and an exit code, and a worker process can send it home by pickling.
+"""
+
+from __future__ import annotations
+
+
+class LmemscopeError(Exception):
+    """A problem with a named stage (``compile``, ``ptxas``, ``read``, …) and a hint how to solve it.
+
+    Attributes:
+        stage: the pipeline stage that could not go on.
+        message: what is wrong, naming the file or tool.
+        hint: what to do next, or None when there is nothing better than the message.
+        command: the tool invocation that failed, shell-quoted, or None.
+        log: the tool's own output, or None.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        message: str,
+        *,
+        hint: str | None = None,
+        command: str | None = None,
+        log: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.message = message
+        self.hint = hint
+        self.command = command
+        self.log = log
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by all fields: the default would call ``__init__`` with the message alone."""
+        return (
+            _rebuild,
+            (type(self), self.stage, self.message, self.hint, self.command, self.log),
+        )
+
+
+def _rebuild(
+    kind: type[LmemscopeError],
+    stage: str,
+    message: str,
+    hint: str | None,
+    command: str | None,
+    log: str | None,
+) -> LmemscopeError:
+    return kind(stage, message, hint=hint, command=command, log=log)
+
+
+class UsageError(LmemscopeError):
+    """The request itself is wrong: unknown architecture, unwritable output, bad option value."""
+
+
+class InputError(LmemscopeError):
+    """An input cannot be read: missing, not text, not what its name says."""
+
+
+class FormatError(LmemscopeError):
+    """Bytes or text do not follow the format a parser expects (truncated ELF, broken PTX, …)."""
+
+
+class ToolMissingError(LmemscopeError):
+    """A tool or library of the CUDA toolchain was not found; the hint names the wheel to install."""
+
+
+class CompileError(LmemscopeError):
+    """A compiler or assembler refused the program; ``log`` holds what it printed."""
+
+
+class StageTimeoutError(LmemscopeError):
+    """A unit took longer than ``--timeout``."""
+
+
+class WorkerCrashError(LmemscopeError):
+    """The process that compiled a unit died (a crash inside NVRTC or ptxas)."""

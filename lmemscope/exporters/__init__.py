@@ -1,0 +1,1 @@
+"""A `Report` in, text out: exporters lay out and never decide."""

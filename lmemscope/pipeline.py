@@ -1,0 +1,143 @@
+"""inputs → PTX → ptxas report → cubin → facts → verdicts: the story, top to bottom.
+
+`run` is the parent's half: it plans units and gathers their reports in input order. `analyse_unit`
+is a worker's half: everything from one input to its `UnitReport`, so that only that crosses the
+pipe. One unit's trouble is that unit's `Failure`; the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from fnmatch import fnmatchcase
+
+from lmemscope import __version__, plan
+from lmemscope.config import Settings
+from lmemscope.errors import LmemscopeError
+from lmemscope.model import (
+    Failure,
+    KernelReport,
+    Report,
+    Tool,
+    Unit,
+    UnitReport,
+)
+
+Progress = Callable[[int, int, str], None]
+"""Called as each unit ends: units done, units in all, the input's name."""
+
+
+def run(
+    paths: Sequence[str],
+    settings: Settings,
+    executor: Executor,
+    *,
+    progress: Progress | None = None,
+) -> Report:
+    """Analyse inputs; the report holds one entry per unit, and per path that is no input.
+
+    Args:
+        paths: files and directories, as the user typed them.
+        settings: how to compile and what to keep.
+        executor: where units run; `lmemscope.workers.WorkerPool` or any other.
+        progress: told as each unit ends.
+
+    Raises:
+        UsageError: the request is wrong whatever the inputs hold.
+    """
+    files, errors = plan.expand_inputs(paths)
+    archs, default_arch = _archs(settings, executor)
+    units = plan.make_units(files, archs, settings)
+    futures = [executor.submit(analyse_unit, unit, settings.kernels) for unit in units]
+    if progress is not None:
+        by_future = dict(zip(futures, units, strict=True))
+        for done, future in enumerate(as_completed(futures), start=1):
+            progress(done, len(units), by_future[future].input)
+    reports = [
+        _result(unit, future) for unit, future in zip(units, futures, strict=True)
+    ]
+    reports += [
+        UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors
+    ]
+    return Report(
+        version=__version__,
+        toolchain=_distinct_tools(reports),
+        units=tuple(reports),
+        default_arch=default_arch,
+    )
+
+
+def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = ()) -> UnitReport:
+    """Take one unit from its input to its report.
+
+    Raises:
+        LmemscopeError: it cannot be analysed; `run` turns that into the unit's `Failure`.
+    """
+    from lmemscope.analysis.facts import gather_facts
+    from lmemscope.analysis.verdict import judge
+    from lmemscope.lower import lower
+    from lmemscope.parse import parse
+
+    artifacts = lower(unit)
+    parsed = parse(artifacts)
+    facts = gather_facts(parsed)
+    kernels = tuple(
+        KernelReport(fact, judge(fact))
+        for fact in facts
+        if _wanted(kernel_globs, fact.name, fact.demangled)
+    )
+    return UnitReport(
+        input=unit.input,
+        frontend=artifacts.frontend,
+        arch=parsed.cubin.arch or unit.arch,
+        options=artifacts.options,
+        failure=None,
+        gaps=parsed.gaps,
+        kernels=kernels,
+        tools=artifacts.tools,
+        unknown_log_lines=parsed.log.unknown_lines if parsed.log is not None else (),
+    )
+
+
+def preload() -> None:
+    """What a worker loads before its first task arrives."""
+    from lmemscope.inputs import nvrtc
+
+    nvrtc.preload()
+
+
+def _archs(settings: Settings, executor: Executor) -> tuple[tuple[str, ...], str | None]:
+    if not settings.archs:
+        arch, why = plan.choose_arch()
+        return (arch,), why
+    supported: tuple[str, ...] | None = None
+    if plan.needs_supported_archs(settings.archs):
+        from lmemscope.inputs import nvrtc
+
+        supported = executor.submit(nvrtc.supported_archs).result()
+    return plan.normalise_archs(settings.archs, supported), None
+
+
+def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
+    try:
+        return future.result()
+    except LmemscopeError as error:
+        return UnitReport(unit.input, unit.frontend, unit.arch, (), _failure(error))
+
+
+def _failure(error: LmemscopeError) -> Failure:
+    return Failure(error.stage, error.message, error.hint, error.command, error.log)
+
+
+def _wanted(globs: Iterable[str], name: str, demangled: str) -> bool:
+    patterns = tuple(globs)
+    return not patterns or any(
+        fnmatchcase(spelling, pattern)
+        for pattern in patterns
+        for spelling in (name, demangled, demangled.partition("(")[0])
+    )
+
+
+def _distinct_tools(reports: Iterable[UnitReport]) -> tuple[Tool, ...]:
+    tools = {tool for report in reports for tool in report.tools}
+    return tuple(sorted(tools, key=lambda tool: (tool.name, tool.version or "", tool.path or "")))

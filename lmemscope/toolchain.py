@@ -1,0 +1,141 @@
+"""Finds and versions the CUDA tools; the only place that starts one of them.
+
+Where things are is `cuda.pathfinder`'s business (site-packages wheels first, then conda, then
+``CUDA_HOME`` and the system), so that the compiler, the assembler and the disassembler come from
+the same installation as the NVRTC that CuPy loads. Everything here is lazy: importing pathfinder
+costs more than starting Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmemscope.errors import StageTimeoutError, ToolMissingError
+from lmemscope.model import Tool
+
+WHEELS = {
+    "nvrtc": "nvidia-cuda-nvrtc",
+    "nvcc": "nvidia-cuda-nvcc",
+    "ptxas": "nvidia-cuda-nvcc",
+    "nvlink": "nvidia-cuda-nvcc",
+    "nvdisasm": "nvidia-cuda-nvdisasm",
+    "cuobjdump": "nvidia-cuda-cuobjdump",
+    "cuda headers": "nvidia-cuda-runtime",
+    "cccl headers": "nvidia-cuda-cccl",
+}
+"""Which wheel brings which part of the toolchain."""
+
+_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a finished tool left behind; ``output`` is stdout and stderr in one."""
+
+    command: tuple[str, ...]
+    returncode: int
+    output: str
+
+    @property
+    def command_line(self) -> str:
+        """The invocation, quoted so that a person can paste it into a shell."""
+        return shlex.join(self.command)
+
+
+@functools.cache
+def find_tool(name: str) -> str:
+    """Return the path of a tool such as ``ptxas``.
+
+    Raises:
+        ToolMissingError: it is not installed; the hint names the wheel.
+    """
+    from cuda import pathfinder
+
+    path = pathfinder.find_nvidia_binary_utility(name)
+    if path is None:
+        raise ToolMissingError(
+            "toolchain", f"{name} was not found", hint=f"install it with: pip install {WHEELS[name]}"
+        )
+    return str(path)
+
+
+@functools.cache
+def tool_version(path: str) -> str | None:
+    """Version of a tool as it prints it (``13.5.37``), or None if it prints none."""
+    match = _VERSION.search(run([path, "--version"]).output)
+    return match.group(1) if match else None
+
+
+def tool(name: str) -> Tool:
+    """A tool with its path and version.
+
+    Raises:
+        ToolMissingError: as `find_tool`.
+    """
+    path = find_tool(name)
+    return Tool(name, tool_version(path), path)
+
+
+@functools.cache
+def header_dirs() -> tuple[str, ...]:
+    """Directories of the CUDA runtime's and CCCL's headers, those that are installed."""
+    return tuple(path for name in ("cudart", "cccl") if (path := find_headers(name)) is not None)
+
+
+def find_headers(name: str) -> str | None:
+    """Header directory of a component as pathfinder names it (``cudart``, ``cccl``), or None."""
+    from cuda import pathfinder
+
+    path = pathfinder.find_nvidia_header_directory(name)
+    return None if path is None else os.path.normpath(path)
+
+
+def host_compiler() -> str | None:
+    """The host C++ compiler that nvcc would use by default, or None."""
+    return shutil.which("g++")
+
+
+def run(
+    command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
+) -> Completed:
+    """Run a tool to its end; never through a shell, never with standard input.
+
+    Args:
+        command: program and arguments.
+        cwd: directory to run in.
+        timeout: seconds; the whole process group is killed after that.
+
+    Raises:
+        ToolMissingError: the program cannot be started.
+        StageTimeoutError: it ran longer than ``timeout``.
+    """
+    try:
+        process = subprocess.Popen(
+            list(command),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=timeout is not None,
+        )
+    except OSError as error:
+        raise ToolMissingError("toolchain", f"{command[0]} cannot be started: {error}") from error
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        name = Path(command[0]).name
+        raise StageTimeoutError(name, f"{name} ran longer than {timeout:g} s") from error
+    return Completed(tuple(command), process.returncode, output)

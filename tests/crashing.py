@@ -1,0 +1,39 @@
+"""Tasks for the worker pool's tests: workers import functions by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from lmemscope.errors import CompileError
+
+
+def double(value: int) -> int:
+    return 2 * value
+
+
+def die(number: int) -> None:
+    os.write(2, b"a library's last words\n")
+    os.kill(os.getpid(), number)
+
+
+def leave() -> None:
+    os._exit(7)
+
+
+def sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def refuse() -> None:
+    raise CompileError("compile", "refused", hint="do otherwise", log="line 3: error")
+
+
+def chatter(value: int) -> int:
+    os.write(1, b"this goes to standard output, where the protocol lives\n" * 100)
+    return value
+
+
+def process_id() -> int:
+    return os.getpid()

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from lmemscope.errors import CompileError, StageTimeoutError, WorkerCrashError
+from lmemscope.workers import WorkerPool
+from tests import crashing
+
+
+@pytest.fixture
+def pool() -> Iterator[WorkerPool]:
+    with WorkerPool(2) as pool:
+        yield pool
+
+
+def test_results_come_back_to_their_own_futures(pool: WorkerPool) -> None:
+    futures = [pool.submit(crashing.double, value) for value in range(20)]
+    assert [future.result() for future in futures] == [2 * value for value in range(20)]
+
+
+def test_a_crash_is_one_tasks_failure_and_names_the_signal(pool: WorkerPool) -> None:
+    futures = [pool.submit(crashing.double, value) for value in range(4)]
+    crashed = pool.submit(crashing.die, signal.SIGSEGV)
+    futures += [pool.submit(crashing.double, value) for value in range(4, 8)]
+    with pytest.raises(WorkerCrashError, match="SIGSEGV") as caught:
+        crashed.result()
+    assert caught.value.log == "a library's last words"
+    assert [future.result() for future in futures] == [2 * value for value in range(8)]
+
+
+def test_an_exit_is_a_crash_too(pool: WorkerPool) -> None:
+    with pytest.raises(WorkerCrashError, match="exit status 7"):
+        pool.submit(crashing.leave).result()
+
+
+def test_a_hanging_task_is_stopped_and_the_next_one_runs() -> None:
+    with WorkerPool(1, timeout=2.0) as pool:
+        started = time.monotonic()
+        hanging = pool.submit(crashing.sleep, 600)
+        after = pool.submit(crashing.double, 21)
+        with pytest.raises(StageTimeoutError, match="no result within 2 s"):
+            hanging.result()
+        assert after.result() == 42
+        assert time.monotonic() - started < 60
+
+
+def test_errors_keep_all_their_fields(pool: WorkerPool) -> None:
+    with pytest.raises(CompileError) as caught:
+        pool.submit(crashing.refuse).result()
+    error = caught.value
+    assert (error.stage, error.message, error.hint, error.log) == (
+        "compile",
+        "refused",
+        "do otherwise",
+        "line 3: error",
+    )
+
+
+def test_what_a_library_prints_does_not_reach_the_protocol(pool: WorkerPool) -> None:
+    assert pool.submit(crashing.chatter, 5).result() == 5
+
+
+def test_a_prestarted_process_serves_the_first_task() -> None:
+    with WorkerPool(1) as pool:
+        pool.prestart()
+        first = pool.submit(crashing.process_id).result()
+        assert first != os.getpid()
+        assert pool.submit(crashing.process_id).result() == first
+
+
+def test_closing_at_once_stops_running_tasks() -> None:
+    pool = WorkerPool(1)
+    running = pool.submit(crashing.sleep, 600)
+    queued = pool.submit(crashing.double, 1)
+    while not running.running():
+        time.sleep(0.01)
+    started = time.monotonic()
+    pool.shutdown(cancel_futures=True)
+    assert time.monotonic() - started < 60
+    assert queued.cancelled()
+    with pytest.raises(WorkerCrashError):
+        running.result()
