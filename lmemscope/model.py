@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Frontend = Literal["auto", "nvrtc", "nvcc", "ptx", "binary"]
+SiteKind = Literal["spill", "local-object", "unknown"]
 KernelKind = Literal["entry", "function"]
 Severity = Literal["error", "warning", "note"]
 Confidence = Literal["certain", "likely", "possible"]
@@ -162,6 +163,21 @@ class SiteClass:
 
 
 @dataclass(frozen=True, slots=True)
+class LineUse:
+    """Local-memory instructions that one source line is responsible for.
+
+    Attributes:
+        location: the innermost line of the inline chain that lies in the user's own file.
+        kind: ``spill``, ``local-object`` or ``unknown``, as in `SiteSplit`.
+        sites: how many, and bytes at those sites.
+    """
+
+    location: SourceLocation
+    kind: SiteKind
+    sites: SiteClass
+
+
+@dataclass(frozen=True, slots=True)
 class SiteSplit:
     """Every ``LDL``/``STL`` site of a function in exactly one class; the classes add up to all.
 
@@ -192,11 +208,16 @@ class PtxasFacts:
 
 @dataclass(frozen=True, slots=True)
 class CubinFacts:
-    """What the cubin's ``.nv.info`` records say; ``min_stack`` is None where not statically known."""
+    """What the cubin's ``.nv.info`` records say.
+
+    ``min_stack`` is None where not statically known; ``max_registers`` is the register cap that
+    the kernel was compiled under (255: the architecture's own).
+    """
 
     registers: int | None
     stack_frame: int | None
     min_stack: int | None
+    max_registers: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +252,7 @@ class KernelFacts:
         launch_bounds: from the PTX's ``.maxntid``/``.minnctapersm``.
         ptxas, cubin, ptx: the three layers, for the kernel's own body.
         sass, sites: over the whole section, non-inlined functions included.
+        lines: source lines behind the sites, most site bytes first.
         callees: non-inlined functions inside the kernel's section, sorted by name.
         disagreements: sources that contradict each other.
     """
@@ -247,6 +269,7 @@ class KernelFacts:
     sass: SassFacts | None
     sites: SiteSplit | None
     own_sites: SiteSplit | None
+    lines: tuple[LineUse, ...]
     callees: tuple[FunctionFacts, ...]
     disagreements: tuple[Disagreement, ...]
 

@@ -1,0 +1,269 @@
+"""The three layers of a unit side by side: one `KernelFacts` per kernel, contradictions shown."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+
+from lmemscope.analysis.ptx_flow import (
+    generic_local_accesses,
+    is_generic_access,
+    is_local_access,
+)
+from lmemscope.demangle import demangle
+from lmemscope.formats.cubin import CubinFunction
+from lmemscope.formats.line_table import InlinedLine, line_at
+from lmemscope.formats.ptx import PtxFunction, PtxModule
+from lmemscope.formats.ptxas_log import PtxasFunction, PtxasLog
+from lmemscope.formats.sites import Site
+from lmemscope.model import (
+    CubinFacts,
+    Disagreement,
+    FunctionFacts,
+    InlineFrame,
+    KernelFacts,
+    LineUse,
+    PtxasFacts,
+    PtxFacts,
+    SassFacts,
+    SiteClass,
+    SiteKind,
+    SiteSplit,
+    SourceLocation,
+)
+from lmemscope.parse import Parsed
+
+
+def gather_facts(parsed: Parsed) -> tuple[KernelFacts, ...]:
+    """Facts of every kernel of a unit, sorted by mangled name."""
+    gatherer = _Gatherer(parsed)
+    return tuple(
+        gatherer.kernel(function)
+        for function in sorted(parsed.cubin.functions, key=lambda function: function.name)
+    )
+
+
+class _Gatherer:
+    def __init__(self, parsed: Parsed) -> None:
+        self._parsed = parsed
+        self._unit = parsed.artifacts.unit
+        self._opcodes: dict[int, str | None] = {}
+
+    def kernel(self, function: CubinFunction) -> KernelFacts:
+        ptx_function = self._ptx(function.name)
+        log, reported = self._parsed.log, self._reported(function.name)
+        own = self._split(function, function.sites)
+        callees = tuple(self._callee(function, callee) for callee in function.callees)
+        splits = [own, *(callee.sites for callee in callees if callee.sites is not None)]
+        kinds = {site.pc: self._kind(function, site) for site in function.all_sites}
+        cubin = CubinFacts(
+            function.registers, function.stack_frame, function.min_stack, function.max_registers
+        )
+        unknown_stack = log is not None and function.name in log.stack_unknown
+        ptxas = _ptxas_facts(reported)
+        return KernelFacts(
+            name=function.name,
+            demangled=demangle(function.name),
+            kind=function.kind,
+            location=self._definition(function, ptx_function),
+            stack_known=function.stack_known and not unknown_stack,
+            launch_bounds=ptx_function.launch_bounds if ptx_function is not None else None,
+            ptxas=ptxas,
+            cubin=cubin,
+            ptx=_ptx_facts(ptx_function) if ptx_function is not None else None,
+            sass=_sass_facts(function.all_sites),
+            sites=_sum_splits(splits),
+            own_sites=own,
+            lines=self._lines(function, kinds),
+            callees=callees,
+            disagreements=(
+                *_kernel_disagreements(ptxas, cubin, own),
+                *(found for callee in callees for found in _callee_disagreements(callee)),
+            ),
+        )
+
+    def _callee(self, kernel: CubinFunction, callee: CubinFunction) -> FunctionFacts:
+        log = self._parsed.log
+        reported = None
+        if log is not None:
+            reported = next((f for f in log.callees(kernel.name) if f.name == callee.name), None)
+        return FunctionFacts(
+            name=callee.name,
+            demangled=demangle(callee.name),
+            ptxas=_ptxas_facts(reported),
+            sass=_sass_facts(callee.sites),
+            sites=self._split(kernel, callee.sites),
+        )
+
+    def _ptx(self, name: str) -> PtxFunction | None:
+        return None if self._parsed.ptx is None else self._parsed.ptx.function(name)
+
+    def _reported(self, name: str) -> PtxasFunction | None:
+        log = self._parsed.log
+        if log is None:
+            return None
+        return log.entry(name) or next((f for f in log.functions if f.name == name), None)
+
+    def _split(self, function: CubinFunction, sites: Iterable[Site]) -> SiteSplit:
+        classes: dict[SiteKind, list[Site]] = defaultdict(list)
+        for site in sites:
+            classes[self._kind(function, site)].append(site)
+        return SiteSplit(
+            spill=_site_class(classes["spill"]),
+            local_object=_site_class(classes["local-object"]),
+            unknown=_site_class(classes["unknown"]),
+        )
+
+    def _kind(self, function: CubinFunction, site: Site) -> SiteKind:
+        """Which ledger entry a site belongs to (design: the PTX line is the join)."""
+        if site.spill_refill:
+            return "spill"
+        ptx = self._parsed.ptx
+        table = self._parsed.cubin.ptx_lines.get(function.section)
+        entry = line_at(table, site.pc) if table and ptx is not None else None
+        if entry is None or ptx is None or entry.line <= 0:
+            return "unknown"
+        opcode = self._opcode(ptx, entry.line)
+        if opcode is not None and (is_local_access(opcode) or is_generic_access(opcode)):
+            return "local-object"
+        return "spill"
+
+    def _opcode(self, ptx: PtxModule, line: int) -> str | None:
+        if line not in self._opcodes:
+            self._opcodes[line] = ptx.opcode_at(line)
+        return self._opcodes[line]
+
+    def _definition(
+        self, function: CubinFunction, ptx_function: PtxFunction | None
+    ) -> SourceLocation | None:
+        if ptx_function is not None and self._parsed.ptx is not None:
+            first = ptx_function.first_loc
+            if first is not None:
+                return self._shown(
+                    SourceLocation(self._parsed.ptx.files.get(first[0], ""), first[1])
+                )
+            return None
+        table = self._parsed.cubin.source_lines.get(function.section)
+        return self._shown(table[0].chain[-1].location) if table else None
+
+    def _lines(
+        self, function: CubinFunction, kinds: dict[int, SiteKind]
+    ) -> tuple[LineUse, ...]:
+        """Sites grouped by the source line that a reader should look at."""
+        if not function.all_sites:
+            return ()
+        table = self._parsed.cubin.source_lines.get(function.section)
+        groups: dict[tuple[SourceLocation, SiteKind], list[Site]] = defaultdict(list)
+        for site in function.all_sites:
+            entry = line_at(table, site.pc) if table else None
+            if entry is not None:
+                groups[self._shown(self._reader_line(entry)), kinds[site.pc]].append(site)
+        uses = [LineUse(place, kind, _site_class(s)) for (place, kind), s in groups.items()]
+        return tuple(sorted(uses, key=lambda use: (-_bytes(use.sites), use.location, use.kind)))
+
+    def _reader_line(self, entry: InlinedLine) -> SourceLocation:
+        """The innermost line in the user's own file, else the outermost one there is."""
+        own = (f.location for f in entry.chain if _same_file(f, self._unit.path))
+        return next(own, entry.chain[-1].location)
+
+    def _shown(self, place: SourceLocation) -> SourceLocation:
+        """Paths as the user wrote them, or relative to where the user is."""
+        if os.path.normpath(place.file) == self._unit.path:
+            return SourceLocation(self._unit.input, place.line)
+        relative = os.path.relpath(place.file) if os.path.isabs(place.file) else place.file
+        return SourceLocation(place.file if relative.startswith("..") else relative, place.line)
+
+
+def _same_file(frame: InlineFrame, path: str) -> bool:
+    return os.path.normpath(frame.location.file) == path
+
+
+def _bytes(sites: SiteClass) -> int:
+    return sites.load_bytes + sites.store_bytes
+
+
+def _site_class(sites: Iterable[Site]) -> SiteClass:
+    loads = [site.width for site in sites if not site.is_store]
+    stores = [site.width for site in sites if site.is_store]
+    return SiteClass(len(loads), len(stores), sum(loads), sum(stores))
+
+
+def _sass_facts(sites: Iterable[Site]) -> SassFacts:
+    counted = _site_class(sites)
+    return SassFacts(
+        counted.load_sites, counted.store_sites, counted.load_bytes, counted.store_bytes
+    )
+
+
+def _sum_splits(splits: list[SiteSplit]) -> SiteSplit:
+    return SiteSplit(
+        spill=_sum(split.spill for split in splits),
+        local_object=_sum(split.local_object for split in splits),
+        unknown=_sum(split.unknown for split in splits),
+    )
+
+
+def _sum(classes: Iterable[SiteClass]) -> SiteClass:
+    listed = list(classes)
+    return SiteClass(
+        sum(c.load_sites for c in listed),
+        sum(c.store_sites for c in listed),
+        sum(c.load_bytes for c in listed),
+        sum(c.store_bytes for c in listed),
+    )
+
+
+def _ptx_facts(function: PtxFunction) -> PtxFacts:
+    survey = function.survey
+    generic = len(generic_local_accesses(function.body)) if survey.takes_generic_address else 0
+    return PtxFacts(survey.bytes, survey.objects, survey.ld_local, survey.st_local, generic)
+
+
+def _ptxas_facts(function: PtxasFunction | None) -> PtxasFacts | None:
+    if function is None:
+        return None
+    return PtxasFacts(
+        registers=function.registers,
+        stack_frame=function.stack_frame,
+        spill_stores=function.spill_stores,
+        spill_loads=function.spill_loads,
+        cumulative_stack=function.cumulative_stack,
+        shared=function.shared,
+        barriers=function.barriers,
+    )
+
+
+def _kernel_disagreements(
+    ptxas: PtxasFacts | None, cubin: CubinFacts, own: SiteSplit
+) -> list[Disagreement]:
+    if ptxas is None:
+        return []
+    return [
+        *_differ("registers", ptxas=ptxas.registers, cubin=cubin.registers),
+        *_differ("stack_frame", ptxas=ptxas.stack_frame, cubin=cubin.stack_frame),
+        *_differ("cumulative_stack", ptxas=ptxas.cumulative_stack, cubin=cubin.min_stack),
+        *_spill_disagreements("", ptxas, own),
+    ]
+
+
+def _callee_disagreements(callee: FunctionFacts) -> list[Disagreement]:
+    if callee.ptxas is None or callee.sites is None:
+        return []
+    return _spill_disagreements(f" of {callee.name}", callee.ptxas, callee.sites)
+
+
+def _spill_disagreements(where: str, ptxas: PtxasFacts, sites: SiteSplit) -> list[Disagreement]:
+    if sites.unknown != SiteClass():
+        return []
+    return [
+        *_differ(f"spill_stores{where}", ptxas=ptxas.spill_stores, sass=sites.spill.store_bytes),
+        *_differ(f"spill_loads{where}", ptxas=ptxas.spill_loads, sass=sites.spill.load_bytes),
+    ]
+
+
+def _differ(quantity: str, **values: int | None) -> list[Disagreement]:
+    known = tuple((source, value) for source, value in values.items() if value is not None)
+    if len({value for _, value in known}) < 2:
+        return []
+    return [Disagreement(quantity, known)]

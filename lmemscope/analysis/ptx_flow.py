@@ -1,0 +1,90 @@
+"""Where PTX registers come from, as far as addresses of local memory are concerned."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from lmemscope.formats.ptx_body import Address, Body, Instruction
+
+_COPIES = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "cvt"})
+_STATE_SPACES = frozenset({"local", "global", "shared", "const", "param", "tex"})
+
+
+def is_local_access(opcode: str) -> bool:
+    """``ld.local``/``st.local`` of any width, vector and qualifier."""
+    parts = opcode.split(".")
+    return parts[0] in ("ld", "st") and "local" in parts
+
+
+def is_generic_access(opcode: str) -> bool:
+    """``ld``/``st`` without a state space: its address is a generic one."""
+    parts = opcode.split(".")
+    spaces = {part.partition("::")[0] for part in parts[1:]}
+    return parts[0] in ("ld", "st") and not spaces & _STATE_SPACES
+
+
+def local_addresses(body: Body) -> frozenset[str]:
+    """Registers that hold an address of local memory on every path.
+
+    A register counts when each of its definitions is a copy of, or arithmetic on, such an address
+    (greatest fixed point, so that a loop's ``add %rd1, %rd1, 4`` keeps what it began with).
+    """
+    symbols = {declaration.name for declaration in body.locals}
+    definitions: dict[str, list[Instruction]] = defaultdict(list)
+    for instruction in body.instructions:
+        for register in written(instruction):
+            definitions[register].append(instruction)
+    candidates = set(symbols)
+    grown = True
+    while grown:
+        new = {
+            register
+            for register, sources in definitions.items()
+            if register not in candidates
+            and any(_derives(instruction, candidates) for instruction in sources)
+        }
+        candidates |= new
+        grown = bool(new)
+    shrunk = True
+    while shrunk:
+        bad = {
+            register
+            for register in candidates - symbols
+            if not all(_derives(instruction, candidates) for instruction in definitions[register])
+        }
+        candidates -= bad
+        shrunk = bool(bad)
+    return frozenset(candidates)
+
+
+def generic_local_accesses(body: Body) -> list[Instruction]:
+    """Generic ``ld``/``st`` whose address provably derives from a local one."""
+    local = local_addresses(body)
+    return [
+        instruction
+        for instruction in body.instructions
+        if is_generic_access(instruction.opcode)
+        and any(isinstance(o, Address) and o.base in local for o in instruction.operands)
+    ]
+
+
+def written(instruction: Instruction) -> Iterable[str]:
+    """Registers that an instruction defines."""
+    operation = instruction.opcode.partition(".")[0]
+    if not instruction.operands or operation in ("st", "bra", "ret", "bar", "red", "call", "exit"):
+        return ()
+    first = instruction.operands[0]
+    if isinstance(first, str):
+        return (first,) if first.startswith("%") else ()
+    return () if isinstance(first, Address) else first.items
+
+
+def _derives(instruction: Instruction, local: set[str]) -> bool:
+    parts = instruction.modifiers
+    if parts[0] not in _COPIES:
+        return False
+    sources = instruction.operands[1:]
+    if parts[0] == "selp":
+        return all(isinstance(source, str) and source in local for source in sources[:2])
+    return any(isinstance(source, str) and source in local for source in sources)

@@ -1,0 +1,99 @@
+"""What every exporter lays out alike: order, short names, counts in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lmemscope.model import KernelReport, Report, UnitReport
+
+Row = tuple[UnitReport, KernelReport]
+
+
+def rows(report: Report) -> list[Row]:
+    """Kernels of all units, worst first; ties by input, name and architecture."""
+    pairs = [(unit, kernel) for unit in report.units for kernel in unit.kernels]
+    return sorted(
+        pairs,
+        key=lambda row: (
+            tuple(-part for part in row[1].verdict.rank),
+            row[0].input,
+            row[1].facts.demangled,
+            row[0].arch,
+        ),
+    )
+
+
+def short_name(demangled: str) -> str:
+    """A kernel's name without return type, parameter list and anonymous namespaces.
+
+    ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``.
+    """
+    name = demangled.replace("(anonymous namespace)::", "")
+    depth = 0
+    start, end = 0, len(name)
+    for index, char in enumerate(name):
+        if char == "<":
+            depth += 1
+        elif char == ">":
+            depth -= 1
+        elif depth == 0 and char == " ":
+            start = index + 1
+        elif depth == 0 and char == "(":
+            end = index
+            break
+    kept = name[start:end] or name
+    for cast in ("(int)", "(unsigned int)", "(bool)", "(long)", "(unsigned long)", "(char)"):
+        kept = kept.replace(f"<{cast}", "<").replace(f" {cast}", " ")
+    return kept
+
+
+def shortened(text: str, width: int) -> str:
+    """At most ``width`` characters, the middle left out."""
+    if len(text) <= width:
+        return text
+    head = (width - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+def number(value: int | None) -> str:
+    """A figure, or a question mark where nothing was observed."""
+    return "?" if value is None else str(value)
+
+
+def pair(first: int | None, second: int | None) -> str:
+    """Two figures; a dash when both are zero, so that the eye finds the others."""
+    if first == 0 and second == 0:
+        return "-"
+    return f"{number(first)}/{number(second)}"
+
+
+def count(items: int, noun: str) -> str:
+    """``1 kernel``, ``2 kernels``."""
+    return f"{items} {noun}{'' if items == 1 else 's'}"
+
+
+def summary(report: Report) -> str:
+    """One sentence over everything."""
+    listed = rows(report)
+    kinds = [kernel.verdict.kind for _, kernel in listed]
+    files = len(dict.fromkeys(unit.input for unit in report.units))
+    using = sum(kind not in ("clean", "promoted") for kind in kinds)
+    parts = [f"{count(len(listed), 'kernel')} in {count(files, 'file')}"]
+    parts.append(f"{using} with local memory" if using else "none uses local memory")
+    for kind, phrase in (("spill", "spill registers"), ("promoted", "promoted to registers")):
+        if kind in kinds:
+            parts.append(f"{kinds.count(kind)} {phrase}")
+    failed = sum(unit.failure is not None for unit in report.units)
+    if failed:
+        parts.append(f"{count(failed, 'input')} could not be analysed")
+    return ", ".join(parts)
+
+
+def routes(report: Report) -> str:
+    """Which tools made these figures: ``nvrtc 13.5, ptxas 13.5.37``."""
+    return ", ".join(f"{tool.name} {tool.version or '?'}" for tool in report.toolchain)
+
+
+def distinct(values: Iterable[str]) -> list[str]:
+    """Without repetition, in order of first appearance."""
+    return list(dict.fromkeys(values))

@@ -1,0 +1,202 @@
+"""The table a person reads: worst kernel first, then what is uncertain, then what failed."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+from lmemscope.exporters import layout
+from lmemscope.exporters.layout import Row
+from lmemscope.model import Failure, Report, UnitReport
+
+_STYLES = {
+    "spill": "bold red",
+    "local-object": "yellow",
+    "unknown": "magenta",
+    "call-stack": "yellow",
+    "promoted": "cyan",
+    "clean": "green",
+}
+_NAME_WIDTH = 44
+_NARROW, _COMFORTABLE = 72, 100
+_LOG_LINES = 20
+_PIPE_WIDTH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    title: str
+    right: bool
+    needed: int
+    """The narrowest terminal that still shows the column."""
+
+
+_COLUMNS = (
+    _Column("kernel", False, 0),
+    _Column("arch", False, _NARROW),
+    _Column("regs", True, _NARROW),
+    _Column("frame", True, 0),
+    _Column("spill st/ld", True, _NARROW),
+    _Column("LDL/STL", True, 0),
+    _Column("PTX .local", True, _COMFORTABLE),
+    _Column("verdict", False, 0),
+)
+
+
+def render_table(report: Report, *, color: bool, width: int | None, verbose: bool) -> str:
+    """Table, summary, disagreements, gaps and failures.
+
+    Args:
+        report: what to show.
+        color: escape sequences allowed.
+        width: columns of the terminal; None for a pipe: one aligned line per kernel, uncut.
+        verbose: whole logs, and log lines that were not understood.
+    """
+    parts = []
+    listed = layout.rows(report)
+    if listed:
+        parts.append(_plain(listed) if width is None else _drawn(listed, color, width))
+    parts.append(_summary(report))
+    parts += [text for text in (_disagreements(listed), _gaps(report), _unknown(report, verbose)) if text]
+    for unit in report.units:
+        if unit.failure is not None:
+            parts.append(_failure(unit, unit.failure, color, verbose))
+    return "\n".join(parts) + "\n"
+
+
+def _cells(row: Row) -> list[str]:
+    unit, kernel = row
+    facts = kernel.facts
+    sass, ptx = facts.sass, facts.ptx
+    return [
+        layout.shortened(layout.short_name(facts.demangled), _NAME_WIDTH),
+        unit.arch,
+        layout.number(facts.registers),
+        layout.number(facts.stack_frame),
+        layout.pair(facts.spill_stores, facts.spill_loads),
+        "?" if sass is None else layout.pair(sass.ldl, sass.stl),
+        "?" if ptx is None else layout.number(ptx.local_bytes or None).replace("?", "-"),
+        _verdict(row),
+    ]
+
+
+def _verdict(row: Row) -> str:
+    unit, kernel = row
+    uncertain = " (sources disagree, see below)" if kernel.facts.disagreements else ""
+    return f"{kernel.verdict.text}{uncertain}"
+
+
+def _plain(listed: list[Row]) -> str:
+    """For pipes and files: no borders, no wrapping, columns aligned by spaces."""
+    titles = [column.title for column in _COLUMNS[:-1]] + ["file", "verdict"]
+    lines = [titles]
+    for row in listed:
+        cells = _cells(row)
+        cells[0] = layout.short_name(row[1].facts.demangled)
+        lines.append([*cells[:-1], row[0].input, cells[-1]])
+    right = [column.right for column in _COLUMNS[:-1]] + [False, False]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(titles))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(size) if is_right else cell.ljust(size)
+            for cell, size, is_right in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in lines
+    ) + "\n"
+
+
+def _drawn(listed: list[Row], color: bool, width: int) -> str:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = [index for index, column in enumerate(_COLUMNS) if column.needed <= width]
+    many_files = len({unit.input for unit, _ in listed}) > 1
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for index in shown:
+        column = _COLUMNS[index]
+        wraps = column.title in ("kernel", "verdict")
+        table.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            no_wrap=not wraps,
+            overflow="fold",
+            ratio=None,
+            min_width=12 if wraps else None,
+        )
+    for row in listed:
+        style = _STYLES[row[1].verdict.kind]
+        cells: list[Text] = []
+        for index, cell in enumerate(_cells(row)):
+            text = Text(cell, style=style if index == len(_COLUMNS) - 1 else "")
+            if index == 0 and many_files:
+                text.append(f"\n{layout.shortened(row[0].input, _NAME_WIDTH)}", style="dim")
+            cells.append(text)
+        table.add_row(*(cells[index] for index in shown))
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        emoji=False,
+    )
+    console.print(table)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def _summary(report: Report) -> str:
+    sentence = layout.summary(report)
+    routes = layout.distinct(
+        unit.frontend for unit in report.units if unit.failure is None and unit.kernels
+    )
+    by = f" Compiled by {', '.join(routes)} ({layout.routes(report)})." if routes else ""
+    arch = f" Architecture {report.default_arch}." if report.default_arch else ""
+    return f"{sentence}.{by}{arch}"
+
+
+def _disagreements(listed: list[Row]) -> str:
+    lines = [
+        f"  {layout.short_name(kernel.facts.demangled)} ({unit.arch}): {found.quantity}: "
+        + ", ".join(f"{source} {value}" for source, value in found.values)
+        for unit, kernel in listed
+        for found in kernel.facts.disagreements
+    ]
+    return "\n".join(["\nSources that disagree:", *lines]) if lines else ""
+
+
+def _gaps(report: Report) -> str:
+    lines = layout.distinct(
+        f"  {unit.input}: [{gap.stage}] {gap.reason}" for unit in report.units for gap in unit.gaps
+    )
+    return "\n".join(["\nNot known:", *lines]) if lines else ""
+
+
+def _unknown(report: Report, verbose: bool) -> str:
+    found = [(unit, line) for unit in report.units for line in unit.unknown_log_lines]
+    if not found:
+        return ""
+    if not verbose:
+        return f"\n{layout.count(len(found), 'line')} of the ptxas report not understood (-v shows)."
+    return "\n".join(
+        ["\nLines of the ptxas report not understood:", *(f"  {u.input}: {t}" for u, t in found)]
+    )
+
+
+def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> str:
+    name = f" for {unit.arch}" if unit.arch else ""
+    lead = "\x1b[1;31merror:\x1b[0m" if color else "error:"
+    lines = [f"\n{lead} [{failure.stage}] {failure.message}{name}"]
+    if failure.log:
+        log = failure.log.strip().splitlines()
+        kept = log if verbose else log[:_LOG_LINES]
+        lines += [f"  {line}" for line in kept]
+        if len(log) > len(kept):
+            lines.append(f"  … {len(log) - len(kept)} more lines (-v shows all)")
+    if failure.command and verbose:
+        lines.append(f"command: {failure.command}")
+    if failure.hint:
+        lines.append(f"hint: {failure.hint}")
+    return "\n".join(lines)

@@ -1,0 +1,237 @@
+"""A cubin read straight from its ELF sections: kernels, registers, frames, local-memory sites.
+
+No disassembler is started for this. Record formats of ``.nv.info`` are not documented by NVIDIA;
+the meanings used here were measured against ptxas, cuobjdump and nvdisasm (see
+docs/how-it-works.md, "Reading machine code").
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+
+from lmemscope.errors import FormatError
+from lmemscope.formats.elf import (
+    SHF_EXECINSTR,
+    STB_LOCAL,
+    STT_FUNC,
+    ElfFile,
+    Section,
+    Symbol,
+)
+from lmemscope.formats.line_table import InlinedLine, read_line_table
+from lmemscope.formats.sites import Site, find_sites
+from lmemscope.model import KernelKind
+
+_EM_CUDA = 190
+_STO_CUDA_ENTRY = 0x10
+_FORMAT_SIZED = 4
+_REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE = 0x2F, 0x11, 0x12
+_MAXREG_COUNT, _ANNOTATIONS = 0x1B, 0x55
+_SPILL_REFILL = 1
+_UNKNOWN_STACK = 0xFFFFFFFF
+_FIRST_WIDE_SM = 70
+_ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
+
+
+@dataclass(frozen=True, slots=True)
+class CubinFunction:
+    """A body of code: the kernel's own, or a function that was not inlined into it.
+
+    Attributes:
+        name: mangled; of a function inside a kernel's section, without the ``$kernel$`` prefix.
+        kind: ``entry`` or ``function``.
+        section: name of the code section.
+        start, end: byte offsets in the section; a kernel's own body is what no other claims.
+        registers, stack_frame: from ``.nv.info``; None where it has no record.
+        min_stack: minimum stack in bytes per thread, None where not recorded or not known.
+        stack_known: False where the cubin says that the depth is not statically known.
+        max_registers: register cap that the kernel was compiled under, or None.
+        sites: every ``LDL``/``STL`` of this body, in address order.
+        callees: functions inside this kernel's section, in address order.
+    """
+
+    name: str
+    kind: KernelKind
+    section: str
+    start: int
+    end: int
+    registers: int | None
+    stack_frame: int | None
+    min_stack: int | None
+    stack_known: bool
+    max_registers: int | None
+    sites: tuple[Site, ...]
+    callees: tuple[CubinFunction, ...] = ()
+
+    @property
+    def all_sites(self) -> tuple[Site, ...]:
+        """Sites of the whole section: this body's and its callees'."""
+        return tuple(
+            sorted(
+                (*self.sites, *(site for callee in self.callees for site in callee.sites)),
+                key=lambda site: site.pc,
+            )
+        )
+
+
+class Cubin:
+    """A cubin; ``functions`` are its code sections, in section order.
+
+    Raises:
+        FormatError: not a cubin, cut off, or of an architecture with another instruction format.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.elf = ElfFile(data)
+        if self.elf.machine != _EM_CUDA:
+            raise FormatError(
+                "cubin",
+                "the ELF file holds no CUDA machine code",
+                hint="host objects carry device code inside; extract it with: cuobjdump -xelf all",
+            )
+        self.arch = _arch(self.elf)
+        number = int(re.sub(r"\D", "", self.arch))
+        if number < _FIRST_WIDE_SM:
+            raise FormatError(
+                "cubin",
+                f"{self.arch} code is not supported: its instructions are encoded differently",
+                hint="compile for sm_75 or newer",
+            )
+        self._global_info = self._read_global_info()
+        self.functions = tuple(
+            function
+            for section in self.elf.sections
+            if section.flags & SHF_EXECINSTR and section.name.startswith(".text.")
+            for function in self._functions(section)
+        )
+
+    @cached_property
+    def source_lines(self) -> dict[str, list[InlinedLine]]:
+        """Source lines with inline chains, by code section (``-lineinfo``)."""
+        return read_line_table(self.elf, ".debug_line")
+
+    @cached_property
+    def ptx_lines(self) -> dict[str, list[InlinedLine]]:
+        """Lines of the PTX text that each instruction comes from, by code section."""
+        return read_line_table(self.elf, ".nv_debug_line_sass")
+
+    @property
+    def ptx(self) -> bytes | None:
+        """The PTX text that the cubin carries when it was compiled with ``-lineinfo``."""
+        for section in self.elf.sections:
+            if section.name.startswith(".nv_debug_ptx_txt"):
+                return bytes(self.elf.content(section)).replace(b"\0", b"\n")
+        return None
+
+    def _functions(self, section: Section) -> list[CubinFunction]:
+        inside = [
+            symbol
+            for symbol in self.elf.symbols
+            if symbol.section == section.index and symbol.type == STT_FUNC
+        ]
+        own = section.name.removeprefix(".text.")
+        outer = next((symbol for symbol in inside if symbol.name == own), None)
+        if outer is None:
+            return []
+        spills, max_registers = self._read_function_info(own)
+        sites = find_sites(self.elf.content(section), spills)
+        prefix = f"${own}$"
+        callees = sorted(
+            (s for s in inside if s is not outer and s.binding == STB_LOCAL and s.size),
+            key=lambda symbol: (symbol.value, symbol.name),
+        )
+        bodies = tuple(
+            CubinFunction(
+                name=symbol.name.removeprefix(prefix),
+                kind="function",
+                section=section.name,
+                start=symbol.value,
+                end=symbol.value + symbol.size,
+                registers=None,
+                stack_frame=None,
+                min_stack=None,
+                stack_known=True,
+                max_registers=None,
+                sites=tuple(
+                    site for site in sites if symbol.value <= site.pc < symbol.value + symbol.size
+                ),
+            )
+            for symbol in callees
+        )
+        claimed = {site.pc for body in bodies for site in body.sites}
+        info = self._global_info[outer.index]
+        min_stack = info.get(_MIN_STACK_SIZE)
+        return [
+            CubinFunction(
+                name=own,
+                kind="entry" if outer.other & _STO_CUDA_ENTRY else "function",
+                section=section.name,
+                start=outer.value,
+                end=outer.value + outer.size,
+                registers=info.get(_REGCOUNT),
+                stack_frame=info.get(_FRAME_SIZE),
+                min_stack=None if min_stack == _UNKNOWN_STACK else min_stack,
+                stack_known=min_stack != _UNKNOWN_STACK,
+                max_registers=max_registers,
+                sites=tuple(site for site in sites if site.pc not in claimed),
+                callees=bodies,
+            )
+        ]
+
+    def _read_global_info(self) -> dict[int, dict[int, int]]:
+        """``.nv.info``: per symbol index, value by attribute."""
+        result: dict[int, dict[int, int]] = defaultdict(dict)
+        for attribute, value in _records(self.elf, ".nv.info"):
+            if attribute in (_REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE) and len(value) == 8:
+                symbol, number = struct.unpack("<II", value)
+                result[symbol][attribute] = number
+        return result
+
+    def _read_function_info(self, name: str) -> tuple[frozenset[int], int | None]:
+        """``.nv.info.NAME``: offsets marked SpillRefill, and the register cap."""
+        spills: list[int] = []
+        cap = None
+        for attribute, value in _records(self.elf, f".nv.info.{name}"):
+            if attribute == _ANNOTATIONS:
+                pairs = struct.iter_unpack("<II", value[: len(value) // 8 * 8])
+                spills += [offset for kind, offset in pairs if kind == _SPILL_REFILL]
+            elif attribute == _MAXREG_COUNT and len(value) == 2:
+                cap = int.from_bytes(value, "little")
+        return frozenset(spills), cap
+
+
+def _records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:
+    """Attribute and value of each record: u8 format, u8 attribute, u16 size or value."""
+    section = elf.section(name)
+    if section is None:
+        return []
+    content, position, result = bytes(elf.content(section)), 0, []
+    while position + 4 <= len(content):
+        form, attribute = content[position], content[position + 1]
+        inline = content[position + 2 : position + 4]
+        position += 4
+        if form == _FORMAT_SIZED:
+            size = int.from_bytes(inline, "little")
+            result.append((attribute, content[position : position + size]))
+            position += size
+        else:
+            result.append((attribute, inline))
+    return result
+
+
+def _arch(elf: ElfFile) -> str:
+    """Architecture from the ELF flags; the suffix (``sm_90a``) only from ptxas's own note."""
+    # Since ABI version 8 (CUDA 13) the SM number is in bits 8 to 15, before that in bits 0 to 7.
+    number = elf.flags >> 8 & 0xFF if elf.abi_version >= 8 else elf.flags & 0xFF
+    plain = f"sm_{number}"
+    note = elf.section(".note.nv.tkinfo")
+    match = _ARCH_OPTION.search(bytes(elf.content(note))) if note is not None else None
+    if match is not None and match.group(1).decode().rstrip("af") == plain:
+        return match.group(1).decode()
+    return plain
+
+

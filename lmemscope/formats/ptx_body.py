@@ -1,0 +1,363 @@
+"""The body of a PTX function, tokenised and parsed into instructions.
+
+Grammar: PTX ISA 9, sections 4.1 to 4.6 (source format, statements, identifiers, constants) and
+5 (state spaces). Linear time: one pass of one lexer. Lines are those of the whole PTX text, which
+is what line tables of cubins refer to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lmemscope.errors import FormatError
+
+_LEXER = re.compile(
+    r"""(?P<newline>\n)"""
+    r"""|(?P<skip>[ \t\r\f\v]+|//[^\n]*)"""
+    r"""|(?P<comment>/\*.*?\*/)"""
+    r"""|(?P<name>[%$_A-Za-z][\w$%]*(?:::\w+)*)"""
+    r"""|(?P<dotted>\.[A-Za-z_][\w]*(?:::\w+)*)"""
+    r"""|(?P<number>0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|\d+(?:\.\d+(?:[eE][+-]?\d+)?)?U?)"""
+    r"""|(?P<string>"[^"]*")"""
+    r"""|(?P<punct>.)""",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """``[base+offset]``; base is a register or symbol, or None for an absolute address."""
+
+    base: str | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """``{a, b, …}``."""
+
+    items: tuple[str, ...]
+
+
+Operand = str | Address | Vector
+"""Registers (``%r1``), symbols and constants are text as written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loc:
+    """A ``.loc`` directive: line ``line`` of file ``file``.
+
+    Attributes:
+        function: label of the inlined function's name in ``.debug_str``, or None.
+        inlined_at: the ``.loc`` of the call site, or None.
+    """
+
+    file: int
+    line: int
+    column: int
+    function: str | None = None
+    inlined_at: Loc | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One PTX instruction.
+
+    Attributes:
+        line: 1-based line in the PTX text (of its first token).
+        predicate: ``%p1`` or ``!%p1``, or None.
+        opcode: with all its modifiers, such as ``ld.local.v4.f32``.
+        operands: in order; a call's parenthesised lists are vectors.
+        loc: the source location in force.
+    """
+
+    line: int
+    predicate: str | None
+    opcode: str
+    operands: tuple[Operand, ...]
+    loc: Loc | None
+
+    @property
+    def modifiers(self) -> list[str]:
+        """The opcode's parts: ``["ld", "local", "v4", "f32"]``."""
+        return self.opcode.split(".")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDeclaration:
+    """A ``.local`` variable: bytes per thread."""
+
+    name: str
+    align: int
+    size: int
+    line: int
+
+
+@dataclass(slots=True)
+class Body:
+    """What is between the braces of a function.
+
+    Attributes:
+        locals: ``.local`` declarations.
+        instructions: in order.
+        labels: index of the instruction that follows each label.
+        pragmas: (line, text) of ``.pragma`` directives.
+        jump_tables: targets by ``.branchtargets`` label.
+    """
+
+    locals: list[LocalDeclaration] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    pragmas: list[tuple[int, str]] = field(default_factory=list)
+    jump_tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+Token = tuple[str, str, int]
+"""Kind, text, line."""
+
+
+def tokenise(text: str, first_line: int = 1) -> Iterator[Token]:
+    """Tokens without white space and comments."""
+    line = first_line
+    for match in _LEXER.finditer(text):
+        kind = match.lastgroup
+        if kind == "newline":
+            line += 1
+        elif kind == "comment":
+            line += match.group().count("\n")
+        elif kind is not None and kind != "skip":
+            yield kind, match.group(), line
+
+
+def parse_body(text: str, first_line: int) -> Body:
+    """Parse a function from its header on; what follows its closing brace is ignored.
+
+    Raises:
+        FormatError: the function does not end, or a statement cannot be read.
+    """
+    return _BodyParser(tokenise(text, first_line)).parse()
+
+
+class _BodyParser:
+    def __init__(self, tokens: Iterator[Token]) -> None:
+        self._tokens = tokens
+        self._body = Body()
+        self._loc: Loc | None = None
+        self._call_sites: dict[tuple[int, int, int], Loc] = {}
+
+    def parse(self) -> Body:
+        for _, text, _ in self._tokens:
+            if text == "{":
+                break
+        depth = 1
+        statement: list[Token] = []
+        nested = 0
+        for token in self._tokens:
+            kind, text, line = token
+            if not statement:
+                if text == "}":
+                    depth -= 1
+                    if depth == 0:
+                        return self._body
+                    continue
+                if text == "{":
+                    depth += 1
+                    continue
+                if text == ";":
+                    continue
+                if text == ".loc":
+                    token = self._read_loc()
+                    if token[1] == "}":
+                        depth -= 1
+                        if depth == 0:
+                            return self._body
+                        continue
+                    if token[1] == "{":
+                        depth += 1
+                        continue
+                    kind, text, line = token
+            if text == ";":
+                self._statement(statement)
+                statement, nested = [], 0
+                continue
+            if text == ":" and len(statement) == 1 and statement[0][0] == "name":
+                self._body.labels[statement[0][1]] = len(self._body.instructions)
+                statement = []
+                continue
+            statement.append(token)
+            nested += (text == "{") - (text == "}")
+            if nested < 0:
+                break
+        raise FormatError("ptx", "a function has no end: the PTX is cut off")
+
+    def _read_loc(self) -> Token:
+        """Read ``.loc file line column[, function_name X[+n], inlined_at file line column]``.
+
+        The directive has no terminator, so this returns the first token after it.
+        """
+        numbers = [int(next(self._tokens)[1]) for _ in range(3)]
+        function: str | None = None
+        outer: Loc | None = None
+        token = next(self._tokens, ("end", "", 0))
+        while token[1] == ",":
+            word = next(self._tokens)[1]
+            if word == "function_name":
+                function = next(self._tokens)[1]
+                token = next(self._tokens)
+                if token[1] == "+":
+                    next(self._tokens)
+                    token = next(self._tokens)
+            elif word == "inlined_at":
+                place = tuple(int(next(self._tokens)[1]) for _ in range(3))
+                outer = self._call_sites.get(place) or Loc(*place)  # type: ignore[arg-type,call-overload]
+                token = next(self._tokens, ("end", "", 0))
+            else:
+                token = next(self._tokens, ("end", "", 0))
+        loc = Loc(numbers[0], numbers[1], numbers[2], function, outer)
+        self._call_sites[numbers[0], numbers[1], numbers[2]] = loc
+        self._loc = loc
+        if token[1] == ".loc":
+            return self._read_loc()
+        return token
+
+    def _statement(self, tokens: list[Token]) -> None:
+        if not tokens:
+            return
+        kind, text, line = tokens[0]
+        if kind == "name" and len(tokens) > 1 and tokens[1][1] == ":":
+            self._labelled_directive(text, tokens[2:])
+            return
+        if kind == "dotted":
+            if text == ".local":
+                self._body.locals += parse_local(tokens)
+            elif text == ".pragma" and len(tokens) > 1:
+                self._body.pragmas.append((line, tokens[1][1].strip('"')))
+            return
+        self._body.instructions.append(parse_instruction(tokens, self._loc))
+
+    def _labelled_directive(self, label: str, tokens: list[Token]) -> None:
+        if tokens and tokens[0][1] == ".branchtargets":
+            self._body.jump_tables[label] = tuple(t for k, t, _ in tokens[1:] if k == "name")
+
+
+def parse_local(tokens: list[Token]) -> list[LocalDeclaration]:
+    """``.local .align 16 .b8 name[192]``, also with several names or dimensions."""
+    align, width, position = 1, 1, 1
+    while position < len(tokens) and tokens[position][0] == "dotted":
+        word = tokens[position][1]
+        if word == ".align":
+            align = int(tokens[position + 1][1])
+            position += 1
+        elif word in (".v2", ".v4"):
+            width *= int(word[2:])
+        else:
+            bits = re.sub(r"\D", "", word)
+            width *= max(int(bits) // 8, 1) if bits else 1
+        position += 1
+    result: list[LocalDeclaration] = []
+    while position < len(tokens):
+        kind, name, line = tokens[position]
+        position += 1
+        if kind != "name":
+            continue
+        size = width
+        while position < len(tokens) and tokens[position][1] == "[":
+            size *= int(tokens[position + 1][1].rstrip("U"), 0)
+            position += 3
+        result.append(LocalDeclaration(name, align, size, line))
+    return result
+
+
+def parse_instruction(tokens: list[Token], loc: Loc | None) -> Instruction:
+    """One instruction statement, without its semicolon."""
+    line, position, predicate = tokens[0][2], 0, None
+    if tokens[0][1] == "@":
+        negated = len(tokens) > 1 and tokens[1][1] == "!"
+        position = 3 if negated else 2
+        predicate = ("!" if negated else "") + tokens[position - 1][1] if len(tokens) > 1 else None
+    if position >= len(tokens) or tokens[position][0] != "name":
+        raise FormatError("ptx", f"line {line}: not an instruction: {_spell(tokens)}")
+    opcode = tokens[position][1]
+    position += 1
+    while position < len(tokens) and tokens[position][0] == "dotted":
+        opcode += tokens[position][1]
+        position += 1
+    try:
+        operands = _operands(tokens, position)
+    except (IndexError, ValueError) as error:
+        raise FormatError("ptx", f"line {line}: operands not understood: {_spell(tokens)}") from error
+    return Instruction(line, predicate, opcode, operands, loc)
+
+
+def _operands(tokens: list[Token], position: int) -> tuple[Operand, ...]:
+    operands: list[Operand] = []
+    parts: list[str] = []
+    while position < len(tokens):
+        text = tokens[position][1]
+        if text == ",":
+            if parts:
+                operands.append("".join(parts))
+                parts = []
+        elif text == "[":
+            address, position = _address(tokens, position + 1)
+            operands += address
+        elif text in ("{", "("):
+            closing = "}" if text == "{" else ")"
+            end = position + 1
+            items: list[str] = []
+            item = ""
+            while tokens[end][1] != closing:
+                if tokens[end][1] == ",":
+                    items.append(item)
+                    item = ""
+                else:
+                    item += tokens[end][1]
+                end += 1
+            if item:
+                items.append(item)
+            operands.append(Vector(tuple(items)))
+            position = end
+        elif text == "|":
+            # setp's second destination: %p1|%p2
+            operands.append("".join(parts))
+            parts = []
+        else:
+            parts.append(text)
+        position += 1
+    if parts:
+        operands.append("".join(parts))
+    return tuple(operands)
+
+
+def _address(tokens: list[Token], position: int) -> tuple[list[Operand], int]:
+    """Read up to ``]``; texture operands hold a symbol and a coordinate vector inside."""
+    base: str | None = None
+    offset, sign = 0, 1
+    inner: list[Operand] = []
+    while tokens[position][1] != "]":
+        kind, text, _ = tokens[position]
+        if text == "-":
+            sign = -sign
+        elif kind == "number":
+            offset += sign * int(text.rstrip("U"), 0)
+            sign = 1
+        elif text == "{":
+            end = position
+            while tokens[end][1] != "}":
+                end += 1
+            names = tuple(t for k, t, _ in tokens[position + 1 : end] if k in ("name", "number"))
+            inner.append(Vector(names))
+            position = end
+        elif kind == "name":
+            if base is None:
+                base = text
+            else:
+                inner.append(text)
+        position += 1
+    return [Address(base, offset), *inner], position
+
+
+def _spell(tokens: list[Token]) -> str:
+    return " ".join(text for _, text, _ in tokens[:12])

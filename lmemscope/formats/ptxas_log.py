@@ -1,0 +1,191 @@
+"""The report of ``ptxas -v`` (and of ``nvlink -v``), toolkits 11 to 13, alone or through NVRTC.
+
+Line shapes were recorded from the tools themselves: `tests/data/ptxas_log` holds what twelve
+versions print, and the script that records more. A line of no known shape is kept in
+``unknown_lines``: counted and shown, never fatal.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from lmemscope.model import KernelKind
+
+# NVRTC prints "ptxas         .     128 bytes stack frame, …", alone it is four spaces.
+_PREFIX = re.compile(r"^(ptxas|nvlink)\s+(info|warning|warn|fatal|error|\.)\s*:?\s*")
+_LOCATED = re.compile(r"^ptxas .*, line \d+; (?:error|fatal|warning|info)\s*:")
+_COMPILING = re.compile(r"^Compiling entry function '(.+)' for '(sm_\w+)'")
+_PROPERTIES = re.compile(r"^Function properties for '?(.+?)'?:?$")
+_STACK = re.compile(
+    r"^(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+)
+_USED = re.compile(r"^[Uu]sed (\d+) registers(.*)")
+_PART = re.compile(r"(?:used )?(\d+)(?:\+(\d+))? (\S.*)")
+_UNKNOWN_STACK = re.compile(
+    r"Stack size for entry function '(.+)' cannot be statically determined"
+)
+_BY_LAUNCH_BOUNDS = re.compile(
+    r"^Overriding global maxrregcount (\d+) with entry-specific value (\d+)"
+)
+_BY_OPTION = re.compile(
+    r"^Overriding maximum register limit (\d+) for '(.+)' with\s+(\d+) of maxrregcount option"
+)
+_LOWER_BOUND = re.compile(
+    r"^For profile sm_\w+ adjusting per thread register count of (\d+) to lower bound of (\d+)"
+)
+_KNOWN = tuple(
+    re.compile(shape)
+    for shape in (
+        r"^\d+ bytes gmem",
+        r"^Compile time = ",
+        r"^Registers are spilled to local memory in function '",
+        r"^Local memory used for function '",
+        r"^Value of threads per SM for entry ",
+        r"^Ptx assembly aborted due to errors",
+        r"^'\S+' (?:is|for) .*deprecated",
+        r"^\(C\d+\) ",
+    )
+)
+_POINTER_STORED = "A pointer to local memory was stored into the parameter buffer"
+_NO_KERNEL = "__cuda_dummy_entry__"
+
+
+@dataclass(slots=True)
+class PtxasFunction:
+    """What the report says of one function; None where it says nothing.
+
+    Attributes:
+        name: mangled, as printed.
+        kind: ``entry`` where "Compiling entry function" announced it.
+        entry: the kernel whose compilation the function belongs to; for a kernel itself its own
+            name; None for a function of a relocatable object.
+        registers: per thread.
+        stack_frame: bytes per thread.
+        spill_stores, spill_loads: bytes at instruction sites.
+        cumulative_stack: bytes per thread of the deepest call path (from 12.4).
+        shared: bytes per block.
+        barriers: named barriers.
+        local: bytes per thread as nvlink and very old toolkits print it.
+    """
+
+    name: str
+    kind: KernelKind
+    entry: str | None
+    registers: int | None = None
+    stack_frame: int | None = None
+    spill_stores: int | None = None
+    spill_loads: int | None = None
+    cumulative_stack: int | None = None
+    shared: int | None = None
+    barriers: int | None = None
+    local: int | None = None
+
+
+@dataclass(slots=True)
+class PtxasLog:
+    """A parsed report.
+
+    Attributes:
+        arch: from "for 'sm_90'", or None.
+        functions: in order; a function called by several kernels appears once per kernel.
+        stack_unknown: kernels whose stack size "cannot be statically determined".
+        capped_by_option: registers by kernel where ``-maxrregcount`` took effect.
+        cap_adjusted: (asked, used) where the cap was raised to the architecture's lower bound.
+        messages: what is not ptxas's report: diagnostics of the C++ front end, and ptxas's own
+            errors and warnings that name a place in a file.
+        unknown_lines: ptxas's lines of no known shape.
+    """
+
+    arch: str | None = None
+    functions: list[PtxasFunction] = field(default_factory=list)
+    stack_unknown: frozenset[str] = frozenset()
+    capped_by_option: dict[str, int] = field(default_factory=dict)
+    cap_adjusted: tuple[int, int] | None = None
+    messages: tuple[str, ...] = ()
+    unknown_lines: tuple[str, ...] = ()
+
+    def entry(self, name: str) -> PtxasFunction | None:
+        """The kernel (or relocatable function) of that name."""
+        return next(
+            (f for f in self.functions if f.name == name and f.entry in (None, name)), None
+        )
+
+    def callees(self, entry: str) -> list[PtxasFunction]:
+        """Functions compiled with a kernel, not inlined into it."""
+        return [f for f in self.functions if f.entry == entry and f.name != entry]
+
+
+def parse_ptxas_log(text: str) -> PtxasLog:
+    """Parse a report, alone or inside a compiler's log."""
+    log = PtxasLog()
+    unknown: list[str] = []
+    messages: list[str] = []
+    stack_unknown: set[str] = set()
+    entry: str | None = None
+    current: PtxasFunction | None = None
+    for raw in text.replace("\0", "").splitlines():
+        line = _PREFIX.sub("", raw.strip()).strip()
+        if not line:
+            continue
+        if match := _COMPILING.match(line):
+            entry, log.arch = match.group(1), match.group(2)
+            current = None
+        elif match := _PROPERTIES.match(line):
+            name = match.group(1)
+            is_entry = name == entry or raw.startswith("nvlink")
+            owner = name if is_entry else entry
+            current = PtxasFunction(name, "entry" if is_entry else "function", owner)
+            log.functions.append(current)
+        elif match := _STACK.match(line):
+            if current is None:
+                unknown.append(raw)
+                continue
+            current.stack_frame, current.spill_stores, current.spill_loads = map(
+                int, match.groups()
+            )
+        elif match := _USED.match(line):
+            if current is None and entry is not None:
+                # Toolkits without "Function properties" (before sm_20's ABI) go on like this.
+                current = PtxasFunction(entry, "entry", entry)
+                log.functions.append(current)
+            if current is None:
+                unknown.append(raw)
+                continue
+            current.registers = int(match.group(1))
+            _read_resources(current, match.group(2))
+        elif match := _UNKNOWN_STACK.search(line):
+            stack_unknown.add(match.group(1))
+        elif match := _BY_OPTION.match(line):
+            if match.group(2) != _NO_KERNEL:
+                log.capped_by_option[match.group(2)] = int(match.group(3))
+        elif match := _LOWER_BOUND.match(line):
+            log.cap_adjusted = (int(match.group(1)), int(match.group(2)))
+        elif _LOCATED.match(raw) or _POINTER_STORED in raw:
+            messages.append(raw.strip())
+        elif not _PREFIX.match(raw):
+            messages.append(raw.rstrip())
+        elif not (_BY_LAUNCH_BOUNDS.match(line) or any(shape.match(line) for shape in _KNOWN)):
+            unknown.append(raw.rstrip())
+    log.stack_unknown = frozenset(stack_unknown)
+    log.unknown_lines, log.messages = tuple(unknown), tuple(messages)
+    return log
+
+
+def _read_resources(function: PtxasFunction, text: str) -> None:
+    """``, used 1 barriers, 552 bytes cumulative stack size, 1024 bytes smem, …``."""
+    for part in text.split(","):
+        match = _PART.match(part.strip())
+        if match is None:
+            continue
+        value, what = int(match.group(1)) + int(match.group(2) or 0), match.group(3)
+        if what == "barriers":
+            function.barriers = value
+        elif what == "bytes cumulative stack size":
+            function.cumulative_stack = value
+        elif what == "stack":
+            function.stack_frame = value
+        elif what.startswith("bytes smem"):
+            function.shared = value
+        elif what.startswith("bytes lmem"):
+            function.local = value

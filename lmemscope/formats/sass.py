@@ -1,0 +1,153 @@
+"""Disassembly as nvdisasm prints it: JSON (``-json -annotate``), or text where JSON fails.
+
+Scanning does not need it: `lmemscope.formats.sites` reads local-memory instructions from the
+bytes. People do (``dump --sass``, evidence), and the tests use it as an independent witness.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from lmemscope.errors import FormatError
+from lmemscope.formats.sites import INSTRUCTION_BYTES
+
+_HEADER = re.compile(r"^\.text\.([^:\s]+):$")
+_INSTRUCTION = re.compile(
+    r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P[T0-9]+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*"
+    r'(?:\(\*"(\w+)"\*\)\s*)?;'
+)
+_SOURCE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
+_PTX_FILE = ".nv_debug_ptx_txt"
+
+
+@dataclass(frozen=True, slots=True)
+class SassInstruction:
+    """One machine instruction.
+
+    Attributes:
+        pc: byte offset in the code section.
+        opcode: with its modifiers (``STL.64``).
+        operands: as printed, without spaces after commas.
+        predicate: ``@P0``, ``@!P1`` or None.
+        spill_refill: annotated as register spill or refill.
+    """
+
+    pc: int
+    opcode: str
+    operands: str
+    predicate: str | None
+    spill_refill: bool
+
+    @property
+    def text(self) -> str:
+        """The instruction on one line, as SASS is usually written."""
+        guard = f"{self.predicate} " if self.predicate else ""
+        return f"{guard}{self.opcode} {self.operands}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedLine:
+    """What a text listing says about where an instruction comes from.
+
+    ``chain`` holds (file, line) from the innermost frame outwards; ``ptx_line`` is the line in
+    the PTX text; either may be missing.
+    """
+
+    chain: tuple[tuple[str, int], ...]
+    ptx_line: int | None
+
+
+def parse_json(text: str) -> dict[str, tuple[SassInstruction, ...]]:
+    """Instructions by function (code section) from nvdisasm's JSON.
+
+    Raises:
+        FormatError: not that JSON.
+    """
+    try:
+        document: list[Any] = json.loads(text)
+        functions = document[1]
+        return {
+            function["function-name"]: tuple(
+                SassInstruction(
+                    pc=function["start"] + index * INSTRUCTION_BYTES,
+                    opcode=instruction["opcode"],
+                    operands=instruction.get("operands", ""),
+                    predicate=_guard(instruction.get("predicate")),
+                    spill_refill=any(
+                        note.get("info") == "SpillRefill"
+                        for note in instruction.get("annotations", ())
+                    ),
+                )
+                for index, instruction in enumerate(function["sass-instructions"])
+            )
+            for function in functions
+        }
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise FormatError("nvdisasm", "nvdisasm printed no JSON of the known form") from error
+
+
+def parse_text(text: str) -> dict[str, tuple[SassInstruction, ...]]:
+    """Instructions by function from a text listing (``-c``, with or without line comments)."""
+    result: dict[str, list[SassInstruction]] = {}
+    current: list[SassInstruction] | None = None
+    for line in text.splitlines():
+        header = _HEADER.match(line)
+        if header:
+            current = result.setdefault(header.group(1), [])
+            continue
+        match = _INSTRUCTION.match(line)
+        if match and current is not None:
+            pc, predicate, opcode, operands, note = match.groups()
+            current.append(
+                SassInstruction(
+                    int(pc, 16),
+                    opcode,
+                    operands.replace(", ", ","),
+                    predicate,
+                    note == "SpillRefill",
+                )
+            )
+    return {name: tuple(instructions) for name, instructions in result.items()}
+
+
+def parse_printed_lines(text: str) -> dict[str, dict[int, PrintedLine]]:
+    """Line comments of a ``-g -gi -gp`` listing by function and code offset.
+
+    A comment holds until the next one of its kind, so every instruction has the current two.
+    """
+    result: dict[str, dict[int, PrintedLine]] = {}
+    current: dict[int, PrintedLine] | None = None
+    chain: tuple[tuple[str, int], ...] = ()
+    ptx_line: int | None = None
+    pending: list[tuple[str, int]] = []
+    for line in text.splitlines():
+        header = _HEADER.match(line)
+        if header:
+            current, chain, ptx_line, pending = result.setdefault(header.group(1), {}), (), None, []
+            continue
+        source = _SOURCE.match(line)
+        if source:
+            file, number, outer_file, outer_line = source.groups()
+            if file == _PTX_FILE:
+                ptx_line = int(number)
+                continue
+            place = (file, int(number))
+            if not pending or pending[-1] != place:
+                pending = [place]
+            if outer_file is not None:
+                pending.append((outer_file, int(outer_line)))
+            chain = tuple(pending)
+            continue
+        match = _INSTRUCTION.match(line)
+        if match and current is not None:
+            current[int(match.group(1), 16)] = PrintedLine(chain, ptx_line)
+            pending = []
+    return result
+
+
+def _guard(predicate: str | None) -> str | None:
+    # Measured on sm_100 and sm_120: for P2R the field holds the operand PR, which is no guard.
+    return predicate if predicate is not None and predicate.startswith("@") else None

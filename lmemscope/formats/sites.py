@@ -1,0 +1,90 @@
+"""``LDL``/``STL`` instructions decoded from machine code, sm_75 to sm_121.
+
+Instructions are 16 bytes, two little-endian 64-bit words. The encoding is not documented by
+NVIDIA; every field here was measured against nvdisasm, and `tests/test_sites.py` holds it to
+nvdisasm on nine architectures (see docs/how-it-works.md, "Reading machine code").
+
+Low word: bits 0-8 opcode class (0x183 ``LDL``, 0x187 ``STL``), 12-15 guard predicate (7 is
+"always"), 16-23 destination of a load, 24-31 address register (255 is ``RZ``), 32-39 source of a
+store, 40-63 signed byte offset. High word: bits 0-7 uniform address register, 9-11 width code,
+27 set where there is a uniform address register.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+INSTRUCTION_BYTES = 16
+RZ = 255
+STACK_POINTER = 1
+
+_OPCODE_MASK, _LDL, _STL = 0x1FF, 0x183, 0x187
+_WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
+_ALWAYS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One ``LDL`` or ``STL``.
+
+    Attributes:
+        pc: byte offset in the code section.
+        is_store: ``STL``.
+        width: bytes accessed per thread.
+        register: number of the data register (first of several).
+        base: number of the address register, or None where there is none (``RZ``).
+        uniform_base: number of the uniform address register, or None. Its presence proves that
+            all lanes of a warp use the same address.
+        displacement: constant byte offset added to the registers.
+        predicated: executes under a guard predicate.
+        spill_refill: ptxas marked it as a register spill or refill.
+    """
+
+    pc: int
+    is_store: bool
+    width: int
+    register: int
+    base: int | None
+    uniform_base: int | None
+    displacement: int
+    predicated: bool
+    spill_refill: bool
+
+    @property
+    def opcode(self) -> str:
+        """``LDL`` or ``STL`` with the width as SASS writes it (signedness left out)."""
+        suffix = {1: ".8", 2: ".16", 4: "", 8: ".64", 16: ".128"}.get(self.width, "")
+        return ("STL" if self.is_store else "LDL") + suffix
+
+
+def find_sites(code: memoryview, spill_offsets: frozenset[int]) -> tuple[Site, ...]:
+    """Decode every ``LDL``/``STL`` of a code section.
+
+    Args:
+        code: the section's bytes; a trailing partial instruction is ignored.
+        spill_offsets: byte offsets that ptxas marked ``SpillRefill``.
+    """
+    usable = len(code) - len(code) % INSTRUCTION_BYTES
+    words = code[:usable].cast("Q")
+    return tuple(
+        _decode(index * INSTRUCTION_BYTES, low, words[2 * index + 1], spill_offsets)
+        for index, low in enumerate(words.tolist()[::2])
+        if low & _OPCODE_MASK == _LDL or low & _OPCODE_MASK == _STL
+    )
+
+
+def _decode(pc: int, low: int, high: int, spill_offsets: frozenset[int]) -> Site:
+    is_store = low & _OPCODE_MASK == _STL
+    base = low >> 24 & 0xFF
+    displacement = low >> 40
+    return Site(
+        pc=pc,
+        is_store=is_store,
+        width=_WIDTHS[high >> 9 & 7],
+        register=low >> 32 & 0xFF if is_store else low >> 16 & 0xFF,
+        base=None if base == RZ else base,
+        uniform_base=high & 0xFF if high >> 27 & 1 else None,
+        displacement=displacement - (1 << 24) if displacement >> 23 else displacement,
+        predicated=low >> 12 & 0xF != _ALWAYS,
+        spill_refill=pc in spill_offsets,
+    )

@@ -1,0 +1,61 @@
+"""Artefacts to parsed layers: PTX, ptxas's report and the cubin, with what is missing said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lmemscope.formats.cubin import Cubin
+from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.ptxas_log import PtxasLog, parse_ptxas_log
+from lmemscope.lower import Artifacts
+from lmemscope.model import Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The three layers of one unit.
+
+    Attributes:
+        artifacts: where they come from.
+        ptx: None where there is no PTX text.
+        log: None where there is no report.
+        cubin: always there.
+        gaps: what is missing, those of the artefacts included.
+    """
+
+    artifacts: Artifacts
+    ptx: PtxModule | None
+    log: PtxasLog | None
+    cubin: Cubin
+    gaps: tuple[Gap, ...]
+
+
+def parse(artifacts: Artifacts) -> Parsed:
+    """Parse the artefacts of one unit.
+
+    Raises:
+        FormatError: a layer that is there cannot be read.
+    """
+    gaps = list(artifacts.gaps)
+    cubin = Cubin(artifacts.cubin)
+    text = artifacts.ptx
+    if text is None:
+        text = cubin.ptx
+        if text is None:
+            gaps.append(
+                Gap("ptx", "the cubin carries no PTX text: it was compiled without -lineinfo")
+            )
+    log = None if artifacts.ptxas_log is None else parse_ptxas_log(artifacts.ptxas_log)
+    if not cubin.functions:
+        gaps.append(Gap("kernels", _why_no_kernels(artifacts)))
+    return Parsed(
+        artifacts, PtxModule(text) if text is not None else None, log, cubin, tuple(gaps)
+    )
+
+
+def _why_no_kernels(artifacts: Artifacts) -> str:
+    source = artifacts.source
+    if source is not None and source.kernels:
+        names = ", ".join(kernel.name for kernel in source.kernels)
+        return f"nothing was compiled of the kernels it defines ({names})"
+    return "it defines no __global__ function"
