@@ -152,6 +152,20 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
 )
 
 _SHARED = frozenset(
-    "arch include_dirs defines std maxrregcount use_fast_math instantiate frontend nvrtc_args "
-    "nvcc_args ptxas_args kernels jobs timeout".split()
+    [
+        "arch",
+        "include_dirs",
+        "defines",
+        "std",
+        "maxrregcount",
+        "use_fast_math",
+        "instantiate",
+        "frontend",
+        "nvrtc_args",
+        "nvcc_args",
+        "ptxas_args",
+        "kernels",
+        "jobs",
+        "timeout",
+    ]
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lmemscope.model import CompileOptions, Frontend
@@ -25,7 +25,7 @@ class Settings:
 
     archs: tuple[str, ...] = ()
     frontend: Frontend = "auto"
-    options: CompileOptions = CompileOptions()
+    options: CompileOptions = field(default_factory=CompileOptions)
     kernels: tuple[str, ...] = ()
     jobs: int = 1
     timeout: float | None = None

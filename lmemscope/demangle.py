@@ -28,6 +28,30 @@ def demangle(name: str) -> str:
         library.free(ctypes.c_void_p(pointer))
 
 
+def short_name(demangled: str) -> str:
+    """A kernel's name without return type, parameter list and anonymous namespaces.
+
+    ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``.
+    """
+    name = demangled.replace("(anonymous namespace)::", "")
+    depth = 0
+    start, end = 0, len(name)
+    for index, char in enumerate(name):
+        if char == "<":
+            depth += 1
+        elif char == ">":
+            depth -= 1
+        elif depth == 0 and char == " ":
+            start = index + 1
+        elif depth == 0 and char == "(":
+            end = index
+            break
+    kept = name[start:end] or name
+    for cast in ("(int)", "(unsigned int)", "(bool)", "(long)", "(unsigned long)", "(char)"):
+        kept = kept.replace(f"<{cast}", "<").replace(f" {cast}", " ")
+    return kept
+
+
 @functools.cache
 def _runtime() -> ctypes.CDLL | None:
     for soname in ("libstdc++.so.6", "libc++abi.so.1"):

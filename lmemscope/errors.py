@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class LmemscopeError(Exception):
-    """A problem with a named stage (``compile``, ``ptxas``, ``read``, …) and a hint how to solve it.
+    """A problem with a named stage (``compile``, ``ptxas``, ``read``, …) and a hint.
 
     Attributes:
         stage: the pipeline stage that could not go on.
@@ -66,7 +66,7 @@ class FormatError(LmemscopeError):
 
 
 class ToolMissingError(LmemscopeError):
-    """A tool or library of the CUDA toolchain was not found; the hint names the wheel to install."""
+    """A tool or library of the CUDA toolchain is missing; the hint names the wheel to install."""
 
 
 class CompileError(LmemscopeError):
@@ -79,3 +79,7 @@ class StageTimeoutError(LmemscopeError):
 
 class WorkerCrashError(LmemscopeError):
     """The process that compiled a unit died (a crash inside NVRTC or ptxas)."""
+
+
+class InternalError(LmemscopeError):
+    """A mistake in lmemscope itself; ``log`` is the traceback."""

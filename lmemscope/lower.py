@@ -17,7 +17,7 @@ from lmemscope.model import Frontend, Gap, Tool, Unit
 
 CUDA_ENDINGS = (".cu", ".cuh")
 _ELF_MAGIC = b"\x7fELF"
-_HOST_SIGNS = ("open source file", "host function")
+_HOST_SIGNS = ("open source file", "host function", "host variable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,16 @@ def lower(unit: Unit) -> Artifacts:
     Raises:
         LmemscopeError: the input cannot be read, or a tool is missing or refuses it.
     """
+    try:
+        return _by_ending(unit)
+    except LmemscopeError as error:
+        # Compilers are given the absolute path; people know the file by what they typed.
+        if error.log is not None:
+            error.log = error.log.replace(unit.path, unit.input)
+        raise
+
+
+def _by_ending(unit: Unit) -> Artifacts:
     ending = os.path.splitext(unit.path)[1].lower()
     if ending == ".ptx":
         return _lower_ptx(unit)
@@ -96,7 +106,7 @@ def _after_nvrtc(unit: Unit, source: CudaSource, refusal: CompileError) -> Artif
 
 def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
     flags = nvrtc.options_for(unit.arch, unit.options, os.path.dirname(unit.path))
-    asked = _requested_instantiations(unit, source, text)
+    asked = _requested_instantiations(unit, source)
     launched = tuple(name for name in source.launches if name not in asked)
     gaps: tuple[Gap, ...] = ()
     try:
@@ -122,7 +132,7 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
 
 def _by_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
     flags = nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path))
-    asked = _requested_instantiations(unit, source, None)
+    asked = _requested_instantiations(unit, source)
     compiled = nvcc.compile_to_ptx(unit.path, flags, asked)
     ptxas_flags = ptxas.options_for(unit.arch, unit.options)
     assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags)
@@ -157,10 +167,8 @@ def _lower_cubin(unit: Unit) -> Artifacts:
     return Artifacts(unit, "binary", (), None, None, data, (), (Gap("ptxas", reason),))
 
 
-def _requested_instantiations(
-    unit: Unit, source: CudaSource, text: str | None
-) -> tuple[str, ...]:
-    """Name expressions from flags and directives; flags that name nothing in this file are not its."""
+def _requested_instantiations(unit: Unit, source: CudaSource) -> tuple[str, ...]:
+    """Name expressions from flags and directives; other files' flags are left out."""
     defined = {base_name(kernel.name) for kernel in source.kernels}
     flagged = tuple(
         name

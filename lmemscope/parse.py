@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmemscope.demangle import demangle, short_name
+from lmemscope.errors import CompileError
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptxas_log import PtxasLog, parse_ptxas_log
@@ -45,12 +47,38 @@ def parse(artifacts: Artifacts) -> Parsed:
             gaps.append(
                 Gap("ptx", "the cubin carries no PTX text: it was compiled without -lineinfo")
             )
+    _check_templates(artifacts, cubin, gaps)
     log = None if artifacts.ptxas_log is None else parse_ptxas_log(artifacts.ptxas_log)
     if not cubin.functions:
         gaps.append(Gap("kernels", _why_no_kernels(artifacts)))
-    return Parsed(
-        artifacts, PtxModule(text) if text is not None else None, log, cubin, tuple(gaps)
+    return Parsed(artifacts, PtxModule(text) if text is not None else None, log, cubin, tuple(gaps))
+
+
+def _check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None:
+    """A template that nothing instantiates yields no code and no message: say so here."""
+    source = artifacts.source
+    if source is None or not source.template_kernels:
+        return
+    compiled = [demangle(function.name) for function in cubin.functions]
+    missing = [
+        kernel.name
+        for kernel in source.template_kernels
+        if not any(short_name(name).partition("<")[0].endswith(kernel.name) for name in compiled)
+    ]
+    if not missing:
+        return
+    names = ", ".join(missing)
+    example = (
+        f"--instantiate '{missing[0]}<…>' or a comment // lmemscope: instantiate {missing[0]}<…>"
     )
+    if not cubin.functions:
+        raise CompileError(
+            "instantiate",
+            f"{artifacts.unit.input} holds only template kernels, and nothing instantiates "
+            f"them: {names}",
+            hint=f"say which instances to compile: {example}",
+        )
+    gaps.append(Gap("instantiate", f"template kernels without an instance: {names} ({example})"))
 
 
 def _why_no_kernels(artifacts: Artifacts) -> str:

@@ -7,13 +7,16 @@ pipe. One unit's trouble is that unit's `Failure`; the others go on.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from lmemscope import __version__, plan
 from lmemscope.config import Settings
-from lmemscope.errors import LmemscopeError
+from lmemscope.demangle import short_name
+from lmemscope.errors import InternalError, LmemscopeError
 from lmemscope.model import (
     Failure,
     KernelReport,
@@ -22,6 +25,9 @@ from lmemscope.model import (
     Unit,
     UnitReport,
 )
+
+if TYPE_CHECKING:
+    from lmemscope.lower import Artifacts
 
 Progress = Callable[[int, int, str], None]
 """Called as each unit ends: units done, units in all, the input's name."""
@@ -53,18 +59,27 @@ def run(
         by_future = dict(zip(futures, units, strict=True))
         for done, future in enumerate(as_completed(futures), start=1):
             progress(done, len(units), by_future[future].input)
-    reports = [
-        _result(unit, future) for unit, future in zip(units, futures, strict=True)
-    ]
-    reports += [
-        UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors
-    ]
+    reports = [_result(unit, future) for unit, future in zip(units, futures, strict=True)]
+    reports += [UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors]
     return Report(
         version=__version__,
         toolchain=_distinct_tools(reports),
         units=tuple(reports),
         default_arch=default_arch,
     )
+
+
+def plan_units(
+    paths: Sequence[str], settings: Settings, executor: Executor
+) -> tuple[tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...]]:
+    """The units that paths stand for, and the paths that are no input.
+
+    Raises:
+        UsageError: as `run`.
+    """
+    files, errors = plan.expand_inputs(paths)
+    archs, _ = _archs(settings, executor)
+    return plan.make_units(files, archs, settings), errors
 
 
 def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = ()) -> UnitReport:
@@ -78,13 +93,18 @@ def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = ()) -> UnitReport:
     from lmemscope.lower import lower
     from lmemscope.parse import parse
 
-    artifacts = lower(unit)
-    parsed = parse(artifacts)
-    facts = gather_facts(parsed)
+    try:
+        parsed = parse(lower(unit))
+        facts = gather_facts(parsed)
+    except LmemscopeError:
+        raise
+    except Exception as error:
+        raise _internal(unit, error) from error
+    artifacts = parsed.artifacts
     kernels = tuple(
         KernelReport(fact, judge(fact))
         for fact in facts
-        if _wanted(kernel_globs, fact.name, fact.demangled)
+        if matches(kernel_globs, fact.name, fact.demangled)
     )
     return UnitReport(
         input=unit.input,
@@ -97,6 +117,17 @@ def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = ()) -> UnitReport:
         tools=artifacts.tools,
         unknown_log_lines=parsed.log.unknown_lines if parsed.log is not None else (),
     )
+
+
+def lower_unit(unit: Unit) -> Artifacts:
+    """A worker's half of `dump`: one input's artefacts.
+
+    Raises:
+        LmemscopeError: as `analyse_unit`.
+    """
+    from lmemscope.lower import lower
+
+    return lower(unit)
 
 
 def preload() -> None:
@@ -122,19 +153,33 @@ def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
     try:
         return future.result()
     except LmemscopeError as error:
+        # Parsers and workers do not know whose bytes they read.
+        if unit.input not in error.message:
+            error.message = f"{unit.input}: {error.message}"
         return UnitReport(unit.input, unit.frontend, unit.arch, (), _failure(error))
+
+
+def _internal(unit: Unit, error: Exception) -> InternalError:
+    """A mistake of ours must not take the other inputs down, nor pass as the user's."""
+    return InternalError(
+        "internal",
+        f"lmemscope failed on {unit.input}: {type(error).__name__}: {error}",
+        hint="this is a bug in lmemscope; please report it with the input and the lines above",
+        log="".join(traceback.format_exception(error)),
+    )
 
 
 def _failure(error: LmemscopeError) -> Failure:
     return Failure(error.stage, error.message, error.hint, error.command, error.log)
 
 
-def _wanted(globs: Iterable[str], name: str, demangled: str) -> bool:
+def matches(globs: Iterable[str], name: str, demangled: str) -> bool:
+    """Whether a kernel is asked for: by mangled, demangled or bare name; no globs mean all."""
     patterns = tuple(globs)
     return not patterns or any(
         fnmatchcase(spelling, pattern)
         for pattern in patterns
-        for spelling in (name, demangled, demangled.partition("(")[0])
+        for spelling in (name, demangled, demangled.partition("(")[0], short_name(demangled))
     )
 
 

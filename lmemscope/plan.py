@@ -49,9 +49,7 @@ def expand_inputs(
     return tuple(files), tuple(errors)
 
 
-def normalise_archs(
-    archs: Sequence[str], supported: Sequence[str] | None
-) -> tuple[str, ...]:
+def normalise_archs(archs: Sequence[str], supported: Sequence[str] | None) -> tuple[str, ...]:
     """Check and spell out ``--arch`` values.
 
     Args:
@@ -84,9 +82,7 @@ def normalise_archs(
 
 def needs_supported_archs(archs: Sequence[str]) -> bool:
     """Whether checking these values takes the compiler's own list."""
-    return any(
-        arch not in _WELL_KNOWN and not arch.startswith(("all", "native")) for arch in archs
-    )
+    return any(arch not in _WELL_KNOWN and not arch.startswith(("all", "native")) for arch in archs)
 
 
 def choose_arch() -> tuple[str, str]:

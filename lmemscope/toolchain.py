@@ -63,7 +63,9 @@ def find_tool(name: str) -> str:
     path = pathfinder.find_nvidia_binary_utility(name)
     if path is None:
         raise ToolMissingError(
-            "toolchain", f"{name} was not found", hint=f"install it with: pip install {WHEELS[name]}"
+            "toolchain",
+            f"{name} was not found",
+            hint=f"install it with: pip install {WHEELS[name]}",
         )
     return str(path)
 

@@ -15,7 +15,7 @@ from lmemscope.demangle import demangle
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import InlinedLine, line_at
 from lmemscope.formats.ptx import PtxFunction, PtxModule
-from lmemscope.formats.ptxas_log import PtxasFunction, PtxasLog
+from lmemscope.formats.ptxas_log import PtxasFunction
 from lmemscope.formats.sites import Site
 from lmemscope.model import (
     CubinFacts,
@@ -147,9 +147,7 @@ class _Gatherer:
         table = self._parsed.cubin.source_lines.get(function.section)
         return self._shown(table[0].chain[-1].location) if table else None
 
-    def _lines(
-        self, function: CubinFunction, kinds: dict[int, SiteKind]
-    ) -> tuple[LineUse, ...]:
+    def _lines(self, function: CubinFunction, kinds: dict[int, SiteKind]) -> tuple[LineUse, ...]:
         """Sites grouped by the source line that a reader should look at."""
         if not function.all_sites:
             return ()

@@ -11,7 +11,14 @@ from lmemscope.model import (
     Verdict,
 )
 
-_SEVERITY = {"clean": 0, "promoted": 1, "call-stack": 2, "local-object": 3, "unknown": 3, "spill": 4}
+_SEVERITY = {
+    "clean": 0,
+    "promoted": 1,
+    "call-stack": 2,
+    "local-object": 3,
+    "unknown": 3,
+    "spill": 4,
+}
 _LINES_SHOWN = 3
 
 

@@ -37,7 +37,7 @@ def examine() -> tuple[Finding, ...]:
         ("nvdisasm", "disassembles for `dump --sass`"),
         ("cuobjdump", "an independent witness in the tests"),
     ):
-        findings.append(_found(name, lambda name=name: toolchain.tool(name), purpose))  # type: ignore[misc]
+        findings.append(_found(name, lambda name=name: toolchain.tool(name), purpose))
     for name, component in (("cuda headers", "cudart"), ("cccl headers", "cccl")):
         path = toolchain.find_headers(component)
         found = Tool(name, None, path) if path else None

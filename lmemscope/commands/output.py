@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -35,18 +36,18 @@ class Sink:
             if format_name is None:
                 ending = os.path.splitext(target)[1].lower()
                 if ending not in _ENDINGS:
-                    _unusable(
+                    unusable(
                         f"the ending of {target} names no format",
                         f"use one of {', '.join(_ENDINGS)}, or say --format",
                     )
                 format_name = _ENDINGS[ending]
             directory = os.path.dirname(os.path.abspath(target))
             if not os.path.isdir(directory):
-                _unusable(f"{target} cannot be written: no directory {directory}", "create it")
+                unusable(f"{target} cannot be written: no directory {directory}", "create it")
             writable = target if os.path.exists(target) else directory
             if os.path.isdir(target) or not os.access(writable, os.W_OK):
-                _unusable(f"{target} cannot be written", "name a file in a writable directory")
-        return cls(target, format_name or "table", _colored(color, target), verbose)
+                unusable(f"{target} cannot be written", "name a file in a writable directory")
+        return cls(target, format_name or "table", color_wanted(color, target), verbose)
 
     def write(self, report: Report) -> None:
         """Render and write; a full disk or a vanished directory ends the program with code 2."""
@@ -66,10 +67,11 @@ class Sink:
         try:
             Path(self.target).write_text(text, encoding="utf-8")
         except OSError as error:
-            _unusable(f"{self.target} cannot be written: {error.strerror}", "name another file")
+            unusable(f"{self.target} cannot be written: {error.strerror}", "name another file")
 
 
-def _colored(color: str, target: str | None) -> bool:
+def color_wanted(color: str, target: str | None) -> bool:
+    """Whether output may hold escape sequences: ``--color``, else a terminal without NO_COLOR."""
     if color != "auto":
         return color == "always"
     return target is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -79,5 +81,6 @@ def _terminal_width() -> int:
     return click.get_current_context().terminal_width or os.get_terminal_size().columns
 
 
-def _unusable(message: str, hint: str) -> None:
+def unusable(message: str, hint: str) -> NoReturn:
+    """Say what is wrong with the output and leave with the code of wrong usage."""
     fail(UsageError("output", message, hint=hint), EXIT_USAGE)

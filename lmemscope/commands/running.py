@@ -1,4 +1,4 @@
-"""What every analysing command does alike: run the pipeline, show progress, choose the exit code."""
+"""What analysing commands do alike: run the pipeline, show progress, choose the exit code."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from lmemscope.workers import WorkerPool
 
 if TYPE_CHECKING:
     from lmemscope.config import Settings
+    from lmemscope.lower import Artifacts
     from lmemscope.model import Report
     from lmemscope.pipeline import Progress
 
@@ -40,6 +41,25 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
         raise
     pool.shutdown()
     return report
+
+
+def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[LmemscopeError]]:
+    """Artefacts of one input for every architecture asked for, and what went wrong."""
+    from lmemscope import pipeline
+
+    with WorkerPool(1, timeout=settings.timeout, preload="lmemscope.pipeline") as pool:
+        try:
+            units, errors = pipeline.plan_units([path], settings, pool)
+        except UsageError as error:
+            fail(error, EXIT_USAGE)
+        done: list[Artifacts] = []
+        failed: list[LmemscopeError] = [error for _, error in errors]
+        for unit in units:
+            try:
+                done.append(pool.submit(pipeline.lower_unit, unit).result())
+            except LmemscopeError as error:
+                failed.append(error)
+    return done, failed
 
 
 def exit_code(report: Report) -> int:

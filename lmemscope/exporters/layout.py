@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lmemscope.demangle import short_name as short_name
 from lmemscope.model import KernelReport, Report, UnitReport
 
 Row = tuple[UnitReport, KernelReport]
@@ -21,30 +22,6 @@ def rows(report: Report) -> list[Row]:
             row[0].arch,
         ),
     )
-
-
-def short_name(demangled: str) -> str:
-    """A kernel's name without return type, parameter list and anonymous namespaces.
-
-    ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``.
-    """
-    name = demangled.replace("(anonymous namespace)::", "")
-    depth = 0
-    start, end = 0, len(name)
-    for index, char in enumerate(name):
-        if char == "<":
-            depth += 1
-        elif char == ">":
-            depth -= 1
-        elif depth == 0 and char == " ":
-            start = index + 1
-        elif depth == 0 and char == "(":
-            end = index
-            break
-    kept = name[start:end] or name
-    for cast in ("(int)", "(unsigned int)", "(bool)", "(long)", "(unsigned long)", "(char)"):
-        kept = kept.replace(f"<{cast}", "<").replace(f" {cast}", " ")
-    return kept
 
 
 def shortened(text: str, width: int) -> str:
@@ -78,8 +55,11 @@ def summary(report: Report) -> str:
     kinds = [kernel.verdict.kind for _, kernel in listed]
     files = len(dict.fromkeys(unit.input for unit in report.units))
     using = sum(kind not in ("clean", "promoted") for kind in kinds)
-    parts = [f"{count(len(listed), 'kernel')} in {count(files, 'file')}"]
-    parts.append(f"{using} with local memory" if using else "none uses local memory")
+    if listed:
+        parts = [f"{count(len(listed), 'kernel')} in {count(files, 'file')}"]
+        parts.append(f"{using} with local memory" if using else "none uses local memory")
+    else:
+        parts = [f"no kernel in {count(files, 'file')}"]
     for kind, phrase in (("spill", "spill registers"), ("promoted", "promoted to registers")):
         if kind in kinds:
             parts.append(f"{kinds.count(kind)} {phrase}")

@@ -35,14 +35,18 @@ def render_markdown(report: Report) -> str:
     if gaps:
         lines += ["", "## Not known", "", *gaps]
     tools = layout.routes(report)
-    lines += ["", f"<sub>lmemscope {report.version}{'; ' + tools if tools else ''}. "
-              "Sizes are bytes per thread; LDL/STL counts are instructions.</sub>"]
+    lines += [
+        "",
+        f"<sub>lmemscope {report.version}{'; ' + tools if tools else ''}. "
+        "Sizes are bytes per thread; LDL/STL counts are instructions.</sub>",
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _table(listed: list[Row]) -> list[str]:
     lines = [
-        "| | kernel | file | arch | registers | frame | spill st/ld | LDL/STL | PTX .local | verdict |",
+        "| | kernel | file | arch | registers | frame | spill st/ld | LDL/STL | PTX .local "
+        "| verdict |",
         "|---|---|---|---|--:|--:|--:|--:|--:|---|",
     ]
     for unit, kernel in listed:
@@ -76,8 +80,8 @@ def _details(row: Row) -> list[str]:
     ]
     stack = layout.number(facts.cumulative_stack) if facts.stack_known else "not statically known"
     lines.append(
-        f"- registers {layout.number(facts.registers)}, frame {layout.number(facts.stack_frame)} B, "
-        f"stack with calls {stack}"
+        f"- registers {layout.number(facts.registers)}, "
+        f"frame {layout.number(facts.stack_frame)} B, stack with calls {stack}"
     )
     if facts.sites is not None:
         for label, share in (

@@ -57,7 +57,9 @@ def render_table(report: Report, *, color: bool, width: int | None, verbose: boo
     if listed:
         parts.append(_plain(listed) if width is None else _drawn(listed, color, width))
     parts.append(_summary(report))
-    parts += [text for text in (_disagreements(listed), _gaps(report), _unknown(report, verbose)) if text]
+    parts += [
+        text for text in (_disagreements(listed), _gaps(report), _unknown(report, verbose)) if text
+    ]
     for unit in report.units:
         if unit.failure is not None:
             parts.append(_failure(unit, unit.failure, color, verbose))
@@ -81,7 +83,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _verdict(row: Row) -> str:
-    unit, kernel = row
+    _unit, kernel = row
     uncertain = " (sources disagree, see below)" if kernel.facts.disagreements else ""
     return f"{kernel.verdict.text}{uncertain}"
 
@@ -96,13 +98,16 @@ def _plain(listed: list[Row]) -> str:
         lines.append([*cells[:-1], row[0].input, cells[-1]])
     right = [column.right for column in _COLUMNS[:-1]] + [False, False]
     widths = [max(len(line[i]) for line in lines) for i in range(len(titles))]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(size) if is_right else cell.ljust(size)
-            for cell, size, is_right in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in lines
-    ) + "\n"
+    return (
+        "\n".join(
+            "  ".join(
+                cell.rjust(size) if is_right else cell.ljust(size)
+                for cell, size, is_right in zip(line, widths, right, strict=True)
+            ).rstrip()
+            for line in lines
+        )
+        + "\n"
+    )
 
 
 def _drawn(listed: list[Row], color: bool, width: int) -> str:
@@ -152,8 +157,10 @@ def _summary(report: Report) -> str:
     routes = layout.distinct(
         unit.frontend for unit in report.units if unit.failure is None and unit.kernels
     )
-    by = f" Compiled by {', '.join(routes)} ({layout.routes(report)})." if routes else ""
-    arch = f" Architecture {report.default_arch}." if report.default_arch else ""
+    tools = layout.routes(report)
+    by = f" Route: {', '.join(routes)}{f' ({tools})' if tools else ''}." if routes else ""
+    compiled = any(unit.frontend != "binary" and unit.kernels for unit in report.units)
+    arch = f" Architecture {report.default_arch}." if report.default_arch and compiled else ""
     return f"{sentence}.{by}{arch}"
 
 
@@ -179,7 +186,9 @@ def _unknown(report: Report, verbose: bool) -> str:
     if not found:
         return ""
     if not verbose:
-        return f"\n{layout.count(len(found), 'line')} of the ptxas report not understood (-v shows)."
+        return (
+            f"\n{layout.count(len(found), 'line')} of the ptxas report not understood (-v shows)."
+        )
     return "\n".join(
         ["\nLines of the ptxas report not understood:", *(f"  {u.input}: {t}" for u, t in found)]
     )

@@ -20,7 +20,6 @@ from lmemscope.formats.elf import (
     STT_FUNC,
     ElfFile,
     Section,
-    Symbol,
 )
 from lmemscope.formats.line_table import InlinedLine, read_line_table
 from lmemscope.formats.sites import Site, find_sites
@@ -233,5 +232,3 @@ def _arch(elf: ElfFile) -> str:
     if match is not None and match.group(1).decode().rstrip("af") == plain:
         return match.group(1).decode()
     return plain
-
-

@@ -53,6 +53,20 @@ class Symbol:
     size: int
 
 
+def extent(data: bytes) -> int:
+    """Bytes that the file's own headers say it has (tables only, not section contents).
+
+    Raises:
+        FormatError: not a 64-bit little-endian ELF file.
+    """
+    if not data.startswith(_ELFCLASS64_LITTLE) or len(data) < _FILE_HEADER.size:
+        raise FormatError("cubin", "not a 64-bit little-endian ELF file")
+    header = _FILE_HEADER.unpack_from(data)
+    programs = header[5] + header[9] * header[10]
+    sections = header[6] + header[11] * header[12]
+    return int(max(programs, sections))
+
+
 class ElfFile:
     """An ELF64 little-endian file in memory.
 
@@ -61,17 +75,15 @@ class ElfFile:
     """
 
     def __init__(self, data: bytes) -> None:
-        if not data.startswith(_ELFCLASS64_LITTLE) or len(data) < _FILE_HEADER.size:
-            raise FormatError("cubin", "not a 64-bit little-endian ELF file")
+        if extent(data) > len(data):
+            raise FormatError("cubin", "the ELF file is cut off: its tables lie outside of it")
         self.data = memoryview(data)
         header = _FILE_HEADER.unpack_from(data)
         ident, self.machine, self.flags = header[0], header[2], header[7]
         self.abi_version: int = ident[8]
         table, entry_size, count, names = header[6], header[11], header[12], header[13]
-        if entry_size != _SECTION_HEADER.size or table + count * entry_size > len(data):
-            raise FormatError(
-                "cubin", "the ELF file is cut off: its section table lies outside of it"
-            )
+        if entry_size != _SECTION_HEADER.size:
+            raise FormatError("cubin", "the ELF file has section headers of an unknown size")
         raw = [_SECTION_HEADER.unpack_from(data, table + i * entry_size) for i in range(count)]
         if any(r[1] != SHT_NOBITS and r[4] + r[5] > len(data) for r in raw):
             raise FormatError("cubin", "the ELF file is cut off: a section lies outside of it")

@@ -81,9 +81,7 @@ def read_line_table(elf: ElfFile, section_name: str) -> dict[str, list[InlinedLi
                     result.setdefault(owner, []).extend(entries)
             position = program.end
     except (IndexError, struct.error) as error:
-        raise FormatError(
-            "cubin", f"{section_name} is malformed near byte {position}"
-        ) from error
+        raise FormatError("cubin", f"{section_name} is malformed near byte {position}") from error
     for entries in result.values():
         entries.sort(key=lambda entry: entry.pc)
     return result

@@ -85,46 +85,47 @@ class PtxFunction:
         name: mangled.
         kind: ``entry`` or ``function``.
         line: line of its header; `end_line` is the last line before the next function.
+        text: from the header to the next function.
     """
 
-    def __init__(self, name: str, kind: KernelKind, line: int, span: bytes, header: str) -> None:
+    def __init__(self, name: str, kind: KernelKind, line: int, text: bytes, header: str) -> None:
         self.name, self.kind, self.line = name, kind, line
-        self._span, self._header = span, header
+        self.text, self._header = text, header
 
     @property
     def end_line(self) -> int:
         """Last line that can belong to it."""
-        return self.line + self._span.count(b"\n")
+        return self.line + self.text.count(b"\n")
 
     @cached_property
     def first_loc(self) -> tuple[int, int] | None:
         """File index and line of its first ``.loc``: where the function is defined."""
-        match = _LOC.search(self._span)
+        match = _LOC.search(self.text)
         return (int(match.group(1)), int(match.group(2))) if match else None
 
     @cached_property
     def survey(self) -> LocalSurvey:
         """Local memory, from the lines that can speak of it."""
-        if b"/*" in self._span:
+        if b"/*" in self.text:
             return _survey(self.body.instructions, self.body.locals)
         instructions: list[Instruction] = []
         declarations: list[LocalDeclaration] = []
         loads = stores = 0
         offsets: set[int] = set()
-        for start, end in _lines_with(self._span, (b"local", b"%SP")):
-            plain = _PLAIN_ACCESS.match(self._span, start, end)
+        for start, end in _lines_with(self.text, (b"local", b"%SP")):
+            plain = _PLAIN_ACCESS.match(self.text, start, end)
             if plain is not None:
                 # By far the most frequent line, and one that the lexer could not read otherwise.
                 loads += plain.group(1) == b"ld"
                 stores += plain.group(1) == b"st"
                 continue
-            address = _PLAIN_ADDRESS.match(self._span, start, end)
+            address = _PLAIN_ADDRESS.match(self.text, start, end)
             if address is not None:
                 if address.group(1) is not None:
                     offsets.add(int(address.group(1)))
                 continue
-            number = self.line + self._span.count(b"\n", 0, start)
-            for statement in _statements(self._span[start:end], number):
+            number = self.line + self.text.count(b"\n", 0, start)
+            for statement in _statements(self.text[start:end], number):
                 if statement[0][1] == ".local":
                     declarations += parse_local(statement)
                 elif statement[0][0] != "dotted":
@@ -145,7 +146,7 @@ class PtxFunction:
         Raises:
             FormatError: it cannot be read.
         """
-        return parse_body(self._span.decode("utf-8", "replace"), self.line)
+        return parse_body(self.text.decode("utf-8", "replace"), self.line)
 
     @property
     def launch_bounds(self) -> LaunchBounds | None:
@@ -364,9 +365,7 @@ def _statements(line: bytes, number: int) -> list[list[Token]]:
     return statements
 
 
-def _survey(
-    instructions: list[Instruction], declarations: list[LocalDeclaration]
-) -> LocalSurvey:
+def _survey(instructions: list[Instruction], declarations: list[LocalDeclaration]) -> LocalSurvey:
     """Count and delimit; the depot's address registers are recognised by how they are made."""
     bases = {declaration.name for declaration in declarations}
     offsets: set[int] = set()
@@ -382,9 +381,14 @@ def _survey(
             generic = True
         if parts[0] in ("mov", "cvta") and len(operands) == 2 and operands[1] in bases:
             bases.add(str(operands[0]))
-        elif parts[0] == "add" and len(operands) == 3 and operands[1] in bases:
-            if isinstance(operands[2], str) and operands[2].isdigit():
-                offsets.add(int(operands[2]))
+        elif (
+            parts[0] == "add"
+            and len(operands) == 3
+            and operands[1] in bases
+            and isinstance(operands[2], str)
+            and operands[2].isdigit()
+        ):
+            offsets.add(int(operands[2]))
         for operand in operands:
             if isinstance(operand, Address) and operand.base in bases and not offsets:
                 offsets.add(0)

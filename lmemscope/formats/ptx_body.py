@@ -155,7 +155,7 @@ class _BodyParser:
         statement: list[Token] = []
         nested = 0
         for token in self._tokens:
-            kind, text, line = token
+            text = token[1]
             if not statement:
                 if text == "}":
                     depth -= 1
@@ -177,7 +177,7 @@ class _BodyParser:
                     if token[1] == "{":
                         depth += 1
                         continue
-                    kind, text, line = token
+                    _kind, text, _line = token
             if text == ";":
                 self._statement(statement)
                 statement, nested = [], 0
@@ -211,7 +211,7 @@ class _BodyParser:
                     token = next(self._tokens)
             elif word == "inlined_at":
                 place = tuple(int(next(self._tokens)[1]) for _ in range(3))
-                outer = self._call_sites.get(place) or Loc(*place)  # type: ignore[arg-type,call-overload]
+                outer = self._call_sites.get(place) or Loc(*place)  # type: ignore[arg-type]
                 token = next(self._tokens, ("end", "", 0))
             else:
                 token = next(self._tokens, ("end", "", 0))
@@ -287,7 +287,9 @@ def parse_instruction(tokens: list[Token], loc: Loc | None) -> Instruction:
     try:
         operands = _operands(tokens, position)
     except (IndexError, ValueError) as error:
-        raise FormatError("ptx", f"line {line}: operands not understood: {_spell(tokens)}") from error
+        raise FormatError(
+            "ptx", f"line {line}: operands not understood: {_spell(tokens)}"
+        ) from error
     return Instruction(line, predicate, opcode, operands, loc)
 
 

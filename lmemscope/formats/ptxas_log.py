@@ -17,14 +17,10 @@ _PREFIX = re.compile(r"^(ptxas|nvlink)\s+(info|warning|warn|fatal|error|\.)\s*:?
 _LOCATED = re.compile(r"^ptxas .*, line \d+; (?:error|fatal|warning|info)\s*:")
 _COMPILING = re.compile(r"^Compiling entry function '(.+)' for '(sm_\w+)'")
 _PROPERTIES = re.compile(r"^Function properties for '?(.+?)'?:?$")
-_STACK = re.compile(
-    r"^(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
-)
+_STACK = re.compile(r"^(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"^[Uu]sed (\d+) registers(.*)")
 _PART = re.compile(r"(?:used )?(\d+)(?:\+(\d+))? (\S.*)")
-_UNKNOWN_STACK = re.compile(
-    r"Stack size for entry function '(.+)' cannot be statically determined"
-)
+_UNKNOWN_STACK = re.compile(r"Stack size for entry function '(.+)' cannot be statically determined")
 _BY_LAUNCH_BOUNDS = re.compile(
     r"^Overriding global maxrregcount (\d+) with entry-specific value (\d+)"
 )
@@ -107,9 +103,7 @@ class PtxasLog:
 
     def entry(self, name: str) -> PtxasFunction | None:
         """The kernel (or relocatable function) of that name."""
-        return next(
-            (f for f in self.functions if f.name == name and f.entry in (None, name)), None
-        )
+        return next((f for f in self.functions if f.name == name and f.entry in (None, name)), None)
 
     def callees(self, entry: str) -> list[PtxasFunction]:
         """Functions compiled with a kernel, not inlined into it."""

@@ -46,9 +46,7 @@ def options_for(arch: str, options: CompileOptions, directory: str) -> tuple[str
     return (*flags, *options.nvcc_args)
 
 
-def compile_to_ptx(
-    path: str, flags: Sequence[str], name_expressions: Sequence[str]
-) -> NvccResult:
+def compile_to_ptx(path: str, flags: Sequence[str], name_expressions: Sequence[str]) -> NvccResult:
     """Run nvcc's device passes on a file.
 
     Template instantiations are forced from a second file that includes the first and takes each
@@ -69,9 +67,7 @@ def compile_to_ptx(
         done = toolchain.run([nvcc.path, *flags, "-x", "cu", source, "-o", str(target)])
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, done)
-        return NvccResult(
-            target.read_bytes(), done.output, done.command_line, tuple(flags), nvcc
-        )
+        return NvccResult(target.read_bytes(), done.output, done.command_line, tuple(flags), nvcc)
 
 
 def _instantiating(path: str, name_expressions: Sequence[str]) -> str:

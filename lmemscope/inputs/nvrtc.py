@@ -16,6 +16,7 @@ from typing import Any
 
 from lmemscope import toolchain
 from lmemscope.errors import CompileError, ToolMissingError
+from lmemscope.formats.elf import extent
 from lmemscope.model import CompileOptions, Tool
 
 _NAME_EXPRESSION = "__nv_name_map"
@@ -114,12 +115,20 @@ def compile_program(
             raise _refusal(name, str(nvrtc.getProgramLog(program)), options, error) from error
         return NvrtcResult(
             ptx=bytes(nvrtc.getPTX(program)).rstrip(b"\0"),
-            cubin=bytes(nvrtc.getCUBIN(program)),
+            cubin=_whole(bytes(nvrtc.getCUBIN(program))),
             log=str(nvrtc.getProgramLog(program)),
             options=tuple(options),
         )
     finally:
         nvrtc.destroyProgram(program)
+
+
+def _whole(cubin: bytes) -> bytes:
+    """The cubin with its last byte, which CuPy 14's ``getCUBIN`` takes for a terminator.
+
+    The file's own headers say how long it is, so a CuPy that returns all of it is left alone.
+    """
+    return cubin + b"\0" if extent(cubin) == len(cubin) + 1 else cubin
 
 
 def _refusal(name: str, log: str, options: Sequence[str], error: Exception) -> CompileError:
@@ -173,7 +182,7 @@ def _call(function: Any, *arguments: Any) -> Any:
 def _loaded_path() -> str | None:
     """Where the dynamic loader found libnvrtc, from the process's own map (Linux)."""
     try:
-        with open("/proc/self/maps", encoding="utf-8") as maps:  # noqa: PTH123
+        with open("/proc/self/maps", encoding="utf-8") as maps:
             for line in maps:
                 path = line.rstrip("\n").partition("/")
                 if "/libnvrtc.so" in line:

@@ -1,4 +1,4 @@
-"""PTX to cubin and report by a standalone ptxas: the path that PTX inputs and the nvcc route share."""
+"""PTX to cubin and report by a standalone ptxas: for PTX inputs and for the nvcc route."""
 
 from __future__ import annotations
 

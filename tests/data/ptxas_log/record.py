@@ -100,8 +100,17 @@ def download(version: str, work: Path) -> Path:
     major = int(version.partition(".")[0])
     package = "nvidia-cuda-nvcc" + (f"-cu{major}" if major < 13 else "")
     subprocess.run(
-        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(work)]
-        + [f"{package}=={version}"],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--no-deps",
+            "-d",
+            str(work),
+            f"{package}=={version}",
+        ],
         check=True,
     )
     wheel = next(work.glob("*.whl"))

@@ -1,0 +1,148 @@
+"""``lmemscope dump``: the artefacts themselves."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from lmemscope.cli import compile_options
+from lmemscope.commands.output import color_wanted, unusable
+from lmemscope.commands.running import EXIT_INCOMPLETE, EXIT_USAGE, fail, lower_all
+from lmemscope.config import Settings
+from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.lower import Artifacts
+
+_KINDS = ("ptx", "sass", "cubin", "log")
+_LOCAL_PTX = (
+    "ld.local",
+    "st.local",
+    ".local ",
+    "cvta.local",
+    "ld.volatile.local",
+    "st.volatile.local",
+)
+_LOCAL_SASS = ("LDL", "STL")
+_LOCAL_LOG = ("stack frame", "spill", "cannot be statically determined", "local memory")
+
+
+@click.command(name="dump")
+@click.argument("path", metavar="PATH")
+@click.option("--ptx", "kind", flag_value="ptx", help="PTX as the compiler wrote it.")
+@click.option("--sass", "kind", flag_value="sass", help="Machine code, by nvdisasm, with lines.")
+@click.option("--cubin", "kind", flag_value="cubin", help="The ELF file (binary; use -o).")
+@click.option("--log", "kind", flag_value="log", help="The compiler's log with ptxas's report.")
+@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
+@compile_options
+def command(
+    path: str, kind: str | None, target: str | None, settings: Settings, color: str
+) -> None:
+    """Print the PTX, machine code, cubin or compiler log of one input.
+
+    Lines that speak of local memory are highlighted on a terminal. With several --arch the
+    outputs follow each other.
+
+    \b
+    Examples:
+      lmemscope dump filter.cu --ptx
+      lmemscope dump filter.cu --sass --kernel 'blur*' --arch sm_80
+      lmemscope dump filter.cu --cubin -o filter.cubin
+    """
+    if kind is None:
+        fail(
+            UsageError("usage", "nothing to dump", hint=f"say one of --{', --'.join(_KINDS)}"),
+            EXIT_USAGE,
+        )
+    if kind == "cubin" and target is None and sys.stdout.isatty():
+        fail(UsageError("usage", "a cubin is binary", hint="write it with -o FILE"), EXIT_USAGE)
+    lowered, errors = lower_all(path, settings)
+    if kind == "cubin" and len(lowered) > 1:
+        fail(UsageError("usage", "one cubin at a time", hint="name one --arch"), EXIT_USAGE)
+    try:
+        outputs = [_content(kind, artifacts, settings.kernels) for artifacts in lowered]
+    except LmemscopeError as error:
+        fail(error, EXIT_INCOMPLETE)
+    _write(kind, outputs, target, color_wanted(color, target))
+    if errors:
+        fail(errors[0], EXIT_INCOMPLETE)
+
+
+def _content(kind: str, artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
+    if kind == "cubin":
+        return artifacts.cubin
+    if kind == "log":
+        if artifacts.ptxas_log is None:
+            raise LmemscopeError("dump", f"{artifacts.unit.input} has no compiler log")
+        return artifacts.ptxas_log.strip().encode() + b"\n"
+    if kind == "ptx":
+        return _ptx(artifacts, kernels)
+    return _sass(artifacts, kernels)
+
+
+def _ptx(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
+    from lmemscope.formats.cubin import Cubin
+    from lmemscope.formats.ptx import PtxModule
+
+    text = artifacts.ptx if artifacts.ptx is not None else Cubin(artifacts.cubin).ptx
+    if text is None:
+        raise LmemscopeError(
+            "dump",
+            f"{artifacts.unit.input} carries no PTX text",
+            hint="cubins carry it when they are compiled with -lineinfo",
+        )
+    text = text.rstrip(b"\0")
+    if not kernels:
+        return text
+    chosen = [f for f in PtxModule(text).functions if _wanted(kernels, f.name)]
+    if not chosen:
+        raise _no_match(artifacts, kernels)
+    return b"\n".join(function.text.strip(b"\n") for function in chosen) + b"\n"
+
+
+def _sass(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
+    from lmemscope.formats.cubin import Cubin
+    from lmemscope.inputs import nvdisasm
+
+    cubin = Cubin(artifacts.cubin)
+    symbols = None
+    if kernels:
+        names = {f.name for f in cubin.functions if _wanted(kernels, f.name)}
+        if not names:
+            raise _no_match(artifacts, kernels)
+        symbols = [symbol.index for symbol in cubin.elf.symbols if symbol.name in names]
+    listing = nvdisasm.listing(artifacts.cubin, ("-g", "-gi", "-gp"), symbols)
+    return listing.encode()
+
+
+def _wanted(kernels: tuple[str, ...], name: str) -> bool:
+    from lmemscope.demangle import demangle
+    from lmemscope.pipeline import matches
+
+    return matches(kernels, name, demangle(name))
+
+
+def _no_match(artifacts: Artifacts, kernels: tuple[str, ...]) -> LmemscopeError:
+    return LmemscopeError(
+        "dump",
+        f"{artifacts.unit.input} has no kernel that matches {', '.join(kernels)}",
+        hint="`lmemscope scan` lists them",
+    )
+
+
+def _write(kind: str, outputs: list[bytes], target: str | None, color: bool) -> None:
+    if target is not None:
+        try:
+            Path(target).write_bytes(b"\n".join(outputs))
+        except OSError as error:
+            unusable(f"{target} cannot be written: {error.strerror}", "name another file")
+        return
+    if kind == "cubin":
+        for output in outputs:
+            sys.stdout.buffer.write(output)
+        return
+    marks = {"ptx": _LOCAL_PTX, "sass": _LOCAL_SASS, "log": _LOCAL_LOG}[kind]
+    for output in outputs:
+        for line in output.decode("utf-8", "replace").splitlines():
+            marked = color and any(mark in line for mark in marks) and " 0 bytes" not in line[:24]
+            click.echo(click.style(line, fg="yellow", bold=True) if marked else line, color=color)
