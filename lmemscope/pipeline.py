@@ -88,19 +88,22 @@ def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = ()) -> UnitReport:
     Raises:
         LmemscopeError: it cannot be analysed; `run` turns that into the unit's `Failure`.
     """
-    from lmemscope.analysis.facts import gather_facts
-    from lmemscope.analysis.verdict import judge
     from lmemscope.lower import lower
-    from lmemscope.parse import parse
+    from lmemscope.preload import import_analysis_meanwhile
 
+    import_analysis_meanwhile()
     try:
-        parsed = parse(lower(unit))
+        artifacts = lower(unit)
+        from lmemscope.analysis.facts import gather_facts
+        from lmemscope.analysis.verdict import judge
+        from lmemscope.parse import parse
+
+        parsed = parse(artifacts)
         facts = gather_facts(parsed)
     except LmemscopeError:
         raise
     except Exception as error:
         raise _internal(unit, error) from error
-    artifacts = parsed.artifacts
     kernels = tuple(
         KernelReport(fact, judge(fact))
         for fact in facts
@@ -128,13 +131,6 @@ def lower_unit(unit: Unit) -> Artifacts:
     from lmemscope.lower import lower
 
     return lower(unit)
-
-
-def preload() -> None:
-    """What a worker loads before its first task arrives."""
-    from lmemscope.inputs import nvrtc
-
-    nvrtc.preload()
 
 
 def _archs(settings: Settings, executor: Executor) -> tuple[tuple[str, ...], str | None]:

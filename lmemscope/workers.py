@@ -10,9 +10,7 @@ A process is a bare ``python -c`` that imports only what its tasks need: it neit
 that may hold threads, nor re-imports the parent's main module. It may be started before there is
 work (`WorkerPool.prestart`), so that it loads NVRTC while the parent still parses its flags.
 
-Protocol: 8 bytes of length, little endian, then a pickle; ``(function, arguments)`` one way,
-``(True, result)`` or ``(False, exception)`` the other. Nothing else uses these pipes: the worker
-points file descriptor 1 at its standard error, because libraries print.
+The worker's own side, and the protocol, are in `lmemscope.serve`.
 """
 
 from __future__ import annotations
@@ -23,9 +21,6 @@ import pickle
 import queue
 import selectors
 import signal
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -33,8 +28,9 @@ from concurrent.futures import Executor, Future
 from typing import IO, Any
 
 from lmemscope.errors import StageTimeoutError, WorkerCrashError
+from lmemscope.launch import Launched, start, started_early
+from lmemscope.serve import LENGTH, send
 
-_LENGTH = 8
 _CRASH_TAIL = 2000
 _Task = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
 
@@ -64,8 +60,11 @@ class WorkerPool(Executor):
         self._submitted = 0
 
     def prestart(self) -> None:
-        """Start one process now; the first task finds it warm."""
-        self._spare.append(_Worker(self._preload))
+        """Start one process now, unless the program already did."""
+        while started_early:
+            self._spare.append(_Worker.adopt(started_early.pop()))
+        if not self._spare:
+            self._spare.append(_Worker(self._preload))
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule ``fn(*args)``; ``fn`` must be importable by name and everything picklable."""
@@ -137,17 +136,15 @@ class _Worker:
     """One child process and the two pipes to it."""
 
     def __init__(self, preload: str | None) -> None:
-        # Unbuffered and unlinked: what a crashing library printed is read back from here.
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
-        code = f"from lmemscope.workers import serve; serve({preload!r})"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
-            start_new_session=True,
-        )
+        launched = start(preload)
+        self._process, self._stderr = launched.process, launched.stderr
+
+    @classmethod
+    def adopt(cls, launched: Launched) -> _Worker:
+        """A worker around a process that was started before."""
+        worker = cls.__new__(cls)
+        worker._process, worker._stderr = launched.process, launched.stderr
+        return worker
 
     def call(
         self, fn: Callable[..., Any], args: tuple[Any, ...], timeout: float | None
@@ -162,8 +159,8 @@ class _Worker:
         assert self._process.stdout is not None
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            _send(self._process.stdin, (fn, args))
-            header = self._read(self._process.stdout, _LENGTH, deadline)
+            send(self._process.stdin, (fn, args))
+            header = self._read(self._process.stdout, LENGTH, deadline)
             body = self._read(self._process.stdout, int.from_bytes(header, "little"), deadline)
         except TimeoutError as error:
             self.stop()
@@ -220,28 +217,3 @@ class _Worker:
             "and report the crash to the compiler's vendor",
             log=said or None,
         )
-
-
-def _send(stream: IO[bytes], value: object) -> None:
-    body = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(len(body).to_bytes(_LENGTH, "little") + body)
-    stream.flush()
-
-
-def serve(preload: str | None) -> None:
-    """The worker's main loop: answer tasks from standard input until it closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    if preload is not None:
-        import importlib
-
-        importlib.import_module(preload).preload()
-    tasks = sys.stdin.buffer
-    while header := tasks.read(_LENGTH):
-        fn, args = pickle.loads(tasks.read(int.from_bytes(header, "little")))
-        try:
-            answer = (True, fn(*args))
-        except BaseException as error:  # noqa: BLE001 - sent home, where it is raised again
-            answer = (False, error)
-        _send(answers, answer)

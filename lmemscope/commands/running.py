@@ -24,11 +24,13 @@ EXIT_CLEAN, EXIT_GATE, EXIT_USAGE, EXIT_INCOMPLETE = 0, 1, 2, 3
 
 def analyse(paths: Sequence[str], settings: Settings) -> Report:
     """Analyse inputs with worker processes; a wrong request ends the program with code 2."""
-    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload="lmemscope.pipeline")
-    # The worker loads NVRTC while this process imports the pipeline and the table renderer.
+    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload="lmemscope.preload")
     pool.prestart()
-    threading.Thread(target=_import_renderer, daemon=True).start()
     from lmemscope import pipeline
+
+    if sys.stdout.isatty():
+        # While the workers compile: the renderer of tables is the slowest import there is.
+        threading.Thread(target=_import_renderer, daemon=True).start()
 
     try:
         with _progress() as progress:
@@ -47,7 +49,7 @@ def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[Lmem
     """Artefacts of one input for every architecture asked for, and what went wrong."""
     from lmemscope import pipeline
 
-    with WorkerPool(1, timeout=settings.timeout, preload="lmemscope.pipeline") as pool:
+    with WorkerPool(1, timeout=settings.timeout, preload="lmemscope.preload") as pool:
         try:
             units, errors = pipeline.plan_units([path], settings, pool)
         except UsageError as error:

@@ -17,6 +17,14 @@ _STYLES = {
     "promoted": "cyan",
     "clean": "green",
 }
+_ANSI = {
+    "spill": "\x1b[1;31m",
+    "local-object": "\x1b[33m",
+    "unknown": "\x1b[35m",
+    "call-stack": "\x1b[33m",
+    "promoted": "\x1b[36m",
+    "clean": "\x1b[32m",
+}
 _NAME_WIDTH = 44
 _NARROW, _COMFORTABLE = 72, 100
 _LOG_LINES = 20
@@ -55,7 +63,7 @@ def render_table(report: Report, *, color: bool, width: int | None, verbose: boo
     parts = []
     listed = layout.rows(report)
     if listed:
-        parts.append(_plain(listed) if width is None else _drawn(listed, color, width))
+        parts.append(_plain(listed, color) if width is None else _drawn(listed, color, width))
     parts.append(_summary(report))
     parts += [
         text for text in (_disagreements(listed), _gaps(report), _unknown(report, verbose)) if text
@@ -88,7 +96,7 @@ def _verdict(row: Row) -> str:
     return f"{kernel.verdict.text}{uncertain}"
 
 
-def _plain(listed: list[Row]) -> str:
+def _plain(listed: list[Row], color: bool) -> str:
     """For pipes and files: no borders, no wrapping, columns aligned by spaces."""
     titles = [column.title for column in _COLUMNS[:-1]] + ["file", "verdict"]
     lines = [titles]
@@ -96,18 +104,19 @@ def _plain(listed: list[Row]) -> str:
         cells = _cells(row)
         cells[0] = layout.short_name(row[1].facts.demangled)
         lines.append([*cells[:-1], row[0].input, cells[-1]])
-    right = [column.right for column in _COLUMNS[:-1]] + [False, False]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(titles))]
-    return (
-        "\n".join(
-            "  ".join(
-                cell.rjust(size) if is_right else cell.ljust(size)
-                for cell, size, is_right in zip(line, widths, right, strict=True)
-            ).rstrip()
-            for line in lines
-        )
-        + "\n"
-    )
+    right = [column.right for column in _COLUMNS[:-1]] + [False]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(right))]
+    drawn = []
+    for index, line in enumerate(lines):
+        cells = [
+            cell.rjust(size) if is_right else cell.ljust(size)
+            for cell, size, is_right in zip(line[:-1], widths, right, strict=True)
+        ]
+        verdict = line[-1]
+        if color and index:
+            verdict = f"{_ANSI[listed[index - 1][1].verdict.kind]}{verdict}\x1b[0m"
+        drawn.append("  ".join([*cells, verdict]))
+    return "\n".join(drawn) + "\n"
 
 
 def _drawn(listed: list[Row], color: bool, width: int) -> str:

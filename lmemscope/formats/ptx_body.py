@@ -18,7 +18,7 @@ _LEXER = re.compile(
     r"""|(?P<skip>[ \t\r\f\v]+|//[^\n]*)"""
     r"""|(?P<comment>/\*.*?\*/)"""
     r"""|(?P<name>[%$_A-Za-z][\w$%]*(?:::\w+)*)"""
-    r"""|(?P<dotted>\.[A-Za-z_][\w]*(?:::\w+)*)"""
+    r"""|(?P<dotted>\.\w+(?:::\w+)*)"""
     r"""|(?P<number>0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|\d+(?:\.\d+(?:[eE][+-]?\d+)?)?U?)"""
     r"""|(?P<string>"[^"]*")"""
     r"""|(?P<punct>.)""",

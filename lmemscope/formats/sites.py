@@ -6,8 +6,8 @@ nvdisasm on nine architectures (see docs/how-it-works.md, "Reading machine code"
 
 Low word: bits 0-8 opcode class (0x183 ``LDL``, 0x187 ``STL``), 12-15 guard predicate (7 is
 "always"), 16-23 destination of a load, 24-31 address register (255 is ``RZ``), 32-39 source of a
-store, 40-63 signed byte offset. High word: bits 0-7 uniform address register, 9-11 width code,
-27 set where there is a uniform address register.
+store or uniform address register of a load, 40-63 signed byte offset. High word: bits 0-7 uniform
+address register of a store, 9-11 width code, 27 set where there is a uniform address register.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Site:
         width: bytes accessed per thread.
         register: number of the data register (first of several).
         base: number of the address register, or None where there is none (``RZ``).
-        uniform_base: number of the uniform address register, or None. Its presence proves that
-            all lanes of a warp use the same address.
+        uniform_base: number of the uniform address register, or None. Blackwell adds both kinds
+            of register (``[R34+UR14+0x40]``); see `is_uniform`.
         displacement: constant byte offset added to the registers.
         predicated: executes under a guard predicate.
         spill_refill: ptxas marked it as a register spill or refill.
@@ -49,6 +49,11 @@ class Site:
     displacement: int
     predicated: bool
     spill_refill: bool
+
+    @property
+    def is_uniform(self) -> bool:
+        """Proof that all lanes of a warp use the same address: no per-thread register but R1."""
+        return self.base in (None, STACK_POINTER)
 
     @property
     def opcode(self) -> str:
@@ -83,8 +88,14 @@ def _decode(pc: int, low: int, high: int, spill_offsets: frozenset[int]) -> Site
         width=_WIDTHS[high >> 9 & 7],
         register=low >> 32 & 0xFF if is_store else low >> 16 & 0xFF,
         base=None if base == RZ else base,
-        uniform_base=high & 0xFF if high >> 27 & 1 else None,
+        uniform_base=_uniform_base(is_store, low, high),
         displacement=displacement - (1 << 24) if displacement >> 23 else displacement,
         predicated=low >> 12 & 0xF != _ALWAYS,
         spill_refill=pc in spill_offsets,
     )
+
+
+def _uniform_base(is_store: bool, low: int, high: int) -> int | None:
+    if not high >> 27 & 1:
+        return None
+    return high & 0xFF if is_store else low >> 32 & 0xFF

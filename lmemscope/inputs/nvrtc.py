@@ -36,17 +36,6 @@ class NameExpressionError(CompileError):
     """A name expression names nothing that can be instantiated."""
 
 
-def preload() -> None:
-    """Load NVRTC now; it takes longer than importing Python modules.
-
-    A missing library is not this function's business: the first compilation reports it.
-    """
-    try:
-        _binding().getVersion()
-    except (ToolMissingError, RuntimeError):
-        return
-
-
 def version() -> tuple[int, int]:
     """NVRTC's (major, minor) version.
 

@@ -1,0 +1,144 @@
+"""Speed of lmemscope as ratios, measured side by side in one run.
+
+    python benchmarks/speed.py [--rounds 7]
+
+Prints the table of docs/performance.md. Commands of one comparison take turns, so that a busy
+machine slows all of them; the figure is the median of the ratios of neighbours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Sequence
+from pathlib import Path
+
+from lmemscope import toolchain
+from lmemscope.formats.ptx import PtxModule
+from lmemscope.inputs import nvrtc
+
+ROOT = Path(__file__).parent.parent
+KERNELS = 20
+PTX_BYTES = 20_000_000
+
+BARE_NVRTC = """
+import sys
+from cupy_backends.cuda.libs import nvrtc
+source = open(sys.argv[1]).read()
+program = nvrtc.createProgram(source, sys.argv[1], [], [])
+nvrtc.compileProgram(program, ["--gpu-architecture=sm_90", "-lineinfo", "--ptxas-options=-v"])
+ptx, cubin = nvrtc.getPTX(program), nvrtc.getCUBIN(program)
+print(nvrtc.getProgramLog(program))
+"""
+
+
+def kernels_file(count: int, seed: int = 0) -> str:
+    """A file of ``count`` kernels; half use local memory, as an array with a run-time index."""
+    parts = []
+    for i in range(count):
+        size, name = 16 + 8 * ((i + seed) % 5), f"k{seed}_{i}"
+        if i % 2:
+            parts.append(
+                f'extern "C" __global__ void {name}(const float *x, float *y, int n) {{\n'
+                f"  float a[{size}] = {{}};\n"
+                f"  for (int i = 0; i < n; ++i) a[(int)x[i] % {size}] += x[i + n];\n"
+                f"  for (int i = 0; i < {size}; ++i) y[i * n + threadIdx.x] = a[i];\n}}\n"
+            )
+        else:
+            parts.append(
+                f'extern "C" __global__ void {name}(const float *x, float *y, int n) {{\n'
+                f"  float s = 0;\n  for (int i = threadIdx.x; i < n; i += blockDim.x)\n"
+                f"    s += x[i] * x[i + {size}] + expf(x[i]) / (1.0f + x[i]);\n"
+                f"  y[threadIdx.x] = s;\n}}\n"
+            )
+    return "".join(parts)
+
+
+def alternate(commands: Sequence[Sequence[str]], rounds: int, cwd: str) -> list[list[float]]:
+    """Seconds of each command in each round; the first round warms caches and is dropped."""
+    times: list[list[float]] = [[] for _ in commands]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for turn in range(rounds + 1):
+        for index, command in enumerate(commands):
+            start = time.perf_counter()
+            subprocess.run(command, cwd=cwd, env=environment, capture_output=True, check=True)
+            if turn:
+                times[index].append(time.perf_counter() - start)
+    return times
+
+
+def ratio(times: list[float], reference: list[float]) -> float:
+    return statistics.median(a / b for a, b in zip(times, reference, strict=True))
+
+
+def report(what: str, value: float, limit: str, unit: str = "×") -> None:
+    print(f"| {what} | {value:.2f} {unit} | {limit} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    rounds = parser.parse_args().rounds
+    python = sys.executable
+    print("| measured | value | wanted |\n|---|--:|---|")
+    with tempfile.TemporaryDirectory() as work:
+        Path(work, "bench.cu").write_text(kernels_file(KERNELS))
+        Path(work, "bare.py").write_text(BARE_NVRTC)
+        nvcc, cuobjdump = toolchain.find_tool("nvcc"), toolchain.find_tool("cuobjdump")
+        shell = (
+            f"{nvcc} -cubin -lineinfo -Xptxas -v -arch=sm_90 bench.cu -o b.cubin && "
+            f"{cuobjdump} -sass b.cubin | grep -cE 'LDL|STL'"
+        )
+        scan = [python, "-m", "lmemscope", "scan", "--arch", "sm_90"]
+        ours, bare, rival = alternate(
+            [[*scan, "bench.cu"], [python, "bare.py", "bench.cu"], ["sh", "-c", shell]],
+            rounds,
+            work,
+        )
+        report("`scan` of 20 kernels / one bare NVRTC call", ratio(ours, bare), "≤ 1.15")
+        report("`scan` of 20 kernels / nvcc, cuobjdump and grep", ratio(ours, rival), "≤ 0.75")
+        help_, start = alternate(
+            [[python, "-m", "lmemscope", "--help"], [python, "-c", "pass"]], 3 * rounds, work
+        )
+        report("`lmemscope --help` / bare Python start", ratio(help_, start), "≤ 5")
+        files = [f"f{i}.cu" for i in range(10)]
+        for i, name in enumerate(files):
+            Path(work, name).write_text(kernels_file(KERNELS, seed=i))
+        serial, parallel = alternate(
+            [[*scan, *files, "-j", "1"], [*scan, *files, "-j", "2"]], max(rounds // 2, 3), work
+        )
+        report("ten files one by one / two at a time", ratio(serial, parallel), "≥ 1.6")
+        ptx_scanning(Path(work, "bench.cu"))
+
+
+def ptx_scanning(source: Path) -> None:
+    """Survey of a 20 MB PTX: the benchmark file's own, repeated with other names."""
+    flags = ("--gpu-architecture=sm_90", "-lineinfo")
+    text = nvrtc.compile_program(source.read_text(), str(source), flags, ()).ptx
+    start = text.index(b".visible")
+    body = text[start : text.index(b"\t.file")]
+    copies = [body.replace(b"k0_", b"k%d_" % i) for i in range(PTX_BYTES // len(body) + 1)]
+    big = text[:start] + b"".join(copies)
+    best = 0.0
+    for _ in range(5):
+        begin = time.perf_counter()
+        module = PtxModule(big)
+        used = sum(function.survey.bytes > 0 for function in module.functions)
+        best = max(best, len(big) / 1e6 / (time.perf_counter() - begin))
+        assert used * 2 == len(module.functions)
+    report(f"PTX scanning, {len(big) / 1e6:.0f} MB", best, "≥ 50", "MB/s")
+    tracemalloc.start()
+    module = PtxModule(big)
+    sum(function.survey.bytes for function in module.functions)
+    peak = tracemalloc.get_traced_memory()[1]
+    report("memory of that scan / size of the file", peak / len(big), "a small multiple")
+
+
+if __name__ == "__main__":
+    main()

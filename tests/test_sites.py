@@ -1,0 +1,111 @@
+"""Local-memory instructions and line tables read from bytes, against nvdisasm."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from lmemscope.errors import FormatError
+from lmemscope.formats import sass
+from lmemscope.formats.cubin import Cubin
+from lmemscope.formats.line_table import line_at
+from lmemscope.inputs import nvdisasm, nvrtc
+from tests.conftest import DATA
+
+ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120", "sm_121")
+_WIDTHS = {"": 4, "64": 8, "128": 16, "U8": 1, "S8": 1, "U16": 2, "S16": 2}
+
+
+@functools.cache
+def compiled(arch: str) -> bytes:
+    source = DATA / "many_forms.cu"
+    flags = (f"--gpu-architecture={arch}", "-lineinfo", "--ptxas-options=-v")
+    return nvrtc.compile_program(source.read_text(), str(source), flags, ()).cubin
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("arch", ARCHS)
+def test_sites_equal_nvdisasm(arch: str) -> None:
+    data = compiled(arch)
+    cubin = Cubin(data)
+    assert cubin.arch == arch
+    printed = nvdisasm.disassemble(data)
+    assert {function.name for function in cubin.functions} == printed.keys()
+    widths: set[int] = set()
+    uniform = 0
+    for function in cubin.functions:
+        expected = [i for i in printed[function.name] if i.opcode.startswith(("LDL", "STL"))]
+        assert [site.pc for site in function.all_sites] == [i.pc for i in expected]
+        for site, instruction in zip(function.all_sites, expected, strict=True):
+            opcode, _, modifier = instruction.opcode.partition(".")
+            assert site.is_store == (opcode == "STL")
+            # LU, "last use", is a caching hint.
+            assert site.width == _WIDTHS[modifier.replace("LU", "").strip(".")], instruction
+            assert site.spill_refill == instruction.spill_refill
+            assert site.predicated == (instruction.predicate is not None)
+            assert (site.uniform_base is not None) == ("UR" in _inner(instruction))
+            assert _address(instruction) == (site.base, site.uniform_base, site.displacement)
+            widths.add(site.width)
+            uniform += site.uniform_base is not None
+    assert widths == {1, 2, 4, 8, 16}
+    assert uniform > 0 or arch == "sm_75"  # Turing has no uniform address in LDL and STL
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_line_tables_equal_nvdisasm(arch: str) -> None:
+    data = compiled(arch)
+    cubin = Cubin(data)
+    listing = nvdisasm.listing(data, ("-g", "-gi", "-gp"))
+    printed = sass.parse_printed_lines(listing)
+    depths = set()
+    for function in cubin.functions:
+        assert printed[function.name]
+        for pc, line in printed[function.name].items():
+            source = line_at(cubin.source_lines[function.section], pc)
+            ptx = line_at(cubin.ptx_lines[function.section], pc)
+            chain = (
+                tuple((f.location.file, f.location.line) for f in source.chain) if source else ()
+            )
+            assert chain == line.chain
+            assert (ptx.line if ptx else None) == line.ptx_line
+            depths.add(len(chain))
+    assert max(depths) >= 3
+
+
+@pytest.mark.toolchain
+def test_text_and_json_of_nvdisasm_parse_alike() -> None:
+    data = compiled("sm_90")
+    from_text = sass.parse_text(nvdisasm.listing(data))
+    from_json = nvdisasm.disassemble(data)
+    assert from_text.keys() == from_json.keys()
+    for name, instructions in from_json.items():
+        assert [(i.pc, i.opcode, i.predicate, i.spill_refill) for i in instructions] == [
+            (i.pc, i.opcode, i.predicate, i.spill_refill) for i in from_text[name]
+        ]
+
+
+@pytest.mark.toolchain
+def test_a_cut_off_cubin_is_refused_not_misread() -> None:
+    data = compiled("sm_90")
+    for size in (3, 64, len(data) // 2, len(data) - 1):
+        with pytest.raises(FormatError):
+            Cubin(data[:size])
+
+
+def _address(instruction: sass.SassInstruction) -> tuple[int | None, int | None, int]:
+    base = uniform = None
+    displacement = 0
+    for part in _inner(instruction).replace("+-", "+~").split("+"):
+        if part.startswith("UR"):
+            uniform = int(part[2:])
+        elif part.startswith("R"):
+            base = int(part[1:].partition(".")[0]) if part != "RZ" else None
+        elif part:
+            displacement = -int(part[1:], 16) if part[0] == "~" else int(part, 16)
+    return base, uniform, displacement
+
+
+def _inner(instruction: sass.SassInstruction) -> str:
+    return instruction.operands.partition("[")[2].partition("]")[0]

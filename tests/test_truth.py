@@ -1,0 +1,87 @@
+"""Our figures against NVIDIA's own tools, run independently on the same artefacts."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lmemscope import toolchain
+from lmemscope.formats.ptxas_log import parse_ptxas_log
+from lmemscope.lower import Artifacts, lower
+from lmemscope.model import KernelFacts, Unit
+from lmemscope.pipeline import analyse_unit
+from tests.conftest import DATA, ROOT
+
+pytestmark = pytest.mark.toolchain
+
+SOURCES = [*sorted((ROOT / "kernels").glob("*.cu")), DATA / "many_forms.cu"]
+_USAGE = re.compile(r"Function (\S+):\s*\n\s*REG:(\d+) STACK:(\d+|UNKNOWN)")
+
+
+def analysed(source: Path, arch: str) -> tuple[dict[str, KernelFacts], Artifacts]:
+    unit = Unit(source.name, str(source), "auto", arch)
+    artifacts = lower(unit)
+    report = analyse_unit(unit)
+    assert report.failure is None
+    assert report.kernels
+    return {kernel.facts.name: kernel.facts for kernel in report.kernels}, artifacts
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
+def test_figures_equal_cuobjdump_and_ptxas(source: Path, arch: str, tmp_path: Path) -> None:
+    kernels, artifacts = analysed(source, arch)
+    cubin, ptx = tmp_path / "a.cubin", tmp_path / "a.ptx"
+    cubin.write_bytes(artifacts.cubin)
+    usage = _tool("cuobjdump", "-res-usage", str(cubin))
+    seen = {m[1]: (int(m[2]), m[3]) for m in _USAGE.finditer(usage)}
+    assert seen.keys() == kernels.keys()
+    for name, (registers, stack) in seen.items():
+        assert kernels[name].registers == registers
+        # cuobjdump's STACK is the stack with calls, not the kernel's own frame.
+        expected = None if stack == "UNKNOWN" else int(stack)
+        assert kernels[name].cumulative_stack == expected
+        assert kernels[name].stack_known == (expected is not None)
+
+    assert artifacts.ptx is not None
+    ptx.write_bytes(artifacts.ptx)
+    log = parse_ptxas_log(
+        _tool("ptxas", f"-arch={arch}", "-v", str(ptx), "-o", str(tmp_path / "b.cubin"))
+    )
+    assert not log.unknown_lines
+    for name, kernel in kernels.items():
+        reported = log.entry(name)
+        assert reported is not None
+        assert kernel.registers == reported.registers
+        assert kernel.stack_frame == reported.stack_frame
+        assert kernel.spill_stores == reported.spill_stores
+        assert kernel.spill_loads == reported.spill_loads
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_spilled_site_bytes_equal_ptxas(source: Path) -> None:
+    kernels, _ = analysed(source, "sm_90")
+    for kernel in kernels.values():
+        assert kernel.disagreements == ()
+        assert kernel.own_sites is not None
+        assert kernel.own_sites.spill.store_bytes == kernel.spill_stores
+        assert kernel.own_sites.spill.load_bytes == kernel.spill_loads
+        assert kernel.sites is not None
+        assert kernel.sass is not None
+        split = (kernel.sites.spill, kernel.sites.local_object, kernel.sites.unknown)
+        assert sum(c.load_bytes for c in split) == kernel.sass.ldl_bytes
+        assert sum(c.store_bytes for c in split) == kernel.sass.stl_bytes
+
+
+def _tool(name: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [toolchain.find_tool(name), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    return done.stdout
