@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import NoReturn
 
 _COMPILING = frozenset({"scan", "dump"})
 _HELP = frozenset({"-h", "--help"})
@@ -18,7 +20,21 @@ def main() -> None:
         launch.started_early.append(launch.start("lmemscope.preload"))
     from lmemscope.cli import cli
 
-    cli(prog_name="lmemscope")
+    try:
+        cli(prog_name="lmemscope")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End now: workers see their pipes close, and tearing down the interpreter takes longer."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        code = code or 1
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def table(given: Report, width: int | None = None) -> str:
         (
             facts(stack_known=False),
             "call-stack",
-            "stack depth not statically known (recursion or indirect call)",
+            "stack depth unknown (recursion or indirect call)",
         ),
     ],
 )

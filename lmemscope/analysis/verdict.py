@@ -36,7 +36,7 @@ def judge(facts: KernelFacts) -> Verdict:
         count = unknown.load_sites + unknown.store_sites
         said.append(("unknown", f"{count} LDL/STL of unknown origin (no line information)"))
     if not facts.stack_known:
-        said.append(("call-stack", "stack depth not statically known (recursion or indirect call)"))
+        said.append(("call-stack", "stack depth unknown (recursion or indirect call)"))
     if not said:
         frame = facts.stack_frame
         if frame:

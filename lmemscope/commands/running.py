@@ -28,9 +28,8 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
     pool.prestart()
     from lmemscope import pipeline
 
-    if sys.stdout.isatty():
-        # While the workers compile: the renderer of tables is the slowest import there is.
-        threading.Thread(target=_import_renderer, daemon=True).start()
+    # While the workers compile: the renderer of tables is the slowest import there is.
+    threading.Thread(target=_import_renderer, args=[sys.stdout.isatty()], daemon=True).start()
 
     try:
         with _progress() as progress:
@@ -41,7 +40,8 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
     except KeyboardInterrupt:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
-    pool.shutdown()
+    # The workers end by themselves when this process does: nobody has to wait for them.
+    pool.shutdown(wait=False)
     return report
 
 
@@ -81,9 +81,12 @@ def fail(error: LmemscopeError, code: int) -> NoReturn:
     raise SystemExit(code)
 
 
-def _import_renderer() -> None:
-    import rich.console
-    import rich.table  # noqa: F401
+def _import_renderer(on_terminal: bool) -> None:
+    import lmemscope.exporters.terminal  # noqa: F401
+
+    if on_terminal:
+        import rich.console
+        import rich.table  # noqa: F401
 
 
 @contextmanager

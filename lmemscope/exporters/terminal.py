@@ -26,9 +26,9 @@ _ANSI = {
     "clean": "\x1b[32m",
 }
 _NAME_WIDTH = 44
-_NARROW, _COMFORTABLE = 72, 100
+_NARROW, _MEDIUM, _COMFORTABLE = 72, 90, 100
 _LOG_LINES = 20
-_PIPE_WIDTH = 10_000
+_UNCUT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ _COLUMNS = (
     _Column("arch", False, _NARROW),
     _Column("regs", True, _NARROW),
     _Column("frame", True, 0),
-    _Column("spill st/ld", True, _NARROW),
+    _Column("spill st/ld", True, _MEDIUM),
     _Column("LDL/STL", True, 0),
     _Column("PTX .local", True, _COMFORTABLE),
     _Column("verdict", False, 0),
@@ -74,12 +74,12 @@ def render_table(report: Report, *, color: bool, width: int | None, verbose: boo
     return "\n".join(parts) + "\n"
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row, name_width: int) -> list[str]:
     unit, kernel = row
     facts = kernel.facts
     sass, ptx = facts.sass, facts.ptx
     return [
-        layout.shortened(layout.short_name(facts.demangled), _NAME_WIDTH),
+        layout.shortened(layout.short_name(facts.demangled), name_width),
         unit.arch,
         layout.number(facts.registers),
         layout.number(facts.stack_frame),
@@ -101,8 +101,7 @@ def _plain(listed: list[Row], color: bool) -> str:
     titles = [column.title for column in _COLUMNS[:-1]] + ["file", "verdict"]
     lines = [titles]
     for row in listed:
-        cells = _cells(row)
-        cells[0] = layout.short_name(row[1].facts.demangled)
+        cells = _cells(row, _UNCUT)
         lines.append([*cells[:-1], row[0].input, cells[-1]])
     right = [column.right for column in _COLUMNS[:-1]] + [False]
     widths = [max(len(line[i]) for line in lines) for i in range(len(right))]
@@ -125,27 +124,30 @@ def _drawn(listed: list[Row], color: bool, width: int) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    shown = [index for index, column in enumerate(_COLUMNS) if column.needed <= width]
+    one_arch = len({unit.arch for unit, _ in listed}) == 1
+    shown = [
+        index
+        for index, column in enumerate(_COLUMNS)
+        if column.needed <= width and not (column.title == "arch" and one_arch)
+    ]
     many_files = len({unit.input for unit, _ in listed}) > 1
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    name_width = min(_NAME_WIDTH, max(16, width * 3 // 10))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
     for index in shown:
         column = _COLUMNS[index]
-        wraps = column.title in ("kernel", "verdict")
         table.add_column(
             column.title,
             justify="right" if column.right else "left",
-            no_wrap=not wraps,
+            no_wrap=column.title != "verdict",
             overflow="fold",
-            ratio=None,
-            min_width=12 if wraps else None,
         )
     for row in listed:
         style = _STYLES[row[1].verdict.kind]
         cells: list[Text] = []
-        for index, cell in enumerate(_cells(row)):
+        for index, cell in enumerate(_cells(row, name_width)):
             text = Text(cell, style=style if index == len(_COLUMNS) - 1 else "")
             if index == 0 and many_files:
-                text.append(f"\n{layout.shortened(row[0].input, _NAME_WIDTH)}", style="dim")
+                text.append(f"\n{layout.shortened(row[0].input, name_width)}", style="dim")
             cells.append(text)
         table.add_row(*(cells[index] for index in shown))
     stream = io.StringIO()
@@ -158,7 +160,7 @@ def _drawn(listed: list[Row], color: bool, width: int) -> str:
         emoji=False,
     )
     console.print(table)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
 def _summary(report: Report) -> str:
@@ -169,7 +171,12 @@ def _summary(report: Report) -> str:
     tools = layout.routes(report)
     by = f" Route: {', '.join(routes)}{f' ({tools})' if tools else ''}." if routes else ""
     compiled = any(unit.frontend != "binary" and unit.kernels for unit in report.units)
-    arch = f" Architecture {report.default_arch}." if report.default_arch and compiled else ""
+    archs = layout.distinct(unit.arch for unit in report.units if unit.kernels)
+    arch = ""
+    if report.default_arch and compiled:
+        arch = f" Architecture {report.default_arch}."
+    elif len(archs) == 1:
+        arch = f" Architecture {archs[0]}."
     return f"{sentence}.{by}{arch}"
 
 
