@@ -72,4 +72,4 @@ def test_modules_stay_readable(module: Path) -> None:
 
 def test_only_the_toolchain_and_the_workers_start_processes() -> None:
     starters = [m.name for m in MODULES if "subprocess" in m.read_text()]
-    assert starters == ["launch.py", "toolchain.py", "workers.py"]
+    assert starters == ["launch.py", "toolchain.py"]

@@ -168,10 +168,7 @@ def test_unwritable_output_is_said_before_anything_is_compiled(
 def test_a_compile_that_exceeds_the_timeout(good: Path, tmp_path: Path) -> None:
     slow = tmp_path / "slow.cu"
     slow.write_text(
-        "template <int N> struct F { static const int v = (F<N - 1>::v * 31 + F<N - 2>::v) % 977; };\n"
-        "template <> struct F<0> { static const int v = 1; };\n"
-        "template <> struct F<1> { static const int v = 1; };\n"
-        + "".join(
+        "".join(
             f"__global__ void k{i}(double *x) {{ double a[200];\n"
             "#pragma unroll\n"
             "for (int i = 0; i < 200; ++i) a[i] = x[i * 3 + threadIdx.x];\n"

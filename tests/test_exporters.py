@@ -178,9 +178,7 @@ def test_markdown_has_summary_table_and_folded_details_in_this_order() -> None:
     )
     order = [text.index(part) for part in ("# Local memory", "2 kernels", "| kernel", "<details>")]
     assert order == sorted(order)
-    rows = [
-        line for line in text.splitlines() if line.startswith("| 🟥") or line.startswith("| 🟧")
-    ]
+    rows = [line for line in text.splitlines() if line.startswith(("| 🟥", "| 🟧"))]
     assert len(rows) == 2
     header = next(line for line in text.splitlines() if line.startswith("| | kernel"))
     assert {row.count(" | ") for row in rows} == {header.count(" | ")}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.demangle import short_name
-from tests.conftest import Finished, run_program
+from tests.conftest import ROOT, Finished, run_program
 
 pytestmark = pytest.mark.toolchain
 
@@ -105,7 +105,7 @@ def test_the_application_takes_the_route_of_nvcc(shipped: Finished) -> None:
 
 def test_lines_point_into_the_users_file(shipped: Finished) -> None:
     kernel = shipped.kernel("running_mean_ring<32>")
-    source = open("kernels/running_mean.cu").read().splitlines()
+    source = (ROOT / "kernels/running_mean.cu").read_text().splitlines()
     touched = {use["line"]: use["file"] for use in kernel["lines"]}
     assert set(touched.values()) == {"kernels/running_mean.cu"}
     assert any("% WindowSize]" in source[line - 1] for line in touched)
@@ -131,7 +131,8 @@ def test_templates_come_from_flags_directives_and_launches(tmp_path: Path) -> No
     source = tmp_path / "t.cu"
     source.write_text(
         "// lmemscope: instantiate scale<2>\n"
-        "namespace ns { template <int N> __global__ void shift(float *x) { x[threadIdx.x] += N; } }\n"
+        "namespace ns {\n"
+        "template <int N> __global__ void shift(float *x) { x[threadIdx.x] += N; }\n}\n"
         "template <int N> __global__ void scale(float *x) { x[threadIdx.x] *= N; }\n"
         "#ifndef __CUDACC_RTC__\n"
         "void launch(float *x) { ns::shift<4><<<1, 32>>>(x); }\n"
