@@ -17,7 +17,7 @@ from lmemscope.model import Frontend, Gap, Tool, Unit
 
 CUDA_ENDINGS = (".cu", ".cuh")
 _ELF_MAGIC = b"\x7fELF"
-_HOST_SIGNS = ("open source file", "host function", "host variable")
+_HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,33 @@ def _lower_cuda(unit: Unit) -> Artifacts:
         if unit.frontend == "nvrtc" or not _wants_host_compiler(refusal, source):
             raise
         return _after_nvrtc(unit, source, refusal)
+
+
+def debug_ptx(artifacts: Artifacts) -> str | None:
+    """PTX of a debug compilation of the same program, for its variable names.
+
+    None where there is no source to compile.
+
+    Raises:
+        LmemscopeError: the debug compilation was refused.
+    """
+    unit, source = artifacts.unit, artifacts.source
+    if source is None:
+        return None
+    names = [
+        option.removeprefix("--instantiate=")
+        for option in artifacts.options
+        if option.startswith("--instantiate=")
+    ]
+    options = [o for o in artifacts.options if not o.startswith("--instantiate=")]
+    if artifacts.frontend == "nvrtc":
+        text = _read_text(unit, "CUDA C++ source")
+        flags = nvrtc.debug_options(options)
+        return nvrtc.compile_to_ptx(text, unit.path, flags, names).decode("utf-8", "replace")
+    flags = nvcc.debug_options(
+        nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path))
+    )
+    return nvcc.compile_to_ptx(unit.path, flags, names).ptx.decode("utf-8", "replace")
 
 
 def _after_nvrtc(unit: Unit, source: CudaSource, refusal: CompileError) -> Artifacts:

@@ -18,6 +18,36 @@ from typing import Literal
 Frontend = Literal["auto", "nvrtc", "nvcc", "ptx", "binary"]
 SiteKind = Literal["spill", "local-object", "unknown"]
 KernelKind = Literal["entry", "function"]
+Cause = Literal[
+    "register-spill",
+    "callee-save",
+    "dynamic-index",
+    "rolled-loop",
+    "large-array",
+    "address-taken",
+    "param-copy",
+    "const-table",
+    "volatile",
+    "printf-args",
+    "math-slow-path",
+    "call-frame",
+    "alloca",
+    "device-launch",
+    "debug-build",
+    "promoted",
+    "unattributed",
+]
+SourceKind = Literal[
+    "parameter",
+    "thread-id",
+    "block-id",
+    "loop-counter",
+    "memory",
+    "call",
+    "other",
+    "symbol",
+]
+Uniformity = Literal["uniform", "lane-varying", "data-dependent", "unknown"]
 Severity = Literal["error", "warning", "note"]
 Confidence = Literal["certain", "likely", "possible"]
 
@@ -194,6 +224,117 @@ class SiteSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexSource:
+    """A leaf of an index: where it comes from, and under which name an author knows it."""
+
+    kind: SourceKind
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """How an object is indexed at run time.
+
+    Attributes:
+        expression: the index as written in the source, or None.
+        sources: what it is made of, sorted.
+        uniformity: the least uniform of its accesses.
+        loop: line of the loop whose counter it is, where that is all it is.
+    """
+
+    expression: str | None
+    sources: tuple[IndexSource, ...]
+    uniformity: Uniformity
+    loop: SourceLocation | None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalObject:
+    """A variable, or what the compiler made like one, in a function's stack frame.
+
+    Attributes:
+        function: mangled name of the PTX function that owns it.
+        offset: bytes from the start of that function's PTX depot.
+        size: bytes per thread, padding to the next object included where nothing tells it apart.
+        cause: why it is in memory.
+        name, type, declared: from the debug compilation's DWARF; None where not known.
+        confidence: how sure the name is; None without a name.
+        index: how it is indexed, where it is indexed at run time.
+        evidence: PTX lines and symbols that show the cause.
+    """
+
+    function: str
+    offset: int
+    size: int
+    cause: Cause
+    name: str | None
+    type: str | None
+    declared: SourceLocation | None
+    confidence: Confidence | None
+    index: IndexFacts | None
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAccess:
+    """One ``LDL``/``STL`` with its cause.
+
+    Attributes:
+        pc: byte offset in the kernel's code section.
+        opcode: as SASS writes it.
+        is_store, width: direction; bytes per thread.
+        function: mangled name of the function whose code it is in (not inlined).
+        ptx_line: line in the PTX text, or None.
+        chain: source location, innermost first; empty without line information.
+        loop_depth: loops around the PTX instruction.
+        cause: exactly one.
+        object: index into the kernel's objects, or None.
+        uniformity: whether the lanes of a warp use one address.
+        sectors: expected sectors per request (docs/local-memory.md), or None.
+        evidence: what shows the cause.
+    """
+
+    pc: int
+    opcode: str
+    is_store: bool
+    width: int
+    function: str
+    ptx_line: int | None
+    chain: tuple[InlineFrame, ...]
+    loop_depth: int
+    cause: Cause
+    object: int | None
+    uniformity: Uniformity
+    sectors: int | None
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRange:
+    """A range of the kernel's stack frame and who owns it.
+
+    ``owner`` is ``object``, ``spill slots``, ``saved registers``, ``padding`` or ``unknown``;
+    ``object`` is an index into the kernel's objects.
+    """
+
+    offset: int
+    size: int
+    owner: str
+    cause: Cause | None
+    object: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CauseShare:
+    """One line of the ledgers: frame bytes and site bytes of a cause and object."""
+
+    cause: Cause
+    object: int | None
+    frame_bytes: int
+    sites: SiteClass
+
+
+@dataclass(frozen=True, slots=True)
 class PtxasFacts:
     """What ``ptxas -v`` reports for one function; bytes per thread, spill figures at sites."""
 
@@ -232,6 +373,24 @@ class FunctionFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CallFacts:
+    """Functions that a kernel reaches, and what makes the stack depth unknowable.
+
+    Attributes:
+        reached: mangled names, sorted, the kernel aside.
+        recursive: those that reach themselves.
+        indirect: whether any call goes through a pointer.
+        with_local_memory: separately compiled ones (relocatable code) that use local memory:
+            their sites are counted on their own, not in the kernel's ledgers.
+    """
+
+    reached: tuple[str, ...]
+    recursive: tuple[str, ...]
+    indirect: bool
+    with_local_memory: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Disagreement:
     """Two sources that should say the same and do not: shown, never forced to agree."""
 
@@ -255,6 +414,11 @@ class KernelFacts:
         lines: source lines behind the sites, most site bytes first.
         callees: non-inlined functions inside the kernel's section, sorted by name.
         disagreements: sources that contradict each other.
+        objects: stack objects, by function and offset.
+        accesses: every site with its cause, in address order.
+        frame: ranges that add up to the kernel's stack frame.
+        causes: both ledgers, sorted by site bytes.
+        calls: the call graph below the kernel, as far as PTX shows it.
     """
 
     name: str
@@ -272,6 +436,11 @@ class KernelFacts:
     lines: tuple[LineUse, ...]
     callees: tuple[FunctionFacts, ...]
     disagreements: tuple[Disagreement, ...]
+    objects: tuple[LocalObject, ...] = ()
+    accesses: tuple[LocalAccess, ...] = ()
+    frame: tuple[FrameRange, ...] = ()
+    causes: tuple[CauseShare, ...] = ()
+    calls: CallFacts | None = None
 
     @property
     def registers(self) -> int | None:
@@ -325,11 +494,57 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """One way out: what to do, the code to write where it is known, and whether it was tried."""
+
+    text: str
+    code: str | None = None
+    verified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A cause judged: how bad it is, what it means and what removes it.
+
+    Attributes:
+        rule, name: ``LM201``, ``dynamic-index``.
+        severity: judged by cost: in a loop and across lanes is worst.
+        confidence: in the cause.
+        cause: of the contract.
+        object, type: variable and its type, where known.
+        bytes: frame bytes; where there are none, bytes at instruction sites.
+        location: the line to look at first; ``related``: others, such as the declaration.
+        index: how the object is indexed, where it is.
+        message: one sentence.
+        advice: best first.
+        evidence: what shows it.
+        fingerprint: stable across moved lines and other offsets.
+    """
+
+    rule: str
+    name: str
+    severity: Severity
+    confidence: Confidence
+    cause: Cause
+    object: str | None
+    type: str | None
+    bytes: int
+    location: SourceLocation | None
+    related: tuple[SourceLocation, ...]
+    index: IndexFacts | None
+    message: str
+    advice: tuple[Advice, ...]
+    evidence: tuple[str, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
 class KernelReport:
     """A kernel's facts and what follows from them."""
 
     facts: KernelFacts
     verdict: Verdict
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

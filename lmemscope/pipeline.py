@@ -94,28 +94,31 @@ def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = ()) -> UnitReport:
     import_analysis_meanwhile()
     try:
         artifacts = lower(unit)
+        from lmemscope.analysis.explanation import explain_facts
         from lmemscope.analysis.facts import gather_facts
         from lmemscope.analysis.verdict import judge
         from lmemscope.parse import parse
+        from lmemscope.rules import find
 
         parsed = parse(artifacts)
-        facts = gather_facts(parsed)
+        facts = tuple(
+            fact
+            for fact in gather_facts(parsed)
+            if matches(kernel_globs, fact.name, fact.demangled)
+        )
+        facts, gaps = explain_facts(parsed, facts)
     except LmemscopeError:
         raise
     except Exception as error:
         raise _internal(unit, error) from error
-    kernels = tuple(
-        KernelReport(fact, judge(fact))
-        for fact in facts
-        if matches(kernel_globs, fact.name, fact.demangled)
-    )
+    kernels = tuple(KernelReport(fact, judge(fact), find(fact)) for fact in facts)
     return UnitReport(
         input=unit.input,
         frontend=artifacts.frontend,
         arch=parsed.cubin.arch or unit.arch,
         options=artifacts.options,
         failure=None,
-        gaps=parsed.gaps,
+        gaps=(*parsed.gaps, *gaps),
         kernels=kernels,
         tools=artifacts.tools,
         unknown_log_lines=parsed.log.unknown_lines if parsed.log is not None else (),

@@ -28,7 +28,10 @@ def import_analysis_meanwhile() -> None:
 
 
 def _import_analysis() -> None:
-    from lmemscope.analysis import facts, verdict
+    from lmemscope import rules
+    from lmemscope.analysis import explanation, facts, verdict
 
+    assert rules
+    assert explanation
     assert facts
     assert verdict

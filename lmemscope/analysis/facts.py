@@ -33,6 +33,7 @@ from lmemscope.model import (
     SourceLocation,
 )
 from lmemscope.parse import Parsed
+from lmemscope.sources import DisplayPaths
 
 
 def gather_facts(parsed: Parsed) -> tuple[KernelFacts, ...]:
@@ -49,6 +50,7 @@ class _Gatherer:
         self._parsed = parsed
         self._unit = parsed.artifacts.unit
         self._opcodes: dict[int, str | None] = {}
+        self._paths = DisplayPaths(self._unit.path, self._unit.input)
 
     def kernel(self, function: CubinFunction) -> KernelFacts:
         ptx_function = self._ptx(function.name)
@@ -140,12 +142,12 @@ class _Gatherer:
         if ptx_function is not None and self._parsed.ptx is not None:
             first = ptx_function.first_loc
             if first is not None:
-                return self._shown(
+                return self._paths.shown(
                     SourceLocation(self._parsed.ptx.files.get(first[0], ""), first[1])
                 )
             return None
         table = self._parsed.cubin.source_lines.get(function.section)
-        return self._shown(table[0].chain[-1].location) if table else None
+        return self._paths.shown(table[0].chain[-1].location) if table else None
 
     def _lines(self, function: CubinFunction, kinds: dict[int, SiteKind]) -> tuple[LineUse, ...]:
         """Sites grouped by the source line that a reader should look at."""
@@ -156,7 +158,7 @@ class _Gatherer:
         for site in function.all_sites:
             entry = line_at(table, site.pc) if table else None
             if entry is not None:
-                groups[self._shown(self._reader_line(entry)), kinds[site.pc]].append(site)
+                groups[self._paths.shown(self._reader_line(entry)), kinds[site.pc]].append(site)
         uses = [LineUse(place, kind, _site_class(s)) for (place, kind), s in groups.items()]
         return tuple(sorted(uses, key=lambda use: (-_bytes(use.sites), use.location, use.kind)))
 
@@ -164,13 +166,6 @@ class _Gatherer:
         """The innermost line in the user's own file, else the outermost one there is."""
         own = (f.location for f in entry.chain if _same_file(f, self._unit.path))
         return next(own, entry.chain[-1].location)
-
-    def _shown(self, place: SourceLocation) -> SourceLocation:
-        """Paths as the user wrote them, or relative to where the user is."""
-        if os.path.normpath(place.file) == self._unit.path:
-            return SourceLocation(self._unit.input, place.line)
-        relative = os.path.relpath(place.file) if os.path.isabs(place.file) else place.file
-        return SourceLocation(place.file if relative.startswith("..") else relative, place.line)
 
 
 def _same_file(frame: InlineFrame, path: str) -> bool:

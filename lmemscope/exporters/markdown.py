@@ -6,7 +6,7 @@ from lmemscope.exporters import layout
 from lmemscope.exporters.layout import Row
 from lmemscope.model import FunctionFacts, KernelFacts, Report, UnitReport
 
-_MARKS = {"clean": "✅", "promoted": "✅", "unknown": "❔", "spill": "🟥"}
+_MARKS = {"clean": "✅", "promoted": "✅", "minor": "🟨", "unknown": "❔", "spill": "🟥"}
 _OTHER_MARK = "🟧"
 
 

@@ -14,6 +14,7 @@ _STYLES = {
     "local-object": "yellow",
     "unknown": "magenta",
     "call-stack": "yellow",
+    "minor": "cyan",
     "promoted": "cyan",
     "clean": "green",
 }
@@ -22,6 +23,7 @@ _ANSI = {
     "local-object": "\x1b[33m",
     "unknown": "\x1b[35m",
     "call-stack": "\x1b[33m",
+    "minor": "\x1b[36m",
     "promoted": "\x1b[36m",
     "clean": "\x1b[32m",
 }

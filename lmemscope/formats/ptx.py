@@ -42,7 +42,7 @@ _PLAIN_ADDRESS = re.compile(
     rb"[ \t]*(?:add\.[us]64[ \t]+%rd\d+, %SPL?, (\d+)|\.reg[ \t]+\.b64[ \t]+%SPL?);[ \t]*$"
 )
 _VERSION = re.compile(rb"^[ \t]*\.version[ \t]+(\d+)\.(\d+)", re.MULTILINE)
-_TARGET = re.compile(rb"^[ \t]*\.target[ \t]+(sm_\w+)", re.MULTILINE)
+_TARGET = re.compile(rb"^[ \t]*\.target[ \t]+(sm_\w+)([^\n]*)", re.MULTILINE)
 _LOC = re.compile(rb"\.loc[ \t]+(\d+)[ \t]+(\d+)")
 _FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d+)[ \t]+"([^"]*)"', re.MULTILINE)
 _STRING_LABEL = re.compile(rb"^(\$L__info_string\w*):\s*((?:\.b8[^\n]*\n\s*)+)", re.MULTILINE)
@@ -212,6 +212,7 @@ class PtxModule:
     Attributes:
         isa_version: ``(9, 5)``, or None without ``.version``.
         target: ``sm_90``, or None.
+        is_debug: compiled with ``-G`` (``.target sm_90, debug``).
         functions: definitions, in file order.
 
     Raises:
@@ -225,6 +226,7 @@ class PtxModule:
             raise FormatError("ptx", "the text holds neither .version nor .target: it is not PTX")
         self.isa_version = (int(version.group(1)), int(version.group(2))) if version else None
         self.target = target.group(1).decode() if target else None
+        self.is_debug = target is not None and b"debug" in target.group(2)
         self.functions = tuple(self._find_functions())
         self._first_lines = [function.line for function in self.functions]
 

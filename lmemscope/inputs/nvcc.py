@@ -46,6 +46,11 @@ def options_for(arch: str, options: CompileOptions, directory: str) -> tuple[str
     return (*flags, *options.nvcc_args)
 
 
+def debug_options(options: Sequence[str]) -> tuple[str, ...]:
+    """The options of a compilation turned into those of its debug twin."""
+    return (*(option for option in options if option != "-lineinfo"), "-G")
+
+
 def compile_to_ptx(path: str, flags: Sequence[str], name_expressions: Sequence[str]) -> NvccResult:
     """Run nvcc's device passes on a file.
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +95,42 @@ def compile_program(
         ToolMissingError: NVRTC cannot be loaded.
     """
     nvrtc = _binding()
+    with _compiled(source, name, options, name_expressions) as program:
+        return NvrtcResult(
+            ptx=bytes(nvrtc.getPTX(program)).rstrip(b"\0"),
+            cubin=_whole(bytes(nvrtc.getCUBIN(program))),
+            log=str(nvrtc.getProgramLog(program)),
+            options=tuple(options),
+        )
+
+
+def debug_options(options: Sequence[str]) -> tuple[str, ...]:
+    """The options of a compilation turned into those of its debug twin, to PTX only."""
+    kept = [
+        option.replace("--gpu-architecture=sm_", "--gpu-architecture=compute_")
+        for option in options
+        if option != "-lineinfo" and not option.startswith(("--ptxas-options", "--maxrregcount"))
+    ]
+    return (*kept, "-G")
+
+
+def compile_to_ptx(
+    source: str, name: str, options: Sequence[str], name_expressions: Sequence[str]
+) -> bytes:
+    """Compile for a virtual architecture: PTX and nothing else.
+
+    Raises:
+        CompileError, ToolMissingError: as `compile_program`.
+    """
+    with _compiled(source, name, options, name_expressions) as program:
+        return bytes(_binding().getPTX(program)).rstrip(b"\0")
+
+
+@contextmanager
+def _compiled(
+    source: str, name: str, options: Sequence[str], name_expressions: Sequence[str]
+) -> Iterator[Any]:
+    nvrtc = _binding()
     program = _call(nvrtc.createProgram, source, name, [], [])
     try:
         for expression in name_expressions:
@@ -102,12 +139,7 @@ def compile_program(
             nvrtc.compileProgram(program, list(options))
         except nvrtc.NVRTCError as error:
             raise _refusal(name, str(nvrtc.getProgramLog(program)), options, error) from error
-        return NvrtcResult(
-            ptx=bytes(nvrtc.getPTX(program)).rstrip(b"\0"),
-            cubin=_whole(bytes(nvrtc.getCUBIN(program))),
-            log=str(nvrtc.getProgramLog(program)),
-            options=tuple(options),
-        )
+        yield program
     finally:
         nvrtc.destroyProgram(program)
 

@@ -1,0 +1,198 @@
+"""Why an object is in memory: decided from what its addresses and values are made of.
+
+The order of the questions matters: the first one that has proof answers. Names of variables and
+of user functions play no part; names of NVIDIA's own run-time functions and tables do, because
+only the compiler writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lmemscope.analysis.module import ModuleFlow
+from lmemscope.analysis.objects import FunctionObjects, PtxAccess, StackObject
+from lmemscope.analysis.slicing import Leaf
+from lmemscope.formats.ptx_body import Address
+from lmemscope.model import Cause
+
+REGISTER_FILE_BYTES = 255 * 4
+"""What one thread can hold in registers at most (255 of 4 bytes): CUDA C++ Programming Guide,
+"Compute Capabilities", maximum number of 32-bit registers per thread."""
+
+_PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
+_LAUNCHING = ("cudaGetParameterBuffer", "cudaLaunchDevice", "cudaGraphLaunch", "__cudaCDP2")
+_REDUCTION_TABLES = "__cudart_i2opi"
+_SLOW_PATHS = ("__internal_trig_reduction", "__internal_")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCause:
+    """A cause with its evidence, and whether an index is part of it."""
+
+    cause: Cause
+    evidence: tuple[str, ...]
+
+
+def object_cause(
+    module: ModuleFlow, kernel: str, objects: FunctionObjects, found: StackObject
+) -> ObjectCause:
+    """The cause of one stack object of a function that ``kernel`` reaches."""
+    body = objects.body
+    accesses = [*found.accesses, *accesses_of_callees(module, kernel, objects, found)]
+    volatile = next(
+        (a for a in found.accesses if "volatile" in body.instructions[a.index].modifiers), None
+    )
+    if volatile is not None:
+        return ObjectCause("volatile", (_said(objects, volatile.index),))
+    for call, _ in found.passed_to:
+        if call.callee in _PRINTING:
+            return ObjectCause("printf-args", (f"its address goes to {call.callee}",))
+        if call.callee is not None and call.callee.startswith(_LAUNCHING):
+            return ObjectCause("device-launch", (f"its address goes to {call.callee}",))
+    slow = _slow_path(objects, found)
+    if slow is not None:
+        return ObjectCause("math-slow-path", (slow,))
+    copied = _copied_parameter(objects, found)
+    if copied is not None:
+        return ObjectCause("param-copy", (f"filled from the kernel parameter {copied}",))
+    for call, _ in found.passed_to:
+        callee = call.callee or "a function pointer"
+        return ObjectCause("address-taken", (f"its address goes to {callee}",))
+    if found.stored_at:
+        return ObjectCause("address-taken", (_said(objects, found.stored_at[0]),))
+    return _by_index(objects, found, accesses)
+
+
+def accesses_of_callees(
+    module: ModuleFlow, kernel: str, objects: FunctionObjects, found: StackObject
+) -> list[PtxAccess]:
+    """Accesses that functions make through a pointer to the object."""
+    result = []
+    own = objects.dataflow.function.name
+    for name in module.reached(kernel):
+        if name == own:
+            continue
+        theirs = module.objects(name)
+        if theirs is None:
+            continue
+        result += [
+            access
+            for access in theirs.accesses
+            if any(o.kind == "parameter" for o in access.origins)
+            and (own, found.offset) in module.owner(kernel, name, access.origins)
+        ]
+    return result
+
+
+def is_dynamic(leaf: Leaf) -> bool:
+    """Whether an index with this leaf cannot become constant by unrolling loops."""
+    return not (leaf.kind == "loop-counter" and leaf.constant_trip)
+
+
+def _by_index(
+    objects: FunctionObjects, found: StackObject, accesses: list[PtxAccess]
+) -> ObjectCause:
+    indexed = [access for access in accesses if access.leaves]
+    dynamic = next((a for a in indexed if any(is_dynamic(leaf) for leaf in a.leaves)), None)
+    if dynamic is not None:
+        if _is_table(objects, found):
+            return ObjectCause(
+                "const-table", ("only constants are stored in it, then it is read by index",)
+            )
+        return ObjectCause("dynamic-index", (_said(objects, dynamic.index),))
+    if found.size > REGISTER_FILE_BYTES:
+        return ObjectCause(
+            "large-array",
+            (f"{found.size} bytes; a thread has at most {REGISTER_FILE_BYTES} in registers",),
+        )
+    if indexed:
+        return ObjectCause("rolled-loop", (_said(objects, indexed[0].index),))
+    return ObjectCause("unattributed", ())
+
+
+def _is_table(objects: FunctionObjects, found: StackObject) -> bool:
+    """Whether it is filled with constants, all before it is read by a run-time index."""
+    stores = [access for access in found.accesses if access.is_store]
+    loads = [access for access in found.accesses if not access.is_store]
+    if not stores or not loads or any(access.leaves for access in stores):
+        return False
+    values = set()
+    for access in stores:
+        instruction = objects.body.instructions[access.index]
+        for operand in instruction.operands[1:]:
+            for name in _value_names(operand):
+                if name.startswith("%"):
+                    leaves = objects.dataflow.leaves(name)
+                    if any(
+                        leaf.kind != "symbol" and not _is_constant_data(leaf) for leaf in leaves
+                    ):
+                        return False
+                values.add(name)
+    # All zeros is an initialised array, not a table.
+    return len(values) > 1
+
+
+def _is_constant_data(leaf: Leaf) -> bool:
+    """A load from a table that the compiler made of an initialiser (``__const…``)."""
+    return leaf.kind == "memory" and (leaf.name or "").lstrip("_$").startswith("const")
+
+
+def _value_names(operand: object) -> tuple[str, ...]:
+    if isinstance(operand, str):
+        return (operand,)
+    items = getattr(operand, "items", ())
+    return tuple(items) if isinstance(items, tuple) else ()
+
+
+def _slow_path(objects: FunctionObjects, found: StackObject) -> str | None:
+    """Proof that an object belongs to a mathematical function's argument reduction."""
+    name = objects.dataflow.function.name
+    if name.startswith(_SLOW_PATHS):
+        return f"it belongs to the library function {name}"
+    for access in found.accesses:
+        if not access.is_store:
+            continue
+        for operand in objects.body.instructions[access.index].operands[1:]:
+            for register in _value_names(operand):
+                for leaf in objects.dataflow.leaves(register):
+                    if (leaf.name or "").startswith(_REDUCTION_TABLES):
+                        return f"filled from {leaf.name}, the library's table of 2/pi"
+    return None
+
+
+def _copied_parameter(objects: FunctionObjects, found: StackObject) -> str | None:
+    """The by-value parameter that an object is a copy of: loads and stores at equal distances."""
+    if objects.dataflow.function.kind != "entry":
+        return None
+    sizes = {name: size for name, _, size in objects.dataflow.function.parameters}
+    votes: dict[str, int] = {}
+    stores = [a for a in found.accesses if a.is_store and a.offset is not None]
+    for access in stores:
+        assert access.offset is not None
+        for operand in objects.body.instructions[access.index].operands[1:]:
+            for position, register in enumerate(_value_names(operand)):
+                loaded = _loaded_from(objects, register)
+                if loaded is None or position:
+                    continue
+                name, distance = loaded
+                if access.offset - found.offset == distance and sizes.get(name, 0) > 8:
+                    votes[name] = votes.get(name, 0) + 1
+    best = max(votes, key=lambda name: votes[name], default=None)
+    return best if best is not None and votes[best] * 2 >= len(stores) else None
+
+
+def _loaded_from(objects: FunctionObjects, register: str) -> tuple[str, int] | None:
+    """Parameter and offset that a register is loaded from directly."""
+    indices = objects.dataflow.definitions.get(register, [])
+    if len(indices) != 1:
+        return None
+    instruction = objects.body.instructions[indices[0]]
+    address = next((o for o in instruction.operands if isinstance(o, Address)), None)
+    if instruction.modifiers[:2] != ["ld", "param"] or address is None or address.base is None:
+        return None
+    return address.base, address.offset
+
+
+def _said(objects: FunctionObjects, index: int) -> str:
+    instruction = objects.body.instructions[index]
+    return f"PTX line {instruction.line}: {instruction.opcode}"

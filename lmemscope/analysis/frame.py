@@ -1,0 +1,112 @@
+"""The frame map: who owns which bytes of a kernel's stack frame.
+
+Where ptxas put an object is read off its accesses: a site ``[R1+0x30]`` whose PTX address is byte
+16 of the depot says that the depot begins at 0x20. One depot keeps its order in the frame
+(measured), so one such site places all objects of a function. What stays unowned is padding where
+it only aligns the next range, and otherwise ``unknown``: nothing is forced to fit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from lmemscope.formats.cubin import CubinFunction
+from lmemscope.formats.sites import STACK_POINTER, Site
+from lmemscope.model import Cause, FrameRange, LocalAccess, LocalObject
+
+_ALIGNMENT = 16
+_SAVING: frozenset[Cause] = frozenset({"callee-save", "call-frame"})
+
+
+def frame_map(
+    frame: int | None,
+    function: CubinFunction,
+    accesses: Sequence[LocalAccess],
+    objects: Sequence[LocalObject],
+    placed: Sequence[tuple[tuple[str, int], Site, int]],
+    touched: set[int | None],
+) -> tuple[FrameRange, ...]:
+    """Ranges that add up to the frame exactly; empty without a frame.
+
+    Args:
+        frame: bytes per thread of the kernel's own frame.
+        function: the kernel's machine code.
+        accesses: its sites with causes.
+        objects: its stack objects.
+        placed: sites at constant places: object, site, offset in the PTX depot.
+        touched: objects that some site accesses.
+    """
+    if not frame:
+        return ()
+    owners: list[tuple[str, Cause | None, int | None] | None] = [None] * frame
+    starts = _depot_starts(frame, function, objects, placed, accesses)
+    for number, found in enumerate(objects):
+        start = starts.get(found.function)
+        if start is None:
+            continue
+        for at in range(start + found.offset, min(start + found.offset + found.size, frame)):
+            if at >= 0 and owners[at] is None:
+                owners[at] = ("object", found.cause, number)
+    by_pc = {site.pc: site for site in function.all_sites}
+    for access in accesses:
+        site = by_pc[access.pc]
+        if access.object is not None or site.base != STACK_POINTER:
+            continue
+        label = "saved registers" if access.cause in _SAVING else "spill slots"
+        if access.cause not in _SAVING and access.cause != "register-spill":
+            label = "unknown"
+        if access.function != function.name and access.cause != "register-spill":
+            continue  # a callee that moves the stack pointer has a frame of its own
+        for at in range(site.displacement, min(site.displacement + site.width, frame)):
+            if at >= 0 and owners[at] is None:
+                owners[at] = (label, access.cause, None)
+    return _ranges(owners)
+
+
+def _depot_starts(
+    frame: int,
+    function: CubinFunction,
+    objects: Sequence[LocalObject],
+    placed: Sequence[tuple[tuple[str, int], Site, int]],
+    accesses: Sequence[LocalAccess],
+) -> dict[str, int]:
+    """Where each function's depot begins in the frame, by the votes of its sites."""
+    votes: dict[str, Counter[int]] = defaultdict(Counter)
+    for (name, _), site, offset in placed:
+        if site.base == STACK_POINTER:
+            votes[name][site.displacement - offset] += 1
+    starts = {name: counter.most_common(1)[0][0] for name, counter in votes.items()}
+    unplaced = {found.function for found in objects} - starts.keys()
+    spilled = any(access.cause == "register-spill" for access in accesses)
+    if unplaced == {function.name} and len({found.function for found in objects}) == 1:
+        size = max(found.offset + found.size for found in objects)
+        # Alone in a frame of its own size, a depot has only one place.
+        if not spilled and size <= frame < size + _ALIGNMENT:
+            starts[function.name] = 0
+    elif len(unplaced) == 1 and not starts and not spilled:
+        (name,) = unplaced
+        size = max(found.offset + found.size for found in objects if found.function == name)
+        if size <= frame < size + _ALIGNMENT:
+            starts[name] = 0
+    return starts
+
+
+def _ranges(
+    owners: list[tuple[str, Cause | None, int | None] | None],
+) -> tuple[FrameRange, ...]:
+    result: list[FrameRange] = []
+    start = 0
+    for at in range(1, len(owners) + 1):
+        if at < len(owners) and owners[at] == owners[start]:
+            continue
+        owner = owners[start]
+        size = at - start
+        if owner is not None:
+            result.append(FrameRange(start, size, *owner))
+        elif size < _ALIGNMENT and (result or at == len(owners)):
+            result.append(FrameRange(start, size, "padding", None, None))
+        else:
+            result.append(FrameRange(start, size, "unknown", "unattributed", None))
+        start = at
+    return tuple(result)

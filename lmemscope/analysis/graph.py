@@ -1,0 +1,246 @@
+"""Control flow of a PTX function: blocks, dominators, natural loops, calls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lmemscope.formats.ptx_body import Address, Body, Instruction, Vector
+
+_ENDS = frozenset({"ret", "exit", "trap"})
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A natural loop, as instruction indices.
+
+    Attributes:
+        header: index of the first instruction.
+        members: indices of its instructions.
+        latches: indices of the branches back to the header.
+    """
+
+    header: int
+    members: frozenset[int]
+    latches: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call: which instruction, whom, with which registers.
+
+    Attributes:
+        index: of the instruction.
+        callee: name, or None for an indirect call.
+        arguments: registers that make up each argument, in order.
+        results: names of the return parameters.
+    """
+
+    index: int
+    callee: str | None
+    arguments: tuple[tuple[str, ...], ...]
+    results: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Block:
+    """A basic block: instruction indices ``start`` to ``end`` (exclusive)."""
+
+    start: int
+    end: int
+    successors: list[int] = field(default_factory=list)
+    predecessors: list[int] = field(default_factory=list)
+
+
+class ControlFlow:
+    """Control flow of one function body."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.blocks = self._find_blocks()
+        self._block_of = {
+            index: number
+            for number, block in enumerate(self.blocks)
+            for index in range(block.start, block.end)
+        }
+
+    def block_of(self, index: int) -> int:
+        """Number of the block that holds an instruction."""
+        return self._block_of[index]
+
+    def dominates(self, first: int, second: int) -> bool:
+        """Whether every path to instruction ``second`` passes instruction ``first``."""
+        a, b = self.block_of(first), self.block_of(second)
+        if a == b:
+            return first <= second
+        while b in self._idom and self._idom[b] != b:
+            b = self._idom[b]
+            if b == a:
+                return True
+        return False
+
+    def immediate_dominator(self, block: int) -> int | None:
+        """The closest block that every path to this one passes."""
+        parent = self._idom.get(block)
+        return None if parent is None or parent == block else parent
+
+    def depth(self, index: int) -> int:
+        """How many loops an instruction is in."""
+        return sum(index in loop.members for loop in self.loops)
+
+    def innermost(self, indices: frozenset[int]) -> Loop | None:
+        """The smallest loop that holds all of these instructions."""
+        holding = [loop for loop in self.loops if indices <= loop.members]
+        return min(holding, key=lambda loop: len(loop.members), default=None)
+
+    @cached_property
+    def loops(self) -> tuple[Loop, ...]:
+        """Natural loops; those with one header are one loop."""
+        found: dict[int, set[int]] = defaultdict(set)
+        latches: dict[int, list[int]] = defaultdict(list)
+        for number, block in enumerate(self.blocks):
+            for header in block.successors:
+                if not self._block_dominates(header, number):
+                    continue
+                latches[header].append(block.end - 1)
+                members = found[header]
+                members.add(header)
+                work = [number]
+                while work:
+                    current = work.pop()
+                    if current not in members:
+                        members.add(current)
+                        work += self.blocks[current].predecessors
+        return tuple(
+            Loop(
+                self.blocks[header].start,
+                frozenset(
+                    index
+                    for number in members
+                    for index in range(self.blocks[number].start, self.blocks[number].end)
+                ),
+                tuple(latches[header]),
+            )
+            for header, members in sorted(found.items())
+        )
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """Calls in order, their arguments gathered from the ``st.param`` before them."""
+        result: list[Call] = []
+        stored: dict[str, list[str]] = defaultdict(list)
+        for index, instruction in enumerate(self.body.instructions):
+            parts = instruction.modifiers
+            if parts[:2] == ["st", "param"]:
+                target = instruction.operands[0]
+                if isinstance(target, Address) and target.base is not None:
+                    for value in instruction.operands[1:]:
+                        stored[target.base] += registers_of(value)
+            elif parts[0] == "call":
+                result.append(_read_call(index, instruction, stored))
+                stored = defaultdict(list)
+        return tuple(result)
+
+    def _block_dominates(self, a: int, b: int) -> bool:
+        while True:
+            if a == b:
+                return True
+            parent = self._idom.get(b)
+            if parent is None or parent == b:
+                return False
+            b = parent
+
+    def _find_blocks(self) -> list[Block]:
+        instructions, labels = self.body.instructions, self.body.labels
+        starts = {0, *(index for index in labels.values() if index < len(instructions))}
+        for index, instruction in enumerate(instructions):
+            if instruction.modifiers[0] in ("bra", "brx", *_ENDS):
+                starts.add(index + 1)
+        ordered = sorted(start for start in starts if start < len(instructions))
+        ends = [*ordered[1:], len(instructions)]
+        blocks = [Block(start, end) for start, end in zip(ordered, ends, strict=True)]
+        number_at = {block.start: number for number, block in enumerate(blocks)}
+        for number, block in enumerate(blocks):
+            if block.end == block.start:
+                continue
+            last = instructions[block.end - 1]
+            operation = last.modifiers[0]
+            targets: list[str] = []
+            if operation == "bra":
+                targets = [str(last.operands[0])]
+            elif operation == "brx" and len(last.operands) > 1:
+                targets = list(self.body.jump_tables.get(str(last.operands[1]), ()))
+            following = [number_at[labels[t]] for t in targets if labels.get(t) in number_at]
+            falls = operation not in ("bra", "brx", *_ENDS) or last.predicate is not None
+            if falls and number + 1 < len(blocks):
+                following.append(number + 1)
+            block.successors = list(dict.fromkeys(following))
+            for successor in block.successors:
+                blocks[successor].predecessors.append(number)
+        return blocks
+
+    @cached_property
+    def _idom(self) -> dict[int, int]:
+        """Immediate dominators (Cooper, Harvey, Kennedy: a simple, fast dominance algorithm)."""
+        if not self.blocks:
+            return {}
+        order: list[int] = []
+        seen = {0}
+        stack = [(0, iter(self.blocks[0].successors))]
+        while stack:
+            node, rest = stack[-1]
+            for successor in rest:
+                if successor not in seen:
+                    seen.add(successor)
+                    stack.append((successor, iter(self.blocks[successor].successors)))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+        order.reverse()
+        position = {node: index for index, node in enumerate(order)}
+        idom: dict[int, int] = {0: 0}
+        changed = True
+        while changed:
+            changed = False
+            for node in order[1:]:
+                candidates = [p for p in self.blocks[node].predecessors if p in idom]
+                new = candidates[0]
+                for other in candidates[1:]:
+                    while new != other:
+                        while position[new] > position[other]:
+                            new = idom[new]
+                        while position[other] > position[new]:
+                            other = idom[other]
+                if idom.get(node) != new:
+                    idom[node] = new
+                    changed = True
+        return idom
+
+
+def registers_of(operand: object) -> list[str]:
+    """Registers that an operand names."""
+    if isinstance(operand, Address):
+        return [operand.base] if operand.base is not None and operand.base[:1] == "%" else []
+    if isinstance(operand, Vector):
+        return [item for item in operand.items if item.startswith("%")]
+    if isinstance(operand, str):
+        name = operand.lstrip("!-")
+        return [name] if name.startswith("%") else []
+    return []
+
+
+def _read_call(index: int, instruction: Instruction, stored: dict[str, list[str]]) -> Call:
+    vectors = [o for o in instruction.operands if isinstance(o, Vector)]
+    names = [o for o in instruction.operands if isinstance(o, str)]
+    first_is_result = bool(instruction.operands) and isinstance(instruction.operands[0], Vector)
+    results = vectors[0].items if first_is_result and vectors else ()
+    arguments = vectors[1:2] if first_is_result else vectors[:1]
+    callee = names[0] if names and not names[0].startswith("%") else None
+    return Call(
+        index,
+        callee,
+        tuple(tuple(stored.get(name, ())) for vector in arguments for name in vector.items),
+        tuple(results),
+    )

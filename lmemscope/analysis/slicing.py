@@ -1,0 +1,353 @@
+"""Backward slices through PTX registers: what a value is made of, down to its leaves.
+
+A leaf is where a value enters the function: a parameter, a thread or block id, memory, a call, a
+loop counter. Values joined from several paths also depend on what chose the path, so branch
+predicates belong to the slice; a counter that advances under a condition is no plain counter.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+
+from lmemscope.analysis.graph import ControlFlow, Loop, registers_of
+from lmemscope.analysis.ptx_flow import written
+from lmemscope.formats.ptx import PtxFunction
+from lmemscope.formats.ptx_body import Address
+from lmemscope.model import SourceKind, Uniformity
+
+ARITHMETIC = frozenset(
+    "mov add sub mul mad mul24 shl shr and or xor not neg abs min max rem div cvt cvta "
+    "selp bfe bfi lea sad prmt shf cnot setp set slct addc subc madc fma".split()
+)
+_LANE_REGISTERS = ("%tid", "%laneid", "%lanemask")
+_BLOCK_REGISTERS = ("%ctaid", "%clusterid", "%cluster_ctaid")
+_LAUNCH_REGISTERS = ("%ntid", "%nctaid", "%nclusterid", "%cluster_nctaid", "%gridid", "%warpid")
+_ORDER: tuple[Uniformity, ...] = ("uniform", "unknown", "lane-varying", "data-dependent")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Leaf:
+    """Where a value comes from.
+
+    Attributes:
+        kind: as in the contract, plus ``symbol`` for the address of a named variable.
+        name: the PTX name: a parameter, a special register, a called function, a symbol.
+        constant_trip: of a loop counter: whether the loop's trip count is a constant.
+        header: of a loop counter: index of the loop's first instruction.
+        uniformity: what this leaf alone makes of the value.
+    """
+
+    kind: SourceKind
+    name: str | None = None
+    constant_trip: bool = False
+    header: int = -1
+    uniformity: Uniformity = "uniform"
+
+
+def worst(values: list[Uniformity]) -> Uniformity:
+    """The least uniform of several."""
+    return max(values, key=_ORDER.index, default="uniform")
+
+
+class Dataflow:
+    """Definitions and slices of one PTX function."""
+
+    def __init__(self, function: PtxFunction) -> None:
+        self.function = function
+        self.body = function.body
+        self.flow = ControlFlow(self.body)
+        self.definitions: dict[str, list[int]] = defaultdict(list)
+        for index, instruction in enumerate(self.body.instructions):
+            for register in written(instruction):
+                self.definitions[register].append(index)
+        self._parameters = {name for name, _, _ in function.parameters}
+        self._cache: dict[str, frozenset[Leaf]] = {}
+
+    @cached_property
+    def by_line(self) -> dict[int, list[int]]:
+        """Instruction indices by PTX line."""
+        result: dict[int, list[int]] = defaultdict(list)
+        for index, instruction in enumerate(self.body.instructions):
+            result[instruction.line].append(index)
+        return result
+
+    def leaves(self, register: str) -> frozenset[Leaf]:
+        """Everything a register's value is made of."""
+        if register not in self._cache:
+            self._cache[register] = self._slice(register)
+        return self._cache[register]
+
+    def parameter_of(self, register: str) -> str | None:
+        """The parameter that a register is loaded from and nothing else, or None."""
+        found = {leaf for leaf in self.leaves(register) if leaf.kind != "symbol"}
+        if len(found) == 1:
+            (leaf,) = found
+            return leaf.name if leaf.kind == "parameter" else None
+        return None
+
+    def depends_on(self, index: int) -> tuple[str, ...]:
+        """Registers that an instruction reads, its predicate included."""
+        instruction = self.body.instructions[index]
+        found: list[str] = []
+        if instruction.predicate is not None:
+            found += registers_of(instruction.predicate)
+        destinations = set(written(instruction))
+        for position, operand in enumerate(instruction.operands):
+            if position == 0 and destinations and not isinstance(operand, Address):
+                continue
+            found += registers_of(operand)
+        return tuple(found)
+
+    def _slice(self, register: str) -> frozenset[Leaf]:
+        """Registers reachable backwards, cycles as counters, the rest as leaves."""
+        reached: dict[str, list[str]] = {}
+        leaves: set[Leaf] = set()
+        work = [register]
+        while work:
+            current = work.pop()
+            if current in reached:
+                continue
+            if current not in self.definitions:
+                reached[current] = []
+                leaf = _special(current)
+                if leaf is not None:
+                    leaves.add(leaf)
+                continue
+            sources: list[str] = []
+            for index in self.definitions[current]:
+                entered = self._entering(index)
+                if entered is not None:
+                    leaves.add(entered)
+                    continue
+                sources += self.depends_on(index)
+                leaves |= self._symbols(index)
+            sources += self._path_predicates(current)
+            reached[current] = sources
+            work += sources
+        leaves |= self._counters(reached)
+        return frozenset(leaves)
+
+    def _entering(self, index: int) -> Leaf | None:
+        """The leaf that an instruction is, or None for arithmetic."""
+        instruction = self.body.instructions[index]
+        parts = instruction.modifiers
+        operation = parts[0]
+        if operation in ("ld", "ldu"):
+            address = next((o for o in instruction.operands if isinstance(o, Address)), None)
+            if "param" in parts and address is not None:
+                if address.base in self._parameters:
+                    plain = self.function.kind == "entry"
+                    return Leaf(
+                        "parameter", address.base, uniformity="uniform" if plain else "unknown"
+                    )
+                return Leaf("call", self._returning(index), uniformity="unknown")
+            return self._memory(address)
+        if operation in ARITHMETIC:
+            return None
+        if operation in ("tex", "suld", "atom", "tld4", "ldmatrix"):
+            return Leaf("memory", uniformity="data-dependent")
+        # shfl, vote, inline assembly and whatever else: not followed.
+        return Leaf("other", operation, uniformity="unknown")
+
+    def _memory(self, address: Address | None) -> Leaf:
+        """A load: as uniform as its address, as far as the address can be followed."""
+        if address is None or address.base is None or not address.base.startswith("%"):
+            return Leaf("memory", address.base if address else None, uniformity="uniform")
+        inner = self._shallow.get(address.base)
+        if inner is None:
+            self._shallow[address.base] = "unknown"
+            kinds = [leaf.uniformity for leaf in self.leaves(address.base)]
+            inner = "uniform" if worst(kinds) == "uniform" else "data-dependent"
+            self._shallow[address.base] = inner
+        name = next(
+            (
+                leaf.name
+                for leaf in self._named(address.base)
+                if leaf.kind in ("parameter", "symbol")
+            ),
+            None,
+        )
+        return Leaf("memory", name, uniformity=inner)
+
+    @cached_property
+    def _shallow(self) -> dict[str, Uniformity]:
+        return {}
+
+    def _named(self, register: str) -> list[Leaf]:
+        return sorted(self._cache.get(register, ()), key=lambda leaf: (leaf.kind, leaf.name or ""))
+
+    def _returning(self, index: int) -> str | None:
+        before = [call for call in self.flow.calls if call.index < index]
+        return before[-1].callee if before else None
+
+    def _symbols(self, index: int) -> set[Leaf]:
+        """Addresses of named variables that an instruction takes."""
+        instruction = self.body.instructions[index]
+        if instruction.modifiers[0] not in ("mov", "cvta"):
+            return set()
+        own = {declaration.name for declaration in self.body.locals}
+        return {
+            Leaf("symbol", operand)
+            for operand in instruction.operands[1:]
+            if isinstance(operand, str) and operand[:1] in "$_" + _LETTERS and operand not in own
+        }
+
+    def _path_predicates(self, register: str) -> list[str]:
+        """Registers that choose between the definitions of a joined value."""
+        indices = self.definitions[register]
+        if len(indices) < 2:
+            return []
+        predicates: list[str] = []
+        loop = self.flow.innermost(frozenset(indices[-1:]))
+        for index in indices:
+            if loop is not None and index not in loop.members:
+                continue  # the value a loop begins with
+            if (
+                loop is not None
+                and len([i for i in indices if i in loop.members]) == 1
+                and all(self.flow.dominates(index, latch) for latch in loop.latches)
+            ):
+                continue  # advances once in every iteration
+            block = self.flow.immediate_dominator(self.flow.block_of(index))
+            if block is None:
+                continue
+            last = self.body.instructions[self.flow.blocks[block].end - 1]
+            if last.predicate is not None:
+                predicates += registers_of(last.predicate)
+        return predicates
+
+    def _counters(self, reached: dict[str, list[str]]) -> set[Leaf]:
+        """Loop counters: cycles of the slice."""
+        result = set()
+        for group in _cycles(reached):
+            indices = frozenset(i for register in group for i in self.definitions[register])
+            inside = frozenset(i for i in indices if self.flow.depth(i))
+            loop = self._loop_of_cycle(inside)
+            if loop is None:
+                result.add(Leaf("other", None, uniformity="unknown"))
+            else:
+                result.add(Leaf("loop-counter", None, self.constant_trip(loop), loop.header))
+        return result
+
+    def _loop_of_cycle(self, indices: frozenset[int]) -> Loop | None:
+        """The loop whose header the cycle passes: the smallest one that holds an advancing step."""
+        candidates = [
+            loop for loop in self.flow.loops if any(index in loop.members for index in indices)
+        ]
+        # Of nested loops, the one that holds most of the cycle's steps; the smallest among those.
+        return min(
+            candidates,
+            key=lambda loop: (
+                -sum(index in loop.members for index in indices),
+                len(loop.members),
+            ),
+            default=None,
+        )
+
+    def constant_trip(self, loop: Loop) -> bool:
+        """Whether an exit of the loop compares a counter with constants only."""
+        return self._trips.setdefault(loop.header, self._has_constant_trip(loop))
+
+    @cached_property
+    def _trips(self) -> dict[int, bool]:
+        return {}
+
+    def _has_constant_trip(self, loop: Loop) -> bool:
+        for index in sorted(loop.members):
+            branch = self.body.instructions[index]
+            if branch.modifiers[0] != "bra" or branch.predicate is None:
+                continue
+            target = self.body.labels.get(str(branch.operands[0]))
+            leaves_loop = target not in loop.members or index + 1 not in loop.members
+            if not leaves_loop:
+                continue
+            for register in registers_of(branch.predicate):
+                if self._only_counts(register, loop):
+                    return True
+        return False
+
+    def _only_counts(self, predicate: str, loop: Loop) -> bool:
+        """Whether a predicate is made of constants and registers that only count in this loop."""
+        reached: set[str] = set()
+        work = [predicate]
+        counts = False
+        while work:
+            register = work.pop()
+            if register in reached:
+                counts = counts or register != predicate
+                continue
+            reached.add(register)
+            indices = self.definitions.get(register)
+            if not indices:
+                return False
+            for index in indices:
+                instruction = self.body.instructions[index]
+                if self._entering(index) is not None or instruction.predicate is not None:
+                    return False
+                work += self.depends_on(index)
+        return counts and any(
+            len(self.definitions[r]) > 1 and any(i in loop.members for i in self.definitions[r])
+            for r in reached
+        )
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _special(register: str) -> Leaf | None:
+    if register.startswith(_LANE_REGISTERS):
+        return Leaf("thread-id", register, uniformity="lane-varying")
+    if register.startswith(_BLOCK_REGISTERS):
+        return Leaf("block-id", register)
+    if register.startswith(_LAUNCH_REGISTERS):
+        return Leaf("other", register)
+    if register.startswith(("%SP", "%SPL")):
+        return None
+    return Leaf("other", register, uniformity="unknown") if "." in register else None
+
+
+def _cycles(graph: dict[str, list[str]]) -> list[set[str]]:
+    """Strongly connected components that are cycles (Tarjan, without recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    on_stack: set[str] = set()
+    stack: list[str] = []
+    result: list[set[str]] = []
+    for root in graph:
+        if root in index:
+            continue
+        work = [(root, iter(graph[root]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node, rest = work[-1]
+            for successor in rest:
+                if successor not in graph:
+                    continue
+                if successor not in index:
+                    index[successor] = low[successor] = len(index)
+                    stack.append(successor)
+                    on_stack.add(successor)
+                    work.append((successor, iter(graph[successor])))
+                    break
+                if successor in on_stack:
+                    low[node] = min(low[node], index[successor])
+            else:
+                work.pop()
+                if work:
+                    parent = work[-1][0]
+                    low[parent] = min(low[parent], low[node])
+                if low[node] == index[node]:
+                    component: set[str] = set()
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        component.add(member)
+                        if member == node:
+                            break
+                    if len(component) > 1 or node in graph[node]:
+                        result.append(component)
+    return result

@@ -1,0 +1,40 @@
+r"""Memory of a run-time size is taken from the stack.
+
+What it is. ``alloca`` moves the stack pointer by a value known only at run time.
+
+How to recognise it. PTX: ``alloca``, ``stacksave``. The static frame may read 0 while LDL/STL go
+through the moved pointer.
+
+What it costs. Local memory of that size; the stack depth is not known, so it can overflow.
+
+How to remove it. An array of the largest size needed, or shared memory sized at launch.
+
+When to leave it. Hardly ever in a kernel.
+"""
+
+from __future__ import annotations
+
+from lmemscope.model import Advice, Severity
+from lmemscope.rules.base import Case, Rule, by_cost, traffic
+
+
+def severity(case: Case) -> Severity:
+    """At least a warning."""
+    found = by_cost(case)
+    return "warning" if found == "note" else found
+
+
+def message(case: Case) -> str:
+    """What it is."""
+    return f"alloca takes a run-time amount of stack: {traffic(case)}"
+
+
+def advice(case: Case) -> tuple[Advice, ...]:
+    """A fixed size, or shared memory."""
+    return (
+        Advice("Use an array of the largest size that can occur, as a template parameter."),
+        Advice("Or dynamic shared memory, sized at launch.", "extern __shared__ char scratch[];"),
+    )
+
+
+RULE = Rule("LM404", "alloca", severity, message, advice, __name__)

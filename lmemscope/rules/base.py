@@ -1,0 +1,197 @@
+"""What a rule is, and what it is asked about."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from lmemscope.model import (
+    Advice,
+    Cause,
+    CauseShare,
+    Confidence,
+    Finding,
+    IndexFacts,
+    KernelFacts,
+    LocalAccess,
+    LocalObject,
+    Severity,
+    SourceLocation,
+)
+from lmemscope.sources import SourceText
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line of a kernel's ledgers, with everything a rule needs to judge it.
+
+    Attributes:
+        facts: the kernel.
+        share: cause, object and bytes.
+        object: the stack object, or None.
+        accesses: the sites of this share.
+        sources: text of the user's files.
+    """
+
+    facts: KernelFacts
+    share: CauseShare
+    object: LocalObject | None
+    accesses: Sequence[LocalAccess]
+    sources: SourceText = field(default_factory=SourceText)
+
+    @property
+    def index(self) -> IndexFacts | None:
+        """How the object is indexed."""
+        return self.object.index if self.object is not None else None
+
+    @property
+    def loop_depth(self) -> int:
+        """The deepest loop around any of the sites."""
+        return max((access.loop_depth for access in self.accesses), default=0)
+
+    @property
+    def is_divergent(self) -> bool:
+        """Whether lanes of a warp use different addresses at some site."""
+        return any(a.uniformity in ("lane-varying", "data-dependent") for a in self.accesses)
+
+    @property
+    def name(self) -> str:
+        """What to call the object in a sentence."""
+        if self.object is None:
+            return "memory"
+        if self.object.name is None:
+            return f"a {self.object.size}-byte object"
+        doubt = " (probably)" if self.object.confidence == "possible" else ""
+        return f"`{self.object.name}`{doubt}"
+
+    @property
+    def described(self) -> str:
+        """The object with its type and size."""
+        if self.object is None or self.object.name is None:
+            return self.name
+        return f"{self.name} ({self.object.type}, {self.object.size} bytes)"
+
+    @property
+    def location(self) -> SourceLocation | None:
+        """The line to look at first: the most expensive one by site bytes, deepest loop first."""
+        weights: dict[SourceLocation, tuple[int, int]] = {}
+        for access in self.accesses:
+            place = own_line(access, self.facts)
+            if place is not None:
+                depth, size = weights.get(place, (0, 0))
+                weights[place] = (max(depth, access.loop_depth), size + access.width)
+        if weights:
+            return min(weights, key=lambda place: (*(-w for w in weights[place]), place))
+        return self.object.declared if self.object is not None else self.facts.location
+
+
+def own_line(access: LocalAccess, facts: KernelFacts) -> SourceLocation | None:
+    """The innermost line in the file that defines the kernel, else the outermost line."""
+    if not access.chain:
+        return None
+    home = facts.location.file if facts.location is not None else None
+    inside = [frame.location for frame in access.chain if frame.location.file == home]
+    return inside[0] if inside else access.chain[-1].location
+
+
+def by_cost(case: Case) -> Severity:
+    """In a loop or across lanes costs; both is worst; neither is a note."""
+    if case.loop_depth and case.is_divergent:
+        return "error"
+    return "warning" if case.loop_depth or case.is_divergent else "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: one cause, judged.
+
+    Attributes:
+        id: ``LM201``.
+        cause: what it is about, and the rule's name.
+        severity, message, advice: functions of a case.
+        module: whose docstring is the rule's page.
+    """
+
+    id: str
+    cause: Cause
+    severity: Callable[[Case], Severity]
+    message: Callable[[Case], str]
+    advice: Callable[[Case], tuple[Advice, ...]]
+    module: str
+
+    @property
+    def page(self) -> str:
+        """What it is, how to recognise it, what it costs, how to remove it, when to leave it."""
+        return inspect.cleandoc(sys.modules[self.module].__doc__ or "")
+
+    @property
+    def title(self) -> str:
+        """The first line of the page."""
+        return self.page.partition("\n")[0].rstrip(".")
+
+    def judge(self, case: Case) -> Finding:
+        """The finding of one case."""
+        found = case.object
+        sites = case.share.sites
+        location = case.location
+        declared = found.declared if found is not None else None
+        return Finding(
+            rule=self.id,
+            name=self.cause,
+            severity=self.severity(case),
+            confidence=_confidence(case),
+            cause=self.cause,
+            object=found.name if found is not None else None,
+            type=found.type if found is not None else None,
+            bytes=case.share.frame_bytes or sites.load_bytes + sites.store_bytes,
+            location=location,
+            related=(declared,) if declared is not None and declared != location else (),
+            index=case.index,
+            message=self.message(case),
+            advice=self.advice(case),
+            evidence=_evidence(case),
+            fingerprint=_fingerprint(self.id, case, location),
+        )
+
+
+def count(items: int, noun: str) -> str:
+    """``1 load``, ``2 loads``."""
+    return f"{items} {noun}{'' if items == 1 else 's'}"
+
+
+def traffic(case: Case) -> str:
+    """Loads and stores in words."""
+    sites = case.share.sites
+    return f"{count(sites.load_sites, 'load')} and {count(sites.store_sites, 'store')}"
+
+
+def _confidence(case: Case) -> Confidence:
+    if case.share.cause == "unattributed":
+        return "possible"
+    if case.share.cause == "register-spill" and not all(
+        "marked SpillRefill" in access.evidence for access in case.accesses
+    ):
+        return "likely"
+    return "certain"
+
+
+def _evidence(case: Case) -> tuple[str, ...]:
+    said = list(case.object.evidence) if case.object is not None else []
+    for access in case.accesses:
+        said += [f"{access.opcode} at 0x{access.pc:x}: {text}" for text in access.evidence]
+        if len(said) >= 4:
+            break
+    return tuple(dict.fromkeys(said))[:4]
+
+
+def _fingerprint(rule: str, case: Case, location: SourceLocation | None) -> str:
+    """Rule, kernel, object and normalised source text: neither line numbers nor code offsets."""
+    text = ""
+    if location is not None:
+        text = " ".join(case.sources.line(location.file, location.line).split())
+    name = case.object.name if case.object is not None else None
+    parts = (rule, case.facts.name, name or "", text)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -1,0 +1,52 @@
+r"""A called function saves its caller's registers.
+
+What it is. A function that is not inlined must keep the registers that its caller expects back, so
+it stores them on entry (STL) and reloads them before it returns (LDL). ptxas counts them as spills,
+although nothing ran out.
+
+How to recognise it. Unmarked LDL/STL through R1 at the beginning and end of a ``$kernel$function``;
+ptxas reports spill bytes for that function, and often 0 for the kernel itself.
+
+What it costs. A store and a load per register and call; in a loop around the call, each time.
+
+How to remove it. Inline the function (``__forceinline__``), or make it need fewer registers.
+
+When to leave it. Large functions that are called rarely: inlining them grows the code.
+"""
+
+from __future__ import annotations
+
+from lmemscope.demangle import demangle, short_name
+from lmemscope.model import Advice, Severity
+from lmemscope.rules.base import Case, Rule, traffic
+
+
+def severity(case: Case) -> Severity:
+    """As bad as the calls are frequent; not known here, so a warning."""
+    return "warning"
+
+
+def message(case: Case) -> str:
+    """Which function, how much."""
+    functions = sorted({short_name(demangle(access.function)) for access in case.accesses})
+    return (
+        f"{', '.join(functions)}: not inlined, so registers of the caller are saved on entry "
+        f"and restored before the return ({traffic(case)} in all)"
+    )
+
+
+def advice(case: Case) -> tuple[Advice, ...]:
+    """Inlining."""
+    functions = sorted({short_name(demangle(access.function)) for access in case.accesses})
+    return (
+        Advice(
+            f"Let the compiler inline {', '.join(functions)}: declare it __forceinline__ and "
+            "remove __noinline__.",
+            f"__device__ __forceinline__ … {functions[0].rpartition('::')[2]}(…)"
+            if functions
+            else None,
+        ),
+    )
+
+
+RULE = Rule("LM102", "callee-save", severity, message, advice, __name__)

@@ -1,0 +1,36 @@
+r"""The kernel was compiled for debugging: everything lives in memory.
+
+What it is. ``-G`` (or ``-O0`` for ptxas) keeps every variable in local memory, so that a debugger
+finds it.
+
+How to recognise it. ``.target sm_90, debug`` in the PTX.
+
+What it costs. Everything; figures of a debug build say nothing about the release build.
+
+How to remove it. Compile without ``-G``; ``-lineinfo`` keeps line information for profilers.
+
+When to leave it. While debugging.
+"""
+
+from __future__ import annotations
+
+from lmemscope.model import Advice, Severity
+from lmemscope.rules.base import Case, Rule, traffic
+
+
+def severity(case: Case) -> Severity:
+    """A warning: these figures mean nothing."""
+    return "warning"
+
+
+def message(case: Case) -> str:
+    """What it is."""
+    return f"compiled with -G: {traffic(case)} that the release build does not have"
+
+
+def advice(case: Case) -> tuple[Advice, ...]:
+    """Another build."""
+    return (Advice("Compile without -G; use -lineinfo to keep line information.", "-lineinfo"),)
+
+
+RULE = Rule("LM501", "debug-build", severity, message, advice, __name__)

@@ -1,0 +1,37 @@
+r"""A launch from the device needs a frame.
+
+What it is. ``kernel<<<…>>>`` inside a kernel fills a parameter buffer and passes dimensions through
+memory.
+
+How to recognise it. PTX: calls of ``cudaGetParameterBufferV2``, ``cudaLaunchDeviceV2``.
+
+What it costs. A few stores per launch, which is nothing beside the launch. A pointer to local
+memory must not be passed to the child: parent and child share neither local nor shared memory.
+
+How to remove it. Launch from the host, or let the parent's threads do the child's work.
+
+When to leave it. Wherever a device-side launch is right.
+"""
+
+from __future__ import annotations
+
+from lmemscope.model import Advice, Severity
+from lmemscope.rules.base import Case, Rule
+
+
+def severity(case: Case) -> Severity:
+    """A note."""
+    return "note"
+
+
+def message(case: Case) -> str:
+    """What it is."""
+    return f"{case.share.frame_bytes} bytes serve a launch from the device"
+
+
+def advice(case: Case) -> tuple[Advice, ...]:
+    """Fine as it is."""
+    return (Advice("Fine as it is. Never pass the address of a local variable to the child."),)
+
+
+RULE = Rule("LM405", "device-launch", severity, message, advice, __name__)

@@ -1,0 +1,43 @@
+r"""An array is too large for registers, whatever its index.
+
+What it is. A thread has at most 255 registers of 4 bytes, 1020 bytes. An array above that cannot
+live in registers even if every index were a constant.
+
+How to recognise it. A stack object of more than 1020 bytes, indexed by loop counters only.
+
+What it costs. Local memory of that size per thread: it hardly fits the L1 cache (a full
+multiprocessor has 2048 threads), so accesses reach L2 or device memory.
+
+How to remove it. Process the array in pieces, give the work of one thread to a warp, keep it in
+shared memory when a block needs few of them, or in global memory laid out by thread.
+
+When to leave it. When it is touched once.
+"""
+
+from __future__ import annotations
+
+from lmemscope.model import Advice, Severity
+from lmemscope.rules.base import Case, Rule, by_cost
+from lmemscope.rules.indexing import shared_memory
+
+
+def severity(case: Case) -> Severity:
+    """By loop and divergence; never less than a warning."""
+    found = by_cost(case)
+    return "warning" if found == "note" else found
+
+
+def message(case: Case) -> str:
+    """Which array."""
+    return f"{case.described} is larger than the 1020 bytes that a thread can hold in registers"
+
+
+def advice(case: Case) -> tuple[Advice, ...]:
+    """Pieces, or another memory."""
+    return (
+        Advice(f"Work on {case.name} in pieces that fit registers, or share it among the warp."),
+        shared_memory(case),
+    )
+
+
+RULE = Rule("LM203", "large-array", severity, message, advice, __name__)

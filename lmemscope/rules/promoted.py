@@ -1,0 +1,37 @@
+r"""An array that is local in PTX was kept in registers by ptxas.
+
+What it is. The PTX declares ``.local`` memory and accesses it, but ptxas found that all indices can
+be resolved, or selects among registers. Nothing of it is left in the machine code.
+
+How to recognise it. A depot in PTX; a frame of 0; no LDL/STL.
+
+What it costs. Nothing in memory; perhaps some select instructions.
+
+How to remove it. There is nothing to remove. Tools that read PTX only report it wrongly.
+
+When to leave it. Always; but a small change of the source can bring it back.
+"""
+
+from __future__ import annotations
+
+from lmemscope.model import Advice, Severity
+from lmemscope.rules.base import Case, Rule
+
+
+def severity(case: Case) -> Severity:
+    """A note."""
+    return "note"
+
+
+def message(case: Case) -> str:
+    """What it was."""
+    size = case.facts.ptx.local_bytes if case.facts.ptx is not None else 0
+    return f"PTX declares {size} bytes of local memory, and ptxas kept all of it in registers"
+
+
+def advice(case: Case) -> tuple[Advice, ...]:
+    """Nothing."""
+    return (Advice("Nothing to do."),)
+
+
+RULE = Rule("LM601", "promoted", severity, message, advice, __name__)

@@ -1,0 +1,68 @@
+"""What set a kernel's register cap, and what it would take to raise it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lmemscope.model import KernelFacts
+
+REGISTERS_PER_MULTIPROCESSOR = 65536
+ALLOCATION_UNIT = 8
+HARDWARE_CAP = 255
+"""CUDA C++ Programming Guide, "Compute Capabilities", table "Technical Specifications": 64 K
+registers per multiprocessor and 255 per thread for every capability from 7.5 to 12.1; they are
+allocated to warps in units of 256, 8 per thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """The register cap: who set it, in words, and the way out for launch bounds."""
+
+    kind: Literal["launch-bounds", "option", "hardware", "allocator"]
+    registers: int | None
+    reason: str
+    way_out: str = ""
+    code: str | None = None
+
+
+def registers_for(threads: int, blocks: int) -> int:
+    """Registers that each of ``threads`` may have when ``blocks`` blocks share a multiprocessor."""
+    share = REGISTERS_PER_MULTIPROCESSOR // (threads * blocks)
+    return min(HARDWARE_CAP, share // ALLOCATION_UNIT * ALLOCATION_UNIT)
+
+
+def cap_of(facts: KernelFacts) -> Cap:
+    """What limits a kernel's registers."""
+    cap = facts.cubin.max_registers if facts.cubin is not None else None
+    bounds = facts.launch_bounds
+    used = facts.registers or 0
+    if bounds is not None and bounds.max_threads:
+        blocks = bounds.min_blocks or 1
+        # ptxas ignores a minimum of blocks that the multiprocessor has no room for.
+        if cap is not None and cap == registers_for(bounds.max_threads, 1) < HARDWARE_CAP:
+            blocks = 1
+        allowed = registers_for(bounds.max_threads, blocks)
+        if cap in (None, allowed) or (cap is not None and cap >= HARDWARE_CAP and used <= allowed):
+            text = f"__launch_bounds__({bounds.max_threads}{f', {blocks}' if blocks > 1 else ''})"
+            return Cap(
+                "launch-bounds",
+                allowed,
+                f"{text} leaves {allowed} per thread",
+                *_looser(bounds.max_threads, blocks, allowed),
+            )
+    if cap is not None and cap < HARDWARE_CAP:
+        return Cap("option", cap, f"a register limit of {cap} was given to the compiler")
+    if used >= HARDWARE_CAP - 3:
+        return Cap("hardware", HARDWARE_CAP, f"the architecture has {HARDWARE_CAP} per thread")
+    return Cap("allocator", None, "ptxas's own choice, below every limit")
+
+
+def _looser(threads: int, blocks: int, allowed: int) -> tuple[str, str]:
+    """The next looser launch bounds, with what they would leave."""
+    if blocks > 1:
+        looser = f"__launch_bounds__({threads}, {blocks - 1})"
+        return f"{looser} leaves {registers_for(threads, blocks - 1)} registers", looser
+    half = max(threads // 2, 32)
+    looser = f"__launch_bounds__({half})"
+    return f"{looser} leaves {registers_for(half, 1)} registers instead of {allowed}", looser

@@ -1,0 +1,37 @@
+r"""Local memory whose cause is not known.
+
+What it is. Accesses or frame bytes that no evidence explains. They are shown, not guessed at.
+
+How to recognise it. No line information, or an address that cannot be followed.
+
+What it costs. Not known.
+
+How to remove it. Compile with ``-lineinfo``, and give the source instead of a cubin.
+
+When to leave it. Please report the kernel: an unexplained byte is a gap in lmemscope.
+"""
+
+from __future__ import annotations
+
+from lmemscope.model import Advice, Severity
+from lmemscope.rules.base import Case, Rule, traffic
+
+
+def severity(case: Case) -> Severity:
+    """A warning: somebody should look."""
+    return "warning"
+
+
+def message(case: Case) -> str:
+    """How much."""
+    if not case.accesses:
+        return f"{case.share.frame_bytes} bytes of the frame are not explained"
+    return f"{traffic(case)} are not explained"
+
+
+def advice(case: Case) -> tuple[Advice, ...]:
+    """More evidence."""
+    return (Advice("Compile from source with line information, so that accesses can be traced."),)
+
+
+RULE = Rule("LM901", "unattributed", severity, message, advice, __name__)
