@@ -290,7 +290,8 @@ class LocalAccess:
         cause: exactly one.
         object: index into the kernel's objects, or None.
         uniformity: whether the lanes of a warp use one address.
-        sectors: expected sectors per request (docs/local-memory.md), or None.
+        sectors: sectors per request of a full warp, at most (docs/local-memory.md), or None.
+        requests: requests that the access makes, one per 32-bit word.
         evidence: what shows the cause.
     """
 
@@ -306,6 +307,7 @@ class LocalAccess:
     object: int | None
     uniformity: Uniformity
     sectors: int | None
+    requests: int
     evidence: tuple[str, ...]
 
 

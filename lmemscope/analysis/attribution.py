@@ -18,7 +18,7 @@ from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx_flow import is_generic_access, is_local_access
 from lmemscope.analysis.slicing import Leaf, worst
-from lmemscope.analysis.uniformity import sectors_per_request
+from lmemscope.analysis.uniformity import requests_per_access, sectors_per_request
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.ptx_body import Address
@@ -263,7 +263,8 @@ class _Kernel:
             cause=cause,
             object=found,
             uniformity=uniformity,
-            sectors=sectors_per_request(uniformity, site.width),
+            sectors=sectors_per_request(uniformity),
+            requests=requests_per_access(site.width),
             evidence=evidence,
         )
 

@@ -1,9 +1,9 @@
 """What the lanes of a warp cost when they access local memory.
 
 Local memory is interleaved by 32-bit word across the lanes: word ``w`` of lane ``l`` lies at
-``(w * 32 + l) * 4``. Lanes that use one address therefore touch 32 neighbouring words, 4 sectors
-of 32 bytes per word; lanes that use different words touch a sector each. Measured on an H200, see
-docs/local-memory.md.
+``(w * 32 + l) * 4``. Lanes that use one word index therefore touch 32 neighbouring words, 128
+bytes, 4 sectors; lanes that use different words touch up to a sector each. An access wider than a
+word is split into one request per word (measured on an H200, see docs/local-memory.md).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ LANES, WORD, SECTOR = 32, 4, 32
 """Lanes in a warp; bytes in a word; bytes in a sector."""
 
 
-def sectors_per_request(uniformity: Uniformity, width: int) -> int | None:
+def sectors_per_request(uniformity: Uniformity) -> int | None:
     """Sectors that one request of a full warp moves, at most; None where it is not known.
 
-    Args:
-        uniformity: of the address across the lanes.
-        width: bytes that each lane accesses.
+    ``uniformity`` is that of the address across the lanes.
     """
-    words = max(1, width // WORD)
     if uniformity == "uniform":
-        return words * LANES * WORD // SECTOR
-    if uniformity == "unknown":
-        return None
-    return words * LANES
+        return LANES * WORD // SECTOR
+    return None if uniformity == "unknown" else LANES
+
+
+def requests_per_access(width: int) -> int:
+    """Requests that one access of ``width`` bytes per lane makes: one per 32-bit word."""
+    return max(1, width // WORD)

@@ -56,8 +56,8 @@ def _share(facts: KernelFacts, share: CauseShare) -> str:
     """One cause in words."""
     sites = share.sites
     if share.cause == "promoted":
-        size = facts.ptx.local_bytes if facts.ptx is not None else 0
-        return f"promoted: PTX shows {size} B, none in the end"
+        local = facts.ptx.local_bytes if facts.ptx is not None else 0
+        return f"promoted: PTX shows {local} B, none in the end"
     if share.cause == "register-spill":
         own = (facts.spill_stores, facts.spill_loads)
         stores, loads = (

@@ -26,10 +26,17 @@ class Sink:
     format_name: str
     color: bool
     verbose: bool
+    with_accesses: bool = False
 
     @classmethod
     def open(
-        cls, target: str | None, format_name: str | None, *, color: str, verbose: bool
+        cls,
+        target: str | None,
+        format_name: str | None,
+        *,
+        color: str,
+        verbose: bool,
+        with_accesses: bool = False,
     ) -> Sink:
         """Check the destination; a bad one ends the program with code 2."""
         if target is not None:
@@ -47,7 +54,9 @@ class Sink:
             writable = target if os.path.exists(target) else directory
             if os.path.isdir(target) or not os.access(writable, os.W_OK):
                 unusable(f"{target} cannot be written", "name a file in a writable directory")
-        return cls(target, format_name or "table", color_wanted(color, target), verbose)
+        return cls(
+            target, format_name or "table", color_wanted(color, target), verbose, with_accesses
+        )
 
     def write(self, report: Report) -> None:
         """Render and write; a full disk or a vanished directory ends the program with code 2."""
@@ -60,6 +69,7 @@ class Sink:
             color=self.color,
             width=_terminal_width() if is_terminal else None,
             verbose=self.verbose,
+            with_accesses=self.with_accesses,
         )
         if self.target is None:
             click.echo(text, nl=False, color=self.color)

@@ -19,12 +19,14 @@ from lmemscope.config import Settings
     help="[default: from the ending of -o FILE, else table]",
 )
 @click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
+@click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
 @click.option("-v", "--verbose", is_flag=True, help="Whole logs, and log lines not understood.")
 @compile_options
 def command(
     paths: tuple[str, ...],
     format_name: str | None,
     target: str | None,
+    accesses: bool,
     verbose: bool,
     settings: Settings,
     color: str,
@@ -39,7 +41,9 @@ def command(
       lmemscope scan filter.cu --arch sm_80 --arch sm_90 --instantiate 'blur<5>'
       lmemscope scan src/ -o local-memory.md
     """
-    sink = output.Sink.open(target, format_name, color=color, verbose=verbose)
+    sink = output.Sink.open(
+        target, format_name, color=color, verbose=verbose, with_accesses=accesses
+    )
     report = analyse(paths, settings)
     sink.write(report)
     raise SystemExit(exit_code(report))

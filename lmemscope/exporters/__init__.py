@@ -6,7 +6,13 @@ from lmemscope.model import Report
 
 
 def render(
-    report: Report, format_name: str, *, color: bool, width: int | None, verbose: bool
+    report: Report,
+    format_name: str,
+    *,
+    color: bool,
+    width: int | None,
+    verbose: bool,
+    with_accesses: bool = False,
 ) -> str:
     """Render a report.
 
@@ -16,11 +22,12 @@ def render(
         color: whether the table may hold escape sequences.
         width: columns of the terminal, or None for a pipe or a file.
         verbose: whole logs, and log lines that were not understood.
+        with_accesses: every single access in JSON.
     """
     if format_name == "json":
         from lmemscope.exporters.json import render_json
 
-        return render_json(report)
+        return render_json(report, with_accesses=with_accesses)
     if format_name == "markdown":
         from lmemscope.exporters.markdown import render_markdown
 

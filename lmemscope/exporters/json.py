@@ -10,9 +10,14 @@ from dataclasses import asdict
 from typing import Any
 
 from lmemscope.model import (
+    CauseShare,
     Failure,
+    Finding,
+    FrameRange,
     KernelFacts,
     KernelReport,
+    LocalAccess,
+    LocalObject,
     Report,
     SourceLocation,
     Tool,
@@ -22,13 +27,14 @@ from lmemscope.model import (
 SCHEMA = "lmemscope.report/1"
 
 
-def render_json(report: Report) -> str:
+def render_json(report: Report, *, with_accesses: bool = False) -> str:
     """The document, indented, with keys in the order of the documentation."""
-    return json.dumps(to_document(report), indent=2, ensure_ascii=False) + "\n"
+    document = to_document(report, with_accesses=with_accesses)
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def to_document(report: Report) -> dict[str, Any]:
-    """The document as plain dictionaries and lists."""
+def to_document(report: Report, *, with_accesses: bool = False) -> dict[str, Any]:
+    """The document as plain dictionaries and lists; accesses are many, so only when asked."""
     return {
         "schema": SCHEMA,
         "version": report.version,
@@ -36,11 +42,11 @@ def to_document(report: Report) -> dict[str, Any]:
             tool.name: {"version": tool.version, "path": tool.path} for tool in report.toolchain
         },
         "default_arch": report.default_arch,
-        "units": [_unit(unit) for unit in report.units],
+        "units": [_unit(unit, with_accesses) for unit in report.units],
     }
 
 
-def _unit(unit: UnitReport) -> dict[str, Any]:
+def _unit(unit: UnitReport, with_accesses: bool) -> dict[str, Any]:
     return {
         "input": unit.input,
         "frontend": unit.frontend,
@@ -50,7 +56,7 @@ def _unit(unit: UnitReport) -> dict[str, Any]:
         "gaps": [{"stage": gap.stage, "reason": gap.reason} for gap in unit.gaps],
         "tools": [_tool(tool) for tool in unit.tools],
         "unknown_log_lines": list(unit.unknown_log_lines),
-        "kernels": [_kernel(kernel) for kernel in unit.kernels],
+        "kernels": [_kernel(kernel, with_accesses) for kernel in unit.kernels],
     }
 
 
@@ -68,7 +74,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
     return {"name": tool.name, "version": tool.version, "path": tool.path}
 
 
-def _kernel(kernel: KernelReport) -> dict[str, Any]:
+def _kernel(kernel: KernelReport, with_accesses: bool) -> dict[str, Any]:
     facts = kernel.facts
     return {
         "name": facts.name,
@@ -102,6 +108,12 @@ def _kernel(kernel: KernelReport) -> dict[str, Any]:
             for callee in facts.callees
         ],
         "sources": _sources(facts),
+        "frame": [_frame_range(facts, part) for part in facts.frame],
+        "causes": [_share(facts, share) for share in facts.causes],
+        "findings": [_finding(finding) for finding in kernel.findings],
+        "objects": [_object(found) for found in facts.objects],
+        "calls": None if facts.calls is None else asdict(facts.calls),
+        **({"accesses": [_access(a) for a in facts.accesses]} if with_accesses else {}),
         "verdict": {
             "kind": kernel.verdict.kind,
             "text": kernel.verdict.text,
@@ -120,6 +132,52 @@ def _sources(facts: KernelFacts) -> dict[str, Any]:
         "ptxas": None if facts.ptxas is None else asdict(facts.ptxas),
         "cubin": None if facts.cubin is None else asdict(facts.cubin),
     }
+
+
+def _frame_range(facts: KernelFacts, part: FrameRange) -> dict[str, Any]:
+    found = facts.objects[part.object] if part.object is not None else None
+    return {
+        "offset": part.offset,
+        "size": part.size,
+        "owner": part.owner,
+        "cause": part.cause,
+        "object": found.name if found is not None else None,
+        "type": found.type if found is not None else None,
+        "declared": _location(found.declared) if found is not None else None,
+    }
+
+
+def _share(facts: KernelFacts, share: CauseShare) -> dict[str, Any]:
+    found = facts.objects[share.object] if share.object is not None else None
+    return {
+        "cause": share.cause,
+        "object": found.name if found is not None else None,
+        "frame_bytes": share.frame_bytes,
+        **asdict(share.sites),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    document = asdict(finding)
+    if finding.index is not None:
+        document["index"]["sources"] = [asdict(source) for source in finding.index.sources]
+    return {
+        key: list(value) if isinstance(value, tuple) else value for key, value in document.items()
+    }
+
+
+def _object(found: LocalObject) -> dict[str, Any]:
+    document = asdict(found)
+    document.pop("index")
+    return {**document, "evidence": list(found.evidence)}
+
+
+def _access(access: LocalAccess) -> dict[str, Any]:
+    document = asdict(access)
+    document["chain"] = [
+        {**asdict(frame.location), "function": frame.function} for frame in access.chain
+    ]
+    return document
 
 
 def _location(location: SourceLocation | None) -> dict[str, Any] | None:

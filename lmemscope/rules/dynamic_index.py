@@ -7,7 +7,7 @@ How to recognise it. PTX: ``ld.local``/``st.local`` whose address adds a compute
 object's start. SASS: LDL/STL through a register other than R1. ptxas: a stack frame, no spills.
 
 What it costs. A load through the L1 cache for what would have been a register. If all lanes use one
-index, 4 sectors per 4-byte request; if lanes differ, up to 32.
+index, 4 sectors per request; if lanes differ, up to 32.
 
 How to remove it. Make the index constant: unroll the loop that computes it, shift the array instead
 of moving an index, or select with a chain of comparisons when the array is small. Otherwise put

@@ -12,7 +12,7 @@ are the same in all lanes, so a 4-byte access moves 4 sectors. Spills outside lo
 How to remove it. Find what set the cap: ``__launch_bounds__``, ``-maxrregcount``, or the
 architecture's 255. Loosen the first two, at the price of fewer threads in flight. Under 255 the
 kernel itself must hold less at once: smaller tiles, less unrolling, values recomputed or staged in
-shared memory. From CUDA 13, ``asm volatile(".pragma "enable_smem_spilling";");`` spills to shared
+shared memory. From CUDA 13, ``asm volatile(".pragma \"enable_smem_spilling\";");`` spills to shared
 memory, which then is missing elsewhere and can lower occupancy.
 
 When to leave it. A few bytes outside the hot loop, where more threads in flight are worth more.
@@ -65,7 +65,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         Advice(
             "Spill to shared memory instead (CUDA 13): faster, but it takes shared memory for "
             "every thread of the block, which can lower occupancy.",
-            'asm volatile(".pragma "enable_smem_spilling";");',
+            'asm volatile(".pragma \\"enable_smem_spilling\\";");',
         ),
     )
 

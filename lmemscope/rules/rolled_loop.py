@@ -7,7 +7,7 @@ How to recognise it. PTX: the address advances by a constant step inside a loop 
 counter with a constant.
 
 What it costs. As for any index at run time; the index is the same in all lanes, so 4 sectors per
-4-byte request.
+request.
 
 How to remove it. ``#pragma unroll`` before the loop (remove ``#pragma unroll 1``), trip counts
 that are compile-time constants, no early ``break`` that stops the compiler from unrolling.

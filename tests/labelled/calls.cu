@@ -162,7 +162,7 @@ __device__ __noinline__ float add(float a, float b) { return a + b; }
 __device__ __noinline__ float multiply(float a, float b) { return a * b; }
 __device__ Operation operations[2] = {add, multiply};
 
-// expect: clean
+// expect: callee-save
 extern "C" __global__ void indirect(const float *x, float *y, int which) {
   y[threadIdx.x] = operations[which](x[threadIdx.x], x[threadIdx.x + 32]);
 }
