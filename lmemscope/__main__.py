@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NoReturn
 
-_COMPILING = frozenset({"scan", "dump"})
+_COMPILING = frozenset({"scan", "dump", "explain"})
 _HELP = frozenset({"-h", "--help"})
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "doctor": "Show which tools were found, where, and what is missing.",
     "dump": "Print the PTX, SASS, cubin or compiler log of an input.",
+    "explain": "Explain a kernel's local memory and what would remove it.",
+    "rules": "List the causes, or show the page of one.",
     "scan": "Show which kernels use local memory, as a table or a report.",
 }
 """Name and one-line help of each command; the module of the same name holds it."""

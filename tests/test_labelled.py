@@ -36,9 +36,7 @@ def labels(file: Path) -> list[Label]:
     text = file.read_text()
     result, start = [], 0
     for match in _KERNEL.finditer(text):
-        expected = [
-            (m.group(1), m.group(2)) for m in _EXPECT.finditer(text, start, match.start(1))
-        ]
+        expected = [(m.group(1), m.group(2)) for m in _EXPECT.finditer(text, start, match.start(1))]
         assert expected, f"{file.name}: {match.group(1)} has no label"
         result.append(Label(file, match.group(1), tuple(expected)))
         start = match.end()

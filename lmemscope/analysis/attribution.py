@@ -181,8 +181,11 @@ class _Kernel:
         assert self._module is not None
         theirs = accesses_of_callees(self._module, self._facts.name, objects, found)
         own = [access for access in found.accesses if access.leaves]
+        indexed = [*own, *theirs]
+        # Initialising loops say nothing about why an array is indexed at run time.
+        dynamic = [a for a in indexed if any(is_dynamic(leaf) for leaf in a.leaves)]
         leaves = frozenset(
-            leaf for access in (*own, *theirs) for leaf in access.leaves if leaf.kind != "symbol"
+            leaf for access in dynamic or indexed for leaf in access.leaves if leaf.kind != "symbol"
         )
         if not leaves:
             return None

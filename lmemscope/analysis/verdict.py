@@ -146,12 +146,12 @@ def _without_causes(facts: KernelFacts) -> list[tuple[str, str]]:
 
 def _place_list(places: list[SourceLocation], facts: KernelFacts) -> str:
     home = facts.location.file if facts.location is not None else None
-    return _line_list(sorted({p.line for p in places if home in (None, p.file)}))
+    return _line_list(sorted({p.line for p in places if home in (None, p.file)}), ":")
 
 
-def _line_list(numbers: list[int]) -> str:
+def _line_list(numbers: list[int], lead: str = ",") -> str:
     if not numbers:
         return ""
     shown = ", ".join(str(number) for number in numbers[:_LINES_SHOWN])
     more = ", …" if len(numbers) > _LINES_SHOWN else ""
-    return f", line{'s' if len(numbers) > 1 else ''} {shown}{more}"
+    return f"{lead} line{'s' if len(numbers) > 1 else ''} {shown}{more}"

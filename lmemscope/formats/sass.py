@@ -19,6 +19,7 @@ _INSTRUCTION = re.compile(
     r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P[T0-9]+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*"
     r'(?:\(\*"(\w+)"\*\)\s*)?;'
 )
+_ADDRESS = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/")
 _SOURCE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
 _PTX_FILE = ".nv_debug_ptx_txt"
 
@@ -151,3 +152,23 @@ def parse_printed_lines(text: str) -> dict[str, dict[int, PrintedLine]]:
 def _guard(predicate: str | None) -> str | None:
     # Measured on sm_100 and sm_120: for P2R the field holds the operand PR, which is no guard.
     return predicate if predicate is not None and predicate.startswith("@") else None
+
+
+def parse_live_registers(text: str) -> dict[str, dict[int, int]]:
+    """Live general registers at each instruction of a ``-plr -lrm count`` listing, by function.
+
+    The first of the columns behind ``//`` counts them; see nvdisasm's own header line.
+    """
+    result: dict[str, dict[int, int]] = {}
+    current: dict[int, int] | None = None
+    for line in text.splitlines():
+        code, separator, counts = line.rpartition("// |")
+        header = _HEADER.match(code.strip() if separator else line)
+        if header:
+            current = result.setdefault(header.group(1), {})
+            continue
+        match = _ADDRESS.match(code)
+        number = counts.partition("|")[0].strip()
+        if match and current is not None and number.isdigit():
+            current[int(match.group(1), 16)] = int(number)
+    return result

@@ -180,7 +180,8 @@ def _confidence(case: Case) -> Confidence:
 
 def _evidence(case: Case) -> tuple[str, ...]:
     said = list(case.object.evidence) if case.object is not None else []
-    for access in case.accesses:
+    divergent = sorted(case.accesses, key=lambda access: access.uniformity == "uniform")
+    for access in divergent:
         said += [f"{access.opcode} at 0x{access.pc:x}: {text}" for text in access.evidence]
         if len(said) >= 4:
             break

@@ -74,7 +74,7 @@ def shared_memory(case: Case) -> Advice:
         name = (found.name or "a").rpartition(".")[2]
         code = f"__shared__ {element} {name}[{rest}[BLOCK_SIZE];  // {name}[i][threadIdx.x]"
     return Advice(
-        "Or keep it in shared memory with the thread as the last dimension: each thread then has "
+        "Keep it in shared memory with the thread as the last dimension: each thread then has "
         "its own bank, whatever the index. It takes its size times the threads of a block.",
         code,
     )

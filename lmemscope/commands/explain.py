@@ -1,0 +1,112 @@
+"""``lmemscope explain``: why a kernel uses local memory, for someone who never heard of it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from lmemscope.cli import compile_options
+from lmemscope.commands.output import color_wanted
+from lmemscope.commands.running import EXIT_INCOMPLETE, analyse, exit_code, fail, lower_all
+from lmemscope.config import Settings
+from lmemscope.errors import LmemscopeError
+
+if TYPE_CHECKING:
+    from lmemscope.exporters.explanation import Excerpts
+    from lmemscope.model import Report
+
+
+@click.command(name="explain")
+@click.argument("target", metavar="PATH[::KERNEL]")
+@click.option("--ptx", "show_ptx", is_flag=True, help="Show the PTX behind each finding.")
+@click.option(
+    "--sass", "show_sass", is_flag=True, help="Show the machine code behind each finding."
+)
+@click.option("--all", "show_all", is_flag=True, help="Also list kernels without local memory.")
+@compile_options
+def command(
+    target: str,
+    show_ptx: bool,
+    show_sass: bool,
+    show_all: bool,
+    settings: Settings,
+    color: str,
+) -> None:
+    """Explain a kernel's local memory: lines, frame, causes, evidence, and what removes it.
+
+    KERNEL is a name or a glob (quote it); without it every kernel that uses local memory is
+    explained.
+
+    \b
+    Examples:
+      lmemscope explain kernels/histogram.cu
+      lmemscope explain 'kernels/running_mean.cu::*ring*' --sass
+    """
+    from dataclasses import replace
+
+    from lmemscope.exporters.explanation import Explainer
+
+    path, separator, kernel = target.partition("::")
+    if separator:
+        settings = replace(settings, kernels=(*settings.kernels, kernel))
+    report = analyse([path], settings)
+    excerpts = _excerpts(path, settings, report, show_ptx, show_sass)
+    width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
+    explainer = Explainer(color=color_wanted(color, None), width=min(width, 110), excerpts=excerpts)
+    texts = [
+        explainer.explain(unit, found)
+        for unit in report.units
+        for found in sorted(unit.kernels, key=lambda k: tuple(-part for part in k.verdict.rank))
+        if found.findings or separator or show_all
+    ]
+    if texts:
+        click.echo("\n".join(texts), nl=False)
+    elif any(unit.kernels for unit in report.units):
+        click.echo("No kernel uses local memory.")
+    _complain(report, kernel if separator else None)
+    raise SystemExit(exit_code(report))
+
+
+def _excerpts(
+    path: str, settings: Settings, report: Report, show_ptx: bool, show_sass: bool
+) -> Excerpts:
+    """Lines of the artefacts; compiled again only when something is shown from them."""
+    from lmemscope.commands.excerpts import gather
+    from lmemscope.exporters.explanation import Excerpts
+
+    spilling = any(
+        finding.cause == "register-spill"
+        for unit in report.units
+        for kernel in unit.kernels
+        for finding in kernel.findings
+    )
+    if not (show_ptx or show_sass or spilling):
+        return Excerpts()
+    lowered, _ = lower_all(path, settings)
+    try:
+        return gather(lowered, report, ptx=show_ptx, sass=show_sass, live=spilling)
+    except LmemscopeError as error:
+        fail(error, EXIT_INCOMPLETE)
+
+
+def _complain(report: Report, kernel: str | None) -> None:
+    for unit in report.units:
+        if unit.failure is not None:
+            failure = unit.failure
+            click.echo(f"error: [{failure.stage}] {failure.message}", err=True)
+            if failure.log:
+                click.echo("\n".join(f"  {line}" for line in failure.log.splitlines()), err=True)
+            if failure.hint:
+                click.echo(f"hint: {failure.hint}", err=True)
+        elif not unit.kernels:
+            if kernel is not None:
+                click.echo(
+                    f"error: [explain] {unit.input} has no kernel that matches {kernel}\n"
+                    "hint: `lmemscope scan` lists its kernels",
+                    err=True,
+                )
+            for gap in unit.gaps:
+                click.echo(f"note: {unit.input}: [{gap.stage}] {gap.reason}", err=True)

@@ -1,0 +1,28 @@
+"""``lmemscope rules``: the list of rules, or one rule's page."""
+
+from __future__ import annotations
+
+import click
+
+_EXIT_USAGE = 2
+
+
+@click.command(name="rules")
+@click.argument("name", required=False, metavar="[ID]")
+def command(name: str | None) -> None:
+    """List the rules, or show the page of one: what it is, what it costs, how to remove it.
+
+    ID is a number (LM201) or a name (dynamic-index).
+    """
+    from lmemscope.rules import RULES, rule
+
+    if name is None:
+        for found in RULES:
+            click.echo(f"{found.id}  {found.cause:<15}  {found.title}")
+        return
+    one = rule(name)
+    if one is None:
+        click.echo(f"error: [rules] there is no rule {name}", err=True)
+        click.echo("hint: `lmemscope rules` lists them", err=True)
+        raise SystemExit(_EXIT_USAGE)
+    click.echo(f"{one.id} {one.cause}\n\n{one.page}")

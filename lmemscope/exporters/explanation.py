@@ -1,0 +1,289 @@
+"""``explain``: one kernel told from its source lines to what would remove its local memory."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lmemscope.demangle import short_name
+from lmemscope.exporters import layout
+from lmemscope.model import (
+    Finding,
+    FrameRange,
+    IndexFacts,
+    KernelReport,
+    LocalAccess,
+    SourceLocation,
+    UnitReport,
+)
+from lmemscope.sources import SourceText
+
+_BAR = 40
+_LANES_SHOWN = 4
+_COLORS = {"error": "1;31", "warning": "33", "note": "36", "dim": "2", "bold": "1"}
+_INTRODUCTION = (
+    "Local memory is private to each thread, but it is not registers: it lies in device memory, "
+    "behind the L1 and L2 caches. STL writes it, LDL reads it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpts:
+    """What only the artefacts know, by kernel name.
+
+    Attributes:
+        ptx: PTX lines behind the findings.
+        sass: machine instructions behind the findings.
+        live: peak of live registers and the line it is at.
+    """
+
+    ptx: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sass: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    live: Mapping[str, tuple[int, SourceLocation | None]] = field(default_factory=dict)
+
+
+class Explainer:
+    """Lays out explanations.
+
+    Args:
+        color: escape sequences allowed.
+        width: columns.
+        excerpts: shown under the findings.
+    """
+
+    def __init__(self, *, color: bool, width: int, excerpts: Excerpts) -> None:
+        self._color, self._width, self._excerpts = color, max(width, 40), excerpts
+        self._sources = SourceText()
+
+    def explain(self, unit: UnitReport, kernel: KernelReport) -> str:
+        """The whole text on one kernel."""
+        facts = kernel.facts
+        place = facts.location
+        where = f"{place.file}:{place.line}" if place is not None else unit.input
+        lines = [self._styled(f"{short_name(facts.demangled)}  {where}  {unit.arch}", "bold")]
+        lines += self._wrapped(self._figures(kernel), "  ")
+        if not facts.accesses and not facts.frame and not kernel.findings:
+            lines += ["", "  No local memory. Nothing to explain."]
+            return "\n".join(lines) + "\n"
+        if facts.accesses or facts.frame:
+            lines += ["", *self._wrapped(_INTRODUCTION, "  ")]
+        lines += self._annotated(kernel)
+        lines += self._frame(kernel)
+        for number, finding in enumerate(kernel.findings, start=1):
+            lines += self._finding(number, finding)
+        lines += self._live(facts.name, facts.registers)
+        for title, part in (("PTX", self._excerpts.ptx), ("SASS", self._excerpts.sass)):
+            if part.get(facts.name):
+                lines += ["", self._styled(f"{title} behind it", "bold")]
+                lines += [f"  {text}" for text in part[facts.name]]
+        for found in facts.disagreements:
+            values = ", ".join(f"{source} says {value}" for source, value in found.values)
+            lines += ["", f"Sources disagree on {found.quantity}: {values}."]
+        return "\n".join(lines) + "\n"
+
+    def _figures(self, kernel: KernelReport) -> str:
+        facts = kernel.facts
+        parts = [f"{layout.number(facts.registers)} registers"]
+        parts.append(f"stack frame of {layout.number(facts.stack_frame)} bytes per thread")
+        stores, loads = facts.spill_stores, facts.spill_loads
+        if stores is None or loads is None:
+            parts.append("spills not known")
+        elif stores or loads:
+            parts.append(f"spills {stores} bytes by stores and {loads} by loads")
+        else:
+            parts.append("no spills")
+        if facts.sass is not None:
+            parts.append(f"{facts.sass.ldl} LDL and {facts.sass.stl} STL instructions")
+        if not facts.stack_known:
+            parts.append("stack depth not statically known")
+        return ", ".join(parts) + "."
+
+    def _annotated(self, kernel: KernelReport) -> list[str]:
+        """Source lines that touch local memory, with what they do."""
+        facts = kernel.facts
+        rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
+        home = facts.location.file if facts.location is not None else None
+        for access in facts.accesses:
+            inside = [f.location for f in access.chain if f.location.file == home]
+            place = inside[0] if inside else (access.chain[-1].location if access.chain else None)
+            if place is not None and place.line > 0:
+                rows[place].append(access)
+        declared: dict[SourceLocation, str] = {
+            found.declared: f"{found.name} is declared here, {found.size} bytes"
+            for found in facts.objects
+            if found.declared is not None and found.cause != "promoted"
+        }
+        places = sorted({*rows, *declared})
+        if not places:
+            return []
+        digits = len(str(max(place.line for place in places)))
+        lines, file = [""], None
+        for place in places:
+            if place.file != file:
+                file = place.file
+                lines.append(self._styled(f"{file}", "bold"))
+            text = self._sources.raw(place.file, place.line).rstrip()
+            lines.append(f"  {place.line:>{digits}} | {text.expandtabs(2)}")
+            notes = [declared[place]] if place in declared else []
+            notes += self._line_notes(kernel, rows.get(place, []))
+            indent = " " * (digits + 2) + " |   "
+            for note in notes:
+                wrapped = self._wrapped(f"^ {note}", indent, hanging="  ")
+                lines += [self._styled(line, "warning") for line in wrapped]
+        return lines
+
+    def _line_notes(self, kernel: KernelReport, accesses: list[LocalAccess]) -> list[str]:
+        groups: dict[tuple[str, int | None], list[LocalAccess]] = defaultdict(list)
+        for access in accesses:
+            groups[access.cause, access.object].append(access)
+        notes = []
+        for (cause, number), group in sorted(groups.items(), key=lambda item: str(item[0])):
+            loads = sum(not access.is_store for access in group)
+            parts = [
+                layout.count(count, noun)
+                for count, noun in ((loads, "load"), (len(group) - loads, "store"))
+                if count
+            ]
+            depth = max(access.loop_depth for access in group)
+            what = f"{' and '.join(parts)}: {cause}"
+            name = kernel.facts.objects[number].name if number is not None else None
+            if name is not None:
+                what += f" of {name}"
+            if depth:
+                what += f", in {layout.count(depth, 'loop')}" if depth > 1 else ", in a loop"
+            sectors = [a.sectors * a.requests for a in group if a.sectors is not None]
+            if sectors:
+                upto = "" if all(a.uniformity == "uniform" for a in group) else "up to "
+                what += f"; {upto}{layout.count(max(sectors), 'sector')} per warp and access"
+            notes.append(what)
+        return notes
+
+    def _frame(self, kernel: KernelReport) -> list[str]:
+        """The stack frame as ranges, and how its words lie across the lanes."""
+        facts = kernel.facts
+        if not facts.frame or not facts.stack_frame:
+            return []
+        total = facts.stack_frame
+        lines = ["", self._styled(f"Stack frame, {total} bytes per thread", "bold")]
+        rows = [(part, frame_label(kernel, part)) for part in facts.frame]
+        for part, label in merged(rows):
+            bar = "█" * max(1, round(_BAR * part.size / total))
+            lines.append(f"  {part.offset:>6}  {bar:<{_BAR}}  {part.size:>6} B  {label}")
+        lines += ["", *self._wrapped(_INTERLEAVED, "  ")]
+        words = min(3, -(-total // 4))
+        heads = "".join(f"lane {lane:<6}" for lane in range(_LANES_SHOWN))
+        lines.append(f"    {'':<18}{heads}…  lane 31")
+        for word in range(words):
+            owner = next(
+                (
+                    label
+                    for part, label in rows
+                    if part.offset <= word * 4 < part.offset + part.size
+                ),
+                "",
+            )
+            cells = "".join(f"{(word * 32 + lane) * 4:<11}" for lane in range(_LANES_SHOWN))
+            name = owner.partition(" ")[0]
+            lines.append(
+                f"    word {word} ({name})".ljust(22)[:22] + f"{cells}…  {(word * 32 + 31) * 4}"
+            )
+        return lines
+
+    def _finding(self, number: int, finding: Finding) -> list[str]:
+        head = f"{number}. {finding.severity} {finding.rule} {finding.name}"
+        lines = ["", self._styled(head, finding.severity)]
+        lines += self._wrapped(_sentence(finding.message), "   ")
+        if finding.location is not None:
+            lines.append(f"   at {finding.location.file}:{finding.location.line}")
+        if finding.index is not None:
+            lines += self._wrapped(_index(finding.index), "   ")
+        if finding.evidence:
+            lines += self._wrapped(f"Evidence: {'; '.join(finding.evidence)}.", "   ")
+        if finding.confidence != "certain":
+            lines.append(f"   Confidence: {finding.confidence}.")
+        if finding.advice:
+            lines.append("   What removes it:" if finding.severity != "note" else "   What to do:")
+        for advice in finding.advice:
+            lines += self._wrapped(f"- {advice.text}", "   ", hanging="  ")
+            if advice.code is not None:
+                lines += [
+                    self._styled(f"       {line}", "dim") for line in advice.code.splitlines()
+                ]
+        return lines
+
+    def _live(self, name: str, registers: int | None) -> list[str]:
+        found = self._excerpts.live.get(name)
+        if found is None:
+            return []
+        peak, place = found
+        where = f" at {place.file}:{place.line}" if place is not None else ""
+        return [
+            "",
+            *self._wrapped(
+                f"Registers: at most {peak} are live at once after spilling{where}; the kernel has "
+                f"{layout.number(registers)}.",
+                "  ",
+            ),
+        ]
+
+    def _wrapped(self, text: str, indent: str, hanging: str = "") -> list[str]:
+        return textwrap.wrap(
+            text,
+            self._width,
+            initial_indent=indent,
+            subsequent_indent=indent + hanging,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+    def _styled(self, text: str, style: str) -> str:
+        return f"\x1b[{_COLORS[style]}m{text}\x1b[0m" if self._color else text
+
+
+_INTERLEAVED = (
+    "The hardware interleaves the frames of a warp by 4-byte word (byte addresses below). If all "
+    "lanes use the same word, a request moves 4 sectors of 32 bytes; if they use different words, "
+    "up to 32."
+)
+
+
+def frame_label(kernel: KernelReport, part: FrameRange) -> str:
+    """Who owns a range, in words."""
+    if part.object is not None:
+        found = kernel.facts.objects[part.object]
+        name = found.name or "object"
+        kind = f" {found.type}" if found.type else ""
+        return f"{name}{kind} ({part.cause})"
+    return part.owner
+
+
+def merged(rows: Sequence[tuple[FrameRange, str]]) -> list[tuple[FrameRange, str]]:
+    """Neighbouring ranges with one label as one row."""
+    result: list[tuple[FrameRange, str]] = []
+    for part, label in rows:
+        if result and result[-1][1] == label:
+            last = result[-1][0]
+            joined = FrameRange(
+                last.offset, last.size + part.size, last.owner, last.cause, last.object
+            )
+            result[-1] = (joined, label)
+        else:
+            result.append((part, label))
+    return result
+
+
+def _sentence(text: str) -> str:
+    first = text[:1].upper() + text[1:] if not text.startswith("`") else text
+    return first if first.endswith(".") else f"{first}."
+
+
+def _index(index: IndexFacts) -> str:
+    meaning = {
+        "uniform": "the same in all lanes of a warp: 4 sectors per request",
+        "lane-varying": "different in each lane: up to 32 sectors per request",
+        "data-dependent": "from data, so lanes differ: up to 32 sectors per request",
+        "unknown": "not known to be the same in all lanes",
+    }[index.uniformity]
+    return f"The index is {meaning}."

@@ -1,0 +1,105 @@
+"""The frozen data types that cross a stage of the pipeline; this module imports nothing of ours.
+
+Two vocabularies meet here. *Facts* are what the toolchain said and what the bytes of a cubin say
+(`KernelFacts` and what it holds). *Judgements* (`Verdict`, `Finding`) are built from facts.
+
+Units. Sizes are bytes per thread. Site bytes are bytes at instruction sites: the access width of
+each ``LDL``/``STL`` summed over the instructions in the code, neither over executions nor over
+threads; 31 KB at sites can share a frame of 128 bytes, so the two are never mixed.
+
+``None`` always means "not observed", never zero.
+"""
+
+from __future__ import annotations
+
+from lmemscope.model.causes import (
+    CauseShare,
+    FrameRange,
+    IndexFacts,
+    IndexSource,
+    LocalAccess,
+    LocalObject,
+)
+from lmemscope.model.facts import (
+    CallFacts,
+    CubinFacts,
+    Disagreement,
+    FunctionFacts,
+    KernelFacts,
+    LaunchBounds,
+    LineUse,
+    PtxasFacts,
+    PtxFacts,
+    SassFacts,
+    SiteSplit,
+)
+from lmemscope.model.judgement import (
+    Advice,
+    Finding,
+    KernelReport,
+    Report,
+    UnitReport,
+    Verdict,
+)
+from lmemscope.model.request import (
+    Cause,
+    CompileOptions,
+    Confidence,
+    Failure,
+    Frontend,
+    Gap,
+    InlineFrame,
+    KernelKind,
+    Severity,
+    SiteKind,
+    SourceKind,
+    SourceLocation,
+    Tool,
+    Uniformity,
+    Unit,
+)
+from lmemscope.model.sites import (
+    SiteClass,
+)
+
+__all__ = [
+    "Advice",
+    "CallFacts",
+    "Cause",
+    "CauseShare",
+    "CompileOptions",
+    "Confidence",
+    "CubinFacts",
+    "Disagreement",
+    "Failure",
+    "Finding",
+    "FrameRange",
+    "Frontend",
+    "FunctionFacts",
+    "Gap",
+    "IndexFacts",
+    "IndexSource",
+    "InlineFrame",
+    "KernelFacts",
+    "KernelKind",
+    "KernelReport",
+    "LaunchBounds",
+    "LineUse",
+    "LocalAccess",
+    "LocalObject",
+    "PtxFacts",
+    "PtxasFacts",
+    "Report",
+    "SassFacts",
+    "Severity",
+    "SiteClass",
+    "SiteKind",
+    "SiteSplit",
+    "SourceKind",
+    "SourceLocation",
+    "Tool",
+    "Uniformity",
+    "Unit",
+    "UnitReport",
+    "Verdict",
+]

@@ -1,0 +1,128 @@
+"""Causes as facts: objects, accesses, the frame and the ledgers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lmemscope.model.request import (
+    Cause,
+    Confidence,
+    InlineFrame,
+    SourceKind,
+    SourceLocation,
+    Uniformity,
+)
+from lmemscope.model.sites import SiteClass
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSource:
+    """A leaf of an index: where it comes from, and under which name an author knows it."""
+
+    kind: SourceKind
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """How an object is indexed at run time.
+
+    Attributes:
+        expression: the index as written in the source, or None.
+        sources: what it is made of, sorted.
+        uniformity: the least uniform of its accesses.
+        loop: line of the loop whose counter it is, where that is all it is.
+    """
+
+    expression: str | None
+    sources: tuple[IndexSource, ...]
+    uniformity: Uniformity
+    loop: SourceLocation | None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalObject:
+    """A variable, or what the compiler made like one, in a function's stack frame.
+
+    Attributes:
+        function: mangled name of the PTX function that owns it.
+        offset: bytes from the start of that function's PTX depot.
+        size: bytes per thread, padding to the next object included where nothing tells it apart.
+        cause: why it is in memory.
+        name, type, declared: from the debug compilation's DWARF; None where not known.
+        confidence: how sure the name is; None without a name.
+        index: how it is indexed, where it is indexed at run time.
+        evidence: PTX lines and symbols that show the cause.
+    """
+
+    function: str
+    offset: int
+    size: int
+    cause: Cause
+    name: str | None
+    type: str | None
+    declared: SourceLocation | None
+    confidence: Confidence | None
+    index: IndexFacts | None
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAccess:
+    """One ``LDL``/``STL`` with its cause.
+
+    Attributes:
+        pc: byte offset in the kernel's code section.
+        opcode: as SASS writes it.
+        is_store, width: direction; bytes per thread.
+        function: mangled name of the function whose code it is in (not inlined).
+        ptx_line: line in the PTX text, or None.
+        chain: source location, innermost first; empty without line information.
+        loop_depth: loops around the PTX instruction.
+        cause: exactly one.
+        object: index into the kernel's objects, or None.
+        uniformity: whether the lanes of a warp use one address.
+        sectors: sectors per request of a full warp, at most (docs/local-memory.md), or None.
+        requests: requests that the access makes, one per 32-bit word.
+        evidence: what shows the cause.
+    """
+
+    pc: int
+    opcode: str
+    is_store: bool
+    width: int
+    function: str
+    ptx_line: int | None
+    chain: tuple[InlineFrame, ...]
+    loop_depth: int
+    cause: Cause
+    object: int | None
+    uniformity: Uniformity
+    sectors: int | None
+    requests: int
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRange:
+    """A range of the kernel's stack frame and who owns it.
+
+    ``owner`` is ``object``, ``spill slots``, ``saved registers``, ``padding`` or ``unknown``;
+    ``object`` is an index into the kernel's objects.
+    """
+
+    offset: int
+    size: int
+    owner: str
+    cause: Cause | None
+    object: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CauseShare:
+    """One line of the ledgers: frame bytes and site bytes of a cause and object."""
+
+    cause: Cause
+    object: int | None
+    frame_bytes: int
+    sites: SiteClass

@@ -1,0 +1,216 @@
+"""Facts: what the toolchain said, what the bytes of a cubin say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lmemscope.model.causes import CauseShare, FrameRange, LocalAccess, LocalObject
+from lmemscope.model.request import KernelKind, SiteKind, SourceLocation
+from lmemscope.model.sites import SiteClass
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchBounds:
+    """``__launch_bounds__``: threads per block at most, blocks per multiprocessor at least."""
+
+    max_threads: int | None
+    min_blocks: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PtxFacts:
+    """What the PTX of a function shows. ptxas may keep all of it in registers in the end.
+
+    Attributes:
+        local_bytes: bytes per thread declared ``.local`` in the function.
+        local_objects: stack objects, as far as the PTX delimits them.
+        ld_local, st_local: number of ``ld.local`` / ``st.local`` instructions.
+        generic_local: generic ``ld``/``st`` whose address provably derives from ``cvta.local``.
+    """
+
+    local_bytes: int
+    local_objects: int
+    ld_local: int
+    st_local: int
+    generic_local: int
+
+
+@dataclass(frozen=True, slots=True)
+class SassFacts:
+    """``LDL``/``STL`` sites in machine code: how many, and bytes at those sites."""
+
+    ldl: int
+    stl: int
+    ldl_bytes: int
+    stl_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineUse:
+    """Local-memory instructions that one source line is responsible for.
+
+    Attributes:
+        location: the innermost line of the inline chain that lies in the user's own file.
+        kind: ``spill``, ``local-object`` or ``unknown``, as in `SiteSplit`.
+        sites: how many, and bytes at those sites.
+    """
+
+    location: SourceLocation
+    kind: SiteKind
+    sites: SiteClass
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSplit:
+    """Every ``LDL``/``STL`` site of a function in exactly one class; the classes add up to all.
+
+    Attributes:
+        spill: marked SpillRefill, or on a PTX line that is no local access: registers saved by
+            ptxas (spills, and callee-saved registers of non-inlined functions).
+        local_object: on the PTX line of a local access: a variable of the program.
+        unknown: no PTX line to tell by.
+    """
+
+    spill: SiteClass
+    local_object: SiteClass
+    unknown: SiteClass
+
+
+@dataclass(frozen=True, slots=True)
+class PtxasFacts:
+    """What ``ptxas -v`` reports for one function; bytes per thread, spill figures at sites."""
+
+    registers: int | None
+    stack_frame: int | None
+    spill_stores: int | None
+    spill_loads: int | None
+    cumulative_stack: int | None
+    shared: int | None
+    barriers: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CubinFacts:
+    """What the cubin's ``.nv.info`` records say.
+
+    ``min_stack`` is None where not statically known; ``max_registers`` is the register cap that
+    the kernel was compiled under (255: the architecture's own).
+    """
+
+    registers: int | None
+    stack_frame: int | None
+    min_stack: int | None
+    max_registers: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionFacts:
+    """One body of machine code: a kernel's own, or a non-inlined function inside its section."""
+
+    name: str
+    demangled: str
+    ptxas: PtxasFacts | None
+    sass: SassFacts | None
+    sites: SiteSplit | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """Functions that a kernel reaches, and what makes the stack depth unknowable.
+
+    Attributes:
+        reached: mangled names, sorted, the kernel aside.
+        recursive: those that reach themselves.
+        indirect: whether any call goes through a pointer.
+        with_local_memory: separately compiled ones (relocatable code) that use local memory:
+            their sites are counted on their own, not in the kernel's ledgers.
+    """
+
+    reached: tuple[str, ...]
+    recursive: tuple[str, ...]
+    indirect: bool
+    with_local_memory: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Two sources that should say the same and do not: shown, never forced to agree."""
+
+    quantity: str
+    values: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """One kernel, every source side by side.
+
+    Attributes:
+        name: mangled name; with the unit's input and architecture it identifies the kernel.
+        demangled: as C++ writes it; equals ``name`` where it cannot be demangled.
+        kind: ``entry`` for ``__global__``, ``function`` for separately compiled device functions.
+        location: where the kernel is defined, as far as line information tells.
+        stack_known: False when the stack depth is not statically known (recursion, indirect calls).
+        launch_bounds: from the PTX's ``.maxntid``/``.minnctapersm``.
+        ptxas, cubin, ptx: the three layers, for the kernel's own body.
+        sass, sites: over the whole section, non-inlined functions included.
+        lines: source lines behind the sites, most site bytes first.
+        callees: non-inlined functions inside the kernel's section, sorted by name.
+        disagreements: sources that contradict each other.
+        objects: stack objects, by function and offset.
+        accesses: every site with its cause, in address order.
+        frame: ranges that add up to the kernel's stack frame.
+        causes: both ledgers, sorted by site bytes.
+        calls: the call graph below the kernel, as far as PTX shows it.
+    """
+
+    name: str
+    demangled: str
+    kind: KernelKind
+    location: SourceLocation | None
+    stack_known: bool
+    launch_bounds: LaunchBounds | None
+    ptxas: PtxasFacts | None
+    cubin: CubinFacts | None
+    ptx: PtxFacts | None
+    sass: SassFacts | None
+    sites: SiteSplit | None
+    own_sites: SiteSplit | None
+    lines: tuple[LineUse, ...]
+    callees: tuple[FunctionFacts, ...]
+    disagreements: tuple[Disagreement, ...]
+    objects: tuple[LocalObject, ...] = ()
+    accesses: tuple[LocalAccess, ...] = ()
+    frame: tuple[FrameRange, ...] = ()
+    causes: tuple[CauseShare, ...] = ()
+    calls: CallFacts | None = None
+
+    @property
+    def registers(self) -> int | None:
+        """Registers per thread; ptxas's figure, else the cubin's."""
+        if self.ptxas is not None and self.ptxas.registers is not None:
+            return self.ptxas.registers
+        return self.cubin.registers if self.cubin is not None else None
+
+    @property
+    def stack_frame(self) -> int | None:
+        """The kernel's own stack frame in bytes per thread; ptxas's figure, else the cubin's."""
+        if self.ptxas is not None and self.ptxas.stack_frame is not None:
+            return self.ptxas.stack_frame
+        return self.cubin.stack_frame if self.cubin is not None else None
+
+    @property
+    def cumulative_stack(self) -> int | None:
+        """Bytes per thread of the deepest call path; None where not printed or not known."""
+        if self.ptxas is not None and self.ptxas.cumulative_stack is not None:
+            return self.ptxas.cumulative_stack
+        return self.cubin.min_stack if self.cubin is not None else None
+
+    @property
+    def spill_stores(self) -> int | None:
+        """Spill-store bytes of the kernel's own body, as ``ptxas -v`` says."""
+        return self.ptxas.spill_stores if self.ptxas is not None else None
+
+    @property
+    def spill_loads(self) -> int | None:
+        """Spill-load bytes of the kernel's own body, as ``ptxas -v`` says."""
+        return self.ptxas.spill_loads if self.ptxas is not None else None

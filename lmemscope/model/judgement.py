@@ -1,0 +1,132 @@
+"""Judgements: verdicts, findings, reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lmemscope.model.causes import IndexFacts
+from lmemscope.model.facts import KernelFacts
+from lmemscope.model.request import (
+    Cause,
+    Confidence,
+    Failure,
+    Frontend,
+    Gap,
+    Severity,
+    SourceLocation,
+    Tool,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One line on a kernel.
+
+    Attributes:
+        kind: ``clean``, ``promoted``, ``local-object``, ``spill``, ``call-stack`` or ``unknown``;
+            the worst one that holds.
+        text: for a person, naming bytes and lines.
+        rank: sorts reports worst first: higher is worse.
+    """
+
+    kind: str
+    text: str
+    rank: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One way out: what to do, the code to write where it is known, and whether it was tried."""
+
+    text: str
+    code: str | None = None
+    verified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A cause judged: how bad it is, what it means and what removes it.
+
+    Attributes:
+        rule, name: ``LM201``, ``dynamic-index``.
+        severity: judged by cost: in a loop and across lanes is worst.
+        confidence: in the cause.
+        cause: of the contract.
+        object, type: variable and its type, where known.
+        bytes: frame bytes; where there are none, bytes at instruction sites.
+        location: the line to look at first; ``related``: others, such as the declaration.
+        index: how the object is indexed, where it is.
+        message: one sentence.
+        advice: best first.
+        evidence: what shows it.
+        fingerprint: stable across moved lines and other offsets.
+    """
+
+    rule: str
+    name: str
+    severity: Severity
+    confidence: Confidence
+    cause: Cause
+    object: str | None
+    type: str | None
+    bytes: int
+    location: SourceLocation | None
+    related: tuple[SourceLocation, ...]
+    index: IndexFacts | None
+    message: str
+    advice: tuple[Advice, ...]
+    evidence: tuple[str, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReport:
+    """A kernel's facts and what follows from them."""
+
+    facts: KernelFacts
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnitReport:
+    """Everything known about one unit.
+
+    Attributes:
+        input, arch: as in `Unit`.
+        frontend: the route taken.
+        options: the effective compiler options.
+        failure: why nothing could be analysed, or None.
+        gaps: evidence that is missing.
+        kernels: sorted by name.
+        tools: what was used for this unit.
+        unknown_log_lines: lines of the compiler's report that were not understood.
+    """
+
+    input: str
+    frontend: Frontend
+    arch: str
+    options: tuple[str, ...]
+    failure: Failure | None
+    gaps: tuple[Gap, ...] = ()
+    kernels: tuple[KernelReport, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    unknown_log_lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The whole result: what every exporter reads.
+
+    Attributes:
+        version: of lmemscope.
+        toolchain: the tools used by any unit, sorted by name.
+        units: in input order.
+        default_arch: why an architecture was chosen without ``--arch`` ("no GPU found; sm_90"),
+            or None when it was asked for.
+    """
+
+    version: str
+    toolchain: tuple[Tool, ...]
+    units: tuple[UnitReport, ...]
+    default_arch: str | None = None

@@ -1,0 +1,130 @@
+"""What is asked for: units, options, places in source files; and the vocabulary of the contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Frontend = Literal["auto", "nvrtc", "nvcc", "ptx", "binary"]
+SiteKind = Literal["spill", "local-object", "unknown"]
+KernelKind = Literal["entry", "function"]
+Cause = Literal[
+    "register-spill",
+    "callee-save",
+    "dynamic-index",
+    "rolled-loop",
+    "large-array",
+    "address-taken",
+    "param-copy",
+    "const-table",
+    "volatile",
+    "printf-args",
+    "math-slow-path",
+    "call-frame",
+    "alloca",
+    "device-launch",
+    "debug-build",
+    "promoted",
+    "unattributed",
+]
+SourceKind = Literal[
+    "parameter",
+    "thread-id",
+    "block-id",
+    "loop-counter",
+    "memory",
+    "call",
+    "other",
+    "symbol",
+]
+Uniformity = Literal["uniform", "lane-varying", "data-dependent", "unknown"]
+Severity = Literal["error", "warning", "note"]
+Confidence = Literal["certain", "likely", "possible"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SourceLocation:
+    """A line of a source file, as the line tables name it (1-based; line 0 means "no line")."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class InlineFrame:
+    """One level of an inline chain: ``function`` (mangled, if known) at ``location``."""
+
+    location: SourceLocation
+    function: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """Everything a user can say about a compilation, in the terms of nvcc's options.
+
+    Attributes:
+        include_dirs: ``-I`` directories, in order.
+        defines: ``-D`` definitions, ``NAME`` or ``NAME=VALUE``.
+        std: C++ dialect (``c++17``), or None for the compiler's default.
+        maxrregcount: register cap per thread, or None.
+        use_fast_math: ``--use_fast_math``.
+        instantiate: name expressions of template kernels (``rm<32>``).
+        nvrtc_args, nvcc_args, ptxas_args: passed through untouched, each to its own tool.
+    """
+
+    include_dirs: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    std: str | None = None
+    maxrregcount: int | None = None
+    use_fast_math: bool = False
+    instantiate: tuple[str, ...] = ()
+    nvrtc_args: tuple[str, ...] = ()
+    nvcc_args: tuple[str, ...] = ()
+    ptxas_args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One thing to analyse: input x front end x architecture x options.
+
+    Attributes:
+        input: the path as the user typed or the directory walk found it; the display name.
+        path: the absolute path.
+        frontend: the route asked for; ``auto`` is resolved while compiling.
+        arch: real architecture, such as ``sm_90`` or ``sm_100a``.
+        options: how to compile.
+    """
+
+    input: str
+    path: str
+    frontend: Frontend
+    arch: str
+    options: CompileOptions = field(default_factory=CompileOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool or library of the toolchain, as it was used or found."""
+
+    name: str
+    version: str | None
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Evidence that is missing for a unit, and why; never expressed as a zero."""
+
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a unit could not be analysed. ``log`` is the tool's own words."""
+
+    stage: str
+    message: str
+    hint: str | None = None
+    command: str | None = None
+    log: str | None = None
