@@ -353,6 +353,8 @@ class _Kernel:
         if body.kind == "function":
             if body.name in calls.recursive:
                 return "call-frame", (f"{body.name} calls itself", where)
+            if calls.indirect and body.name not in calls.reached:
+                return "call-frame", (f"{body.name} is called through a pointer", where)
             return "callee-save", (f"{body.name} is called and keeps its caller's registers", where)
         assert name is None or self._module is not None
         dataflow = self._module.dataflow(name) if name is not None else None

@@ -15,7 +15,6 @@ from lmemscope.parse import Parsed
 from lmemscope.sources import SourceText
 
 _DEVICE_LAUNCH = b"cudaCDP2LaunchDevice"
-_SHARED_SPILLING = b"enable_smem_spilling"
 
 
 def explain_facts(
@@ -71,7 +70,7 @@ def _without_bytes(parsed: Parsed, fact: KernelFacts) -> list[Cause]:
         return found
     if _DEVICE_LAUNCH in function.text:
         found.append("device-launch")
-    if _SHARED_SPILLING in function.text:
+    if fact.cubin is not None and fact.cubin.shared_spills:
         found.append("register-spill")
     if not fact.stack_known and not _causes(fact) & {"call-frame", "alloca"}:
         found.append("call-frame")

@@ -60,7 +60,11 @@ class _Gatherer:
         splits = [own, *(callee.sites for callee in callees if callee.sites is not None)]
         kinds = {site.pc: self._kind(function, site) for site in function.all_sites}
         cubin = CubinFacts(
-            function.registers, function.stack_frame, function.min_stack, function.max_registers
+            function.registers,
+            function.stack_frame,
+            function.min_stack,
+            function.max_registers,
+            function.shared_spills,
         )
         unknown_stack = log is not None and function.name in log.stack_unknown
         ptxas = _ptxas_facts(reported)

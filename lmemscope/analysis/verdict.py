@@ -59,12 +59,9 @@ def _share(facts: KernelFacts, share: CauseShare) -> str:
         local = facts.ptx.local_bytes if facts.ptx is not None else 0
         return f"promoted: PTX shows {local} B, none in the end"
     if share.cause == "register-spill":
-        own = (facts.spill_stores, facts.spill_loads)
-        stores, loads = (
-            own if None not in own and any(own) else (sites.store_bytes, sites.load_bytes)
-        )
-        where = "spill" if sites != SiteClass() or any(own) else "spill to shared memory"
-        return f"{where} {stores}/{loads} B"
+        shared = facts.cubin.shared_spills if facts.cubin is not None else 0
+        text = f"spill {sites.store_bytes}/{sites.load_bytes} B"
+        return f"{text}, {shared} more to shared memory" if shared else text
     if share.cause in ("callee-save", "call-frame"):
         return _calls(facts, share)
     if share.cause == "unattributed":

@@ -30,7 +30,7 @@ _ANSI = {
 _NAME_WIDTH = 44
 _NARROW, _MEDIUM, _COMFORTABLE = 72, 90, 100
 _LOG_LINES = 20
-_UNCUT = 10_000
+_UNCUT = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ class CubinFunction:
         min_stack: minimum stack in bytes per thread, None where not recorded or not known.
         stack_known: False where the cubin says that the depth is not statically known.
         max_registers: register cap that the kernel was compiled under, or None.
+        shared_spills: instructions marked as spills that are no ``LDL``/``STL``: registers spilled
+            to shared memory.
         sites: every ``LDL``/``STL`` of this body, in address order.
         callees: functions inside this kernel's section, in address order.
     """
@@ -63,6 +65,7 @@ class CubinFunction:
     min_stack: int | None
     stack_known: bool
     max_registers: int | None
+    shared_spills: int
     sites: tuple[Site, ...]
     callees: tuple[CubinFunction, ...] = ()
 
@@ -155,6 +158,7 @@ class Cubin:
                 min_stack=None,
                 stack_known=True,
                 max_registers=None,
+                shared_spills=0,
                 sites=tuple(
                     site for site in sites if symbol.value <= site.pc < symbol.value + symbol.size
                 ),
@@ -176,6 +180,7 @@ class Cubin:
                 min_stack=None if min_stack == _UNKNOWN_STACK else min_stack,
                 stack_known=min_stack != _UNKNOWN_STACK,
                 max_registers=max_registers,
+                shared_spills=len(spills - {site.pc for site in sites}),
                 sites=tuple(site for site in sites if site.pc not in claimed),
                 callees=bodies,
             )

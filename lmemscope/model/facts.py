@@ -94,13 +94,15 @@ class CubinFacts:
     """What the cubin's ``.nv.info`` records say.
 
     ``min_stack`` is None where not statically known; ``max_registers`` is the register cap that
-    the kernel was compiled under (255: the architecture's own).
+    the kernel was compiled under (255: the architecture's own); ``shared_spills`` counts
+    instructions that spill registers to shared memory.
     """
 
     registers: int | None
     stack_frame: int | None
     min_stack: int | None
     max_registers: int | None
+    shared_spills: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,14 @@ def message(case: Case) -> str:
 def advice(case: Case) -> tuple[Advice, ...]:
     """Inlining, or values."""
     receiver = _callee(case)
+    if receiver == _POINTER:
+        return (
+            Advice(
+                "Replace the function pointer or virtual call by a template parameter or a "
+                "switch, so that the callee can be inlined."
+            ),
+            Advice("Or pass the values instead of a pointer."),
+        )
     if receiver is not None:
         return (
             Advice(
@@ -52,13 +60,17 @@ def _callee(case: Case) -> str | None:
     for text in said:
         if text.startswith("its address goes to "):
             name = text.removeprefix("its address goes to ")
-            return short_name(demangle(name))
+            return name if name == _POINTER else short_name(demangle(name))
     return None
 
 
 def _receiver(case: Case) -> str:
     callee = _callee(case)
+    if callee == _POINTER:
+        return ": it goes to a function that is called through a pointer"
     return f": it is passed to {callee}, which is not inlined" if callee is not None else ""
 
+
+_POINTER = "a function pointer"
 
 RULE = Rule("LM301", "address-taken", severity, message, advice, __name__)

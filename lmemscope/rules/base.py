@@ -61,7 +61,7 @@ class Case:
     def name(self) -> str:
         """What to call the object in a sentence."""
         if self.object is None:
-            return "memory"
+            return "one of several local objects"
         if self.object.name is None:
             return f"a {self.object.size}-byte object"
         doubt = " (probably)" if self.object.confidence == "possible" else ""
@@ -95,6 +95,11 @@ def own_line(access: LocalAccess, facts: KernelFacts) -> SourceLocation | None:
     home = facts.location.file if facts.location is not None else None
     inside = [frame.location for frame in access.chain if frame.location.file == home]
     return inside[0] if inside else access.chain[-1].location
+
+
+_INDEXED: frozenset[Cause] = frozenset(
+    {"dynamic-index", "rolled-loop", "large-array", "const-table", "param-copy", "volatile"}
+)
 
 
 def by_cost(case: Case) -> Severity:
@@ -149,7 +154,7 @@ class Rule:
             bytes=case.share.frame_bytes or sites.load_bytes + sites.store_bytes,
             location=location,
             related=(declared,) if declared is not None and declared != location else (),
-            index=case.index,
+            index=case.index if self.cause in _INDEXED else None,
             message=self.message(case),
             advice=self.advice(case),
             evidence=_evidence(case),

@@ -34,10 +34,18 @@ def message(case: Case) -> str:
     """How much, and what set the cap."""
     cap = cap_of(case.facts)
     sites = case.share.sites
-    return (
+    shared = case.facts.cubin.shared_spills if case.facts.cubin is not None else 0
+    text = (
         f"{case.facts.registers} registers are not enough ({cap.reason}): "
         f"{sites.store_bytes} bytes of spill stores, {sites.load_bytes} bytes of spill loads"
     )
+    if shared:
+        size = case.facts.ptxas.shared if case.facts.ptxas is not None else None
+        text += (
+            f"; {shared} more spill instructions use shared memory ({size} bytes per block in "
+            "all), which ptxas's spill figures leave out"
+        )
+    return text
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
@@ -60,6 +68,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "calls and loops."
         ),
     }[cap.kind]
+    if case.facts.cubin is not None and case.facts.cubin.shared_spills:
+        return (first,)
     return (
         first,
         Advice(

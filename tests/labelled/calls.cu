@@ -74,9 +74,14 @@ __device__ __noinline__ double linear(const double *c, double x, int n) { return
 
 __device__ Model models[2] = {cubic, linear};
 
-// expect: callee-save
+// expect: call-frame
 extern "C" __global__ void chosen_model(const double *c, double *y, int n, int which) {
   y[threadIdx.x] = models[which](c, y[threadIdx.x], n);
+}
+
+// expect: callee-save
+extern "C" __global__ void named_model(const double *c, double *y, int n, int which) {
+  y[threadIdx.x] = which ? linear(c, y[threadIdx.x], n) : cubic(c, y[threadIdx.x], n);
 }
 
 // expect: call-frame
@@ -162,7 +167,7 @@ __device__ __noinline__ float add(float a, float b) { return a + b; }
 __device__ __noinline__ float multiply(float a, float b) { return a * b; }
 __device__ Operation operations[2] = {add, multiply};
 
-// expect: callee-save
+// expect: call-frame
 extern "C" __global__ void indirect(const float *x, float *y, int which) {
   y[threadIdx.x] = operations[which](x[threadIdx.x], x[threadIdx.x + 32]);
 }
