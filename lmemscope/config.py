@@ -21,6 +21,7 @@ class Settings:
         kernels: globs over kernel names; empty means all.
         jobs: compilations at a time.
         timeout: seconds that one unit may take, or None.
+        causes: whether to look for causes and names, or to stop at the facts.
     """
 
     archs: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ class Settings:
     kernels: tuple[str, ...] = ()
     jobs: int = 1
     timeout: float | None = None
+    causes: bool = True
 
 
 def settings_from_flags(flags: Mapping[str, Any]) -> Settings:

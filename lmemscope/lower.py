@@ -7,15 +7,16 @@ Each input enters at its own stage and leaves at the same point. What an input c
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissingError
 from lmemscope.inputs import nvcc, nvrtc, ptxas
 from lmemscope.inputs.cuda_source import CudaSource, base_name, read_cuda_source
-from lmemscope.model import Frontend, Gap, Tool, Unit
+from lmemscope.model import CompileOptions, Frontend, Gap, Tool, Unit
 
 CUDA_ENDINGS = (".cu", ".cuh")
+_SEPARATE = "requires separate compilation mode"
 _ELF_MAGIC = b"\x7fELF"
 _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
 
@@ -74,6 +75,34 @@ def _by_ending(unit: Unit) -> Artifacts:
 def _lower_cuda(unit: Unit) -> Artifacts:
     text = _read_text(unit, "CUDA C++ source")
     source = read_cuda_source(text)
+    try:
+        return _by_route(unit, text, source)
+    except CompileError as refusal:
+        if _SEPARATE not in (refusal.log or ""):
+            raise
+        relocatable = replace(unit, options=_relocatable(unit.options))
+        reason = "compiled as relocatable code (-rdc=true), because it launches from the device"
+        artifacts = _by_route(relocatable, text, source)
+        return replace(
+            artifacts,
+            unit=unit,
+            gaps=(
+                *artifacts.gaps,
+                Gap("link", f"{reason}; what the linker adds to its stack is not known"),
+            ),
+        )
+
+
+def _relocatable(options: CompileOptions) -> CompileOptions:
+    return replace(
+        options,
+        nvrtc_args=(*options.nvrtc_args, "--relocatable-device-code=true"),
+        nvcc_args=(*options.nvcc_args, "-rdc=true"),
+        ptxas_args=(*options.ptxas_args, "-c"),
+    )
+
+
+def _by_route(unit: Unit, text: str, source: CudaSource) -> Artifacts:
     if unit.frontend == "nvcc":
         return _by_nvcc(unit, source)
     try:

@@ -54,7 +54,9 @@ def run(
     files, errors = plan.expand_inputs(paths)
     archs, default_arch = _archs(settings, executor)
     units = plan.make_units(files, archs, settings)
-    futures = [executor.submit(analyse_unit, unit, settings.kernels) for unit in units]
+    futures = [
+        executor.submit(analyse_unit, unit, settings.kernels, settings.causes) for unit in units
+    ]
     if progress is not None:
         by_future = dict(zip(futures, units, strict=True))
         for done, future in enumerate(as_completed(futures), start=1):
@@ -82,7 +84,7 @@ def plan_units(
     return plan.make_units(files, archs, settings), errors
 
 
-def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = ()) -> UnitReport:
+def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = (), causes: bool = True) -> UnitReport:
     """Take one unit from its input to its report.
 
     Raises:
@@ -106,7 +108,7 @@ def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = ()) -> UnitReport:
             for fact in gather_facts(parsed)
             if matches(kernel_globs, fact.name, fact.demangled)
         )
-        facts, gaps = explain_facts(parsed, facts)
+        facts, gaps = explain_facts(parsed, facts) if causes else (facts, ())
     except LmemscopeError:
         raise
     except Exception as error:

@@ -70,12 +70,14 @@ def _share(facts: KernelFacts, share: CauseShare) -> str:
         return f"unattributed: {what}"
     found = facts.objects[share.object] if share.object is not None else None
     size = f" {found.size} B" if found is not None else ""
+    if found is None:
+        return f"{share.cause}{_lines(facts, share)}"
     return f"{share.cause}: {_name(found)}{size}{_lines(facts, share)}"
 
 
-def _name(found: LocalObject | None) -> str:
-    if found is None or found.name is None:
-        return "object" if found is not None else "memory"
+def _name(found: LocalObject) -> str:
+    if found.name is None:
+        return "object"
     return f"{found.name}{'?' if found.confidence == 'possible' else ''}"
 
 

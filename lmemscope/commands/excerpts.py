@@ -11,7 +11,7 @@ from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.sass import parse_live_registers
 from lmemscope.inputs import nvdisasm
 from lmemscope.lower import Artifacts
-from lmemscope.model import KernelFacts, Report, SourceLocation
+from lmemscope.model import KernelFacts, LocalAccess, Report, SourceLocation
 from lmemscope.sources import DisplayPaths
 
 _SHOWN = 12
@@ -44,7 +44,7 @@ def gather(
         if sass:
             instructions = nvdisasm.disassemble(artifacts.cubin, _symbols(cubin, facts))
             for fact in facts:
-                wanted = {access.pc: access.cause for access in fact.accesses[:_SHOWN]}
+                wanted = {access.pc: access.cause for access in _telling(fact)}
                 sass_lines[fact.name] = [
                     f"{instruction.pc:#06x}  {instruction.text:<40} {wanted[instruction.pc]}"
                     for instruction in instructions.get(fact.name, ())
@@ -62,10 +62,17 @@ def gather(
 
 
 def _ptx(module: PtxModule, fact: KernelFacts) -> list[str]:
-    numbers = sorted({a.ptx_line for a in fact.accesses if a.ptx_line is not None})
-    lines = [f"{number:>6}  {module.line(number).strip()}" for number in numbers[:_SHOWN]]
+    numbers = {a.ptx_line for a in fact.accesses if a.ptx_line is not None}
+    shown = sorted({a.ptx_line for a in _telling(fact) if a.ptx_line is not None})
+    lines = [f"{number:>6}  {module.line(number).strip()}" for number in shown]
     _more(lines, len(numbers))
     return lines
+
+
+def _telling(fact: KernelFacts) -> list[LocalAccess]:
+    """The accesses that say most: lanes that differ first, then deep loops."""
+    ordered = sorted(fact.accesses, key=lambda a: (a.uniformity == "uniform", -a.loop_depth, a.pc))
+    return ordered[:_SHOWN]
 
 
 def _more(lines: list[str], total: int) -> None:

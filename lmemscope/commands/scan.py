@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from lmemscope.cli import compile_options
@@ -19,6 +21,7 @@ from lmemscope.config import Settings
     help="[default: from the ending of -o FILE, else table]",
 )
 @click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
+@click.option("--no-causes", is_flag=True, help="Facts only, no causes and names; faster.")
 @click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
 @click.option("-v", "--verbose", is_flag=True, help="Whole logs, and log lines not understood.")
 @compile_options
@@ -26,6 +29,7 @@ def command(
     paths: tuple[str, ...],
     format_name: str | None,
     target: str | None,
+    no_causes: bool,
     accesses: bool,
     verbose: bool,
     settings: Settings,
@@ -44,6 +48,6 @@ def command(
     sink = output.Sink.open(
         target, format_name, color=color, verbose=verbose, with_accesses=accesses
     )
-    report = analyse(paths, settings)
+    report = analyse(paths, replace(settings, causes=not no_causes))
     sink.write(report)
     raise SystemExit(exit_code(report))

@@ -1,0 +1,243 @@
+"""Rules on hand-made facts: no toolchain, one case where each holds and one where it must not."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from lmemscope.model import (
+    CallFacts,
+    Cause,
+    CauseShare,
+    CubinFacts,
+    Finding,
+    FrameRange,
+    IndexFacts,
+    IndexSource,
+    InlineFrame,
+    KernelFacts,
+    LaunchBounds,
+    LocalAccess,
+    LocalObject,
+    PtxFacts,
+    SassFacts,
+    SiteClass,
+    SourceLocation,
+    Uniformity,
+)
+from lmemscope.rules import RULES, find, rule
+from lmemscope.rules.base import Rule
+from lmemscope.rules.register_cap import cap_of, registers_for
+from tests.test_exporters import facts
+
+HERE = SourceLocation("a.cu", 7)
+
+
+def access(
+    cause: Cause,
+    *,
+    number: int | None = 0,
+    depth: int = 0,
+    store: bool = False,
+    uniformity: Uniformity = "uniform",
+    evidence: tuple[str, ...] = (),
+) -> LocalAccess:
+    return LocalAccess(
+        pc=16, opcode="STL" if store else "LDL", is_store=store, width=4, function="k",
+        ptx_line=9, chain=(InlineFrame(HERE, None),), loop_depth=depth, cause=cause,
+        object=number, uniformity=uniformity, sectors=4, requests=1, evidence=evidence,
+    )  # fmt: skip
+
+
+def stack_object(
+    cause: Cause, index: IndexFacts | None = None, kind: str = "float[20]"
+) -> LocalObject:
+    return LocalObject(
+        "k",
+        0,
+        80,
+        cause,
+        "table",
+        kind,
+        SourceLocation("a.cu", 3),
+        "certain",
+        index,
+        ("its address goes to _Z4leafPf",) if cause == "address-taken" else (),
+    )
+
+
+def kernel(
+    cause: Cause,
+    *,
+    index: IndexFacts | None = None,
+    depth: int = 0,
+    uniformity: Uniformity = "uniform",
+    with_object: bool = True,
+    kind: str = "float[20]",
+) -> KernelFacts:
+    number = 0 if with_object else None
+    load = access(
+        cause,
+        number=number,
+        depth=depth,
+        uniformity=uniformity,
+        evidence=("marked SpillRefill",) if cause == "register-spill" else (),
+    )
+    return facts(
+        "k",
+        objects=(stack_object(cause, index, kind),) if with_object else (),
+        accesses=(load,),
+        frame=(FrameRange(0, 80, "object", cause, number),),
+        causes=(CauseShare(cause, number, 80, SiteClass(1, 0, 4, 0)),),
+        sass=SassFacts(1, 0, 4, 0),
+        ptx=PtxFacts(80, 1, 1, 0, 0),
+        calls=CallFacts((), (), False),
+    )
+
+
+def only(found: tuple[Finding, ...]) -> Finding:
+    (finding,) = found
+    return finding
+
+
+@pytest.mark.parametrize("one", RULES, ids=lambda r: r.cause)
+def test_each_rule_speaks_for_its_cause_and_for_no_other(one: Rule) -> None:
+    finding = only(
+        find(
+            kernel(
+                one.cause,
+                with_object=one.cause
+                not in ("register-spill", "callee-save", "call-frame", "alloca", "device-launch"),
+            )
+        )
+    )
+    assert (finding.rule, finding.cause) == (one.id, one.cause)
+    assert finding.message
+    assert finding.advice
+    other = next(r for r in RULES if r is not one)
+    assert all(f.rule != one.id for f in find(kernel(other.cause)))
+    assert find(facts()) == ()
+
+
+@pytest.mark.parametrize("one", RULES, ids=lambda r: r.cause)
+def test_each_page_is_complete(one: Rule) -> None:
+    for part in (
+        "What it is.",
+        "How to recognise it.",
+        "What it costs.",
+        "How to remove it.",
+        "When to leave it.",
+    ):
+        assert part in one.page, f"{one.id} lacks {part}"
+    assert rule(one.id) is rule(one.cause) is one
+
+
+def test_numbers_are_unique_and_sorted() -> None:
+    numbers = [r.id for r in RULES]
+    assert numbers == sorted(set(numbers))
+    assert rule("LM000") is None
+
+
+@pytest.mark.parametrize(
+    ("depth", "uniformity", "severity"),
+    [
+        (0, "uniform", "note"),
+        (1, "uniform", "warning"),
+        (0, "lane-varying", "warning"),
+        (1, "data-dependent", "error"),
+        (2, "lane-varying", "error"),
+    ],
+)
+def test_a_dynamic_index_is_judged_by_loop_and_lanes(
+    depth: int, uniformity: Uniformity, severity: str
+) -> None:
+    assert (
+        only(find(kernel("dynamic-index", depth=depth, uniformity=uniformity))).severity == severity
+    )
+
+
+def test_the_message_names_what_the_index_is_made_of() -> None:
+    index = IndexFacts(
+        "x[i] % n",
+        (IndexSource("memory", "x"), IndexSource("parameter", "n")),
+        "data-dependent",
+        None,
+    )
+    message = only(find(kernel("dynamic-index", index=index))).message
+    assert "`table` (float[20], 80 bytes)" in message
+    assert "`x[i] % n`" in message
+    assert "values loaded from x and the parameter n" in message
+
+
+def test_small_arrays_may_be_selected_from_and_large_ones_not() -> None:
+    def texts(kind: str) -> str:
+        return " ".join(a.text for a in only(find(kernel("dynamic-index", kind=kind))).advice)
+
+    assert "select instead of indexing" in texts("float[20]")
+    assert "select instead of indexing" not in texts("float[2000]")
+    assert "shared memory" in texts("float[2000]")
+
+
+def test_unrolling_is_advised_at_the_loops_line(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text("// one\nfor (int i = 0; i < 20; ++i) s += table[i];\n")
+    index = IndexFacts(
+        "i", (IndexSource("loop-counter", None),), "uniform", SourceLocation(str(source), 2)
+    )
+    finding = only(find(kernel("rolled-loop", index=index)))
+    assert "line 2" in finding.message
+    assert finding.advice[0].code == "#pragma unroll\nfor (int i = 0; i < 20; ++i) s += table[i];"
+
+
+def test_unmarked_spills_are_only_likely() -> None:
+    marked = kernel("register-spill", with_object=False)
+    assert only(find(marked)).confidence == "certain"
+    unmarked = dataclasses.replace(marked, accesses=(access("register-spill", number=None),))
+    assert only(find(unmarked)).confidence == "likely"
+    assert only(find(kernel("unattributed", with_object=False))).confidence == "possible"
+
+
+def test_inlining_is_advised_for_the_function_that_gets_the_address() -> None:
+    finding = only(find(kernel("address-taken")))
+    assert "leaf" in finding.message
+    assert "Inline leaf" in finding.advice[0].text
+
+
+@pytest.mark.parametrize(
+    ("threads", "blocks", "registers"),
+    [(1024, 2, 32), (1024, 1, 64), (256, 2, 128), (128, 1, 255), (768, 1, 80)],
+)
+def test_registers_left_by_launch_bounds(threads: int, blocks: int, registers: int) -> None:
+    assert registers_for(threads, blocks) == registers
+
+
+def test_what_set_the_cap() -> None:
+    bounds = LaunchBounds(1024, 2)
+    by_bounds = facts(launch_bounds=bounds, cubin=CubinFacts(32, 0, 0, 32))
+    assert cap_of(by_bounds).kind == "launch-bounds"
+    # On sm_120 two blocks of 1024 threads do not fit, so ptxas ignores the second number.
+    ignored = facts(launch_bounds=bounds, cubin=CubinFacts(64, 0, 0, 64))
+    assert cap_of(ignored).registers == 64
+    assert cap_of(facts(cubin=CubinFacts(40, 0, 0, 40))).kind == "option"
+    full = facts(cubin=CubinFacts(255, 0, 0, 255), ptxas=None)
+    assert cap_of(full).kind == "hardware"
+    assert cap_of(facts(cubin=CubinFacts(90, 0, 0, 255), ptxas=None)).kind == "allocator"
+
+
+def test_fingerprints_survive_moved_lines_and_offsets(tmp_path: Path) -> None:
+    def fingerprint(text: str, line: int, pc: int) -> str:
+        source = tmp_path / "a.cu"
+        source.write_text(text)
+        from lmemscope.sources import _lines
+
+        _lines.cache_clear()
+        base = kernel("dynamic-index")
+        place = InlineFrame(SourceLocation(str(source), line), None)
+        moved = dataclasses.replace(base.accesses[0], chain=(place,), pc=pc)
+        return only(find(dataclasses.replace(base, accesses=(moved,)))).fingerprint
+
+    first = fingerprint("table[i] += 1;\n", 1, 16)
+    assert fingerprint("\n\n  table[i]  +=  1;\n", 3, 96) == first
+    assert fingerprint("table[j] += 1;\n", 1, 16) != first
