@@ -134,10 +134,24 @@ class _Kernel:
             }
             named = self._named(objects, found, causes)
             for item in found:
-                self._keys[name, item.offset] = len(self._objects)
-                self._objects.append(
-                    self._object(objects, item, causes[item.offset], named.get(item.offset))
-                )
+                made = self._object(objects, item, causes[item.offset], named.get(item.offset))
+                self._add(made, (name, item.offset))
+
+    def _add(self, made: LocalObject, key: _ObjectKey) -> None:
+        """Add an object; the pieces of one variable that the compiler split are one object."""
+        last = self._objects[-1] if self._objects else None
+        if (
+            last is not None
+            and made.name is not None
+            and (last.function, last.name, last.declared)
+            == (made.function, made.name, made.declared)
+            and last.cause == made.cause
+            and last.offset + last.size == made.offset
+        ):
+            self._objects[-1] = replace(last, size=last.size + made.size)
+        else:
+            self._objects.append(made)
+        self._keys[key] = len(self._objects) - 1
 
     def _has_own_section(self, name: str) -> bool:
         return any(function.name == name for function in self._parsed.cubin.functions)

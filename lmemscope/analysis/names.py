@@ -116,8 +116,14 @@ class Names:
     ) -> tuple[Variable, Confidence] | None:
         mine = candidates[found.offset]
         exact = [c for c in mine if c.exact and c.mention >= _ENOUGH]
+        shrunk = [c for c in mine if not c.exact and c.is_aggregate and c.mention >= _ENOUGH]
+        # The compiler may split an array into its elements; then a loop's counter fits in size.
+        if shrunk and not any(c.is_aggregate for c in exact):
+            top_shrunk = max(c.mention for c in shrunk)
+            closest = [c for c in shrunk if c.mention == top_shrunk]
+            if len(closest) == 1 and top_shrunk >= max((c.mention for c in exact), default=0.0):
+                return closest[0].variable, "likely"
         if not exact:
-            shrunk = [c for c in mine if not c.exact and c.mention >= _ENOUGH]
             if len(shrunk) == 1:
                 return shrunk[0].variable, "likely"
             silent = [c for c in mine if c.exact]
