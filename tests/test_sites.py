@@ -94,6 +94,39 @@ def test_a_cut_off_cubin_is_refused_not_misread() -> None:
             Cubin(data[:size])
 
 
+GENERIC = """
+extern "C" __global__ void generic(float *x, double *y, unsigned char *z, int n) {
+  double a[40]; unsigned char b[40]; float4 d[40];
+  for (int i = 0; i < 40; ++i) { a[i] = x[i] * 2; b[i] = z[i]; d[i] = make_float4(x[i], 1, 2, 3); }
+  double *p = n > 3 ? a : y; unsigned char *q = n > 4 ? b : z; float4 *v = n > 6 ? d : (float4 *)x;
+  float s = 0;
+  for (int i = 0; i < n; ++i) {
+    s += p[(i * n) % 40] + q[(i * n) % 40] + v[(i * n) % 40].x + v[(i * n) % 40].w;
+    p[i % 40] = s; q[i % 40] = s; v[i % 40] = make_float4(s, s, s, 1);
+  }
+  x[0] = s;
+}
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_generic_sites_equal_nvdisasm(arch: str) -> None:
+    flags = (f"--gpu-architecture={arch}", "-lineinfo")
+    data = nvrtc.compile_program(GENERIC, "generic.cu", flags, ()).cubin
+    cubin = Cubin(data)
+    (function,) = cubin.functions
+    expected = [
+        (i.pc, i.opcode.startswith("ST"))
+        for i in nvdisasm.disassemble(data)["generic"]
+        if i.opcode.partition(".")[0] in ("LD", "ST")
+    ]
+    found = cubin.generic_sites(function)
+    assert [(site.pc, site.is_store) for site in found] == expected
+    assert len(expected) >= 4
+    assert {1, 8, 16} <= {site.width for site in found}
+
+
 def _address(instruction: sass.SassInstruction) -> tuple[int | None, int | None, int]:
     base = uniform = None
     displacement = 0

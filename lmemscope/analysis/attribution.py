@@ -109,6 +109,7 @@ class _Kernel:
             self._facts,
             objects=objects,
             accesses=accesses,
+            generic=self._generic(),
             frame=frame,
             causes=shares(accesses, frame, objects),
             calls=self._module.calls(self._facts.name) if self._module is not None else None,
@@ -206,7 +207,8 @@ class _Kernel:
         function = objects.dataflow.function.name
         sources = {self._source(function, leaf) for leaf in leaves}
         only_loops = all(not is_dynamic(leaf) for leaf in leaves)
-        header = next((leaf.header for leaf in leaves if leaf.kind == "loop-counter"), None)
+        counters = [leaf.header for leaf in leaves if leaf.kind == "loop-counter"]
+        header = min(counters, default=None)
         return IndexFacts(
             expression=self._expression(objects, own, named),
             sources=tuple(sorted(sources, key=lambda s: (s.kind, s.name or ""))),
@@ -284,6 +286,25 @@ class _Kernel:
             requests=requests_per_access(site.width),
             evidence=evidence,
         )
+
+    def _generic(self) -> tuple[LocalAccess, ...]:
+        """``LD``/``ST`` at PTX accesses whose address is local on every path."""
+        if self._module is None or not self._objects:
+            return ()
+        table = self._parsed.cubin.ptx_lines.get(self._function.section, [])
+        result = []
+        for site in self._parsed.cubin.generic_sites(self._function):
+            entry = line_at(table, site.pc)
+            function = self._module.ptx.function_at(entry.line) if entry is not None else None
+            if entry is None or function is None or function.name not in self._reached:
+                continue
+            objects = self._module.objects(function.name)
+            assert objects is not None
+            if any(objects.is_local(i) for i in objects.dataflow.by_line.get(entry.line, [])):
+                access = self._access(site)
+                if access.object is not None:
+                    result.append(access)
+        return tuple(result)
 
     def _explain(
         self, site: Site, body: CubinFunction, ptx_line: int | None

@@ -154,7 +154,7 @@ def _slow_path(objects: FunctionObjects, found: StackObject) -> str | None:
             continue
         for operand in objects.body.instructions[access.index].operands[1:]:
             for register in _value_names(operand):
-                for leaf in objects.dataflow.leaves(register):
+                for leaf in sorted(objects.dataflow.leaves(register), key=str):
                     if (leaf.name or "").startswith(_REDUCTION_TABLES):
                         return f"filled from {leaf.name}, the library's table of 2/pi"
     return None

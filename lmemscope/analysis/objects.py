@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from lmemscope.analysis.graph import Call, registers_of
-from lmemscope.analysis.ptx_flow import is_generic_access, is_local_access
+from lmemscope.analysis.ptx_flow import is_generic_access, is_local_access, local_addresses
 from lmemscope.analysis.slicing import ARITHMETIC, Dataflow, Leaf
 from lmemscope.formats.ptx_body import Address, Instruction, Vector
 
@@ -133,6 +133,19 @@ class FunctionObjects:
     def access_at(self) -> dict[int, PtxAccess]:
         """Accesses by instruction index."""
         return {access.index: access for access in self.accesses}
+
+    def is_local(self, index: int) -> bool:
+        """Whether an instruction's address is a local one on every path, in this function."""
+        access = self.access_at.get(index)
+        if access is None:
+            return False
+        operands = self.body.instructions[index].operands
+        address = next(o for o in operands if isinstance(o, Address))
+        return address.base in self._must_be_local
+
+    @cached_property
+    def _must_be_local(self) -> frozenset[str]:
+        return local_addresses(self.body)
 
     def origins_of(self, address: Address) -> frozenset[Origin]:
         """What an address points into."""

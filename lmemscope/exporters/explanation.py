@@ -105,7 +105,7 @@ class Explainer:
         facts = kernel.facts
         rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
         home = facts.location.file if facts.location is not None else None
-        for access in facts.accesses:
+        for access in (*facts.accesses, *facts.generic):
             inside = [f.location for f in access.chain if f.location.file == home]
             place = inside[0] if inside else (access.chain[-1].location if access.chain else None)
             if place is not None and place.line > 0:

@@ -113,7 +113,11 @@ def _kernel(kernel: KernelReport, with_accesses: bool) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in kernel.findings],
         "objects": [_object(found) for found in facts.objects],
         "calls": None if facts.calls is None else asdict(facts.calls),
-        **({"accesses": [_access(a) for a in facts.accesses]} if with_accesses else {}),
+        **(
+            {"accesses": [_access(a) for a in (*facts.accesses, *facts.generic)]}
+            if with_accesses
+            else {}
+        ),
         "verdict": {
             "kind": kernel.verdict.kind,
             "text": kernel.verdict.text,
@@ -170,6 +174,10 @@ def _object(found: LocalObject) -> dict[str, Any]:
     document = asdict(found)
     document.pop("index")
     return {**document, "evidence": list(found.evidence)}
+
+
+def _accesses(facts: KernelFacts) -> list[dict[str, Any]]:
+    return [_access(access) for access in (*facts.accesses, *facts.generic)]
 
 
 def _access(access: LocalAccess) -> dict[str, Any]:

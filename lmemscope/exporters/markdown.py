@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from lmemscope.exporters import layout
+from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.layout import Row
-from lmemscope.model import FunctionFacts, KernelFacts, Report, UnitReport
+from lmemscope.model import (
+    Finding,
+    FunctionFacts,
+    KernelFacts,
+    KernelReport,
+    Report,
+    UnitReport,
+)
 
 _MARKS = {"clean": "✅", "promoted": "✅", "minor": "🟨", "unknown": "❔", "spill": "🟥"}
 _OTHER_MARK = "🟧"
+_BAR = 32
 
 
 def render_markdown(report: Report) -> str:
@@ -96,6 +105,9 @@ def _details(row: Row) -> list[str]:
                     f"({share.store_bytes} B) at instruction sites"
                 )
     lines += [_callee(callee) for callee in facts.callees]
+    lines += _frame(kernel)
+    for finding in kernel.findings:
+        lines += _finding(finding)
     for found in facts.disagreements:
         values = ", ".join(f"{source} says {value}" for source, value in found.values)
         lines.append(f"- ⚠️ sources disagree on {_text(found.quantity)}: {values}")
@@ -108,6 +120,45 @@ def _details(row: Row) -> list[str]:
             for use in facts.lines
         ]
     return [*lines, "", "</details>", ""]
+
+
+def _frame(kernel: KernelReport) -> list[str]:
+    """The frame map: who owns which bytes, and how words lie across the lanes of a warp."""
+    facts = kernel.facts
+    if not facts.frame or not facts.stack_frame:
+        return []
+    total = facts.stack_frame
+    lines = ["", f"Stack frame, {total} bytes per thread:", "", "```text"]
+    for part, label in merged([(part, frame_label(kernel, part)) for part in facts.frame]):
+        bar = "█" * max(1, round(_BAR * part.size / total))
+        lines.append(f"{part.offset:>6}  {bar:<{_BAR}}  {part.size:>6} B  {label}")
+    lines += [
+        "",
+        "in the memory of a warp: lane 0, lane 1, …, lane 31 hold each 4-byte word in turn",
+    ]
+    for word in range(min(2, -(-total // 4))):
+        cells = "".join(f"{(word * 32 + lane) * 4:<8}" for lane in range(4))
+        lines.append(f"word {word}  {cells}…  {(word * 32 + 31) * 4}")
+    return [*lines, "```"]
+
+
+def _finding(finding: Finding) -> list[str]:
+    place = (
+        f" at {_code(f'{finding.location.file}:{finding.location.line}')}"
+        if (finding.location is not None)
+        else ""
+    )
+    lines = ["", f"**{finding.severity} {finding.rule} {finding.name}**{place}: {finding.message}"]
+    if finding.confidence != "certain":
+        lines[-1] += f" ({finding.confidence})"
+    lines.append("")
+    for advice in finding.advice:
+        lines.append(f"- {_text(advice.text)}")
+        if advice.code is not None:
+            lines += ["", "  ```cuda", *(f"  {line}" for line in advice.code.splitlines()), "  ```"]
+    if finding.evidence:
+        lines += ["", f"Evidence: {_text('; '.join(finding.evidence))}."]
+    return lines
 
 
 def _callee(callee: FunctionFacts) -> str:

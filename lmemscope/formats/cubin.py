@@ -22,7 +22,7 @@ from lmemscope.formats.elf import (
     Section,
 )
 from lmemscope.formats.line_table import InlinedLine, read_line_table
-from lmemscope.formats.sites import Site, find_sites
+from lmemscope.formats.sites import Site, find_generic_sites, find_sites
 from lmemscope.model import KernelKind
 
 _EM_CUDA = 190
@@ -128,6 +128,11 @@ class Cubin:
             if section.name.startswith(".nv_debug_ptx_txt"):
                 return bytes(self.elf.content(section)).replace(b"\0", b"\n")
         return None
+
+    def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
+        """Every ``LD``/``ST`` of a function's section, in address order."""
+        section = self.elf.section(function.section)
+        return () if section is None else find_generic_sites(self.elf.content(section))
 
     def _functions(self, section: Section) -> list[CubinFunction]:
         inside = [

@@ -4,10 +4,11 @@ Instructions are 16 bytes, two little-endian 64-bit words. The encoding is not d
 NVIDIA; every field here was measured against nvdisasm, and `tests/test_sites.py` holds it to
 nvdisasm on nine architectures (see docs/how-it-works.md, "Reading machine code").
 
-Low word: bits 0-8 opcode class (0x183 ``LDL``, 0x187 ``STL``), 12-15 guard predicate (7 is
-"always"), 16-23 destination of a load, 24-31 address register (255 is ``RZ``), 32-39 source of a
-store or uniform address register of a load, 40-63 signed byte offset. High word: bits 0-7 uniform
-address register of a store, 9-11 width code, 27 set where there is a uniform address register.
+Low word: bits 0-8 opcode class (0x183 ``LDL``, 0x187 ``STL``, 0x180 ``LD``, 0x185 ``ST``), 12-15
+guard predicate (7 is "always"), 16-23 destination of a load, 24-31 address register (255 is
+``RZ``), 32-39 source of a store or uniform address register of a load, 40-63 signed byte offset.
+High word: bits 0-7 uniform address register of a store, 9-11 width code, 27 set where there is a
+uniform address register.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ INSTRUCTION_BYTES = 16
 RZ = 255
 STACK_POINTER = 1
 
-_OPCODE_MASK, _LDL, _STL = 0x1FF, 0x183, 0x187
+_OPCODE_MASK, _LDL, _STL, _LD, _ST = 0x1FF, 0x183, 0x187, 0x180, 0x185
+_STORES = frozenset({_STL, _ST})
+_GENERIC = frozenset({_LD, _ST})
 _WIDTHS = (1, 1, 2, 2, 4, 8, 16, 32)
 _ALWAYS = 7
 
@@ -38,6 +41,7 @@ class Site:
         displacement: constant byte offset added to the registers.
         predicated: executes under a guard predicate.
         spill_refill: ptxas marked it as a register spill or refill.
+        is_generic: ``LD``/``ST`` through a generic address, which may be a local one.
     """
 
     pc: int
@@ -49,6 +53,7 @@ class Site:
     displacement: int
     predicated: bool
     spill_refill: bool
+    is_generic: bool = False
 
     @property
     def is_uniform(self) -> bool:
@@ -59,7 +64,7 @@ class Site:
     def opcode(self) -> str:
         """``LDL`` or ``STL`` with the width as SASS writes it (signedness left out)."""
         suffix = {1: ".8", 2: ".16", 4: "", 8: ".64", 16: ".128"}.get(self.width, "")
-        return ("STL" if self.is_store else "LDL") + suffix
+        return ("ST" if self.is_store else "LD") + ("" if self.is_generic else "L") + suffix
 
 
 def find_sites(code: memoryview, spill_offsets: frozenset[int]) -> tuple[Site, ...]:
@@ -78,8 +83,19 @@ def find_sites(code: memoryview, spill_offsets: frozenset[int]) -> tuple[Site, .
     )
 
 
+def find_generic_sites(code: memoryview) -> tuple[Site, ...]:
+    """Decode every ``LD``/``ST`` of a code section; their fields lie where ``LDL`` has them."""
+    usable = len(code) - len(code) % INSTRUCTION_BYTES
+    words = code[:usable].cast("Q")
+    return tuple(
+        _decode(index * INSTRUCTION_BYTES, low, words[2 * index + 1], frozenset())
+        for index, low in enumerate(words.tolist()[::2])
+        if low & _OPCODE_MASK in _GENERIC
+    )
+
+
 def _decode(pc: int, low: int, high: int, spill_offsets: frozenset[int]) -> Site:
-    is_store = low & _OPCODE_MASK == _STL
+    is_store = low & _OPCODE_MASK in _STORES
     base = low >> 24 & 0xFF
     displacement = low >> 40
     return Site(
@@ -92,6 +108,7 @@ def _decode(pc: int, low: int, high: int, spill_offsets: frozenset[int]) -> Site
         displacement=displacement - (1 << 24) if displacement >> 23 else displacement,
         predicated=low >> 12 & 0xF != _ALWAYS,
         spill_refill=pc in spill_offsets,
+        is_generic=low & _OPCODE_MASK in _GENERIC,
     )
 
 

@@ -160,6 +160,8 @@ class KernelFacts:
         disagreements: sources that contradict each other.
         objects: stack objects, by function and offset.
         accesses: every site with its cause, in address order.
+        generic: ``LD``/``ST`` whose generic address provably is a local one: local memory too,
+            but in neither ledger, which count ``LDL``/``STL``.
         frame: ranges that add up to the kernel's stack frame.
         causes: both ledgers, sorted by site bytes.
         calls: the call graph below the kernel, as far as PTX shows it.
@@ -182,6 +184,7 @@ class KernelFacts:
     disagreements: tuple[Disagreement, ...]
     objects: tuple[LocalObject, ...] = ()
     accesses: tuple[LocalAccess, ...] = ()
+    generic: tuple[LocalAccess, ...] = ()
     frame: tuple[FrameRange, ...] = ()
     causes: tuple[CauseShare, ...] = ()
     calls: CallFacts | None = None

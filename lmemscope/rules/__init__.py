@@ -61,7 +61,12 @@ def find(facts: KernelFacts, sources: SourceText | None = None) -> tuple[Finding
             if (access.cause, access.object) == (share.cause, share.object)
         ]
         found = facts.objects[share.object] if share.object is not None else None
-        case = Case(facts, share, found, accesses, text)
+        generic = [
+            access
+            for access in facts.generic
+            if share.object is not None and access.object == share.object
+        ]
+        case = Case(facts, share, found, accesses, text, generic)
         findings.append(_BY_CAUSE[share.cause].judge(case))
     return tuple(
         sorted(

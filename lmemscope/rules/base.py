@@ -33,6 +33,7 @@ class Case:
         share: cause, object and bytes.
         object: the stack object, or None.
         accesses: the sites of this share.
+        generic: ``LD``/``ST`` of its object.
         sources: text of the user's files.
     """
 
@@ -41,6 +42,7 @@ class Case:
     object: LocalObject | None
     accesses: Sequence[LocalAccess]
     sources: SourceText = field(default_factory=SourceText)
+    generic: Sequence[LocalAccess] = ()
 
     @property
     def index(self) -> IndexFacts | None:
@@ -50,12 +52,13 @@ class Case:
     @property
     def loop_depth(self) -> int:
         """The deepest loop around any of the sites."""
-        return max((access.loop_depth for access in self.accesses), default=0)
+        return max((a.loop_depth for a in (*self.accesses, *self.generic)), default=0)
 
     @property
     def is_divergent(self) -> bool:
         """Whether lanes of a warp use different addresses at some site."""
-        return any(a.uniformity in ("lane-varying", "data-dependent") for a in self.accesses)
+        varying = ("lane-varying", "data-dependent")
+        return any(a.uniformity in varying for a in (*self.accesses, *self.generic))
 
     @property
     def name(self) -> str:
@@ -78,7 +81,7 @@ class Case:
     def location(self) -> SourceLocation | None:
         """The line to look at first: the most expensive one by site bytes, deepest loop first."""
         weights: dict[SourceLocation, tuple[int, int]] = {}
-        for access in self.accesses:
+        for access in (*self.accesses, *self.generic):
             place = own_line(access, self.facts)
             if place is not None:
                 depth, size = weights.get(place, (0, 0))
@@ -170,7 +173,8 @@ def count(items: int, noun: str) -> str:
 def traffic(case: Case) -> str:
     """Loads and stores in words."""
     sites = case.share.sites
-    return f"{count(sites.load_sites, 'load')} and {count(sites.store_sites, 'store')}"
+    text = f"{count(sites.load_sites, 'load')} and {count(sites.store_sites, 'store')}"
+    return f"{text}, {len(case.generic)} through generic addresses" if case.generic else text
 
 
 def _confidence(case: Case) -> Confidence:
