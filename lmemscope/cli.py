@@ -113,7 +113,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     ),
     click.option(
         "--frontend",
-        type=click.Choice(["auto", "nvrtc", "nvcc"]),
+        type=click.Choice(["auto", "nvrtc", "nvcc", "both"]),
         default="auto",
         show_default=True,
         help="Route from CUDA C++ to PTX; auto takes nvcc where a file holds host code.",

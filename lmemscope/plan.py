@@ -9,10 +9,11 @@ from pathlib import Path
 
 from lmemscope.config import Settings
 from lmemscope.errors import InputError, UsageError
-from lmemscope.model import Unit
+from lmemscope.model import Frontend, Unit
 
 DEFAULT_ARCH = "sm_90"
 SUPPORTED_ENDINGS = (".cu", ".cuh", ".ptx", ".cubin")
+_CUDA_ENDINGS = (".cu", ".cuh")
 _WALKED_ENDINGS = (".cu", ".ptx", ".cubin")
 _ARCH = re.compile(r"(?:sm|compute)_(\d+[af]?)|(\d+[af]?)")
 _PTX_TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
@@ -127,7 +128,12 @@ def make_units(files: Sequence[str], archs: Sequence[str], settings: Settings) -
             chosen = (_ptx_arch(path, archs[0]),)
         elif path.lower().endswith(".cubin"):
             chosen = ("",)
-        units += [Unit(file, path, settings.frontend, arch, settings.options) for arch in chosen]
+        routes: tuple[Frontend, ...] = (settings.frontend,)
+        if settings.frontend == "both":
+            routes = ("nvrtc", "nvcc") if path.lower().endswith(_CUDA_ENDINGS) else ("auto",)
+        units += [
+            Unit(file, path, route, arch, settings.options) for arch in chosen for route in routes
+        ]
     return tuple(units)
 
 

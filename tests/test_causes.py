@@ -86,13 +86,18 @@ def test_a_cubin_with_line_information_has_causes_but_no_names(tmp_path: Path) -
 def test_index_provenance_and_uniformity(shipped: Finished) -> None:
     (histogram,) = shipped.kernel("histogram_private")["findings"]
     assert histogram["index"]["expression"] == "data[i] & 63"
-    assert {"kind": "memory", "name": "data"} in histogram["index"]["sources"]
+    assert [(s["kind"], s["name"]) for s in histogram["index"]["sources"]] == [("memory", "data")]
     assert histogram["index"]["uniformity"] == "data-dependent"
     (ring,) = shipped.kernel("running_mean_ring<32>")["findings"]
     assert ring["index"]["expression"] == "(j + n) % WindowSize"
     assert ring["index"]["uniformity"] == "uniform"
+    (counter,) = ring["index"]["sources"]
+    assert (counter["kind"], counter["constant_trip"]) == ("loop-counter", False)
+    changed = shipped.kernel("settings_changed")["findings"][0]["index"]["sources"]
+    assert {"kind": "memory", "name": "x", "position": 1, "constant_trip": None} in changed
     (rolled,) = shipped.kernel("reverse_rolled")["findings"]
-    assert [source["kind"] for source in rolled["index"]["sources"]] == ["loop-counter"]
+    (source,) = rolled["index"]["sources"]
+    assert (source["kind"], source["constant_trip"]) == ("loop-counter", True)
     lines = (ROOT / "kernels/rolled_loop.cu").read_text().splitlines()
     assert lines[rolled["index"]["loop"]["line"] - 1].lstrip().startswith("for")
 
@@ -156,3 +161,34 @@ def test_relocatable_callees_are_named_by_the_kernels_that_reach_them(tmp_path: 
     assert reached.partition("$")[0] == "_Z4pickPKfi"
     assert "pick" in caller["verdict"]["text"]
     assert caller["verdict"]["kind"] != "clean"
+
+
+def test_parameters_are_named_with_their_position(tmp_path: Path) -> None:
+    source = tmp_path / "p.cu"
+    source.write_text(
+        'extern "C" __global__ void k(const float *in, float *out, int first, int step, int n) {\n'
+        "  float kept[50] = {};\n"
+        "  for (int i = 0; i < n; ++i) kept[first + step * i] += in[i];\n"
+        "  for (int i = 0; i < 50; ++i) out[i] = kept[i];\n}\n"
+    )
+    kernel = run_program("scan", str(source), "--format", "json").kernel("k")
+    sources = kernel["findings"][0]["index"]["sources"]
+    named = {(s["kind"], s["name"], s["position"]) for s in sources}
+    assert {("parameter", "first", 2), ("parameter", "step", 3)} <= named
+
+
+def test_routes_are_compared(tmp_path: Path) -> None:
+    source = tmp_path / "r.cu"
+    source.write_text(
+        "#ifdef __CUDACC_RTC__\n#define SIZE 80\n#else\n#define SIZE 40\n#endif\n"
+        'extern "C" __global__ void k(float *x, int n) {\n'
+        "  float a[SIZE] = {};\n"
+        "  for (int i = 0; i < n; ++i) a[(int)x[i] % SIZE] += x[i];\n"
+        "  for (int i = 0; i < SIZE; ++i) x[i] = a[i];\n}\n"
+    )
+    finished = run_program("scan", str(source), "--frontend", "both")
+    assert finished.code == 0
+    assert "NVRTC and nvcc differ:" in finished.out
+    assert "stack_frame 320 by nvrtc, 160 by nvcc" in finished.out
+    same = run_program("scan", "kernels/thirty_doubles.cu", "--frontend", "both")
+    assert "NVRTC and nvcc differ" not in same.out

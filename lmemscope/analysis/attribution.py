@@ -211,7 +211,7 @@ class _Kernel:
         header = min(counters, default=None)
         return IndexFacts(
             expression=self._expression(objects, own, named),
-            sources=tuple(sorted(sources, key=lambda s: (s.kind, s.name or ""))),
+            sources=tuple(sorted(sources, key=str)),
             uniformity=worst([leaf.uniformity for leaf in leaves]),
             loop=self._loop_line(objects, header) if only_loops and header is not None else None,
         )
@@ -245,16 +245,17 @@ class _Kernel:
         return self._paths.shown(chain[0].location) if chain else None
 
     def _source(self, function: str, leaf: Leaf) -> IndexSource:
-        name = leaf.name
+        name, position = leaf.name, None
         if name is not None and "_param_" in name:
-            owner, _, position = name.rpartition("_param_")
+            owner, _, number = name.rpartition("_param_")
+            position = int(number) if number.isdigit() else None
             known = self._names.parameter(owner, name) if self._names is not None else None
-            name = known or f"parameter {position}"
+            name = known or f"parameter {number}"
         elif leaf.kind in ("thread-id", "block-id") and name is not None:
-            name = _BUILTINS.get(name.lstrip("%").split(".")[0], name.lstrip("%")) + (
-                f".{name.rpartition('.')[2]}" if "." in name else ""
-            )
-        return IndexSource(leaf.kind, name)
+            base, _, dimension = name.lstrip("%").partition(".")
+            name = _BUILTINS.get(base, base) + (f".{dimension}" if dimension else "")
+        constant = leaf.constant_trip if leaf.kind == "loop-counter" else None
+        return IndexSource(leaf.kind, name, position, constant)
 
     def _access(self, site: Site) -> LocalAccess:
         cubin = self._parsed.cubin

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lmemscope.demangle import short_name
+from lmemscope.demangle import demangle, short_name
 from lmemscope.exporters import layout
 from lmemscope.model import (
+    CallFacts,
     Finding,
     FrameRange,
     IndexFacts,
@@ -98,7 +99,7 @@ class Explainer:
             parts.append(f"{facts.sass.ldl} LDL and {facts.sass.stl} STL instructions")
         if not facts.stack_known:
             parts.append("stack depth not statically known")
-        return ", ".join(parts) + "."
+        return ", ".join(parts) + "." + _calls(facts.calls)
 
     def _annotated(self, kernel: KernelReport) -> list[str]:
         """Source lines that touch local memory, with what they do."""
@@ -247,6 +248,19 @@ _INTERLEAVED = (
     "lanes use the same word, a request moves 4 sectors of 32 bytes; if they use different words, "
     "up to 32."
 )
+
+
+def _calls(calls: CallFacts | None) -> str:
+    """The call graph in a sentence."""
+    if calls is None or not (calls.reached or calls.indirect):
+        return ""
+    named = [
+        short_name(demangle(name)) + (" (recursive)" if name in calls.recursive else "")
+        for name in calls.reached
+    ]
+    if calls.indirect:
+        named.append("functions through pointers")
+    return f" It calls {', '.join(named)}."
 
 
 def frame_label(kernel: KernelReport, part: FrameRange) -> str:

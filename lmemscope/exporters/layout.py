@@ -69,6 +69,28 @@ def summary(report: Report) -> str:
     return ", ".join(parts)
 
 
+def route_differences(report: Report) -> list[str]:
+    """Kernels whose figures differ between NVRTC and nvcc (``--frontend both``)."""
+    found: dict[tuple[str, str, str], dict[str, KernelReport]] = {}
+    for unit in report.units:
+        for kernel in unit.kernels:
+            key = (unit.input, unit.arch, kernel.facts.name)
+            found.setdefault(key, {})[unit.frontend] = kernel
+    lines = []
+    for (path, arch, _), by_route in sorted(found.items()):
+        if not {"nvrtc", "nvcc"} <= by_route.keys():
+            continue
+        ours, theirs = by_route["nvrtc"].facts, by_route["nvcc"].facts
+        differing = [
+            f"{what} {getattr(ours, what)} by nvrtc, {getattr(theirs, what)} by nvcc"
+            for what in ("registers", "stack_frame", "spill_stores", "spill_loads", "sass")
+            if getattr(ours, what) != getattr(theirs, what)
+        ]
+        if differing:
+            lines.append(f"{path} ({arch}): {short_name(ours.demangled)}: {'; '.join(differing)}")
+    return lines
+
+
 def routes(report: Report) -> str:
     """Which tools made these figures: ``nvrtc 13.5, ptxas 13.5.37``."""
     return ", ".join(f"{tool.name} {tool.version or '?'}" for tool in report.toolchain)

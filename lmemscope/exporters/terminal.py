@@ -67,9 +67,13 @@ def render_table(report: Report, *, color: bool, width: int | None, verbose: boo
     if listed:
         parts.append(_plain(listed, color) if width is None else _drawn(listed, color, width))
     parts.append(_summary(report))
-    parts += [
-        text for text in (_disagreements(listed), _gaps(report), _unknown(report, verbose)) if text
-    ]
+    sections = (
+        _disagreements(listed),
+        _routes(report),
+        _gaps(report),
+        _unknown(report, verbose),
+    )
+    parts += [text for text in sections if text]
     for unit in report.units:
         if unit.failure is not None:
             parts.append(_failure(unit, unit.failure, color, verbose))
@@ -190,6 +194,11 @@ def _disagreements(listed: list[Row]) -> str:
         for found in kernel.facts.disagreements
     ]
     return "\n".join(["\nSources that disagree:", *lines]) if lines else ""
+
+
+def _routes(report: Report) -> str:
+    lines = [f"  {line}" for line in layout.route_differences(report)]
+    return "\n".join(["\nNVRTC and nvcc differ:", *lines]) if lines else ""
 
 
 def _gaps(report: Report) -> str:

@@ -17,10 +17,18 @@ from lmemscope.model.sites import SiteClass
 
 @dataclass(frozen=True, slots=True)
 class IndexSource:
-    """A leaf of an index: where it comes from, and under which name an author knows it."""
+    """A leaf of an index: where it comes from, and under which name an author knows it.
+
+    Attributes:
+        kind, name: of the contract; the name is the source's own where it is known.
+        position: of a parameter, from 0.
+        constant_trip: of a loop counter: whether the loop's trip count is a constant.
+    """
 
     kind: SourceKind
     name: str | None
+    position: int | None = None
+    constant_trip: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

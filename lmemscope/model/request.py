@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Frontend = Literal["auto", "nvrtc", "nvcc", "ptx", "binary"]
+Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary"]
 SiteKind = Literal["spill", "local-object", "unknown"]
 KernelKind = Literal["entry", "function"]
 Cause = Literal[

@@ -30,7 +30,10 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which variable, and where its address goes."""
-    return f"the address of {case.described} is needed{_receiver(case)}"
+    hidden = ""
+    if not case.accesses:
+        hidden = "; it is accessed by generic LD and ST only, which no count of LDL and STL shows"
+    return f"the address of {case.described} is needed{_receiver(case)}{hidden}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
@@ -51,6 +54,10 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 f"__device__ __forceinline__ … {receiver.rpartition('::')[2]}(…)",
             ),
             Advice("Pass the values instead of a pointer, and return a structure by value."),
+            Advice(
+                "Where the function only reads through it, `const` and `__restrict__` let the "
+                "compiler keep values in registers between the calls."
+            ),
         )
     return (Advice(f"Keep the address of {case.name} inside the function: use values instead."),)
 

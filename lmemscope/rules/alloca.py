@@ -26,7 +26,11 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """What it is."""
-    return f"alloca takes a run-time amount of stack: {traffic(case)}"
+    frame = case.facts.stack_frame
+    return (
+        f"alloca takes a run-time amount of stack, which the static frame of {frame} bytes does "
+        f"not show: {traffic(case)}"
+    )
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -32,7 +32,13 @@ def message(case: Case) -> str:
     calls = case.facts.calls
     if calls is not None and calls.recursive:
         names = ", ".join(short_name(demangle(name)) for name in calls.recursive)
-        return f"{names} calls itself and keeps its values on the stack: {traffic(case)} per call"
+        hidden = ""
+        if case.facts.stack_frame == 0:
+            hidden = "; the kernel's own frame of 0 bytes does not show it"
+        return (
+            f"{names} calls itself and keeps its values on the stack: {traffic(case)} per call"
+            f"{hidden}"
+        )
     if calls is not None and calls.indirect:
         return f"calls through pointers keep values on the stack: {traffic(case)} per call"
     return f"calls pass values through the stack: {traffic(case)}"

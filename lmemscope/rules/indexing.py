@@ -90,7 +90,7 @@ def _source(source: IndexSource) -> str:
     if source.kind == "call":
         return f"the result of {source.name}" if source.name else "the result of a call"
     if source.kind == "loop-counter":
-        return "a loop counter"
+        return "a loop counter" if source.constant_trip else "the counter of a run-time loop"
     return source.name or "a computed value"
 
 
