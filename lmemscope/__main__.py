@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NoReturn
 
-_COMPILING = frozenset({"scan", "dump", "explain"})
+_COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline"})
 _HELP = frozenset({"-h", "--help"})
 
 

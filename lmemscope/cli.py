@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from lmemscope.config import Settings
 
 _COMMANDS = {
+    "baseline": "Write down the findings that check accepts.",
+    "check": "Fail on local memory that is neither known nor allowed.",
     "doctor": "Show which tools were found, where, and what is missing.",
     "dump": "Print the PTX, SASS, cubin or compiler log of an input.",
     "explain": "Explain a kernel's local memory and what would remove it.",

@@ -124,6 +124,7 @@ def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = (), causes: bool = 
         kernels=kernels,
         tools=artifacts.tools,
         unknown_log_lines=parsed.log.unknown_lines if parsed.log is not None else (),
+        directives=artifacts.source.kernel_directives if artifacts.source is not None else (),
     )
 
 

@@ -39,14 +39,14 @@ def expand_inputs(
             found = list(_walk(path))
             if not found:
                 errors.append((path, _nothing_in(path)))
-            files.update(dict.fromkeys(found))
+            files.update(dict.fromkeys(os.path.normpath(file) for file in found))
         elif not os.path.exists(path):
             missing = InputError("plan", f"{path} does not exist", hint="check the path")
             errors.append((path, missing))
         elif not path.lower().endswith(SUPPORTED_ENDINGS):
             errors.append((path, _unreadable_kind(path)))
         else:
-            files[path] = None
+            files[os.path.normpath(path)] = None
     return tuple(files), tuple(errors)
 
 

@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = (
     {"model", "errors", "demangle", "launch", "serve"},
-    {"formats", "toolchain", "workers", "config", "sources"},
+    {"formats", "toolchain", "workers", "config", "configuration", "sources"},
     {"inputs"},
     {"lower", "plan"},
     {"parse"},

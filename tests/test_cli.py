@@ -18,12 +18,14 @@ CONTRACT_KERNEL = {
 def test_help_lists_every_command_and_the_exit_codes() -> None:
     finished = run_program("--help")
     assert finished.code == 0
-    for command in ("scan", "dump", "doctor", "explain", "rules"):
+    for command in ("scan", "dump", "doctor", "explain", "rules", "check", "baseline"):
         assert re.search(rf"^  {command} +\S", finished.out, re.MULTILINE)
     assert "Exit codes" in finished.out
 
 
-@pytest.mark.parametrize("command", ["scan", "dump", "doctor", "explain", "rules"])
+@pytest.mark.parametrize(
+    "command", ["scan", "dump", "doctor", "explain", "rules", "check", "baseline"]
+)
 def test_each_command_has_help(command: str) -> None:
     finished = run_program(command, "--help")
     assert finished.code == 0
@@ -32,7 +34,7 @@ def test_each_command_has_help(command: str) -> None:
 
 def test_the_readme_shows_options_that_exist() -> None:
     readme = (ROOT / "README.md").read_text()
-    commands = ("scan", "dump", "doctor", "explain", "rules")
+    commands = ("scan", "dump", "doctor", "explain", "rules", "check", "baseline")
     known = {c: run_program(c, "--help").out for c in commands}
     shown = "".join(re.findall(r"^```console\n(.*?)^```", readme, re.MULTILINE | re.DOTALL))
     lines = re.findall(r"^lmemscope (\w+)(.*)$", shown, re.MULTILINE)

@@ -43,13 +43,18 @@ def test_figures_equal_cuobjdump_and_ptxas(source: Path, arch: str, tmp_path: Pa
         assert kernels[name].registers == registers
         # cuobjdump's STACK is the stack with calls, not the kernel's own frame.
         expected = None if stack == "UNKNOWN" else int(stack)
+        if source.stem == "device_launch":
+            # Relocatable code: cuobjdump prints 0, which is not known before linking.
+            assert kernels[name].cumulative_stack is None
+            continue
         assert kernels[name].cumulative_stack == expected
         assert kernels[name].stack_known == (expected is not None)
 
     assert artifacts.ptx is not None
     ptx.write_bytes(artifacts.ptx)
+    separate = ["-c"] if source.stem == "device_launch" else []
     log = parse_ptxas_log(
-        _tool("ptxas", f"-arch={arch}", "-v", str(ptx), "-o", str(tmp_path / "b.cubin"))
+        _tool("ptxas", f"-arch={arch}", "-v", *separate, str(ptx), "-o", str(tmp_path / "b.cubin"))
     )
     assert not log.unknown_lines
     for name, kernel in kernels.items():
@@ -65,7 +70,10 @@ def test_figures_equal_cuobjdump_and_ptxas(source: Path, arch: str, tmp_path: Pa
 def test_spilled_site_bytes_equal_ptxas(source: Path) -> None:
     kernels, _ = analysed(source, "sm_90")
     for kernel in kernels.values():
-        assert kernel.disagreements == ()
+        # A cubin counts frames of functions called by pointer into the kernel's; ptxas does not.
+        quantities = {found.quantity for found in kernel.disagreements}
+        assert quantities <= {"stack_frame"}
+        assert not quantities or kernel.callees
         assert kernel.own_sites is not None
         assert kernel.own_sites.spill.store_bytes == kernel.spill_stores
         assert kernel.own_sites.spill.load_bytes == kernel.spill_loads

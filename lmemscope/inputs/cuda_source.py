@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lmemscope.model import KernelDirective
+
 _TOKEN = re.compile(
     r"""(?P<skip>//(?:[^\\\n]|\\.|\\\n)*|/\*.*?\*/|\s+)"""
     r"""|(?P<raw>R"(?P<delim>[^()\\\s]{0,16})\(.*?\)(?P=delim)")"""
@@ -43,11 +45,19 @@ _ATTRIBUTES_WITH_ARGUMENTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class KernelDefinition:
-    """A ``__global__`` function as written: qualified name, line, and whether it is a template."""
+    """A ``__global__`` function as written.
+
+    Attributes:
+        name: qualified.
+        line, end_line: from ``__global__`` to the closing brace of its body; of a declaration,
+            its own line.
+        is_template: whether it is a template.
+    """
 
     name: str
     line: int
     is_template: bool
+    end_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,22 @@ class CudaSource:
     def template_kernels(self) -> tuple[KernelDefinition, ...]:
         """The kernels that yield no code until something instantiates them."""
         return tuple(kernel for kernel in self.kernels if kernel.is_template)
+
+    @property
+    def kernel_directives(self) -> tuple[KernelDirective, ...]:
+        """``allow`` and ``expect`` comments, each with the kernel that it is in or above."""
+        result = []
+        for directive in self.directives:
+            if directive.word not in ("allow", "expect"):
+                continue
+            at = directive.line
+            inside = [k for k in self.kernels if k.line <= at <= k.end_line]
+            below = sorted((k for k in self.kernels if k.line > at), key=lambda k: k.line)
+            for kernel in (inside or below)[:1]:
+                result.append(
+                    KernelDirective(directive.word, directive.argument, at, base_name(kernel.name))
+                )
+        return tuple(result)
 
     @property
     def instantiations(self) -> tuple[str, ...]:
@@ -125,7 +151,12 @@ def read_cuda_source(text: str) -> CudaSource:
             if found is not None:
                 qualified = "::".join([*(scope for scope in scopes if scope), found])
                 kernels.append(
-                    KernelDefinition(qualified, token.line, _is_template(tokens, position))
+                    KernelDefinition(
+                        qualified,
+                        token.line,
+                        _is_template(tokens, position),
+                        _end_line(tokens, position),
+                    )
                 )
         elif token.text == "main" and _next_is(tokens, position, "("):
             has_main = True
@@ -219,6 +250,17 @@ def _kernel_name(tokens: list[_Token], position: int) -> str | None:
             return token.text
         position += 1
     return None
+
+
+def _end_line(tokens: list[_Token], position: int) -> int:
+    """Line of the brace that closes the body, or of the semicolon of a declaration."""
+    while position < len(tokens):
+        if tokens[position].text == ";":
+            return tokens[position].line
+        if tokens[position].text == "{":
+            return tokens[_matching(tokens, position, "{", "}")].line
+        position += 1
+    return tokens[-1].line if tokens else 0
 
 
 def _is_template(tokens: list[_Token], position: int) -> bool:

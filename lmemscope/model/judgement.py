@@ -12,6 +12,7 @@ from lmemscope.model.request import (
     Failure,
     Frontend,
     Gap,
+    KernelDirective,
     Severity,
     SourceLocation,
     Tool,
@@ -101,6 +102,7 @@ class UnitReport:
         kernels: sorted by name.
         tools: what was used for this unit.
         unknown_log_lines: lines of the compiler's report that were not understood.
+        directives: ``// lmemscope:`` comments that speak of a kernel.
     """
 
     input: str
@@ -112,6 +114,7 @@ class UnitReport:
     kernels: tuple[KernelReport, ...] = ()
     tools: tuple[Tool, ...] = ()
     unknown_log_lines: tuple[str, ...] = ()
+    directives: tuple[KernelDirective, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

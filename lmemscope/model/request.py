@@ -128,3 +128,13 @@ class Failure:
     hint: str | None = None
     command: str | None = None
     log: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDirective:
+    """A ``// lmemscope:`` comment that speaks of a kernel; ``kernel`` is its unqualified name."""
+
+    word: str
+    argument: str
+    line: int
+    kernel: str

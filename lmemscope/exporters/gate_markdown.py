@@ -1,0 +1,63 @@
+"""The gate's answer for a pull request: failures first, then the report, cut to GitHub's limit."""
+
+from __future__ import annotations
+
+from lmemscope.exporters.layout import count
+from lmemscope.exporters.markdown import render_markdown
+from lmemscope.model import GateFailure, GateResult, Report
+
+LIMIT = 65_000
+"""GitHub takes comments of at most 65536 characters."""
+
+
+def render_gate_markdown(report: Report, result: GateResult) -> str:
+    """A comment: verdict, failures in a table, then the report as far as there is room."""
+    failed = len(result.failures)
+    verdict = f"❌ {count(failed, 'failure')}" if failed else "✅ passed"
+    lines = [f"# Local memory gate: {verdict}", ""]
+    if result.failures:
+        lines += ["| kernel | where | expected | found | why |", "|---|---|---|---|---|"]
+        lines += [_row(failure) for failure in result.failures]
+        lines.append("")
+    for title, texts in (
+        ("Missing evidence", result.missing),
+        ("Notes", (*result.notes, *result.unused)),
+    ):
+        if texts:
+            lines += [f"**{title}**", "", *(f"- {_cell(text)}" for text in texts), ""]
+    text = "\n".join(lines) + "\n"
+    body = render_markdown(report).replace("# Local memory report", "## Report", 1)
+    return cut(text + body)
+
+
+def cut(text: str, limit: int = LIMIT) -> str:
+    """At most ``limit`` characters, ended at a line and outside of folded details."""
+    if len(text) <= limit:
+        return text
+    note = "\n\n*Cut here: the report is longer than a comment may be.*\n"
+    kept = text[: limit - len(note) - len("\n</details>")]
+    kept = kept[: kept.rfind("\n")]
+    open_details = kept.count("<details>") - kept.count("</details>")
+    if kept.count("\n```") % 2 or kept.count("  ```") % 2:
+        kept = kept[: kept.rfind("<details>")]
+        open_details = kept.count("<details>") - kept.count("</details>")
+    return kept + "\n</details>" * max(open_details, 0) + note
+
+
+def _row(failure: GateFailure) -> str:
+    where = ""
+    if failure.location is not None:
+        where = f"`{failure.location.file}:{failure.location.line}`"
+    why = failure.finding.message if failure.finding is not None else ""
+    cells = (
+        f"`{failure.kernel}` ({failure.arch})",
+        where,
+        failure.expected,
+        failure.found,
+        why,
+    )
+    return f"| {' | '.join(_cell(cell) for cell in cells)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

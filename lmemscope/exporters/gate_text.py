@@ -1,0 +1,96 @@
+"""The gate's answer for a person: what failed, why, where, what removes it, how to accept it."""
+
+from __future__ import annotations
+
+import textwrap
+
+from lmemscope.exporters.layout import count
+from lmemscope.model import GateFailure, GateResult
+
+_WIDTH = 100
+
+
+def render_gate(result: GateResult, *, color: bool, allow_incomplete: bool, verbose: bool) -> str:
+    """Failures first, then what is worth knowing, then one line that sums up."""
+    lines: list[str] = []
+    for failure in result.failures:
+        lines += [*_failure(failure, color), ""]
+    if result.missing:
+        lead = "note" if allow_incomplete else _styled("error", "1;31", color)
+        lines.append(f"{lead}: evidence that the gate needs is missing:")
+        lines += [f"  {text}" for text in result.missing]
+        if not allow_incomplete:
+            lines.append("  accept that with --allow-incomplete")
+        lines.append("")
+    lines += [f"note: {note}" for note in result.notes]
+    lines += [f"note: {text}" for text in result.unused]
+    for entry in result.better:
+        lines.append(
+            f"note: better than the baseline: {entry.kernel} ({entry.arch}): {entry.cause} was "
+            f"{entry.bytes} bytes; --ratchet takes the new figure"
+        )
+    for entry in result.gone:
+        lines.append(
+            f"note: gone: {entry.kernel} ({entry.arch}): {entry.cause}; --update removes it from "
+            "the baseline"
+        )
+    if verbose:
+        lines += [
+            f"accepted: {a.kernel} ({a.arch}): {a.finding.cause}, {a.finding.bytes} bytes: {a.by}"
+            for a in result.accepted
+        ]
+    failed = len(result.failures)
+    if failed:
+        verdict = _styled(f"Gate failed: {count(failed, 'failure')}.", "1;31", color)
+    elif result.missing and not allow_incomplete:
+        verdict = _styled("Gate undecided: evidence is missing.", "1;31", color)
+    else:
+        verdict = _styled("Gate passed.", "32", color)
+    known = (
+        f" {count(len(result.accepted), 'finding')} known or allowed." if result.accepted else ""
+    )
+    return "\n".join([*lines, f"{verdict}{known}"]) + "\n"
+
+
+def _failure(failure: GateFailure, color: bool) -> list[str]:
+    head = f"{failure.kind}: {failure.kernel} ({failure.input}, {failure.arch})"
+    lines = [_styled(head, "1;31", color)]
+    lines += [f"  expected: {failure.expected}", f"  found:    {failure.found}"]
+    finding = failure.finding
+    if failure.location is not None:
+        lines.append(f"  where:    {failure.location.file}:{failure.location.line}")
+    if finding is not None:
+        lines += _wrapped(f"{finding.rule} {finding.message}", "  why:      ")
+        for advice in finding.advice[:1]:
+            lines += _wrapped(advice.text, "  remove:   ")
+            if advice.code is not None:
+                lines += [f"              {line}" for line in advice.code.splitlines()]
+    lines += [f"  accept:   {_acceptance(failure)}"]
+    return lines
+
+
+def _acceptance(failure: GateFailure) -> str:
+    finding = failure.finding
+    if failure.kind == "limit":
+        return "raise the limit in the configuration"
+    if failure.kind == "expectation" or finding is None:
+        return "change the expectation in the source"
+    return (
+        f'// lmemscope: allow {finding.cause} {finding.bytes} "reason" above the kernel, '
+        "or lmemscope baseline"
+    )
+
+
+def _wrapped(text: str, lead: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=lead,
+        subsequent_indent=" " * len(lead),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _styled(text: str, code: str, color: bool) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if color else text

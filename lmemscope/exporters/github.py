@@ -1,0 +1,35 @@
+"""Workflow commands that GitHub turns into annotations at the lines of a pull request."""
+
+from __future__ import annotations
+
+from lmemscope.model import GateFailure, GateResult
+
+
+def render_annotations(result: GateResult) -> str:
+    """One ``::error`` per failure, one ``::warning`` per piece of missing evidence."""
+    lines = [_annotation(failure) for failure in result.failures]
+    lines += [f"::warning title=lmemscope::{_data(text)}" for text in result.missing]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _annotation(failure: GateFailure) -> str:
+    title = f"{failure.kind}: {failure.kernel} ({failure.arch})"
+    text = f"expected {failure.expected}, found {failure.found}"
+    if failure.finding is not None:
+        text += f". {failure.finding.message}"
+        if failure.finding.advice:
+            text += f". {failure.finding.advice[0].text}"
+    place = ""
+    if failure.location is not None:
+        place = f"file={_property(failure.location.file)},line={failure.location.line},"
+    return f"::error {place}title={_property(title)}::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    """Escapes of GitHub's workflow commands for messages."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """Escapes for properties: those of messages, colon and comma."""
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
