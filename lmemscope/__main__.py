@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NoReturn
 
-_COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline"})
+_COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report"})
 _HELP = frozenset({"-h", "--help"})
 
 

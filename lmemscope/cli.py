@@ -22,6 +22,7 @@ _COMMANDS = {
     "doctor": "Show which tools were found, where, and what is missing.",
     "dump": "Print the PTX, SASS, cubin or compiler log of an input.",
     "explain": "Explain a kernel's local memory and what would remove it.",
+    "report": "Write a full report as Markdown, HTML, JSON or SARIF.",
     "rules": "List the causes, or show the page of one.",
     "scan": "Show which kernels use local memory, as a table or a report.",
 }

@@ -14,8 +14,15 @@ from lmemscope.commands.running import EXIT_USAGE, fail
 from lmemscope.errors import UsageError
 from lmemscope.model import Report
 
-FORMATS = ("table", "json", "markdown")
-_ENDINGS = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "table"}
+FORMATS = ("table", "json", "markdown", "sarif", "html")
+_ENDINGS = {
+    ".json": "json",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".txt": "table",
+    ".sarif": "sarif",
+    ".html": "html",
+}
 
 
 @dataclass(frozen=True, slots=True)

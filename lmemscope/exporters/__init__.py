@@ -18,7 +18,7 @@ def render(
 
     Args:
         report: what to show.
-        format_name: ``table``, ``json`` or ``markdown``.
+        format_name: ``table``, ``json``, ``markdown``, ``sarif`` or ``html``.
         color: whether the table may hold escape sequences.
         width: columns of the terminal, or None for a pipe or a file.
         verbose: whole logs, and log lines that were not understood.
@@ -28,6 +28,14 @@ def render(
         from lmemscope.exporters.json import render_json
 
         return render_json(report, with_accesses=with_accesses)
+    if format_name == "sarif":
+        from lmemscope.exporters.sarif import render_sarif
+
+        return render_sarif(report)
+    if format_name == "html":
+        from lmemscope.exporters.html import render_html
+
+        return render_html(report)
     if format_name == "markdown":
         from lmemscope.exporters.markdown import render_markdown
 

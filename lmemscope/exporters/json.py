@@ -146,6 +146,7 @@ def _frame_range(facts: KernelFacts, part: FrameRange) -> dict[str, Any]:
         "owner": part.owner,
         "cause": part.cause,
         "object": found.name if found is not None else None,
+        "object_index": part.object,
         "type": found.type if found is not None else None,
         "declared": _location(found.declared) if found is not None else None,
     }
@@ -156,6 +157,7 @@ def _share(facts: KernelFacts, share: CauseShare) -> dict[str, Any]:
     return {
         "cause": share.cause,
         "object": found.name if found is not None else None,
+        "object_index": share.object,
         "frame_bytes": share.frame_bytes,
         **asdict(share.sites),
     }
@@ -172,7 +174,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _object(found: LocalObject) -> dict[str, Any]:
     document = asdict(found)
-    document.pop("index")
     return {**document, "evidence": list(found.evidence)}
 
 

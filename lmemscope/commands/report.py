@@ -1,0 +1,44 @@
+"""``lmemscope report``: a full report as a file, from inputs or from a saved one."""
+
+from __future__ import annotations
+
+import click
+
+from lmemscope.cli import compile_options
+from lmemscope.commands import output
+from lmemscope.commands.running import EXIT_INCOMPLETE, EXIT_USAGE, analyse, exit_code, fail
+from lmemscope.config import Settings
+from lmemscope.errors import LmemscopeError, UsageError
+
+
+@click.command(name="report")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "-o", "--output", "target", metavar="FILE", required=True, help="FILE.md, .html, .json, .sarif"
+)
+@click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
+@compile_options
+def command(
+    paths: tuple[str, ...], target: str, accesses: bool, settings: Settings, color: str
+) -> None:
+    """Write a full report: Markdown, HTML, JSON or SARIF, by the ending of FILE.
+
+    PATH is what `scan` takes, or one saved JSON report, which is rendered without compiling.
+
+    \b
+    Examples:
+      lmemscope report src/ -o local-memory.html
+      lmemscope report saved.json -o local-memory.md
+    """
+    sink = output.Sink.open(target, None, color=color, verbose=True, with_accesses=accesses)
+    if len(paths) == 1 and paths[0].endswith(".json"):
+        from lmemscope.exporters.json_load import load_report
+
+        try:
+            report = load_report(paths[0])
+        except LmemscopeError as error:
+            fail(error, EXIT_USAGE if isinstance(error, UsageError) else EXIT_INCOMPLETE)
+    else:
+        report = analyse(paths, settings)
+    sink.write(report)
+    raise SystemExit(exit_code(report))

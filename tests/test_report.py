@@ -1,0 +1,104 @@
+"""Saved reports render again as they were, and the page holds what it should."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lmemscope.errors import InputError, UsageError
+from lmemscope.exporters import render
+from lmemscope.exporters.json import to_document
+from lmemscope.exporters.json_load import from_document, load_report
+from tests.conftest import Finished, run_program
+from tests.test_gate import judged, report
+
+FORMATS = ("json", "markdown", "html", "sarif", "table")
+
+
+class Balanced(HTMLParser):
+    """Every element that is opened is closed, in order."""
+
+    VOID = frozenset({"meta", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if "id" in given:
+            self.ids.append(str(given["id"]))
+        if tag == "a":
+            self.links.append(str(given["href"]))
+        assert "src" not in given, "the page loads nothing"
+        if tag not in self.VOID:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_rendering_from_json_equals_rendering_directly(shipped: Finished, format_name: str) -> None:
+    loaded = from_document(shipped.document)
+    again = from_document(json.loads(render(loaded, "json", color=False, width=None, verbose=True)))
+    assert again == loaded
+    assert json.loads(json.dumps(to_document(loaded))) == shipped.document
+    first = render(loaded, format_name, color=False, width=None, verbose=True)
+    assert render(again, format_name, color=False, width=None, verbose=True) == first
+
+
+@pytest.mark.toolchain
+def test_the_command_renders_saved_reports_without_compiling(tmp_path: Path) -> None:
+    saved = tmp_path / "saved.json"
+    assert run_program("report", "kernels/histogram.cu", "-o", str(saved)).code == 0
+    for ending in ("md", "html", "sarif", "json"):
+        direct, again = tmp_path / f"direct.{ending}", tmp_path / f"again.{ending}"
+        run_program("report", "kernels/histogram.cu", "-o", str(direct))
+        assert run_program("report", str(saved), "-o", str(again)).code == 0
+        assert again.read_bytes() == direct.read_bytes()
+
+
+@pytest.mark.toolchain
+def test_the_page_is_whole_and_self_contained(shipped: Finished) -> None:
+    page = render(from_document(shipped.document), "html", color=False, width=None, verbose=True)
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.stack == []
+    assert {link.lstrip("#") for link in parser.links} == set(parser.ids)
+    assert not re.search(r"(?:https?:)?//[\w.]+\.\w+", page), "no network"
+    for part in (
+        "prefers-color-scheme:dark",
+        "histogram_private",
+        "bins[data[i] &amp; 63]",
+        "aria-label",
+    ):
+        assert part in page
+
+
+def test_names_are_escaped() -> None:
+    page = render(report(judged("a<b>&c")), "html", color=False, width=None, verbose=True)
+    assert "a&lt;b&gt;&amp;c" in page
+    assert "a<b>" not in page
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "lmemscope.report/1"}'])
+def test_what_is_no_report_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"r\.json"):
+        load_report(str(path))
+
+
+def test_reports_of_another_schema_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text('{"schema": "lmemscope.report/2"}')
+    with pytest.raises(UsageError, match="report/2"):
+        load_report(str(path))
