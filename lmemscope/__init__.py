@@ -1,3 +1,28 @@
-"""lmemscope: which CUDA kernels use local memory, what causes it, and what would remove it."""
+"""Which CUDA kernels use local memory, what causes it, and what would remove it.
+
+`lmemscope.scan` is the whole program as a function::
+
+    report = lmemscope.scan("kernels/", arch=["sm_90"])
+    for unit in report.units:
+        for kernel in unit.kernels:
+            print(kernel.facts.demangled, kernel.facts.stack_frame, kernel.verdict.text)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lmemscope.api import scan
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "scan"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `scan` when it is used: the command line must not pay for it."""
+    if name == "scan":
+        from lmemscope.api import scan
+
+        return scan
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

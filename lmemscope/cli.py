@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "baseline": "Write down the findings that check accepts.",
     "check": "Fail on local memory that is neither known nor allowed.",
+    "diff": "Show what changed between two reports, inputs, architectures or revisions.",
     "doctor": "Show which tools were found, where, and what is missing.",
     "dump": "Print the PTX, SASS, cubin or compiler log of an input.",
     "explain": "Explain a kernel's local memory and what would remove it.",

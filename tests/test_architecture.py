@@ -22,7 +22,7 @@ LAYERS = (
     {"rules"},
     {"gate", "exporters"},
     {"pipeline", "preload"},
-    {"cli", "commands", "__main__", "__init__"},
+    {"cli", "commands", "api", "pytest_plugin", "__main__", "__init__"},
 )
 ALLOWED_SIDEWAYS = {"inputs"}
 LONGEST = 500

@@ -1,0 +1,141 @@
+"""``lmemscope diff``: what changed between two reports, inputs, architectures or revisions."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lmemscope.cli import compile_options
+from lmemscope.commands.output import unusable
+from lmemscope.commands.running import (
+    EXIT_INCOMPLETE,
+    EXIT_USAGE,
+    analyse,
+    exit_code,
+    fail,
+)
+from lmemscope.config import Settings
+from lmemscope.errors import LmemscopeError, UsageError
+
+if TYPE_CHECKING:
+    from lmemscope.model import Report
+
+
+@click.command(name="diff")
+@click.argument("paths", nargs=-1, required=True, metavar="OLD NEW | PATH...")
+@click.option("--git", "revisions", metavar="A..B", help="Compare PATH... in two git revisions.")
+@click.option(
+    "--format", "format_name", type=click.Choice(["table", "json", "markdown"]), default="table"
+)
+@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
+@compile_options
+def command(
+    paths: tuple[str, ...],
+    revisions: str | None,
+    format_name: str,
+    target: str | None,
+    settings: Settings,
+    color: str,
+) -> None:
+    """Show per kernel what changed, and which cause explains it.
+
+    OLD and NEW are saved JSON reports or inputs. With one PATH and two --arch the architectures
+    are compared; with --git two revisions of PATH....
+
+    \b
+    Examples:
+      lmemscope diff old.json new.json
+      lmemscope diff before.cu after.cu
+      lmemscope diff kernels/ --arch sm_80 --arch sm_120
+      lmemscope diff --git main..HEAD kernels/ --format markdown
+    """
+    from lmemscope.exporters.difference import render_difference
+    from lmemscope.gate.difference import difference
+
+    try:
+        old, new, ignore_arch, ignore_input = _sides(paths, revisions, settings)
+    except LmemscopeError as error:
+        fail(error, EXIT_USAGE if isinstance(error, UsageError) else EXIT_INCOMPLETE)
+    found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input)
+    text = render_difference(found, format_name)
+    if target is None:
+        click.echo(text, nl=False)
+    else:
+        try:
+            Path(target).write_text(text, encoding="utf-8")
+        except OSError as error:
+            unusable(f"{target} cannot be written: {error.strerror}", "name another file")
+    for unit in (*old.units, *new.units):
+        if unit.failure is not None:
+            click.echo(f"error: [{unit.failure.stage}] {unit.failure.message}", err=True)
+    raise SystemExit(max(exit_code(old), exit_code(new)))
+
+
+def _sides(
+    paths: Sequence[str], revisions: str | None, settings: Settings
+) -> tuple[Report, Report, bool, bool]:
+    """The two reports, and whether architectures or files are to be ignored in matching."""
+    if revisions is not None:
+        first, separator, second = revisions.partition("..")
+        if not separator or not first or not second:
+            raise UsageError("git", f"{revisions} names no two revisions", hint="write A..B")
+        return _at(first, paths, settings), _at(second, paths, settings), False, False
+    if len(paths) == 1 and len(settings.archs) == 2:
+        old, new = (analyse(paths, replace(settings, archs=(arch,))) for arch in settings.archs)
+        return old, new, True, False
+    if len(paths) != 2:
+        raise UsageError(
+            "usage",
+            "diff takes two things to compare",
+            hint="OLD NEW, or one PATH with two --arch, or --git A..B PATH...",
+        )
+    old, new = (_load(path, settings) for path in paths)
+    single = all(len({unit.input for unit in report.units}) == 1 for report in (old, new))
+    return old, new, False, single
+
+
+def _load(path: str, settings: Settings) -> Report:
+    if path.endswith(".json"):
+        from lmemscope.exporters.json_load import load_report
+
+        return load_report(path)
+    return analyse([path], settings)
+
+
+def _at(revision: str, paths: Sequence[str], settings: Settings) -> Report:
+    """Scan paths as they were in a revision, from a temporary worktree."""
+    with _worktree(revision) as directory:
+        here = os.getcwd()
+        os.chdir(directory)
+        try:
+            return analyse(paths, settings)
+        finally:
+            os.chdir(here)
+
+
+@contextmanager
+def _worktree(revision: str) -> Iterator[str]:
+    from lmemscope import toolchain
+
+    with tempfile.TemporaryDirectory(prefix="lmemscope-") as base:
+        tree = os.path.join(base, "tree")
+        # An option-like revision must not become an option of git.
+        made = toolchain.run(
+            ["git", "worktree", "add", "--detach", "--quiet", "--", tree, revision]
+        )
+        if made.returncode != 0:
+            raise UsageError(
+                "git", f"cannot check out {revision}: {made.output.strip()}", hint="check the name"
+            )
+        prefix = toolchain.run(["git", "rev-parse", "--show-prefix"]).output.strip()
+        try:
+            yield os.path.join(tree, prefix)
+        finally:
+            toolchain.run(["git", "worktree", "remove", "--force", tree])

@@ -1,0 +1,57 @@
+"""Differences between two reports as text, Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from lmemscope.exporters.layout import count, number
+from lmemscope.gate.difference import KernelDifference
+
+SCHEMA = "lmemscope.diff/1"
+_MARKS = {"added": "➕", "removed": "➖", "worse": "🟥", "better": "✅", "changed": "🔸"}
+
+
+def render_difference(found: Sequence[KernelDifference], format_name: str) -> str:
+    """``table``, ``markdown`` or ``json``."""
+    if format_name == "json":
+        document = {"schema": SCHEMA, "kernels": [asdict(one) for one in found]}
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if format_name == "markdown":
+        return _markdown(found)
+    return _text(found)
+
+
+def _text(found: Sequence[KernelDifference]) -> str:
+    if not found:
+        return "No kernel differs.\n"
+    lines = []
+    for one in found:
+        lines.append(f"{one.change}: {one.kernel} ({one.input}, {one.arch})")
+        lines += [f"  {what}: {number(was)} → {number(now)}" for what, was, now in one.figures]
+        lines += [f"  + {cause}" for cause in one.appeared]
+        lines += [f"  - {cause}" for cause in one.vanished]
+        lines += [f"    {sentence}" for sentence in one.why]
+        lines.append("")
+    lines.append(f"{count(len(found), 'kernel')} differ{'s' if len(found) == 1 else ''}.")
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(found: Sequence[KernelDifference]) -> str:
+    if not found:
+        return "# Local memory: no kernel differs\n"
+    lines = [
+        f"# Local memory: {count(len(found), 'kernel')} differ",
+        "",
+        "| | kernel | file | arch | change | causes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in found:
+        figures = ", ".join(
+            f"{what} {number(was)} → {number(now)}" for what, was, now in one.figures
+        )
+        causes = ", ".join([*(f"+ {c}" for c in one.appeared), *(f"− {c}" for c in one.vanished)])
+        cells = (_MARKS[one.change], f"`{one.kernel}`", f"`{one.input}`", one.arch, figures, causes)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines) + "\n"

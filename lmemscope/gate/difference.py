@@ -1,0 +1,155 @@
+"""Two reports kernel by kernel: which figures changed, and which causes explain it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from lmemscope.demangle import short_name
+from lmemscope.model import KernelReport, Report
+
+FIGURES = ("registers", "stack_frame", "spill_stores", "spill_loads", "ldl", "stl")
+Change = Literal["added", "removed", "worse", "better", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDifference:
+    """One kernel that is not the same in both reports.
+
+    Attributes:
+        kernel: name, shortened; ``input`` and ``arch`` of the newer side, else of the older.
+        change: what happened on the whole.
+        figures: name, before, after of those that differ; None where not known or not there.
+        appeared, vanished: causes with their object, in words.
+        why: the finding's sentence for each cause that appeared.
+    """
+
+    kernel: str
+    input: str
+    arch: str
+    change: Change
+    figures: tuple[tuple[str, int | None, int | None], ...]
+    appeared: tuple[str, ...]
+    vanished: tuple[str, ...]
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    input: str
+    arch: str
+    kernel: KernelReport
+
+
+def difference(
+    old: Report, new: Report, *, ignore_arch: bool = False, ignore_input: bool = False
+) -> tuple[KernelDifference, ...]:
+    """Kernels that differ, worst first.
+
+    Args:
+        old, new: the two sides.
+        ignore_arch: match kernels of different architectures.
+        ignore_input: match kernels of different files by name alone.
+    """
+    before = _sides(old, ignore_arch, ignore_input)
+    after = _sides(new, ignore_arch, ignore_input)
+    found = []
+    for key in sorted({*before, *after}):
+        one = _compare(before.get(key), after.get(key))
+        if one is not None:
+            found.append(one)
+    order = ("added", "worse", "changed", "better", "removed")
+    return tuple(sorted(found, key=lambda d: (order.index(d.change), d.input, d.kernel, d.arch)))
+
+
+def _sides(
+    report: Report, ignore_arch: bool, ignore_input: bool
+) -> dict[tuple[str, str, str, str], _Side]:
+    return {
+        (
+            "" if ignore_input else unit.input,
+            kernel.facts.name,
+            "" if ignore_arch else unit.arch,
+            unit.frontend if unit.frontend in ("nvrtc", "nvcc") and _both(report) else "",
+        ): _Side(unit.input, unit.arch, kernel)
+        for unit in report.units
+        for kernel in unit.kernels
+    }
+
+
+def _both(report: Report) -> bool:
+    routes: Counter[tuple[str, str]] = Counter((u.input, u.arch) for u in report.units)
+    return any(count > 1 for count in routes.values())
+
+
+def _compare(old: _Side | None, new: _Side | None) -> KernelDifference | None:
+    side = new or old
+    assert side is not None
+    before, after = _figures(old), _figures(new)
+    differing = tuple(
+        (name, before[name], after[name]) for name in FIGURES if before[name] != after[name]
+    )
+    had, has = _causes(old), _causes(new)
+    appeared, vanished = list((has - had).elements()), list((had - has).elements())
+    if old is not None and new is not None and not differing and not appeared and not vanished:
+        return None
+    why = []
+    if new is not None:
+        labels = set(appeared)
+        why = [f.message for f in new.kernel.findings if _label(f.cause, f.object) in labels]
+    return KernelDifference(
+        short_name(side.kernel.facts.demangled),
+        side.input,
+        side.arch
+        if old is None or new is None or old.arch == new.arch
+        else f"{old.arch} → {new.arch}",
+        _change(old, new),
+        differing,
+        tuple(sorted(appeared)),
+        tuple(sorted(vanished)),
+        tuple(dict.fromkeys(why)),
+    )
+
+
+def _archs(old: _Side | None, new: _Side | None) -> str:
+    names = dict.fromkeys(side.arch for side in (old, new) if side is not None)
+    return " → ".join(names)
+
+
+def _change(old: _Side | None, new: _Side | None) -> Change:
+    if old is None:
+        return "added"
+    if new is None:
+        return "removed"
+    was, now = old.kernel.verdict.rank, new.kernel.verdict.rank
+    frames = (old.kernel.facts.stack_frame or 0, new.kernel.facts.stack_frame or 0)
+    if now > was or (now == was and frames[1] > frames[0]):
+        return "worse"
+    if now < was or frames[1] < frames[0]:
+        return "better"
+    return "changed"
+
+
+def _figures(side: _Side | None) -> dict[str, int | None]:
+    if side is None:
+        return dict.fromkeys(FIGURES)
+    facts = side.kernel.facts
+    return {
+        "registers": facts.registers,
+        "stack_frame": facts.stack_frame,
+        "spill_stores": facts.spill_stores,
+        "spill_loads": facts.spill_loads,
+        "ldl": facts.sass.ldl if facts.sass is not None else None,
+        "stl": facts.sass.stl if facts.sass is not None else None,
+    }
+
+
+def _causes(side: _Side | None) -> Counter[str]:
+    if side is None:
+        return Counter()
+    return Counter(_label(f.cause, f.object) for f in side.kernel.findings)
+
+
+def _label(cause: str, name: str | None) -> str:
+    return f"{cause} of {name}" if name is not None else cause
