@@ -69,6 +69,13 @@ class SourceText:
         return None
 
 
+@functools.lru_cache(maxsize=4096)
+def _words(file: str, number: int) -> frozenset[str]:
+    lines = _lines(file)
+    text = _without_comment(lines[number - 1]) if 0 < number <= len(lines) else ""
+    return frozenset(re.findall(r"\w+", text))
+
+
 @functools.lru_cache(maxsize=64)
 def _lines(file: str) -> list[str]:
     try:

@@ -35,26 +35,29 @@ def local_addresses(body: Body) -> frozenset[str]:
     for instruction in body.instructions:
         for register in written(instruction):
             definitions[register].append(instruction)
+    users: dict[str, list[str]] = defaultdict(list)
+    for register, sources in definitions.items():
+        for instruction in sources:
+            for operand in instruction.operands[1:]:
+                if isinstance(operand, str):
+                    users[operand].append(register)
     candidates = set(symbols)
-    grown = True
-    while grown:
-        new = {
-            register
-            for register, sources in definitions.items()
-            if register not in candidates
-            and any(_derives(instruction, candidates) for instruction in sources)
-        }
-        candidates |= new
-        grown = bool(new)
-    shrunk = True
-    while shrunk:
-        bad = {
-            register
-            for register in candidates - symbols
-            if not all(_derives(instruction, candidates) for instruction in definitions[register])
-        }
-        candidates -= bad
-        shrunk = bool(bad)
+    work = list(symbols)
+    while work:
+        for user in users[work.pop()]:
+            if user not in candidates and any(
+                _derives(instruction, candidates) for instruction in definitions[user]
+            ):
+                candidates.add(user)
+                work.append(user)
+    work = list(candidates - symbols)
+    while work:
+        register = work.pop()
+        if register in candidates and not all(
+            _derives(instruction, candidates) for instruction in definitions[register]
+        ):
+            candidates.discard(register)
+            work += [user for user in users[register] if user in candidates]
     return frozenset(candidates)
 
 

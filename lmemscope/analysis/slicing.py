@@ -63,7 +63,6 @@ class Dataflow:
             for register in written(instruction):
                 self.definitions[register].append(index)
         self._parameters = {name for name, _, _ in function.parameters}
-        self._cache: dict[str, frozenset[Leaf]] = {}
 
     @cached_property
     def by_line(self) -> dict[int, list[int]]:
@@ -75,9 +74,11 @@ class Dataflow:
 
     def leaves(self, register: str) -> frozenset[Leaf]:
         """Everything a register's value is made of."""
-        if register not in self._cache:
-            self._cache[register] = self._slice(register)
-        return self._cache[register]
+        found = self._all_leaves.get(register)
+        if found is not None:
+            return found
+        leaf = _special(register)
+        return frozenset() if leaf is None else frozenset({leaf})
 
     def parameter_of(self, register: str) -> str | None:
         """The parameter that a register is loaded from and nothing else, or None."""
@@ -100,34 +101,73 @@ class Dataflow:
             found += registers_of(operand)
         return tuple(found)
 
-    def _slice(self, register: str) -> frozenset[Leaf]:
-        """Registers reachable backwards, cycles as counters, the rest as leaves."""
-        reached: dict[str, list[str]] = {}
-        leaves: set[Leaf] = set()
-        work = [register]
-        while work:
-            current = work.pop()
-            if current in reached:
-                continue
-            if current not in self.definitions:
-                reached[current] = []
-                leaf = _special(current)
-                if leaf is not None:
-                    leaves.add(leaf)
-                continue
-            sources: list[str] = []
-            for index in self.definitions[current]:
+    @cached_property
+    def _all_leaves(self) -> dict[str, frozenset[Leaf]]:
+        """Leaves of every defined register, in one linear pass over strong components.
+
+        Values flow along operands; along the address of a load only its uniformity does, for
+        what memory holds is not what its address is made of.
+        """
+        values, addresses, direct = self._dependences()
+        counters = self._counters(values)
+        both = {register: [*values[register], *addresses[register]] for register in values}
+        result: dict[str, frozenset[Leaf]] = {}
+        for group in _components(both):
+            leaves: set[Leaf] = set()
+            loads: list[str] = []
+            for register in group:
+                leaves |= direct[register]
+                leaves |= counters.get(register, set())
+                loads += addresses[register]
+                for source in values[register]:
+                    if source not in group:
+                        leaves |= self._known(result, source)
+            for address in loads:
+                leaves.add(self._memory(result, address, inside=address in group))
+            shared = frozenset(leaves)
+            for register in group:
+                result[register] = shared
+        return result
+
+    def _known(self, result: dict[str, frozenset[Leaf]], register: str) -> frozenset[Leaf]:
+        if register in result:
+            return result[register]
+        leaf = _special(register)
+        return frozenset() if leaf is None else frozenset({leaf})
+
+    def _dependences(
+        self,
+    ) -> tuple[dict[str, list[str]], dict[str, list[str]], dict[str, set[Leaf]]]:
+        """Per register: registers its value comes from, addresses it is loaded from, own leaves."""
+        values: dict[str, list[str]] = {}
+        addresses: dict[str, list[str]] = {}
+        direct: dict[str, set[Leaf]] = {}
+        for register, indices in self.definitions.items():
+            values[register], addresses[register], direct[register] = [], [], set()
+            for index in indices:
+                address = self._loaded_from(index)
+                if address is not None:
+                    addresses[register].append(address)
+                    continue
                 entered = self._entering(index)
                 if entered is not None:
-                    leaves.add(entered)
+                    direct[register].add(entered)
                     continue
-                sources += self.depends_on(index)
-                leaves |= self._symbols(index)
-            sources += self._path_predicates(current)
-            reached[current] = sources
-            work += sources
-        leaves |= self._counters(reached)
-        return frozenset(leaves)
+                values[register] += self.depends_on(index)
+                direct[register] |= self._symbols(index)
+            values[register] += self._path_predicates(register)
+        return values, addresses, direct
+
+    def _loaded_from(self, index: int) -> str | None:
+        """The address register of a load from memory, or None for everything else."""
+        instruction = self.body.instructions[index]
+        parts = instruction.modifiers
+        if parts[0] not in ("ld", "ldu") or "param" in parts:
+            return None
+        address = next((o for o in instruction.operands if isinstance(o, Address)), None)
+        if address is None or address.base is None or not address.base.startswith("%"):
+            return None
+        return address.base
 
     def _entering(self, index: int) -> Leaf | None:
         """The leaf that an instruction is, or None for arithmetic."""
@@ -143,7 +183,8 @@ class Dataflow:
                         "parameter", address.base, uniformity="uniform" if plain else "unknown"
                     )
                 return Leaf("call", self._returning(index), uniformity="unknown")
-            return self._memory(address)
+            # A load from a named variable: one address for all lanes.
+            return Leaf("memory", address.base if address is not None else None)
         if operation in ARITHMETIC:
             return None
         if operation in ("tex", "suld", "atom", "tld4", "ldmatrix"):
@@ -151,32 +192,20 @@ class Dataflow:
         # shfl, vote, inline assembly and whatever else: not followed.
         return Leaf("other", operation, uniformity="unknown")
 
-    def _memory(self, address: Address | None) -> Leaf:
-        """A load: as uniform as its address, as far as the address can be followed."""
-        if address is None or address.base is None or not address.base.startswith("%"):
-            return Leaf("memory", address.base if address else None, uniformity="uniform")
-        inner = self._shallow.get(address.base)
-        if inner is None:
-            self._shallow[address.base] = "unknown"
-            kinds = [leaf.uniformity for leaf in self.leaves(address.base)]
-            inner = "uniform" if worst(kinds) == "uniform" else "data-dependent"
-            self._shallow[address.base] = inner
-        name = next(
-            (
-                leaf.name
-                for leaf in self._named(address.base)
-                if leaf.kind in ("parameter", "symbol")
-            ),
-            None,
+    def _memory(self, result: dict[str, frozenset[Leaf]], address: str, *, inside: bool) -> Leaf:
+        """A load: as uniform as its address; one that computes its own address never is."""
+        if inside:
+            return Leaf("memory", None, uniformity="data-dependent")
+        made_of = self._known(result, address)
+        uniform = worst([leaf.uniformity for leaf in made_of]) == "uniform"
+        names = sorted(
+            leaf.name for leaf in made_of if leaf.kind in ("parameter", "symbol") and leaf.name
         )
-        return Leaf("memory", name, uniformity=inner)
-
-    @cached_property
-    def _shallow(self) -> dict[str, Uniformity]:
-        return {}
-
-    def _named(self, register: str) -> list[Leaf]:
-        return sorted(self._cache.get(register, ()), key=lambda leaf: (leaf.kind, leaf.name or ""))
+        return Leaf(
+            "memory",
+            names[0] if names else None,
+            uniformity="uniform" if uniform else "data-dependent",
+        )
 
     def _returning(self, index: int) -> str | None:
         before = [call for call in self.flow.calls if call.index < index]
@@ -218,17 +247,20 @@ class Dataflow:
                 predicates += registers_of(last.predicate)
         return predicates
 
-    def _counters(self, reached: dict[str, list[str]]) -> set[Leaf]:
-        """Loop counters: cycles of the slice."""
-        result = set()
-        for group in _cycles(reached):
+    def _counters(self, values: dict[str, list[str]]) -> dict[str, set[Leaf]]:
+        """Loop counters: cycles of values, by each register that takes part."""
+        result: dict[str, set[Leaf]] = {}
+        for group in _components(values):
+            first = next(iter(group))
+            if len(group) == 1 and first not in values[first]:
+                continue
             indices = frozenset(i for register in group for i in self.definitions[register])
-            inside = frozenset(i for i in indices if self.flow.depth(i))
-            loop = self._loop_of_cycle(inside)
-            if loop is None:
-                result.add(Leaf("other", None, uniformity="unknown"))
-            else:
-                result.add(Leaf("loop-counter", None, self.constant_trip(loop), loop.header))
+            loop = self._loop_of_cycle(frozenset(i for i in indices if self.flow.depth(i)))
+            leaf = Leaf("other", None, uniformity="unknown")
+            if loop is not None:
+                leaf = Leaf("loop-counter", None, self.constant_trip(loop), loop.header)
+            for register in group:
+                result[register] = {leaf}
         return result
 
     def _loop_of_cycle(self, indices: frozenset[int]) -> Loop | None:
@@ -308,8 +340,8 @@ def _special(register: str) -> Leaf | None:
     return Leaf("other", register, uniformity="unknown") if "." in register else None
 
 
-def _cycles(graph: dict[str, list[str]]) -> list[set[str]]:
-    """Strongly connected components that are cycles (Tarjan, without recursion)."""
+def _components(graph: dict[str, list[str]]) -> list[set[str]]:
+    """Strong components, each after those it depends on (Tarjan, without recursion)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     on_stack: set[str] = set()
@@ -348,6 +380,5 @@ def _cycles(graph: dict[str, list[str]]) -> list[set[str]]:
                         component.add(member)
                         if member == node:
                             break
-                    if len(component) > 1 or node in graph[node]:
-                        result.append(component)
+                    result.append(component)
     return result
