@@ -1,0 +1,170 @@
+"""Slices on hand-made PTX: what an index is made of."""
+
+from __future__ import annotations
+
+from lmemscope.analysis.graph import ControlFlow
+from lmemscope.analysis.slicing import Dataflow, Leaf
+from tests.test_ptx import module
+
+PARAMETERS = ".visible .entry k(.param .u64 k_param_0, .param .u32 k_param_1)"
+
+
+def dataflow(body: str) -> Dataflow:
+    return Dataflow(module(body, PARAMETERS).functions[0])
+
+
+def kinds(leaves: frozenset[Leaf]) -> set[tuple[str, str | None, str]]:
+    return {(leaf.kind, leaf.name, leaf.uniformity) for leaf in leaves}
+
+
+def loop(bound: str, step: str = "add.s32 %r1, %r1, 1;", body: str = "") -> str:
+    return f"""
+    ld.param.u64 %rd1, [k_param_0];
+    ld.param.u32 %r9, [k_param_1];
+    mov.u32 %r1, 0;
+$L1:
+    {body}
+    {step}
+    setp.lt.s32 %p1, %r1, {bound};
+    @%p1 bra $L1;
+    ret;
+    """
+
+
+def test_constants_have_no_leaves() -> None:
+    flow = dataflow("mov.u32 %r1, 5;\nadd.s32 %r2, %r1, 3;\nret;")
+    assert flow.leaves("%r2") == frozenset()
+
+
+def test_parameters_thread_ids_and_block_ids() -> None:
+    flow = dataflow(
+        "ld.param.u32 %r1, [k_param_1];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.y;\n"
+        "mad.lo.s32 %r4, %r1, %r2, %r3;\nret;"
+    )
+    assert kinds(flow.leaves("%r4")) == {
+        ("parameter", "k_param_1", "uniform"),
+        ("thread-id", "%tid.x", "lane-varying"),
+        ("block-id", "%ctaid.y", "uniform"),
+    }
+
+
+def test_a_counter_knows_whether_its_trip_count_is_constant() -> None:
+    (constant,) = dataflow(loop("40")).leaves("%r1")
+    assert (constant.kind, constant.constant_trip) == ("loop-counter", True)
+    (run_time,) = dataflow(loop("%r9")).leaves("%r1")
+    assert (run_time.kind, run_time.constant_trip) == ("loop-counter", False)
+
+
+def test_a_counter_that_starts_at_a_thread_id_is_lane_varying() -> None:
+    leaves = dataflow(loop("40").replace("mov.u32 %r1, 0;", "mov.u32 %r1, %tid.x;")).leaves("%r1")
+    assert {leaf.kind for leaf in leaves} == {"loop-counter", "thread-id"}
+
+
+def test_a_counter_that_advances_under_a_condition_depends_on_it() -> None:
+    selected = loop(
+        "40",
+        body="ld.global.u32 %r5, [%rd1];\nsetp.gt.s32 %p2, %r5, 0;\n"
+        "add.s32 %r6, %r2, 1;\nselp.b32 %r2, %r6, %r2, %p2;",
+    )
+    assert "memory" in {leaf.kind for leaf in dataflow(selected).leaves("%r2")}
+    branched = loop(
+        "40",
+        body="ld.global.u32 %r5, [%rd1];\nsetp.gt.s32 %p2, %r5, 0;\n@%p2 bra $L2;\n"
+        "add.s32 %r2, %r2, 1;\n$L2:",
+    )
+    flow = dataflow(branched.replace("mov.u32 %r1, 0;", "mov.u32 %r1, 0;\nmov.u32 %r2, 0;"))
+    assert "memory" in {leaf.kind for leaf in flow.leaves("%r2")}
+    predicated = loop(
+        "40",
+        body="ld.global.u32 %r5, [%rd1];\nsetp.gt.s32 %p2, %r5, 0;\n@%p2 add.s32 %r2, %r2, 1;",
+    )
+    assert "memory" in {leaf.kind for leaf in dataflow(predicated).leaves("%r2")}
+
+
+def test_loads_are_as_uniform_as_their_addresses() -> None:
+    flow = dataflow(
+        "ld.param.u64 %rd1, [k_param_0];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
+        "add.s64 %rd3, %rd1, %rd2;\nld.global.u32 %r2, [%rd3];\nld.global.u32 %r3, [%rd1+8];\nret;"
+    )
+    assert kinds(flow.leaves("%r2")) == {("memory", "k_param_0", "data-dependent")}
+    assert kinds(flow.leaves("%r3")) == {("memory", "k_param_0", "uniform")}
+
+
+def test_pointer_chasing_is_data_dependent() -> None:
+    chase = loop("40", body="ld.global.u64 %rd1, [%rd1];\ncvt.u32.u64 %r7, %rd1;")
+    leaves = dataflow(chase).leaves("%r7")
+    assert ("memory", None, "data-dependent") in kinds(leaves)
+
+
+def test_what_is_not_followed_says_so() -> None:
+    flow = dataflow("shfl.sync.idx.b32 %r1|%p1, %r2, 0, 31, -1;\nadd.s32 %r3, %r1, 1;\nret;")
+    assert kinds(flow.leaves("%r3")) == {("other", "shfl", "unknown")}
+
+
+def test_long_chains_need_no_stack() -> None:
+    steps = "\n".join(
+        f"mul.wide.s32 %rd{i + 2}, %r{i}, 4;\nadd.s64 %rd{i + 2}, %rd{i + 2}, %rd1;\n"
+        f"ld.global.u32 %r{i + 1}, [%rd{i + 2}];"
+        for i in range(1, 4000)
+    )
+    flow = dataflow(
+        f"ld.param.u64 %rd1, [k_param_0];\nld.param.u32 %r1, [k_param_1];\n{steps}\nret;"
+    )
+    assert {leaf.kind for leaf in flow.leaves("%r4000")} == {"memory"}
+
+
+def test_loops_and_dominators() -> None:
+    body = (
+        module(
+            """
+        mov.u32 %r1, 0;
+$OUTER:
+        mov.u32 %r2, 0;
+$INNER:
+        add.s32 %r2, %r2, 1;
+        setp.lt.s32 %p1, %r2, 8;
+        @%p1 bra $INNER;
+        add.s32 %r1, %r1, 1;
+        setp.lt.s32 %p2, %r1, 4;
+        @%p2 bra $OUTER;
+        ret;
+        """
+        )
+        .functions[0]
+        .body
+    )
+    flow = ControlFlow(body)
+    assert [flow.depth(index) for index in range(9)] == [0, 1, 2, 2, 2, 1, 1, 1, 0]
+    assert len(flow.loops) == 2
+    assert flow.dominates(0, 8)
+    assert not flow.dominates(8, 0)
+    inner = flow.innermost(frozenset({2}))
+    assert inner is not None
+    assert inner.members == {2, 3, 4}
+
+
+def test_calls_have_their_arguments() -> None:
+    body = (
+        module(
+            """
+        { .param .b64 param0;
+        st.param.b64 [param0+0], %rd1;
+        .param .b32 param1;
+        st.param.b32 [param1+0], %r2;
+        .param .b32 retval0;
+        call.uni (retval0), leaf, (param0, param1);
+        ld.param.b32 %r3, [retval0+0]; }
+        call %rd9, (), proto;
+        ret;
+        """
+        )
+        .functions[0]
+        .body
+    )
+    first, second = ControlFlow(body).calls
+    assert (first.callee, first.arguments, first.results) == (
+        "leaf",
+        (("%rd1",), ("%r2",)),
+        ("retval0",),
+    )
+    assert second.callee is None
