@@ -34,6 +34,18 @@ WHEELS = {
 }
 """Which wheel brings which part of the toolchain."""
 
+_HEADER_WHEELS = (
+    ("curand", "nvidia-curand"),
+    ("cublas", "nvidia-cublas"),
+    ("cufft", "nvidia-cufft"),
+    ("cusparse", "nvidia-cusparse"),
+    ("cusolver", "nvidia-cusolver"),
+    ("npp", "nvidia-npp"),
+    ("nvjpeg", "nvidia-nvjpeg"),
+    ("cuda_profiler_api", "nvidia-cuda-profiler-api"),
+    ("nvtx3/", "nvidia-nvtx"),
+)
+_MISSING_HEADER = re.compile(r'(?:source file "|error: )([\w./+-]+\.(?:h|hpp|cuh))')
 _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
 
 
@@ -99,6 +111,18 @@ def find_headers(name: str) -> str | None:
 
     path = pathfinder.find_nvidia_header_directory(name)
     return None if path is None else os.path.normpath(path)
+
+
+def missing_header_hint(log: str) -> str | None:
+    """What to do about the header that a compiler did not find, or None where it found all."""
+    match = _MISSING_HEADER.search(log)
+    if match is None or not ("No such file" in log or "open source file" in log):
+        return None
+    header = match.group(1)
+    for prefix, wheel in _HEADER_WHEELS:
+        if header.startswith(prefix):
+            return f"{header} comes with: pip install {wheel}"
+    return f"name the directory of {header} with -I"
 
 
 def host_compiler() -> str | None:

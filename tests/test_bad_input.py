@@ -107,6 +107,14 @@ def test_no_host_compiler_names_the_package(good: Path, tmp_path: Path) -> None:
     assert_only(finished, "app.cu", "compile", "host C++ compiler", "apt install g++")
 
 
+def test_a_missing_header_of_nvidias_names_its_wheel(good: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "random.cu"
+    bad.write_text("#include <cufft.h>\nint main() {}\n__global__ void k() {}\n")
+    assert_only(scan(good, bad), "random.cu", "compile", "pip install nvidia-cufft")
+    bad.write_text('#include "mine.cuh"\n__global__ void k() {}\n')
+    assert_only(scan(good, bad), "random.cu", "compile", "mine.cuh with -I")
+
+
 def test_unknown_architecture_lists_the_supported_ones(good: Path) -> None:
     for arch in ("sm_42", "volta"):
         finished = scan(good, "--arch", arch)

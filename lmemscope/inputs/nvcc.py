@@ -100,7 +100,7 @@ def _refusal(path: str, done: toolchain.Completed) -> CompileError | ToolMissing
             log=log,
         )
     first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), log)
-    hint = None
+    hint = toolchain.missing_header_hint(log)
     if "unsupported GNU version" in log:
         hint = "name an older host compiler with --nvcc-arg=-ccbin=PATH"
     elif "CCCL_DISABLE_CTK_COMPATIBILITY_CHECK" in log:

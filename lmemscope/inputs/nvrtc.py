@@ -156,7 +156,7 @@ def _refusal(name: str, log: str, options: Sequence[str], error: Exception) -> C
     log = log.strip().rstrip("\0")
     kind = NameExpressionError if _NAME_EXPRESSION in log else CompileError
     first = next((line for line in log.splitlines() if "error" in line), str(error))
-    hint = None
+    hint = toolchain.missing_header_hint(log)
     if "gpu-architecture" in first:
         hint = f"this NVRTC compiles for {', '.join(supported_archs())}"
     elif "CCCL_DISABLE_CTK_COMPATIBILITY_CHECK" in log:
