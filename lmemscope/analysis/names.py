@@ -99,14 +99,46 @@ class Names:
         """Names by depot offset, for those of a function's objects that have one."""
         listed = sorted(wanted, key=lambda found: found.offset)
         candidates = {found.offset: self._candidates(objects, found) for found in listed}
+        chosen = {found.offset: self._choose(found, listed, candidates) for found in listed}
+        self._settle_claims(objects, listed, candidates, chosen)
         result: dict[int, ObjectName] = {}
         for found in listed:
-            best = self._choose(found, listed, candidates)
+            best = chosen[found.offset]
             if best is not None:
                 variable, confidence = best
                 name = self._with_member(objects, found, variable)
                 result[found.offset] = _named(variable, name, confidence)
         return result
+
+    def _settle_claims(
+        self,
+        objects: FunctionObjects,
+        listed: list[StackObject],
+        candidates: dict[int, list[_Candidate]],
+        chosen: dict[int, tuple[Variable, Confidence] | None],
+    ) -> None:
+        """A variable of the function itself exists once: the surest claim keeps it.
+
+        Variables of inlined functions may have many copies, and an array that the compiler split
+        into elements has many pieces; both stay.
+        """
+        owner = objects.dataflow.function.name
+        for found in sorted(listed, key=lambda item: _certainty(chosen[item.offset])):
+            mine = chosen[found.offset]
+            if mine is None or mine[0].function != owner or mine[0].size > found.size:
+                continue
+            for other in listed:
+                theirs = chosen[other.offset]
+                if other is found or theirs is None or theirs[0] != mine[0]:
+                    continue
+                if _certainty(theirs) <= _certainty(mine) and other.offset < found.offset:
+                    continue
+                left = [c for c in candidates[other.offset] if c.variable != mine[0]]
+                candidates[other.offset] = left
+                again = self._choose(other, listed, candidates)
+                # Found by exclusion: never more than likely.
+                weaker = again is not None and again[1] == "certain"
+                chosen[other.offset] = (again[0], "likely") if weaker and again else again
 
     def _choose(
         self,
@@ -207,6 +239,11 @@ class Names:
                     or self._sources.subscript(place.file, place.line, member.name)
                 }
         return f"{variable.name}.{touched.pop()}" if len(touched) == 1 else variable.name
+
+
+def _certainty(claim: tuple[Variable, Confidence] | None) -> int:
+    """Surest first; no claim last."""
+    return 3 if claim is None else ("certain", "likely", "possible").index(claim[1])
 
 
 def _named(variable: Variable, name: str, confidence: Confidence) -> ObjectName:
