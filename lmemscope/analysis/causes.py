@@ -111,25 +111,29 @@ def _by_index(
 
 
 def _is_table(objects: FunctionObjects, found: StackObject) -> bool:
-    """Whether it is filled with constants, all before it is read by a run-time index."""
+    """Whether it is only ever filled with what is constant, and read by a run-time index.
+
+    A value computed from counters of loops with constant trip counts is the same on every call.
+    """
     stores = [access for access in found.accesses if access.is_store]
     loads = [access for access in found.accesses if not access.is_store]
-    if not stores or not loads or any(access.leaves for access in stores):
+    if not stores or not loads:
         return False
-    values = set()
+    if any(is_dynamic(leaf) for access in stores for leaf in access.leaves):
+        return False
+    values: set[str] = set()
+    counted = False
     for access in stores:
-        instruction = objects.body.instructions[access.index]
-        for operand in instruction.operands[1:]:
+        for operand in objects.body.instructions[access.index].operands[1:]:
             for name in _value_names(operand):
-                if name.startswith("%"):
-                    leaves = objects.dataflow.leaves(name)
-                    if any(
-                        leaf.kind != "symbol" and not _is_constant_data(leaf) for leaf in leaves
-                    ):
-                        return False
+                leaves = objects.dataflow.leaves(name) if name.startswith("%") else frozenset()
+                made_of = [leaf for leaf in leaves if leaf.kind != "symbol"]
+                if any(is_dynamic(leaf) and not _is_constant_data(leaf) for leaf in made_of):
+                    return False
+                counted = counted or bool(made_of)
                 values.add(name)
     # All zeros is an initialised array, not a table.
-    return len(values) > 1
+    return len(values) > 1 or counted
 
 
 def _is_constant_data(leaf: Leaf) -> bool:

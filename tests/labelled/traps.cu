@@ -145,3 +145,24 @@ extern "C" __global__ void generator_in_registers(const Random *states, unsigned
   for (int i = 0; i < n; ++i) s += random.next();
   y[threadIdx.x] = s;
 }
+
+// expect: const-table squares
+extern "C" __global__ void table_by_loop(const int *x, int *y, int n) {
+  int squares[50];
+#pragma unroll 1
+  for (int i = 0; i < 50; ++i) squares[i] = i * i + 7;
+  int s = 0;
+#pragma unroll 1
+  for (int i = 0; i < n; ++i) s += squares[x[i] % 50];
+  y[threadIdx.x] = s;
+}
+
+// expect: dynamic-index zeroed
+extern "C" __global__ void zeroed_then_counted(const int *x, int *y, int n) {
+  int zeroed[50];
+#pragma unroll 1
+  for (int i = 0; i < 50; ++i) zeroed[i] = 0;
+#pragma unroll 1
+  for (int i = 0; i < n; ++i) zeroed[x[i] % 50] = 1;
+  for (int i = 0; i < 50; ++i) y[i] = zeroed[i];
+}
