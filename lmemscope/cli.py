@@ -80,10 +80,17 @@ def compile_options(function: CommandFunction) -> CommandFunction:
     """Add the options of every command that compiles; they arrive as one `Settings`."""
 
     def with_settings(*, color: str, **flags: Any) -> Any:
+        from lmemscope.commands.running import EXIT_USAGE, fail
         from lmemscope.config import settings_from_flags
+        from lmemscope.configuration import find
+        from lmemscope.errors import UsageError
 
         own = {name: flags.pop(name) for name in list(flags) if name not in _SHARED}
-        settings: Settings = settings_from_flags(flags)
+        try:
+            found = find()
+            settings: Settings = settings_from_flags(flags, found.section, found.directory)
+        except UsageError as error:
+            fail(error, EXIT_USAGE)
         return function(settings=settings, color=color, **own)
 
     with_settings.__name__ = function.__name__

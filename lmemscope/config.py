@@ -1,13 +1,16 @@
-"""Flags turned into one frozen `Settings`."""
+"""Flags and configuration turned into one frozen `Settings`; flags win."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lmemscope.errors import UsageError
 from lmemscope.model import CompileOptions, Frontend
+
+FRONTENDS = ("auto", "nvrtc", "nvcc", "both")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +36,85 @@ class Settings:
     causes: bool = True
 
 
-def settings_from_flags(flags: Mapping[str, Any]) -> Settings:
-    """Build settings from click's values."""
+def settings_from_flags(
+    flags: Mapping[str, Any], section: Mapping[str, Any] | None = None, directory: str = "."
+) -> Settings:
+    """Build settings from click's values; what no flag says comes from the configuration.
+
+    Args:
+        flags: as click parsed them.
+        section: ``[tool.lmemscope]``, or None.
+        directory: where relative include directories of the section start.
+
+    Raises:
+        UsageError: a value of the section has the wrong type.
+    """
+    own = _Section(section or {})
+    includes = [os.path.join(directory, path) for path in own.texts("include-dirs")]
+    frontend = flags["frontend"]
     return Settings(
-        archs=tuple(flags["arch"]),
-        frontend=flags["frontend"],
+        archs=tuple(flags["arch"]) or own.texts("arch"),
+        frontend=own.choice("frontend", FRONTENDS, frontend) if frontend == "auto" else frontend,
         options=CompileOptions(
-            include_dirs=tuple(os.path.abspath(path) for path in flags["include_dirs"]),
-            defines=tuple(flags["defines"]),
-            std=flags["std"],
-            maxrregcount=flags["maxrregcount"],
-            use_fast_math=flags["use_fast_math"],
-            instantiate=tuple(flags["instantiate"]),
-            nvrtc_args=tuple(flags["nvrtc_args"]),
-            nvcc_args=tuple(flags["nvcc_args"]),
-            ptxas_args=tuple(flags["ptxas_args"]),
+            include_dirs=tuple(
+                os.path.abspath(path) for path in (*flags["include_dirs"], *includes)
+            ),
+            defines=(*own.texts("defines"), *flags["defines"]),
+            std=flags["std"] or own.text("std"),
+            maxrregcount=flags["maxrregcount"] or own.number("maxrregcount"),
+            use_fast_math=flags["use_fast_math"] or own.flag("use-fast-math"),
+            instantiate=(*own.texts("instantiate"), *flags["instantiate"]),
+            nvrtc_args=(*own.texts("nvrtc-args"), *flags["nvrtc_args"]),
+            nvcc_args=(*own.texts("nvcc-args"), *flags["nvcc_args"]),
+            ptxas_args=(*own.texts("ptxas-args"), *flags["ptxas_args"]),
         ),
-        kernels=tuple(flags["kernels"]),
-        jobs=flags["jobs"] or available_cpus(),
-        timeout=flags["timeout"],
+        kernels=tuple(flags["kernels"]) or own.texts("kernels"),
+        jobs=flags["jobs"] or own.number("jobs") or available_cpus(),
+        timeout=flags["timeout"] or own.number("timeout"),
     )
+
+
+class _Section:
+    """Typed access to a configuration section; a wrong type is the user's error."""
+
+    def __init__(self, section: Mapping[str, Any]) -> None:
+        self._section = section
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self._section.get(key, [])
+        if isinstance(value, str):
+            value = [value]
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise _wrong(key, "a list of strings", value)
+        return tuple(value)
+
+    def text(self, key: str) -> str | None:
+        value = self._section.get(key)
+        if value is not None and not isinstance(value, str):
+            raise _wrong(key, "a string", value)
+        return value
+
+    def number(self, key: str) -> int | None:
+        value = self._section.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise _wrong(key, "a whole number", value)
+        return value
+
+    def flag(self, key: str) -> bool:
+        value = self._section.get(key, False)
+        if not isinstance(value, bool):
+            raise _wrong(key, "true or false", value)
+        return value
+
+    def choice(self, key: str, choices: Sequence[str], default: str) -> Any:
+        value = self._section.get(key, default)
+        if value not in choices:
+            raise _wrong(key, f"one of {', '.join(choices)}", value)
+        return value
+
+
+def _wrong(key: str, wanted: str, value: object) -> UsageError:
+    return UsageError("configuration", f"{key} is not {wanted}: {value!r}")
 
 
 def available_cpus() -> int:

@@ -376,6 +376,25 @@ def test_the_command_reads_configuration_and_flags_win(project: Path) -> None:
 
 
 @pytest.mark.toolchain
+def test_compile_options_come_from_the_configuration_and_flags_win(project: Path) -> None:
+    (project / "lmemscope.toml").write_text(
+        'arch = ["sm_80"]\ndefines = ["SIZE=3"]\nmaxrregcount = 40\nkernels = ["*_private"]\n'
+    )
+    (unit,) = run(project, "scan", "histogram.cu", "--format", "json").document["units"]
+    assert unit["arch"] == "sm_80"
+    assert {"-DSIZE=3", "--maxrregcount=40"} <= set(unit["options"])
+    assert [kernel["name"] for kernel in unit["kernels"]] == ["histogram_private"]
+    flags = ("--arch", "sm_90", "--kernel", "*_shared")
+    (unit,) = run(project, "scan", "histogram.cu", "--format", "json", *flags).document["units"]
+    assert unit["arch"] == "sm_90"
+    assert [kernel["name"] for kernel in unit["kernels"]] == ["histogram_shared"]
+    (project / "lmemscope.toml").write_text("arch = 90\n")
+    bad = run(project, "scan", "histogram.cu")
+    assert bad.code == 2
+    assert "arch is not a list of strings" in bad.err
+
+
+@pytest.mark.toolchain
 def test_allowances_in_a_source_file(project: Path) -> None:
     source = project / "histogram.cu"
     text = source.read_text()
