@@ -7,6 +7,7 @@ import sys
 from typing import NoReturn
 
 _COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report"})
+_EARLY = 4
 _HELP = frozenset({"-h", "--help"})
 
 
@@ -15,9 +16,14 @@ def main() -> None:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in _COMPILING and not _HELP.intersection(arguments):
         # The worker loads NVRTC while this process imports click and parses the flags.
-        from lmemscope import launch
+        from lmemscope import launch, preload, warmth
 
-        launch.started_early.append(launch.start("lmemscope.preload"))
+        units = warmth.expected_units()
+        without_nvrtc = units > 0 or "--toolkit" in arguments
+        # More than one only where all of them are sure to have work.
+        for _ in range(min(units // 4, len(os.sched_getaffinity(0)), _EARLY) or 1):
+            worker = launch.start(preload.WARM if without_nvrtc else preload.COLD)
+            launch.started_early.append(worker)
     from lmemscope.cli import cli
 
     try:

@@ -27,6 +27,8 @@ def scan(
     jobs: int | None = None,
     timeout: float | None = None,
     causes: bool = True,
+    toolkit: str | os.PathLike[str] | None = None,
+    cache: bool = True,
     executor: Executor | None = None,
 ) -> Report:
     """Analyse files and directories, as ``lmemscope scan`` does.
@@ -42,6 +44,8 @@ def scan(
         jobs: worker processes; by default one per CPU.
         timeout: seconds that one unit may take.
         causes: whether to look for causes and names, or to stop at the facts.
+        toolkit: a CUDA installation, or a directory of wheels, to take every tool from.
+        cache: whether to keep what the compilers made for the next call.
         executor: where units run; by default worker processes of this machine.
 
     Returns:
@@ -52,6 +56,8 @@ def scan(
         UsageError: the request is wrong whatever the inputs hold, such as an unknown architecture.
     """
     from lmemscope import pipeline
+    from lmemscope.preload import COLD, WARM
+    from lmemscope.warmth import default_directory
     from lmemscope.workers import WorkerPool
 
     settings = Settings(
@@ -72,9 +78,12 @@ def scan(
         jobs=jobs or available_cpus(),
         timeout=timeout,
         causes=causes,
+        cache=default_directory() if cache else None,
+        toolkit=os.path.abspath(toolkit) if toolkit is not None else None,
     )
     names = [os.fspath(path) for path in paths]
     if executor is not None:
         return pipeline.run(names, settings, executor)
-    with WorkerPool(settings.jobs, timeout=timeout, preload="lmemscope.preload") as pool:
+    first = COLD if toolkit is None else WARM
+    with WorkerPool(settings.jobs, timeout=timeout, preload=first) as pool:
         return pipeline.run(names, settings, pool)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lmemscope.config import Settings
 
 _COMMANDS = {
+    "cache": "Show or empty the store of compilers' outputs.",
     "baseline": "Write down the findings that check accepts.",
     "check": "Fail on local memory that is neither known nor allowed.",
     "diff": "Show what changed between two reports, inputs, architectures or revisions.",
@@ -78,7 +79,25 @@ def cli() -> None:
 
 def compile_options(function: CommandFunction) -> CommandFunction:
     """Add the options of every command that compiles; they arrive as one `Settings`."""
+    return _with_settings(function, _OPTIONS)
 
+
+def comparing_options(function: CommandFunction) -> CommandFunction:
+    """As `compile_options`, with ``--toolkit`` up to twice; it arrives as ``toolkits``."""
+    several = click.option(
+        "--toolkit",
+        "toolkits",
+        multiple=True,
+        metavar="DIR",
+        help="Compare the installed toolkit with DIR; or, given twice, two of them.",
+    )
+    options = tuple(several if option is _TOOLKIT else option for option in _OPTIONS)
+    return _with_settings(function, options)
+
+
+def _with_settings(
+    function: CommandFunction, options: tuple[Callable[..., Any], ...]
+) -> CommandFunction:
     def with_settings(*, color: str, **flags: Any) -> Any:
         from lmemscope.commands.running import EXIT_USAGE, fail
         from lmemscope.config import settings_from_flags
@@ -96,10 +115,16 @@ def compile_options(function: CommandFunction) -> CommandFunction:
     with_settings.__name__ = function.__name__
     with_settings.__doc__ = function.__doc__
     with_settings.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
-    for option in reversed(_OPTIONS):
+    for option in reversed(options):
         option(with_settings)
     return with_settings  # type: ignore[return-value]
 
+
+_TOOLKIT = click.option(
+    "--toolkit",
+    metavar="DIR",
+    help="Take every CUDA tool from DIR: an installation, or a directory of wheels.",
+)
 
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option(
@@ -156,6 +181,18 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         metavar="S",
         help="Seconds that one input may take.",
     ),
+    _TOOLKIT,
+    click.option(
+        "--executor",
+        metavar="URL",
+        help="Analyse on the workers of a Dask cluster: dask://HOST:PORT.",
+    ),
+    click.option(
+        "--cache/--no-cache",
+        "use_cache",
+        default=True,
+        help="Keep what the compilers made for the next run; see `lmemscope cache`.",
+    ),
     click.option(
         "--color",
         type=click.Choice(["auto", "always", "never"]),
@@ -180,5 +217,8 @@ _SHARED = frozenset(
         "kernels",
         "jobs",
         "timeout",
+        "toolkit",
+        "use_cache",
+        "executor",
     ]
 )

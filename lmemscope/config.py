@@ -9,6 +9,7 @@ from typing import Any
 
 from lmemscope.errors import UsageError
 from lmemscope.model import CompileOptions, Frontend
+from lmemscope.warmth import default_directory
 
 FRONTENDS = ("auto", "nvrtc", "nvcc", "both")
 
@@ -25,6 +26,9 @@ class Settings:
         jobs: compilations at a time.
         timeout: seconds that one unit may take, or None.
         causes: whether to look for causes and names, or to stop at the facts.
+        cache: directory where compilers' outputs are kept between runs, or None.
+        toolkit: directory of the toolkit to use instead of the installed one, or None.
+        executor: where units run (``dask://host:port``), or None for this machine.
     """
 
     archs: tuple[str, ...] = ()
@@ -34,6 +38,9 @@ class Settings:
     jobs: int = 1
     timeout: float | None = None
     causes: bool = True
+    cache: str | None = None
+    toolkit: str | None = None
+    executor: str | None = None
 
 
 def settings_from_flags(
@@ -71,7 +78,31 @@ def settings_from_flags(
         kernels=tuple(flags["kernels"]) or own.texts("kernels"),
         jobs=flags["jobs"] or own.number("jobs") or available_cpus(),
         timeout=flags["timeout"] or own.number("timeout"),
+        cache=default_directory() if flags["use_cache"] else None,
+        executor=flags["executor"] or own.text("executor"),
+        toolkit=checked_toolkit(flags.get("toolkit"), own.text("toolkit"), directory),
     )
+
+
+def checked_toolkit(
+    flag: str | None, configured: str | None = None, directory: str = "."
+) -> str | None:
+    """The toolkit's directory as an absolute path: the flag's, else the configuration's.
+
+    Raises:
+        UsageError: it is no directory.
+    """
+    chosen = flag or (os.path.join(directory, configured) if configured else None)
+    if chosen is None:
+        return None
+    path = os.path.abspath(chosen)
+    if not os.path.isdir(path):
+        raise UsageError(
+            "toolkit",
+            f"{chosen} is no directory",
+            hint="name a CUDA installation, or a directory that CUDA wheels are installed in",
+        )
+    return path
 
 
 class _Section:

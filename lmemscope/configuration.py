@@ -26,6 +26,8 @@ OPTIONS = frozenset(
         "kernels",
         "jobs",
         "timeout",
+        "toolkit",
+        "executor",
         "baseline",
         "tolerance",
         "limits",

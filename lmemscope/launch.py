@@ -21,7 +21,7 @@ started_early: list[Launched] = []
 
 
 def start(preload: str | None) -> Launched:
-    """Start a worker that calls ``preload()`` of the named module before it takes tasks."""
+    """Start a worker that calls ``module:function`` before it takes tasks."""
     stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
     code = f"from lmemscope.serve import serve; serve({preload!r})"
     process = subprocess.Popen(

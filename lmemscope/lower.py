@@ -6,10 +6,14 @@ Each input enters at its own stage and leaves at the same point. What an input c
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lmemscope import cache, toolchain
+from lmemscope.cache import Slot
 from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissingError
 from lmemscope.inputs import nvcc, nvrtc, ptxas
 from lmemscope.inputs.cuda_source import CudaSource, base_name, read_cuda_source
@@ -17,6 +21,7 @@ from lmemscope.model import CompileOptions, Frontend, Gap, Tool, Unit
 
 CUDA_ENDINGS = (".cu", ".cuh")
 _SEPARATE = "requires separate compilation mode"
+_NO_HEADER = re.compile(r'open source file "([^"]+)"')
 _ELF_MAGIC = b"\x7fELF"
 _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
 
@@ -35,6 +40,8 @@ class Artifacts:
         tools: what was used.
         gaps: what is missing and why.
         source: what the CUDA source says about itself, or None for other inputs.
+        slot: where the outputs are kept for the next run, or None.
+        cached: whether they came from there.
     """
 
     unit: Unit
@@ -46,16 +53,23 @@ class Artifacts:
     tools: tuple[Tool, ...]
     gaps: tuple[Gap, ...] = ()
     source: CudaSource | None = None
+    slot: Slot | None = None
+    cached: bool = False
 
 
-def lower(unit: Unit) -> Artifacts:
+def lower(unit: Unit, cache_directory: str | None = None) -> Artifacts:
     """Take a unit to its artefacts.
+
+    Args:
+        unit: what to compile.
+        cache_directory: where outputs of earlier runs are kept, or None to always compile.
 
     Raises:
         LmemscopeError: the input cannot be read, or a tool is missing or refuses it.
     """
+    toolchain.use(unit.toolkit)
     try:
-        return _by_ending(unit)
+        return _by_ending(unit, cache_directory)
     except LmemscopeError as error:
         # Compilers are given the absolute path; people know the file by what they typed.
         if error.log is not None:
@@ -63,26 +77,69 @@ def lower(unit: Unit) -> Artifacts:
         raise
 
 
-def _by_ending(unit: Unit) -> Artifacts:
+def _by_ending(unit: Unit, cache_directory: str | None) -> Artifacts:
     ending = os.path.splitext(unit.path)[1].lower()
-    if ending == ".ptx":
-        return _lower_ptx(unit)
     if ending == ".cubin":
         return _lower_cubin(unit)
-    return _lower_cuda(unit)
+    is_ptx = ending == ".ptx"
+    text = _read_text(unit, "PTX" if is_ptx else "CUDA C++ source")
+    source = None if is_ptx else read_cuda_source(text)
+    slot = cache.slot_for(cache_directory, unit)
+    known = _load(slot, unit, source)
+    if known is not None:
+        return known
+    if source is None:
+        artifacts = _lower_ptx(unit, text)
+    else:
+        artifacts = _lower_cuda(unit, text, source, cache_directory)
+    return _stored(slot, artifacts)
 
 
-def _lower_cuda(unit: Unit) -> Artifacts:
-    text = _read_text(unit, "CUDA C++ source")
-    source = read_cuda_source(text)
+def _load(slot: Slot | None, unit: Unit, source: CudaSource | None) -> Artifacts | None:
+    """The artefacts of an earlier run on the same bytes."""
+    found = slot.load("outputs") if slot is not None else None
+    if found is None:
+        return None
+    head, (ptx, cubin) = found
+    return Artifacts(
+        unit=unit,
+        frontend=head["frontend"],
+        options=tuple(head["options"]),
+        ptx=ptx,
+        ptxas_log=head["log"],
+        cubin=cubin,
+        tools=tuple(Tool(tool["name"], tool["version"], tool["path"]) for tool in head["tools"]),
+        gaps=tuple(Gap(stage, reason) for stage, reason in head["gaps"]),
+        source=source,
+        slot=slot,
+        cached=True,
+    )
+
+
+def _stored(slot: Slot | None, artifacts: Artifacts) -> Artifacts:
+    if slot is None or artifacts.ptx is None:
+        return artifacts
+    head = {
+        "frontend": artifacts.frontend,
+        "options": artifacts.options,
+        "log": artifacts.ptxas_log,
+        "gaps": [(gap.stage, gap.reason) for gap in artifacts.gaps],
+    }
+    slot.store("outputs", head, [artifacts.ptx, artifacts.cubin], artifacts.tools)
+    return replace(artifacts, slot=slot)
+
+
+def _lower_cuda(
+    unit: Unit, text: str, source: CudaSource, cache_directory: str | None
+) -> Artifacts:
     try:
-        return _by_route(unit, text, source)
+        return _by_route(unit, text, source, cache_directory)
     except CompileError as refusal:
         if _SEPARATE not in (refusal.log or ""):
             raise
         relocatable = replace(unit, options=_relocatable(unit.options))
         reason = "compiled as relocatable code (-rdc=true), because it launches from the device"
-        artifacts = _by_route(relocatable, text, source)
+        artifacts = _by_route(relocatable, text, source, cache_directory)
         return replace(
             artifacts,
             unit=unit,
@@ -102,17 +159,41 @@ def _relocatable(options: CompileOptions) -> CompileOptions:
     )
 
 
-def _by_route(unit: Unit, text: str, source: CudaSource) -> Artifacts:
+def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | None) -> Artifacts:
     if unit.frontend == "nvcc":
         return _by_nvcc(unit, source)
+    if unit.frontend == "auto" and cache.remembered_route(cache_directory, unit) is not None:
+        # What NVRTC could not open is still included: it would only be refused again. Should
+        # nvcc refuse too, the ordinary way decides which message is shown.
+        with contextlib.suppress(LmemscopeError):
+            return _by_nvcc(unit, source)
     try:
         return _by_nvrtc(unit, text, source)
     except nvrtc.NameExpressionError:
         raise
+    except ToolMissingError as missing:
+        if unit.frontend == "nvrtc" or unit.toolkit is None:
+            raise
+        # An installation may come without NVRTC; nvcc of the same one is the next best thing.
+        return _without_nvrtc(unit, source, missing)
     except CompileError as refusal:
         if unit.frontend == "nvrtc" or not _wants_host_compiler(refusal, source):
             raise
-        return _after_nvrtc(unit, source, refusal)
+        artifacts = _after_nvrtc(unit, source, refusal)
+        header = _NO_HEADER.search(refusal.log or "")
+        if header is not None:
+            cache.remember_route(cache_directory, unit, header.group(1))
+        return artifacts
+
+
+def _without_nvrtc(unit: Unit, source: CudaSource, missing: ToolMissingError) -> Artifacts:
+    try:
+        artifacts = _by_nvcc(unit, source)
+    except ToolMissingError:
+        raise missing from None
+    return replace(
+        artifacts, gaps=(*artifacts.gaps, Gap("toolchain", f"{missing.message}; nvcc was used"))
+    )
 
 
 def debug_ptx(artifacts: Artifacts) -> str | None:
@@ -204,11 +285,11 @@ def _by_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
     )
 
 
-def _lower_ptx(unit: Unit) -> Artifacts:
-    text = _read_text(unit, "PTX").encode()
+def _lower_ptx(unit: Unit, text: str) -> Artifacts:
+    data = text.encode()
     flags = ptxas.options_for(unit.arch, unit.options)
-    result = ptxas.assemble(text, unit.input, flags)
-    return Artifacts(unit, "ptx", flags, text, result.log, result.cubin, (result.tool,))
+    result = ptxas.assemble(data, unit.input, flags)
+    return Artifacts(unit, "ptx", flags, data, result.log, result.cubin, (result.tool,))
 
 
 def _lower_cubin(unit: Unit) -> Artifacts:

@@ -54,8 +54,11 @@ def run(
     files, errors = plan.expand_inputs(paths)
     archs, default_arch = _archs(settings, executor)
     units = plan.make_units(files, archs, settings)
+    # A unit on another machine has its files under paths of their own: nothing to look up again.
+    cache = settings.cache if settings.executor is None else None
     futures = [
-        executor.submit(analyse_unit, unit, settings.kernels, settings.causes) for unit in units
+        executor.submit(analyse_unit, unit, settings.kernels, settings.causes, cache)
+        for unit in units
     ]
     if progress is not None:
         by_future = dict(zip(futures, units, strict=True))
@@ -84,8 +87,19 @@ def plan_units(
     return plan.make_units(files, archs, settings), errors
 
 
-def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = (), causes: bool = True) -> UnitReport:
+def analyse_unit(
+    unit: Unit,
+    kernel_globs: tuple[str, ...] = (),
+    causes: bool = True,
+    cache_directory: str | None = None,
+) -> UnitReport:
     """Take one unit from its input to its report.
+
+    Args:
+        unit: what to analyse.
+        kernel_globs: kernels to keep; none means all.
+        causes: whether to look for causes and names.
+        cache_directory: where compilers' outputs are kept, or None to compile always.
 
     Raises:
         LmemscopeError: it cannot be analysed; `run` turns that into the unit's `Failure`.
@@ -95,12 +109,13 @@ def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = (), causes: bool = 
 
     import_analysis_meanwhile()
     try:
-        artifacts = lower(unit)
+        artifacts = lower(unit, cache_directory)
         from lmemscope.analysis.explanation import explain_facts
         from lmemscope.analysis.facts import gather_facts
         from lmemscope.analysis.verdict import judge
         from lmemscope.parse import parse
         from lmemscope.rules import find
+        from lmemscope.sources import quoted_lines
 
         parsed = parse(artifacts)
         facts = tuple(
@@ -125,10 +140,12 @@ def analyse_unit(unit: Unit, kernel_globs: tuple[str, ...] = (), causes: bool = 
         tools=artifacts.tools,
         unknown_log_lines=parsed.log.unknown_lines if parsed.log is not None else (),
         directives=artifacts.source.kernel_directives if artifacts.source is not None else (),
+        source_lines=quoted_lines(kernels),
+        cached=artifacts.cached,
     )
 
 
-def lower_unit(unit: Unit) -> Artifacts:
+def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
     """A worker's half of `dump`: one input's artefacts.
 
     Raises:
@@ -136,7 +153,7 @@ def lower_unit(unit: Unit) -> Artifacts:
     """
     from lmemscope.lower import lower
 
-    return lower(unit)
+    return lower(unit, cache_directory)
 
 
 def _archs(settings: Settings, executor: Executor) -> tuple[tuple[str, ...], str | None]:
@@ -147,7 +164,7 @@ def _archs(settings: Settings, executor: Executor) -> tuple[tuple[str, ...], str
     if plan.needs_supported_archs(settings.archs):
         from lmemscope.inputs import nvrtc
 
-        supported = executor.submit(nvrtc.supported_archs).result()
+        supported = executor.submit(nvrtc.archs_of, settings.toolkit).result()
     return plan.normalise_archs(settings.archs, supported), None
 
 

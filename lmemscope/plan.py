@@ -132,7 +132,9 @@ def make_units(files: Sequence[str], archs: Sequence[str], settings: Settings) -
         if settings.frontend == "both":
             routes = ("nvrtc", "nvcc") if path.lower().endswith(_CUDA_ENDINGS) else ("auto",)
         units += [
-            Unit(file, path, route, arch, settings.options) for arch in chosen for route in routes
+            Unit(file, path, route, arch, settings.options, settings.toolkit)
+            for arch in chosen
+            for route in routes
         ]
     return tuple(units)
 

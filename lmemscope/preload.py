@@ -1,7 +1,8 @@
 """What a worker loads before its first task arrives, in the order that costs least.
 
 NVRTC's library takes longest and everything waits for it; the analysis is imported while NVRTC
-compiles, which it does without holding the interpreter's lock.
+compiles, which it does without holding the interpreter's lock. Where the cache is expected to
+answer, NVRTC is left out until something misses.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import contextlib
 import threading
 
+COLD = "lmemscope.preload:load_compiler"
+WARM = "lmemscope.preload:load_analysis"
 
-def preload() -> None:
+
+def load_compiler() -> None:
     """Load NVRTC and what calls it; what is missing is the first task's business to say."""
     with contextlib.suppress(ImportError, OSError, RuntimeError):
         from cupy_backends.cuda.libs import nvrtc
@@ -20,6 +24,16 @@ def preload() -> None:
 
     assert lower
     assert pipeline
+
+
+def load_analysis() -> None:
+    """Load all that a task needs but a compiler."""
+    from lmemscope import lower, parse, pipeline
+
+    assert lower
+    assert parse
+    assert pipeline
+    _import_analysis()
 
 
 def import_analysis_meanwhile() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from lmemscope.model import SourceLocation
+from lmemscope.model import KernelReport, SourceLine, SourceLocation
 
 
 class DisplayPaths:
@@ -69,11 +70,25 @@ class SourceText:
         return None
 
 
-@functools.lru_cache(maxsize=4096)
-def _words(file: str, number: int) -> frozenset[str]:
-    lines = _lines(file)
-    text = _without_comment(lines[number - 1]) if 0 < number <= len(lines) else ""
-    return frozenset(re.findall(r"\w+", text))
+def quoted_lines(kernels: Iterable[KernelReport]) -> tuple[SourceLine, ...]:
+    """The source lines that kernels' findings, objects and accesses are at, as they are now."""
+    places: set[SourceLocation] = set()
+    for kernel in kernels:
+        facts = kernel.facts
+        places.update(use.location for use in facts.lines)
+        places.update(found.declared for found in facts.objects if found.declared is not None)
+        for access in (*facts.accesses, *facts.generic):
+            places.update(frame.location for frame in access.chain)
+        for finding in kernel.findings:
+            places.update(finding.related)
+            if finding.location is not None:
+                places.add(finding.location)
+    text = SourceText()
+    return tuple(
+        SourceLine(place.file, place.line, line)
+        for place in sorted(places)
+        if (line := text.raw(place.file, place.line).rstrip())
+    )
 
 
 @functools.lru_cache(maxsize=64)

@@ -2,8 +2,9 @@
 
 Where things are is `cuda.pathfinder`'s business (site-packages wheels first, then conda, then
 ``CUDA_HOME`` and the system), so that the compiler, the assembler and the disassembler come from
-the same installation as the NVRTC that CuPy loads. Everything here is lazy: importing pathfinder
-costs more than starting Python.
+the same installation as the NVRTC that CuPy loads. A toolkit that the user names takes the place
+of all of that, and then nothing is taken from elsewhere. Everything here is lazy: importing
+pathfinder costs more than starting Python.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from lmemscope.errors import StageTimeoutError, ToolMissingError
 from lmemscope.model import Tool
+from lmemscope.toolkit import Toolkit
 
 WHEELS = {
     "nvrtc": "nvidia-cuda-nvrtc",
@@ -45,6 +47,7 @@ _HEADER_WHEELS = (
     ("cuda_profiler_api", "nvidia-cuda-profiler-api"),
     ("nvtx3/", "nvidia-nvtx"),
 )
+_HEADER_OF = {"cudart": "cuda_runtime.h", "cccl": "cub/cub.cuh"}
 _MISSING_HEADER = re.compile(r'(?:source file "|error: )([\w./+-]+\.(?:h|hpp|cuh))')
 _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
 
@@ -63,13 +66,54 @@ class Completed:
         return shlex.join(self.command)
 
 
-@functools.cache
+_named: Toolkit | None = None
+
+
+def use(directory: str | None) -> None:
+    """Take every tool from a directory, or, with None, from where they are installed."""
+    global _named
+    _named = None if directory is None else Toolkit(directory)
+
+
+def named_nvrtc() -> str | None:
+    """Path of NVRTC's library in the toolkit that the user named, or None without one.
+
+    Raises:
+        ToolMissingError: the toolkit has no NVRTC.
+    """
+    if _named is None:
+        return None
+    path = _named.nvrtc()
+    if path is None:
+        raise _not_in(_named, "NVRTC", "nvrtc", "or compile with --frontend nvcc")
+    return path
+
+
+def _not_in(toolkit: Toolkit, what: str, name: str, otherwise: str = "") -> ToolMissingError:
+    hint = f"pip install --target {toolkit.directory} {WHEELS[name]}, in the version wanted"
+    return ToolMissingError(
+        "toolchain",
+        f"{toolkit.directory} holds no {what}",
+        hint=f"{hint}; {otherwise}" if otherwise else hint,
+    )
+
+
 def find_tool(name: str) -> str:
     """Return the path of a tool such as ``ptxas``.
 
     Raises:
         ToolMissingError: it is not installed; the hint names the wheel.
     """
+    if _named is None:
+        return _installed(name)
+    path = _named.tool(name)
+    if path is None:
+        raise _not_in(_named, name, name)
+    return path
+
+
+@functools.cache
+def _installed(name: str) -> str:
     from cuda import pathfinder
 
     path = pathfinder.find_nvidia_binary_utility(name)
@@ -99,14 +143,21 @@ def tool(name: str) -> Tool:
     return Tool(name, tool_version(path), path)
 
 
-@functools.cache
 def header_dirs() -> tuple[str, ...]:
     """Directories of the CUDA runtime's and CCCL's headers, those that are installed."""
+    return _installed_headers() if _named is None else _named.headers()
+
+
+@functools.cache
+def _installed_headers() -> tuple[str, ...]:
     return tuple(path for name in ("cudart", "cccl") if (path := find_headers(name)) is not None)
 
 
 def find_headers(name: str) -> str | None:
     """Header directory of a component as pathfinder names it (``cudart``, ``cccl``), or None."""
+    if _named is not None:
+        holds = _HEADER_OF[name]
+        return next((d for d in _named.headers() if os.path.exists(os.path.join(d, holds))), None)
     from cuda import pathfinder
 
     path = pathfinder.find_nvidia_header_directory(name)

@@ -41,8 +41,7 @@ class WorkerPool(Executor):
     Args:
         max_workers: number of processes.
         timeout: seconds that one task may take, or None.
-        preload: module that a worker imports, and whose ``preload()`` it calls, before its first
-            task.
+        preload: ``module:function`` that a worker calls before its first task.
     """
 
     def __init__(

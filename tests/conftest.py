@@ -59,6 +59,12 @@ def run_program(*arguments: str, cwd: Path | None = None, **environment: str) ->
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests start from an empty cache and leave the developer's alone."""
+    os.environ["LMEMSCOPE_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(scope="session")
 def shipped() -> Finished:
     """One scan of the shipped kernels, as JSON."""

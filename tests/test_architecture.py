@@ -13,15 +13,17 @@ PACKAGE = ROOT / "lmemscope"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = (
-    {"model", "errors", "demangle", "launch", "serve"},
+    {"model", "errors", "demangle", "launch", "serve", "warmth", "toolkit"},
     {"formats", "toolchain", "workers", "config", "configuration", "sources"},
     {"inputs"},
+    {"cache"},
     {"lower", "plan"},
     {"parse"},
     {"analysis"},
     {"rules"},
     {"gate", "exporters"},
     {"pipeline", "preload"},
+    {"remote"},
     {"cli", "commands", "api", "pytest_plugin", "__main__", "__init__"},
 )
 ALLOWED_SIDEWAYS = {"inputs"}

@@ -24,8 +24,8 @@ PROBE = """
 const errors=[];addEventListener('error',e=>errors.push(e.message));
 addEventListener('load',()=>{
   const heads=[...document.querySelectorAll('th button')];
-  const column=i=>[...document.querySelectorAll('tbody')][0];
-  const frames=()=>[...column().rows].map(r=>Number(r.children[3].dataset.v));
+  const table=heads[0].closest('table');
+  const frames=()=>[...table.tBodies[0].rows].map(r=>Number(r.children[3].dataset.v));
   const before=frames();heads[3].focus();const focused=document.activeElement===heads[3];
   heads[3].click();const up=frames();heads[3].click();const down=frames();
   const sorted=a=>[...a].sort((x,y)=>x-y);

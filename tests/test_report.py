@@ -7,13 +7,14 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from lmemscope.errors import InputError, UsageError
 from lmemscope.exporters import render
 from lmemscope.exporters.json import to_document
 from lmemscope.exporters.json_load import from_document, load_report
-from tests.conftest import Finished, run_program
+from tests.conftest import DATA, ROOT, Finished, run_program
 from tests.test_gate import judged, report
 
 FORMATS = ("json", "markdown", "html", "sarif", "table")
@@ -57,13 +58,18 @@ def test_rendering_from_json_equals_rendering_directly(shipped: Finished, format
 
 @pytest.mark.toolchain
 def test_the_command_renders_saved_reports_without_compiling(tmp_path: Path) -> None:
-    saved = tmp_path / "saved.json"
-    assert run_program("report", "kernels/histogram.cu", "-o", str(saved)).code == 0
-    for ending in ("md", "html", "sarif", "json"):
+    saved, endings = tmp_path / "saved.json", ("md", "html", "sarif", "json")
+    source = tmp_path / "histogram.cu"
+    source.write_text((ROOT / "kernels" / "histogram.cu").read_text())
+    for name in ("saved.json", *(f"direct.{ending}" for ending in endings)):
+        assert run_program("report", source.name, "-o", name, cwd=tmp_path).code == 0
+    # Annotated lines come from the document: the source may have moved on.
+    source.unlink()
+    for ending in endings:
         direct, again = tmp_path / f"direct.{ending}", tmp_path / f"again.{ending}"
-        run_program("report", "kernels/histogram.cu", "-o", str(direct))
         assert run_program("report", str(saved), "-o", str(again)).code == 0
         assert again.read_bytes() == direct.read_bytes()
+    assert "++bins[data[i] &amp; 63];" in (tmp_path / "again.html").read_text()
 
 
 @pytest.mark.toolchain
@@ -81,6 +87,37 @@ def test_the_page_is_whole_and_self_contained(shipped: Finished) -> None:
         "aria-label",
     ):
         assert part in page
+
+
+def violations(log: object) -> list[str]:
+    """What the OASIS schema has against a log; see tests/data/sarif/README.md."""
+    schema = json.loads((DATA / "sarif" / "sarif-schema-2.1.0.json").read_text())
+    found = jsonschema.Draft4Validator(schema).iter_errors(log)
+    return [f"{'/'.join(map(str, error.path))}: {error.message}" for error in found]
+
+
+@pytest.mark.toolchain
+def test_sarif_is_what_the_published_schema_wants(shipped: Finished, tmp_path: Path) -> None:
+    report = from_document(shipped.document)
+    log = json.loads(render(report, "sarif", color=False, width=None, verbose=True))
+    assert len(log["runs"][0]["results"]) >= 15
+    assert violations(log) == []
+    (tmp_path / "broken.cu").write_text("__global__ void k( {}\n")
+    (tmp_path / "h.cu").write_text((ROOT / "kernels" / "histogram.cu").read_text())
+    run_program("baseline", ".", cwd=tmp_path)
+    run_program("check", ".", "--format", "sarif", "-o", "log.sarif", cwd=tmp_path)
+    gate_log = json.loads((tmp_path / "log.sarif").read_text())
+    (run,) = gate_log["runs"]
+    assert run["results"][0]["suppressions"]
+    assert run["invocations"][0]["toolExecutionNotifications"]
+    assert violations(gate_log) == []
+
+
+def test_the_schema_would_object() -> None:
+    log = json.loads(render(report(judged("k")), "sarif", color=False, width=None, verbose=True))
+    assert violations(log) == []
+    log["runs"][0]["results"] = [{"level": "fatal"}]
+    assert len(violations(log)) == 2
 
 
 def test_names_are_escaped() -> None:

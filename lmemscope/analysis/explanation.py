@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 from lmemscope.analysis.attribution import Attributor, needs_attribution
 from lmemscope.analysis.names import Names
 from lmemscope.errors import LmemscopeError
-from lmemscope.formats.dwarf import read_variables
-from lmemscope.lower import debug_ptx
+from lmemscope.formats.dwarf import Member, Variable, read_variables
+from lmemscope.lower import Artifacts, debug_ptx
 from lmemscope.model import Cause, CauseShare, Gap, KernelFacts, SiteClass
 from lmemscope.parse import Parsed
 from lmemscope.sources import SourceText
@@ -82,14 +83,39 @@ def _has_objects(parsed: Parsed) -> bool:
     return parsed.ptx is not None and any(f.survey.declarations for f in parsed.ptx.functions)
 
 
+def _variables(artifacts: Artifacts) -> tuple[Variable, ...] | None:
+    """What a debug compilation says of variables, or None without a source.
+
+    Kept instead of the compilation's text, of which nothing else is read: looking at all of its
+    debug information again would take a third of a cached run.
+    """
+    slot = artifacts.slot
+    known = slot.load("variables") if slot is not None else None
+    if known is not None:
+        return tuple(_variable(record) for record in known[0]["variables"])
+    text = debug_ptx(artifacts)
+    if text is None:
+        return None
+    variables = read_variables(text)
+    if slot is not None:
+        records = [asdict(variable) for variable in variables]
+        slot.store("variables", {"variables": records}, [], artifacts.tools)
+    return variables
+
+
+def _variable(record: dict[str, Any]) -> Variable:
+    members = tuple(Member(**member) for member in record["members"])
+    return Variable(**{**record, "members": members})
+
+
 def _read_names(parsed: Parsed, gaps: list[Gap]) -> Names | None:
     assert parsed.ptx is not None
     try:
-        text = debug_ptx(parsed.artifacts)
-        if text is None:
+        variables = _variables(parsed.artifacts)
+        if variables is None:
             gaps.append(Gap("names", "without the source, variables have no names"))
             return None
-        return Names(read_variables(text), parsed.ptx, SourceText())
+        return Names(variables, parsed.ptx, SourceText())
     except LmemscopeError as error:
         gaps.append(Gap("names", f"the debug compilation failed: {error.message}"))
         return None

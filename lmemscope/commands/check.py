@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -199,6 +201,7 @@ def _write(
         color=color_wanted(color, target),
         allow_incomplete=allow_incomplete,
         verbose=verbose,
+        width=shutil.get_terminal_size().columns if sys.stdout.isatty() else 100,
     )
     text = plain
     if format_name == "sarif":

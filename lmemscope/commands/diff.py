@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.cli import compile_options
+from lmemscope.cli import comparing_options
 from lmemscope.commands.output import unusable
 from lmemscope.commands.running import (
     EXIT_INCOMPLETE,
@@ -21,7 +21,7 @@ from lmemscope.commands.running import (
     exit_code,
     fail,
 )
-from lmemscope.config import Settings
+from lmemscope.config import Settings, checked_toolkit
 from lmemscope.errors import LmemscopeError, UsageError
 
 if TYPE_CHECKING:
@@ -35,36 +35,38 @@ if TYPE_CHECKING:
     "--format", "format_name", type=click.Choice(["table", "json", "markdown"]), default="table"
 )
 @click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
-@compile_options
+@comparing_options
 def command(
     paths: tuple[str, ...],
     revisions: str | None,
     format_name: str,
     target: str | None,
+    toolkits: tuple[str, ...],
     settings: Settings,
     color: str,
 ) -> None:
     """Show per kernel what changed, and which cause explains it.
 
     OLD and NEW are saved JSON reports or inputs. With one PATH and two --arch the architectures
-    are compared; with --git two revisions of PATH....
+    are compared; with one PATH and --toolkit two toolkits; with --git two revisions of PATH....
 
     \b
     Examples:
       lmemscope diff old.json new.json
       lmemscope diff before.cu after.cu
       lmemscope diff kernels/ --arch sm_80 --arch sm_120
+      lmemscope diff kernels/ --toolkit /usr/local/cuda-13.0
       lmemscope diff --git main..HEAD kernels/ --format markdown
     """
     from lmemscope.exporters.difference import render_difference
-    from lmemscope.gate.difference import difference
+    from lmemscope.gate.difference import difference, toolchain_changes
 
     try:
-        old, new, ignore_arch, ignore_input = _sides(paths, revisions, settings)
+        old, new, ignore_arch, ignore_input = _sides(paths, revisions, toolkits, settings)
     except LmemscopeError as error:
         fail(error, EXIT_USAGE if isinstance(error, UsageError) else EXIT_INCOMPLETE)
     found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input)
-    text = render_difference(found, format_name)
+    text = render_difference(found, format_name, toolchain_changes(old, new))
     if target is None:
         click.echo(text, nl=False)
     else:
@@ -79,9 +81,18 @@ def command(
 
 
 def _sides(
-    paths: Sequence[str], revisions: str | None, settings: Settings
+    paths: Sequence[str], revisions: str | None, toolkits: Sequence[str], settings: Settings
 ) -> tuple[Report, Report, bool, bool]:
     """The two reports, and whether architectures or files are to be ignored in matching."""
+    chosen = [checked_toolkit(directory) for directory in toolkits]
+    if len(paths) == 1 and chosen and revisions is None and len(chosen) <= 2:
+        pair = chosen if len(chosen) == 2 else [settings.toolkit, *chosen]
+        old, new = (analyse(paths, replace(settings, toolkit=each)) for each in pair)
+        return old, new, False, False
+    if len(chosen) > 1:
+        raise UsageError("usage", "several --toolkit compare one PATH", hint="name one of each")
+    if chosen:
+        settings = replace(settings, toolkit=chosen[0])
     if revisions is not None:
         first, separator, second = revisions.partition("..")
         if not separator or not first or not second:
@@ -94,7 +105,7 @@ def _sides(
         raise UsageError(
             "usage",
             "diff takes two things to compare",
-            hint="OLD NEW, or one PATH with two --arch, or --git A..B PATH...",
+            hint="OLD NEW, or one PATH with two --arch or a --toolkit, or --git A..B PATH...",
         )
     old, new = (_load(path, settings) for path in paths)
     single = all(len({unit.input for unit in report.units}) == 1 for report in (old, new))
@@ -115,7 +126,8 @@ def _at(revision: str, paths: Sequence[str], settings: Settings) -> Report:
         here = os.getcwd()
         os.chdir(directory)
         try:
-            return analyse(paths, settings)
+            # Each checkout has a path of its own, which no later run could look up.
+            return analyse(paths, replace(settings, cache=None))
         finally:
             os.chdir(here)
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import click
 
 from lmemscope import toolchain
-from lmemscope.errors import ToolMissingError
+from lmemscope.commands.running import EXIT_USAGE, fail
+from lmemscope.config import checked_toolkit
+from lmemscope.errors import ToolMissingError, UsageError
 from lmemscope.model import Tool
 
 _EXIT_MISSING = 3
@@ -79,13 +81,18 @@ def mismatches(findings: tuple[Finding, ...]) -> tuple[str, ...]:
 
 
 @click.command(name="doctor")
-def command() -> None:
+@click.option("--toolkit", metavar="DIR", help="Examine the toolkit in DIR.")
+def command(toolkit: str | None) -> None:
     """Show which tools were found, where, their versions, and what is missing.
 
     Ends with code 3 when a tool that every analysis needs is missing.
     """
     from lmemscope.plan import choose_arch
 
+    try:
+        toolchain.use(checked_toolkit(toolkit))
+    except UsageError as error:
+        fail(error, EXIT_USAGE)
     findings = examine()
     for finding in findings:
         if finding.tool is not None:

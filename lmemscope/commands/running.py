@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from lmemscope.model import Report
     from lmemscope.pipeline import Progress
 
+_A_TREE = 8
+
 EXIT_CLEAN, EXIT_GATE, EXIT_USAGE, EXIT_INCOMPLETE = 0, 1, 2, 3
 
 
 def analyse(paths: Sequence[str], settings: Settings) -> Report:
     """Analyse inputs with worker processes; a wrong request ends the program with code 2."""
-    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload="lmemscope.preload")
-    pool.prestart()
+    pool = _executor(settings)
     from lmemscope import pipeline
 
     # While the workers compile: the renderer of tables is the slowest import there is.
@@ -40,16 +42,52 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
     except KeyboardInterrupt:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
+    if settings.cache is not None and settings.executor is None:
+        _keep(settings.cache, report)
     # The workers end by themselves when this process does: nobody has to wait for them.
     pool.shutdown(wait=False)
     return report
 
 
+def _executor(settings: Settings) -> Executor:
+    if settings.executor is not None:
+        from lmemscope.remote import open_executor
+
+        try:
+            return open_executor(settings.executor, settings.timeout)
+        except UsageError as error:
+            fail(error, EXIT_USAGE)
+    from lmemscope import preload, warmth
+
+    without_nvrtc = settings.toolkit is not None or warmth.expected_units() > 0
+    first = preload.WARM if without_nvrtc else preload.COLD
+    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload=first)
+    pool.prestart()
+    return pool
+
+
+def _keep(directory: str, report: Report) -> None:
+    """After a run: hold the cache's size, and guess whether the next run will need a compiler."""
+    from lmemscope import warmth
+
+    compiled = [unit for unit in report.units if unit.failure is None and not unit.cached]
+    if compiled:
+        from lmemscope import cache
+
+        cache.trim(directory)
+    # Who compiles one file again has edited it and will again; of a tree, most stays as it is.
+    warm = not compiled or len(report.units) >= _A_TREE
+    warmth.note(len(report.units) if warm else 0)
+
+
 def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[LmemscopeError]]:
     """Artefacts of one input for every architecture asked for, and what went wrong."""
-    from lmemscope import pipeline
+    from lmemscope import pipeline, toolchain
+    from lmemscope.preload import COLD
 
-    with WorkerPool(1, timeout=settings.timeout, preload="lmemscope.preload") as pool:
+    # nvdisasm runs in this process, on what the workers made.
+    toolchain.use(settings.toolkit)
+    with WorkerPool(1, timeout=settings.timeout, preload=COLD) as pool:
         try:
             units, errors = pipeline.plan_units([path], settings, pool)
         except UsageError as error:
@@ -58,7 +96,7 @@ def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[Lmem
         failed: list[LmemscopeError] = [error for _, error in errors]
         for unit in units:
             try:
-                done.append(pool.submit(pipeline.lower_unit, unit).result())
+                done.append(pool.submit(pipeline.lower_unit, unit, settings.cache).result())
             except LmemscopeError as error:
                 failed.append(error)
     return done, failed

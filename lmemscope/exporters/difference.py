@@ -7,20 +7,31 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from lmemscope.exporters.layout import count, number
-from lmemscope.gate.difference import KernelDifference
+from lmemscope.gate.difference import KernelDifference, ToolChange
 
 SCHEMA = "lmemscope.diff/1"
 _MARKS = {"added": "➕", "removed": "➖", "worse": "🟥", "better": "✅", "changed": "🔸"}
 
 
-def render_difference(found: Sequence[KernelDifference], format_name: str) -> str:
-    """``table``, ``markdown`` or ``json``."""
+def render_difference(
+    found: Sequence[KernelDifference], format_name: str, tools: Sequence[ToolChange] = ()
+) -> str:
+    """``table``, ``markdown`` or ``json``; ``tools`` are those that differ between the sides."""
     if format_name == "json":
-        document = {"schema": SCHEMA, "kernels": [asdict(one) for one in found]}
+        document = {
+            "schema": SCHEMA,
+            "toolchain": [asdict(tool) for tool in tools],
+            "kernels": [asdict(one) for one in found],
+        }
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     if format_name == "markdown":
-        return _markdown(found)
-    return _text(found)
+        return _markdown(found) + (f"\n{_tools(tools)}\n" if tools else "")
+    return (f"{_tools(tools)}\n\n" if tools else "") + _text(found)
+
+
+def _tools(tools: Sequence[ToolChange]) -> str:
+    changes = (f"{tool.name} {tool.before or '?'} → {tool.after or '?'}" for tool in tools)
+    return f"Toolchain: {', '.join(changes)}."
 
 
 def _text(found: Sequence[KernelDifference]) -> str:

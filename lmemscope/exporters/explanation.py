@@ -19,9 +19,9 @@ from lmemscope.model import (
     SourceLocation,
     UnitReport,
 )
-from lmemscope.sources import SourceText
 
 _BAR = 40
+_BESIDE_BAR = 22
 _LANES_SHOWN = 4
 _COLORS = {"error": "1;31", "warning": "33", "note": "36", "dim": "2", "bold": "1"}
 _INTRODUCTION = (
@@ -56,7 +56,6 @@ class Explainer:
 
     def __init__(self, *, color: bool, width: int, excerpts: Excerpts) -> None:
         self._color, self._width, self._excerpts = color, max(width, 40), excerpts
-        self._sources = SourceText()
 
     def explain(self, unit: UnitReport, kernel: KernelReport) -> str:
         """The whole text on one kernel."""
@@ -70,7 +69,7 @@ class Explainer:
             return "\n".join(lines) + "\n"
         if facts.accesses or facts.frame:
             lines += ["", *self._wrapped(_INTRODUCTION, "  ")]
-        lines += self._annotated(kernel)
+        lines += self._annotated(unit, kernel)
         lines += self._frame(kernel)
         for number, finding in enumerate(kernel.findings, start=1):
             lines += self._finding(number, finding)
@@ -101,7 +100,7 @@ class Explainer:
             parts.append("stack depth not statically known")
         return ", ".join(parts) + "." + _calls(facts.calls)
 
-    def _annotated(self, kernel: KernelReport) -> list[str]:
+    def _annotated(self, unit: UnitReport, kernel: KernelReport) -> list[str]:
         """Source lines that touch local memory, with what they do."""
         facts = kernel.facts
         rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
@@ -120,12 +119,12 @@ class Explainer:
         if not places:
             return []
         digits = len(str(max(place.line for place in places)))
-        lines, file = [""], None
+        lines, file, quoted = [""], None, layout.quoted(unit)
         for place in places:
             if place.file != file:
                 file = place.file
                 lines.append(self._styled(f"{file}", "bold"))
-            text = self._sources.raw(place.file, place.line).rstrip()
+            text = quoted.get(place, "")
             lines.append(f"  {place.line:>{digits}} | {text.expandtabs(2)}")
             notes = [declared[place]] if place in declared else []
             notes += self._line_notes(kernel, rows.get(place, []))
@@ -169,9 +168,11 @@ class Explainer:
         total = facts.stack_frame
         lines = ["", self._styled(f"Stack frame, {total} bytes per thread", "bold")]
         rows = [(part, frame_label(kernel, part)) for part in facts.frame]
+        longest = max(len(label) for _, label in rows)
+        room = max(min(_BAR, self._width - longest - _BESIDE_BAR), _BAR // 4)
         for part, label in merged(rows):
-            bar = "█" * max(1, round(_BAR * part.size / total))
-            lines.append(f"  {part.offset:>6}  {bar:<{_BAR}}  {part.size:>6} B  {label}")
+            bar = "█" * max(1, round(room * part.size / total))
+            lines.append(f"  {part.offset:>6}  {bar:<{room}}  {part.size:>6} B  {label}")
         lines += ["", *self._wrapped(_INTERLEAVED, "  ")]
         words = min(3, -(-total // 4))
         heads = "".join(f"lane {lane:<6}" for lane in range(_LANES_SHOWN))

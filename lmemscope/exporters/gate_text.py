@@ -10,11 +10,18 @@ from lmemscope.model import GateFailure, GateResult
 _WIDTH = 100
 
 
-def render_gate(result: GateResult, *, color: bool, allow_incomplete: bool, verbose: bool) -> str:
+def render_gate(
+    result: GateResult,
+    *,
+    color: bool,
+    allow_incomplete: bool,
+    verbose: bool,
+    width: int = _WIDTH,
+) -> str:
     """Failures first, then what is worth knowing, then one line that sums up."""
     lines: list[str] = []
     for failure in result.failures:
-        lines += [*_failure(failure, color), ""]
+        lines += [*_failure(failure, color, min(width, _WIDTH)), ""]
     if result.missing:
         lead = "note" if allow_incomplete else _styled("error", "1;31", color)
         lines.append(f"{lead}: evidence that the gate needs is missing:")
@@ -52,7 +59,7 @@ def render_gate(result: GateResult, *, color: bool, allow_incomplete: bool, verb
     return "\n".join([*lines, f"{verdict}{known}"]) + "\n"
 
 
-def _failure(failure: GateFailure, color: bool) -> list[str]:
+def _failure(failure: GateFailure, color: bool, width: int) -> list[str]:
     head = f"{failure.kind}: {failure.kernel} ({failure.input}, {failure.arch})"
     lines = [_styled(head, "1;31", color)]
     lines += [f"  expected: {failure.expected}", f"  found:    {failure.found}"]
@@ -60,12 +67,12 @@ def _failure(failure: GateFailure, color: bool) -> list[str]:
     if failure.location is not None:
         lines.append(f"  where:    {failure.location.file}:{failure.location.line}")
     if finding is not None:
-        lines += _wrapped(f"{finding.rule} {finding.message}", "  why:      ")
+        lines += _wrapped(f"{finding.rule} {finding.message}", "  why:      ", width)
         for advice in finding.advice[:1]:
-            lines += _wrapped(advice.text, "  remove:   ")
+            lines += _wrapped(advice.text, "  remove:   ", width)
             if advice.code is not None:
                 lines += [f"              {line}" for line in advice.code.splitlines()]
-    lines += [f"  accept:   {_acceptance(failure)}"]
+    lines += _wrapped(_acceptance(failure), "  accept:   ", width)
     return lines
 
 
@@ -81,10 +88,10 @@ def _acceptance(failure: GateFailure) -> str:
     )
 
 
-def _wrapped(text: str, lead: str) -> list[str]:
+def _wrapped(text: str, lead: str, width: int) -> list[str]:
     return textwrap.wrap(
         text,
-        _WIDTH,
+        width,
         initial_indent=lead,
         subsequent_indent=" " * len(lead),
         break_long_words=False,

@@ -13,7 +13,6 @@ from lmemscope.exporters import layout
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.layout import Row
 from lmemscope.model import Finding, KernelReport, Report, UnitReport
-from lmemscope.sources import SourceText
 
 _STYLE = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#59636e;--line:#d1d9e0;--panel:#f6f8fa;
@@ -23,7 +22,8 @@ _STYLE = """
 --unknown:#d2a8ff}}
 *{box-sizing:border-box}body{margin:0 auto;max-width:76rem;padding:1.5rem;background:var(--bg);
 color:var(--fg);font:15px/1.5 system-ui,sans-serif}h1{font-size:1.5rem;margin:0 0 .25rem}
-h2{font-size:1.15rem;margin:2rem 0 .5rem}p{margin:.25rem 0}.dim{color:var(--dim)}
+h2{font-size:1.15rem;margin:2rem 0 .5rem}a{color:var(--minor)}thead th{position:sticky;top:0;
+background:var(--bg)}p{margin:.25rem 0}.dim{color:var(--dim)}
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{padding:.3rem .6rem;
 border-bottom:1px solid var(--line);text-align:left;vertical-align:top}td.n,th.n{text-align:right;
 font-variant-numeric:tabular-nums}th button{all:unset;cursor:pointer;font-weight:600}
@@ -37,7 +37,8 @@ margin:.6rem 0;padding:.4rem .8rem}summary{cursor:pointer}.spill{color:var(--spi
 .clean{color:var(--clean)}.unknown{color:var(--unknown)}.bar{display:flex;height:1.6rem;
 border:1px solid var(--line);border-radius:4px;overflow:hidden}.bar span{min-width:2px;
 padding:0 .3rem;overflow:hidden;white-space:nowrap;font-size:12px;line-height:1.5rem;color:#fff}
-.chart td:nth-child(2){width:60%}.chart i{display:block;height:.9rem;background:var(--object);
+.chart{width:auto}.chart td{border:0;padding:.1rem .6rem}.chart td:nth-child(2){width:28rem;
+max-width:50vw}.chart i{display:block;height:.9rem;margin-top:.3rem;background:var(--object);
 border-radius:3px;min-width:2px}.src{display:grid;grid-template-columns:auto 1fr;margin:.5rem 0}
 .src div{padding:0 .6rem;white-space:pre;font:13px/1.5 ui-monospace,monospace;overflow:hidden;
 text-overflow:ellipsis}.src .l{text-align:right;color:var(--dim)}.src .note{grid-column:2;
@@ -70,19 +71,18 @@ _COLORS = ("#8f4e00", "#0a5bc4", "#7337c9", "#176f2c", "#9c2b27", "#5b6470")
 def render_html(report: Report) -> str:
     """The whole page."""
     listed = layout.rows(report)
-    sources = SourceText()
     body = [
         "<h1>Local memory</h1>",
         f"<p>{escape(layout.summary(report))}.</p>",
         f'<p class="dim">lmemscope {escape(report.version)}; {escape(layout.routes(report))}. '
         "Sizes are bytes per thread; LDL and STL are counts of instructions.</p>",
         *_failures(report),
-        *_table(listed),
         *_chart(listed),
-        "<h2>Kernels</h2>" if listed else "",
+        *_table(listed),
+        "<h2>Kernel by kernel</h2>" if listed else "",
     ]
     for number, row in enumerate(listed):
-        body += _kernel(number, row, sources)
+        body += _kernel(number, row)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -114,7 +114,10 @@ def _table(listed: list[Row]) -> list[str]:
         f'<th scope="col"{" class=n" if right else ""}><button type="button">{title}</button></th>'
         for title, right in _COLUMNS
     )
-    lines = ['<div class="wide"><table><thead><tr>' + heads + "</tr></thead><tbody>"]
+    lines = [
+        "<h2>All kernels</h2>",
+        '<div class="wide"><table><thead><tr>' + heads + "</tr></thead><tbody>",
+    ]
     for number, (unit, kernel) in enumerate(listed):
         facts = kernel.facts
         stores, loads = facts.spill_stores, facts.spill_loads
@@ -129,7 +132,8 @@ def _table(listed: list[Row]) -> list[str]:
             facts.ptx.local_bytes if facts.ptx is not None else None,
         )
         cells = "".join(
-            f'<td class="n" data-v="{-1 if f is None else f}">{layout.number(f)}</td>'
+            f'<td class="n{"" if f else " dim"}" data-v="{-1 if f is None else f}">'
+            f"{'–' if f == 0 else layout.number(f)}</td>"
             for f in figures
         )
         lines.append(
@@ -160,7 +164,7 @@ def _chart(listed: list[Row]) -> list[str]:
     return [*lines, "</tbody></table>"]
 
 
-def _kernel(number: int, row: Row, sources: SourceText) -> list[str]:
+def _kernel(number: int, row: Row) -> list[str]:
     unit, kernel = row
     facts = kernel.facts
     opened = " open" if kernel.findings and number < 3 else ""
@@ -172,7 +176,7 @@ def _kernel(number: int, row: Row, sources: SourceText) -> list[str]:
         f'<p class="dim"><code>{escape(facts.demangled)}</code>, {escape(place)}, by '
         f"{escape(unit.frontend)}</p>",
     ]
-    lines += _annotated(kernel, sources)
+    lines += _annotated(unit, kernel)
     lines += _frame(kernel)
     for finding in kernel.findings:
         lines += _finding(finding)
@@ -184,7 +188,7 @@ def _kernel(number: int, row: Row, sources: SourceText) -> list[str]:
     return [*lines, "</details>"]
 
 
-def _annotated(kernel: KernelReport, sources: SourceText) -> list[str]:
+def _annotated(unit: UnitReport, kernel: KernelReport) -> list[str]:
     """Source lines with heat: the more site bytes, the stronger the background."""
     uses = defaultdict(list)
     for use in kernel.facts.lines:
@@ -194,6 +198,7 @@ def _annotated(kernel: KernelReport, sources: SourceText) -> list[str]:
     most = max(
         sum(u.sites.load_bytes + u.sites.store_bytes for u in listed) for listed in uses.values()
     )
+    quoted = layout.quoted(unit)
     lines = ['<div class="src">']
     for place in sorted(uses):
         size = sum(u.sites.load_bytes + u.sites.store_bytes for u in uses[place])
@@ -201,7 +206,7 @@ def _annotated(kernel: KernelReport, sources: SourceText) -> list[str]:
         loads = sum(u.sites.load_sites for u in uses[place])
         stores = sum(u.sites.store_sites for u in uses[place])
         style = f"background:color-mix(in srgb,var(--object) {heat}%,transparent)"
-        text = sources.raw(place.file, place.line).rstrip().expandtabs(2)
+        text = quoted.get(place, "").expandtabs(2)
         lines.append(
             f'<div class="l">{place.line}</div>'
             f'<div style="{style}">{escape(text) or "&nbsp;"}</div>'

@@ -57,6 +57,7 @@ def _unit(unit: UnitReport, with_accesses: bool) -> dict[str, Any]:
         "tools": [_tool(tool) for tool in unit.tools],
         "unknown_log_lines": list(unit.unknown_log_lines),
         "kernels": [_kernel(kernel, with_accesses) for kernel in unit.kernels],
+        "source_lines": [asdict(line) for line in unit.source_lines],
     }
 
 

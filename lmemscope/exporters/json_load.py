@@ -34,6 +34,7 @@ from lmemscope.model import (
     SassFacts,
     SiteClass,
     SiteSplit,
+    SourceLine,
     SourceLocation,
     Tool,
     UnitReport,
@@ -92,6 +93,7 @@ def _unit(unit: dict[str, Any]) -> UnitReport:
         kernels=tuple(_kernel(kernel) for kernel in unit["kernels"]),
         tools=tuple(Tool(**tool) for tool in unit.get("tools", ())),
         unknown_log_lines=tuple(unit.get("unknown_log_lines", ())),
+        source_lines=tuple(SourceLine(**line) for line in unit.get("source_lines", ())),
     )
 
 

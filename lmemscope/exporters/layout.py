@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lmemscope.demangle import short_name as short_name
-from lmemscope.model import KernelReport, Report, UnitReport
+from lmemscope.model import KernelReport, Report, SourceLocation, UnitReport
 
 Row = tuple[UnitReport, KernelReport]
 
@@ -22,6 +22,11 @@ def rows(report: Report) -> list[Row]:
             row[0].arch,
         ),
     )
+
+
+def quoted(unit: UnitReport) -> dict[SourceLocation, str]:
+    """Text of the source lines that the unit's report holds."""
+    return {SourceLocation(line.file, line.line): line.text for line in unit.source_lines}
 
 
 def shortened(text: str, width: int) -> str:

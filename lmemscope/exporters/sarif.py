@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from lmemscope.exporters.layout import rows
+from lmemscope.exporters.layout import quoted, rows
 from lmemscope.model import Finding, GateResult, Report, SourceLocation
 from lmemscope.rules import RULES
-from lmemscope.sources import SourceText
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
@@ -20,13 +20,13 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
         (a.input, a.arch, a.finding.fingerprint): a.by
         for a in (result.accepted if result is not None else ())
     }
-    sources = SourceText()
     results = []
     for unit, kernel in rows(report):
+        lines = quoted(unit)
         for finding in kernel.findings:
             by = accepted.get((unit.input, unit.arch, finding.fingerprint))
             results.append(
-                _result(unit.input, unit.arch, kernel.facts.demangled, finding, by, sources)
+                _result(unit.input, unit.arch, kernel.facts.demangled, finding, by, lines)
             )
     notifications = [
         {
@@ -77,7 +77,12 @@ def _rule(index: int) -> dict[str, Any]:
 
 
 def _result(
-    path: str, arch: str, kernel: str, finding: Finding, by: str | None, sources: SourceText
+    path: str,
+    arch: str,
+    kernel: str,
+    finding: Finding,
+    by: str | None,
+    lines: Mapping[SourceLocation, str],
 ) -> dict[str, Any]:
     place = finding.location or SourceLocation(path, 1)
     advice = " ".join(advice.text for advice in finding.advice)
@@ -88,7 +93,7 @@ def _result(
         "message": {"text": f"{kernel} ({arch}): {finding.message}. {advice}"},
         "locations": [
             {
-                "physicalLocation": _physical(place, sources),
+                "physicalLocation": _physical(place, lines),
                 "logicalLocations": [{"fullyQualifiedName": kernel, "kind": "function"}],
             }
         ],
@@ -97,7 +102,7 @@ def _result(
     }
     if finding.related:
         document["relatedLocations"] = [
-            {"id": number, "physicalLocation": _physical(related, sources)}
+            {"id": number, "physicalLocation": _physical(related, lines)}
             for number, related in enumerate(finding.related, start=1)
         ]
     if by is not None:
@@ -106,9 +111,9 @@ def _result(
     return document
 
 
-def _physical(place: SourceLocation, sources: SourceText) -> dict[str, Any]:
+def _physical(place: SourceLocation, lines: Mapping[SourceLocation, str]) -> dict[str, Any]:
     region: dict[str, int] = {"startLine": max(place.line, 1)}
-    text = sources.raw(place.file, place.line).rstrip()
+    text = lines.get(place, "")
     if text:
         region["startColumn"] = len(text) - len(text.lstrip()) + 1
         region["endColumn"] = len(text) + 1

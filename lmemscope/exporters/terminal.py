@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from dataclasses import dataclass
 
 from lmemscope.exporters import layout
@@ -66,7 +67,7 @@ def render_table(report: Report, *, color: bool, width: int | None, verbose: boo
     listed = layout.rows(report)
     if listed:
         parts.append(_plain(listed, color) if width is None else _drawn(listed, color, width))
-    parts.append(_summary(report))
+    parts.append(_folded(_summary(report), width))
     sections = (
         _disagreements(listed),
         _routes(report),
@@ -167,6 +168,11 @@ def _drawn(listed: list[Row], color: bool, width: int) -> str:
     )
     console.print(table)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _folded(sentence: str, width: int | None) -> str:
+    """Lines of a terminal's width, broken between words; as it is where nobody knows the width."""
+    return sentence if width is None else "\n".join(textwrap.wrap(sentence, width))
 
 
 def _summary(report: Report) -> str:

@@ -9,6 +9,7 @@ Attributes: DWARF 2, sections 3.3 and 4; DW_AT_address_class 6 is NVIDIA's "loca
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 from dataclasses import dataclass
@@ -98,6 +99,11 @@ def _assemble(text: str) -> tuple[bytes, dict[int, str]]:
         width = _WIDTH.get(directive)
         if width is None:
             raise FormatError("dwarf", f"unknown directive {directive} in a debug section")
+        if width == 1:
+            # Nearly every line is a list of bytes; the others say so by not being one.
+            with contextlib.suppress(ValueError):
+                out += bytes(map(int, values.split(",")))
+                continue
         for value in values.split(","):
             item = value.strip()
             if item.lstrip("-").isdigit():

@@ -36,6 +36,15 @@ class KernelDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolChange:
+    """A tool that has another version on the newer side."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Side:
     input: str
     arch: str
@@ -61,6 +70,17 @@ def difference(
             found.append(one)
     order = ("added", "worse", "changed", "better", "removed")
     return tuple(sorted(found, key=lambda d: (order.index(d.change), d.input, d.kernel, d.arch)))
+
+
+def toolchain_changes(old: Report, new: Report) -> tuple[ToolChange, ...]:
+    """Tools of both sides whose versions differ, by name."""
+    versions = [{tool.name: tool.version for tool in side.toolchain} for side in (old, new)]
+    shared = sorted(versions[0].keys() & versions[1].keys())
+    return tuple(
+        ToolChange(name, versions[0][name], versions[1][name])
+        for name in shared
+        if versions[0][name] != versions[1][name]
+    )
 
 
 def _sides(
@@ -110,11 +130,6 @@ def _compare(old: _Side | None, new: _Side | None) -> KernelDifference | None:
         tuple(sorted(vanished)),
         tuple(dict.fromkeys(why)),
     )
-
-
-def _archs(old: _Side | None, new: _Side | None) -> str:
-    names = dict.fromkeys(side.arch for side in (old, new) if side is not None)
-    return " → ".join(names)
 
 
 def _change(old: _Side | None, new: _Side | None) -> Change:

@@ -50,7 +50,14 @@ def version() -> tuple[int, int]:
 def library() -> Tool:
     """NVRTC with its version and the path it was loaded from."""
     major, minor = version()
-    return Tool("nvrtc", f"{major}.{minor}", _loaded_path())
+    path = toolchain.named_nvrtc() or _loaded_path()
+    return Tool("nvrtc", f"{major}.{minor}", path)
+
+
+def archs_of(toolkit: str | None) -> tuple[str, ...]:
+    """`supported_archs` of a toolkit, or of the installed one: for a worker."""
+    toolchain.use(toolkit)
+    return supported_archs()
 
 
 def supported_archs() -> tuple[str, ...]:
@@ -175,6 +182,11 @@ def _shorten(line: str) -> str:
 
 
 def _binding() -> Any:
+    named = toolchain.named_nvrtc()
+    if named is not None:
+        from lmemscope.inputs import nvrtc_library
+
+        return nvrtc_library.load(named)
     try:
         from cupy_backends.cuda.libs import nvrtc
     except ImportError as error:

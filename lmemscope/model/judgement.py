@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lmemscope.model.causes import IndexFacts
 from lmemscope.model.facts import KernelFacts
@@ -14,6 +14,7 @@ from lmemscope.model.request import (
     Gap,
     KernelDirective,
     Severity,
+    SourceLine,
     SourceLocation,
     Tool,
 )
@@ -103,6 +104,9 @@ class UnitReport:
         tools: what was used for this unit.
         unknown_log_lines: lines of the compiler's report that were not understood.
         directives: ``// lmemscope:`` comments that speak of a kernel.
+        source_lines: text of the source lines that the kernels' locations name, sorted; a line
+            of a file that could not be read is not among them.
+        cached: whether the compilers' outputs came from the cache; no exporter shows it.
     """
 
     input: str
@@ -115,6 +119,8 @@ class UnitReport:
     tools: tuple[Tool, ...] = ()
     unknown_log_lines: tuple[str, ...] = ()
     directives: tuple[KernelDirective, ...] = ()
+    source_lines: tuple[SourceLine, ...] = ()
+    cached: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,15 @@ class SourceLocation:
     line: int
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class SourceLine:
+    """A line of a source file with its text, so that reports need the file no more."""
+
+    file: str
+    line: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class InlineFrame:
     """One level of an inline chain: ``function`` (mangled, if known) at ``location``."""
@@ -93,6 +102,7 @@ class Unit:
         frontend: the route asked for; ``auto`` is resolved while compiling.
         arch: real architecture, such as ``sm_90`` or ``sm_100a``.
         options: how to compile.
+        toolkit: directory of the toolkit to use instead of the installed one, or None.
     """
 
     input: str
@@ -100,6 +110,7 @@ class Unit:
     frontend: Frontend
     arch: str
     options: CompileOptions = field(default_factory=CompileOptions)
+    toolkit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,59 @@
+"""``lmemscope cache``: the store of compilers' outputs."""
+
+from __future__ import annotations
+
+import click
+
+from lmemscope.commands.running import EXIT_USAGE, fail
+from lmemscope.errors import UsageError
+from lmemscope.warmth import default_directory
+
+
+@click.group(name="cache")
+def command() -> None:
+    """Show or empty the store of what the compilers made.
+
+    The store holds PTX, machine code and reports, never conclusions. Any change to a source, its
+    headers, the options or the toolkit compiles again, so it never has to be emptied for results
+    to be right. LMEMSCOPE_CACHE_DIR says where it is; --no-cache does without it.
+    """
+
+
+@command.command(name="info")
+def info() -> None:
+    """Show where the store is and how much it holds."""
+    from lmemscope import cache
+
+    directory = default_directory()
+    held = cache.contents(directory)
+    click.echo(f"directory  {directory}")
+    click.echo(f"entries    {held.entries}")
+    click.echo(f"size       {_size(held.bytes)} of at most {_size(cache.LIMIT)}")
+
+
+@command.command(name="clear")
+def clear() -> None:
+    """Remove every entry."""
+    from lmemscope import cache
+
+    directory = default_directory()
+    try:
+        removed = cache.clear(directory)
+    except OSError as error:
+        fail(
+            UsageError(
+                "cache",
+                f"{directory} cannot be emptied: {error.strerror}",
+                hint="check its permissions",
+            ),
+            EXIT_USAGE,
+        )
+    click.echo(f"removed {removed.entries} entries, {_size(removed.bytes)}")
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

@@ -1,0 +1,163 @@
+"""Which of the user's files a compilation reads: the closure of its ``#include`` lines.
+
+Read from the text, not asked of a compiler, because the answer is wanted before one is loaded: it
+keys the cache and says what has to travel to another machine. So it errs to one side: every branch
+of every ``#if`` counts as taken, and a name is looked up afresh each time, so that a header that
+appears in front of another is noticed. What the toolkit brings is left to its version.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmemscope.model import CompileOptions
+
+SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
+"""Where host compilers look by default; what is found there is not looked into further."""
+
+_ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
+_INCLUDE = re.compile(
+    rb"^[ \t]*#[ \t]*(?:include|include_next|import|embed)\b[ \t]*([^\r\n]*)"
+    rb"|__has_(?:include|embed)[ \t]*\([ \t]*([^)\r\n]*)",
+    re.MULTILINE,
+)
+_NAME = re.compile(rb'(?:"([^"]+)"|<([^>]+)>)')
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """What a compilation reads.
+
+    Attributes:
+        files: absolute paths of the user's files, the source first, then in order of discovery.
+        system: absolute paths found in `SYSTEM_DIRS`.
+        missing: names found nowhere: the toolkit's headers, and those that are not there.
+        computed: an ``#include`` names a macro, so there may be more.
+    """
+
+    files: tuple[str, ...]
+    system: tuple[str, ...]
+    missing: frozenset[str]
+    computed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    digest: str
+    names: tuple[tuple[str, bool], ...]
+    computed: bool
+
+
+def closure(path: str, options: CompileOptions) -> Closure:
+    """Follow the includes of a source file.
+
+    Args:
+        path: absolute path of the source.
+        options: their include directories are searched, and directories and files that the
+            arguments passed through to the compilers name.
+
+    Raises:
+        OSError: the source itself cannot be read; included files that cannot are ``missing``.
+    """
+    directories, forced = _from_arguments((*options.nvrtc_args, *options.nvcc_args))
+    search = (os.path.dirname(path), *options.include_dirs, *directories, *_from_environment())
+    files: dict[str, None] = {path: None}
+    system: dict[str, None] = {}
+    missing: set[str] = set()
+    _scan(path)
+    pending = [path]
+    for file in forced:
+        files[file] = None
+        pending.append(file)
+    computed = False
+    while pending:
+        file = pending.pop()
+        try:
+            scanned = _scan(file)
+        except OSError:
+            missing.add(file)
+            continue
+        computed |= scanned.computed
+        for name, quoted in scanned.names:
+            first = (os.path.dirname(file),) if quoted else ()
+            found = _find(name, (*first, *search))
+            if found is not None:
+                if found not in files:
+                    files[found] = None
+                    pending.append(found)
+                continue
+            found = _find(name, SYSTEM_DIRS)
+            if found is not None:
+                system[found] = None
+            else:
+                missing.add(name)
+    return Closure(tuple(files), tuple(system), frozenset(missing), computed)
+
+
+def digest(path: str) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return _scan(path).digest
+
+
+def _scan(path: str) -> _Scanned:
+    """A file's digest and includes; a file that has not changed is read once per process."""
+    stat = os.stat(path)
+    return _read(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+@functools.lru_cache(maxsize=16384)
+def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
+    data = Path(path).read_bytes()
+    names: dict[tuple[str, bool], None] = {}
+    computed = False
+    for match in _INCLUDE.finditer(data):
+        directive, condition = match.groups()
+        named = _NAME.match(directive if directive is not None else condition)
+        if named is None:
+            computed |= directive is not None
+            continue
+        quoted, angled = named.groups()
+        names[(quoted or angled).decode("utf-8", "surrogateescape"), quoted is not None] = None
+    return _Scanned(hashlib.sha256(data).hexdigest(), tuple(names), computed)
+
+
+def _find(name: str, directories: Sequence[str]) -> str | None:
+    for directory in directories:
+        candidate = os.path.normpath(os.path.join(directory, name))
+        if os.path.isfile(candidate):
+            return candidate
+    return None
+
+
+def _from_arguments(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Directories and files that compiler arguments name, in whichever spelling."""
+    directories, files = [], []
+    for argument in arguments:
+        for value in _values(argument):
+            if os.path.isdir(value):
+                directories.append(os.path.abspath(value))
+            elif os.path.isfile(value):
+                files.append(os.path.abspath(value))
+    return tuple(directories), tuple(files)
+
+
+def _values(argument: str) -> Iterator[str]:
+    for value in re.split(r"[=,]", argument):
+        yield re.sub(r"^(-I|-isystem|@)", "", value)
+
+
+def _from_environment() -> tuple[str, ...]:
+    found = []
+    for variable in _ENVIRONMENT_DIRS:
+        found += [part for part in os.environ.get(variable, "").split(os.pathsep) if part]
+    return tuple(found)

@@ -1,0 +1,70 @@
+"""What a directory holds of the CUDA toolkit: an installation, or wheels that pip put there.
+
+Both layouts are a few roots with ``bin``, ``include`` and ``lib`` below them: one root for an
+installation (``/usr/local/cuda``; CUDA Installation Guide for Linux), ``nvidia/cu13`` for the
+wheels of CUDA 13, one root per component (``nvidia/cuda_nvcc``, …) for those of CUDA 12; the
+wheels' roots may also lie below a virtual environment.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_LIBRARY = re.compile(r"libnvrtc\.so(?:\.(\d+))*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """A toolkit that the user named; nothing is taken from anywhere else.
+
+    Attributes:
+        directory: absolute path.
+    """
+
+    directory: str
+
+    def tool(self, name: str) -> str | None:
+        """Path of a program such as ``ptxas``, or None."""
+        for root in _roots(self.directory):
+            path = os.path.join(root, "bin", name)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return path
+        return None
+
+    def headers(self) -> tuple[str, ...]:
+        """Header directories, the CUDA runtime's and CCCL's among them."""
+        found: dict[str, None] = {}
+        for root in _roots(self.directory):
+            for pattern in ("include", "targets/*/include", "include/cccl"):
+                for path in sorted(glob.glob(os.path.join(glob.escape(root), pattern))):
+                    found.setdefault(os.path.realpath(path))
+        return tuple(found)
+
+    def nvrtc(self) -> str | None:
+        """Path of NVRTC's shared library, the newest where there are several, or None."""
+        found: list[tuple[tuple[int, ...], str]] = []
+        for root in _roots(self.directory):
+            for pattern in ("lib64", "lib", "targets/*/lib"):
+                names = os.path.join(glob.escape(root), pattern, "libnvrtc.so*")
+                for path in glob.glob(names):
+                    if _LIBRARY.search(path):
+                        numbers = tuple(int(n) for n in re.findall(r"\d+", os.path.basename(path)))
+                        found.append((numbers, path))
+        return max(found)[1] if found else None
+
+
+@functools.cache
+def _roots(directory: str) -> tuple[str, ...]:
+    return tuple(_existing(directory))
+
+
+def _existing(directory: str) -> Iterator[str]:
+    base = glob.escape(directory)
+    yield directory
+    for pattern in ("nvidia/*", "lib/python*/site-packages/nvidia/*"):
+        yield from sorted(path for path in glob.glob(f"{base}/{pattern}") if os.path.isdir(path))

@@ -1,0 +1,309 @@
+"""The cache: what must miss, what may hit, and that a hit says the same as a compilation."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lmemscope import cache
+from lmemscope.inputs import includes, nvcc, nvrtc
+from lmemscope.lower import lower
+from lmemscope.model import CompileOptions, Unit
+from lmemscope.pipeline import analyse_unit
+from tests.conftest import ROOT, run_program
+
+KERNEL = """#include "outer.h"
+__global__ void pick(float *out, const int *at) {
+    float bins[BINS];
+    for (int i = 0; i < BINS; ++i) bins[i] = 0.0f;
+    for (int i = 0; i < 1000; ++i) bins[at[i]] += 1.0f;
+    for (int i = 0; i < BINS; ++i) out[i] = bins[i];
+}
+"""
+
+
+@pytest.fixture
+def unit(tmp_path: Path) -> Unit:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "pick.cu").write_text(KERNEL)
+    (tmp_path / "include" / "outer.h").write_text('#pragma once\n#include "inner.h"\n')
+    (tmp_path / "include" / "inner.h").write_text("#define BINS 40\n")
+    options = CompileOptions(include_dirs=(str(tmp_path / "include"),))
+    return Unit("pick.cu", str(tmp_path / "pick.cu"), "auto", "sm_90", options)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return str(tmp_path / "store")
+
+
+def key(store: str, unit: Unit) -> str | None:
+    slot = cache.slot_for(store, unit)
+    return None if slot is None else slot.key
+
+
+def forbid_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a compiler was called")
+
+    for module, function in (
+        (nvrtc, "compile_program"),
+        (nvrtc, "compile_to_ptx"),
+        (nvcc, "compile_to_ptx"),
+    ):
+        monkeypatch.setattr(module, function, refuse)
+
+
+@pytest.mark.toolchain
+def test_a_hit_is_what_was_compiled(
+    unit: Unit, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lower(unit, store)
+    report = analyse_unit(unit, cache_directory=store)
+    forbid_compilers(monkeypatch)
+    second = lower(unit, store)
+    assert not first.cached
+    assert second.cached
+    assert replace(second, cached=False) == first
+    again = analyse_unit(unit, cache_directory=store)
+    assert again == report
+    assert again.kernels[0].findings[0].object == "bins"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "pick.cu",
+        "include/outer.h",
+        "include/inner.h",
+    ],
+)
+def test_an_edited_file_is_another_key(unit: Unit, store: str, tmp_path: Path, change: str) -> None:
+    before = key(store, unit)
+    assert before is not None
+    with (tmp_path / change).open("a") as stream:
+        stream.write("// edited\n")
+    assert key(store, unit) != before
+
+
+def test_an_edit_that_keeps_size_and_time_of_day_apart_is_noticed(
+    unit: Unit, store: str, tmp_path: Path
+) -> None:
+    header = tmp_path / "include" / "inner.h"
+    before = key(store, unit)
+    header.write_text("#define BINS 41\n")
+    assert key(store, unit) != before
+
+
+def test_a_header_that_appears_in_front_is_noticed(unit: Unit, store: str, tmp_path: Path) -> None:
+    before = key(store, unit)
+    (tmp_path / "outer.h").write_text("#define BINS 8\n")
+    assert key(store, unit) != before
+
+
+def test_a_header_that_a_condition_asks_for_is_noticed(
+    unit: Unit, store: str, tmp_path: Path
+) -> None:
+    (tmp_path / "include" / "inner.h").write_text(
+        "#if __has_include(<tuned.h>)\n#define BINS 8\n#else\n#define BINS 40\n#endif\n"
+    )
+    before = key(store, unit)
+    (tmp_path / "include" / "tuned.h").write_text("")
+    assert key(store, unit) != before
+
+
+def test_a_header_named_by_a_macro_is_never_looked_up(
+    unit: Unit, store: str, tmp_path: Path
+) -> None:
+    (tmp_path / "include" / "inner.h").write_text('#define H "x.h"\n#include H\n')
+    assert key(store, unit) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"arch": "sm_80"},
+        {"frontend": "nvcc"},
+        {"toolkit": "/opt/cuda"},
+        {"options": CompileOptions(defines=("X=1",))},
+        {"options": CompileOptions(maxrregcount=32)},
+        {"options": CompileOptions(nvrtc_args=("--dopt=off",))},
+    ],
+)
+def test_what_is_asked_is_part_of_the_key(unit: Unit, store: str, other: dict[str, object]) -> None:
+    assert key(store, replace(unit, **other)) != key(store, unit)  # type: ignore[arg-type]
+
+
+def test_the_environment_of_the_compilers_is_part_of_the_key(
+    unit: Unit, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = key(store, unit)
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DX")
+    assert key(store, unit) != before
+
+
+def test_files_that_arguments_name_are_followed(tmp_path: Path, unit: Unit, store: str) -> None:
+    forced = tmp_path / "forced.h"
+    forced.write_text("#define A 1\n")
+    forcing = replace(unit, options=CompileOptions(nvcc_args=(f"-include={forced}",)))
+    read = includes.closure(forcing.path, forcing.options)
+    assert str(forced) in read.files
+    before = key(store, forcing)
+    forced.write_text("#define A 2\n")
+    assert key(store, forcing) != before
+
+
+def test_includes_that_lead_round_in_a_circle_end(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text('#include "b.h"\n#include <nowhere.h>\n')
+    (tmp_path / "b.h").write_text('#include "c.h"\n')
+    (tmp_path / "c.h").write_text('#include "b.h"\n')
+    read = includes.closure(str(tmp_path / "a.cu"), CompileOptions())
+    assert [os.path.basename(path) for path in read.files] == ["a.cu", "b.h", "c.h"]
+    assert read.missing == {"nowhere.h"}
+    assert not read.computed
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("damage", ["flip", "truncate", "empty", "other"])
+def test_a_damaged_entry_is_a_miss(unit: Unit, store: str, damage: str) -> None:
+    first = lower(unit, store)
+    (entry,) = Path(store).rglob("*.outputs.entry")
+    content = bytearray(entry.read_bytes())
+    if damage == "flip":
+        content[len(content) // 2] ^= 1
+    elif damage == "truncate":
+        del content[len(content) // 2 :]
+    elif damage == "empty":
+        content.clear()
+    else:
+        content[:] = b"nothing of ours\n"
+    entry.write_bytes(content)
+    again = lower(unit, store)
+    assert not again.cached
+    assert again.cubin == first.cubin
+    assert lower(unit, store).cached, "the damaged entry was not replaced"
+
+
+@pytest.mark.toolchain
+def test_a_tool_changed_in_place_is_a_miss(
+    unit: Unit, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower(unit, store)
+    assert lower(unit, store).cached
+    monkeypatch.setattr(cache, "_stamp", lambda path: (1, 1))
+    slot = cache.slot_for(store, unit)
+    assert slot is not None
+    assert slot.load("outputs") is None
+
+
+@pytest.mark.toolchain
+def test_a_directory_that_cannot_be_written_is_no_cache(unit: Unit, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert lower(unit, str(tmp_path / "file")).cubin
+    assert (tmp_path / "file").read_text() == ""
+
+
+def test_the_least_recently_used_goes_first(tmp_path: Path) -> None:
+    entries = tmp_path / "entries" / "00"
+    entries.mkdir(parents=True)
+    for age, name in enumerate(("new", "middle", "old")):
+        path = entries / f"{name}.outputs.entry"
+        path.write_bytes(b"x" * 100)
+        os.utime(path, ns=(10**18 - age * 10**9,) * 2)
+    cache.trim(str(tmp_path), limit=250)
+    assert sorted(path.name[:3] for path in entries.iterdir()) == ["mid", "new"]
+
+
+class TestRoute:
+    """NVRTC's refusal of a header is remembered; its place is taken by nothing else."""
+
+    SOURCE = "#include <iostream>\n__global__ void k(int *p) { *p = 1; }\n"
+
+    @pytest.fixture
+    def host(self, tmp_path: Path) -> Unit:
+        path = tmp_path / "host.cu"
+        path.write_text(self.SOURCE)
+        return Unit("host.cu", str(path), "auto", "sm_90")
+
+    @pytest.mark.toolchain
+    def test_the_failing_attempt_is_not_repeated(
+        self, host: Unit, store: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert lower(host, store).frontend == "nvcc"
+        Path(host.path).write_text(self.SOURCE + "// edited\n")
+        monkeypatch.setattr(nvrtc, "compile_program", lambda *_: pytest.fail("NVRTC was asked"))
+        again = lower(host, store)
+        assert again.frontend == "nvcc"
+        assert not again.cached
+
+    @pytest.mark.toolchain
+    def test_without_the_header_the_file_is_nvrtcs_again(self, host: Unit, store: str) -> None:
+        lower(host, store)
+        Path(host.path).write_text(self.SOURCE.partition("\n")[2])
+        assert lower(host, store).frontend == "nvrtc"
+
+    @pytest.mark.toolchain
+    def test_an_error_is_the_one_that_a_first_run_shows(self, host: Unit, store: str) -> None:
+        from lmemscope.errors import CompileError
+
+        lower(host, store)
+        Path(host.path).write_text(self.SOURCE + "__global__ void broken( {}\n")
+        with pytest.raises(CompileError) as first:
+            lower(host, None)
+        with pytest.raises(CompileError) as later:
+            lower(host, store)
+        assert later.value.message == first.value.message
+
+
+@pytest.mark.toolchain
+class TestCommand:
+    def test_a_second_run_says_the_same_and_compiles_nothing(self, tmp_path: Path) -> None:
+        place = {"LMEMSCOPE_CACHE_DIR": str(tmp_path / "c")}
+        command = ("scan", "kernels/histogram.cu", "kernels/printing.cu", "--format", "json")
+        first = run_program(*command, **place)
+        entries = {p: p.stat().st_ino for p in (tmp_path / "c" / "entries").rglob("*.entry")}
+        assert len(entries) == 4
+        second = run_program(*command, **place)
+        third = run_program(*command, "--no-cache", **place)
+        assert first.code == second.code == third.code == 0
+        assert first.out == second.out == third.out
+        assert {path: path.stat().st_ino for path in entries} == entries, "it was compiled again"
+
+    def test_info_and_clear(self, tmp_path: Path) -> None:
+        place = {"LMEMSCOPE_CACHE_DIR": str(tmp_path / "c")}
+        assert "entries    0" in run_program("cache", "info", **place).out
+        run_program("scan", "kernels/histogram.cu", **place)
+        assert "entries    2" in run_program("cache", "info", **place).out
+        (tmp_path / "c" / "mine.txt").write_text("not the cache's")
+        assert "removed 2 entries" in run_program("cache", "clear", **place).out
+        assert "entries    0" in run_program("cache", "info", **place).out
+        assert (tmp_path / "c" / "mine.txt").exists()
+
+    def test_no_cache_leaves_nothing(self, tmp_path: Path) -> None:
+        place = {"LMEMSCOPE_CACHE_DIR": str(tmp_path / "c")}
+        run_program("scan", "kernels/histogram.cu", "--no-cache", **place)
+        assert not list((tmp_path / "c").rglob("*.entry"))
+
+    def test_two_runs_at_once(self, tmp_path: Path) -> None:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "LMEMSCOPE_CACHE_DIR": str(tmp_path / "c"),
+        }
+        command = [sys.executable, "-m", "lmemscope", "scan", "kernels/histogram.cu"]
+        command += ["kernels/large_array.cu", "--format", "json"]
+        runs = [
+            subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
+            for _ in range(3)
+        ]
+        outputs = {run.communicate(timeout=200)[0] for run in runs}
+        assert len(outputs) == 1
+        assert {run.returncode for run in runs} == {0}
+        names = [path.name for path in (tmp_path / "c" / "entries").rglob("*") if path.is_file()]
+        assert len(names) == 4
+        assert all(name.endswith(".entry") for name in names), "something was left half written"
