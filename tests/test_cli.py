@@ -211,3 +211,14 @@ def test_headers_of_cuda_and_cccl_are_found_without_flags(tmp_path: Path) -> Non
     finished = run_program("scan", str(source), "--format", "json")
     assert finished.code == 0, finished.out
     assert json.loads(finished.out)["units"][0]["frontend"] == "nvrtc"
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("lmemscope sc", "plain,scan"), ("lmemscope scan --toolk", "plain,--toolkit")],
+)
+def test_shells_complete(words: str, offered: str) -> None:
+    done = run_program(
+        COMP_WORDS=words, COMP_CWORD=str(words.count(" ")), _LMEMSCOPE_COMPLETE="bash_complete"
+    )
+    assert offered in done.out.splitlines()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lmemscope.exporters.layout import count
 from lmemscope.exporters.markdown import render_markdown
 from lmemscope.model import GateFailure, GateResult, Report
@@ -16,9 +18,7 @@ def render_gate_markdown(report: Report, result: GateResult) -> str:
     verdict = f"❌ {count(failed, 'failure')}" if failed else "✅ passed"
     lines = [f"# Local memory gate: {verdict}", ""]
     if result.failures:
-        lines += ["| kernel | where | expected | found | why |", "|---|---|---|---|---|"]
-        lines += [_row(failure) for failure in result.failures]
-        lines.append("")
+        lines += _table(result.failures)
     for title, texts in (
         ("Missing evidence", result.missing),
         ("Notes", (*result.notes, *result.unused)),
@@ -44,19 +44,25 @@ def cut(text: str, limit: int = LIMIT) -> str:
     return kept + "\n</details>" * max(open_details, 0) + note
 
 
-def _row(failure: GateFailure) -> str:
-    where = ""
+def _table(failures: Sequence[GateFailure]) -> list[str]:
+    """One row for each failure; what all of them expected is said once, above."""
+    expected = {failure.expected for failure in failures}
+    shared = expected.pop() if len(expected) == 1 else None
+    lines = [f"Expected: {shared}.", ""] if shared is not None else []
+    lines += ["| kernel | found | why |", "|---|---|---|"]
+    lines += [_row(failure, with_expected=shared is None) for failure in failures]
+    return [*lines, ""]
+
+
+def _row(failure: GateFailure, *, with_expected: bool) -> str:
+    kernel = f"`{failure.kernel}` ({failure.arch})"
     if failure.location is not None:
-        where = f"`{failure.location.file}:{failure.location.line}`"
+        kernel += f"<br>`{failure.location.file}:{failure.location.line}`"
+    found = failure.found
+    if with_expected:
+        found += f"<br>expected: {failure.expected}"
     why = failure.finding.message if failure.finding is not None else ""
-    cells = (
-        f"`{failure.kernel}` ({failure.arch})",
-        where,
-        failure.expected,
-        failure.found,
-        why,
-    )
-    return f"| {' | '.join(_cell(cell) for cell in cells)} |"
+    return f"| {' | '.join(_cell(cell) for cell in (kernel, found, why))} |"
 
 
 def _cell(text: str) -> str:
