@@ -23,10 +23,14 @@ def scan(
     nvrtc_args: Sequence[str] = (),
     nvcc_args: Sequence[str] = (),
     ptxas_args: Sequence[str] = (),
+    signatures: Sequence[str] = (),
+    run_python: bool = False,
     kernels: Sequence[str] = (),
     jobs: int | None = None,
     timeout: float | None = None,
     causes: bool = True,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
     toolkit: str | os.PathLike[str] | None = None,
     cache: bool = True,
     executor: Executor | None = None,
@@ -40,10 +44,14 @@ def scan(
         include_dirs, defines, std, maxrregcount, use_fast_math, instantiate: as nvcc's options
             of these names; ``instantiate`` takes name expressions such as ``rm<32>``.
         nvrtc_args, nvcc_args, ptxas_args: passed through, each to its own tool.
+        signatures: types of Python kernels, ``kernel(float32[::1], int32)``.
+        run_python: run ``.py`` inputs, each in a process of its own, to compile Numba kernels.
         kernels: globs over kernel names; without any, all.
         jobs: worker processes; by default one per CPU.
         timeout: seconds that one unit may take.
         causes: whether to look for causes and names, or to stop at the facts.
+        include, exclude: globs over files of directories and builds, relative to the working
+            directory.
         toolkit: a CUDA installation, or a directory of wheels, to take every tool from.
         cache: whether to keep what the compilers made for the next call.
         executor: where units run; by default worker processes of this machine.
@@ -73,11 +81,17 @@ def scan(
             nvrtc_args=tuple(nvrtc_args),
             nvcc_args=tuple(nvcc_args),
             ptxas_args=tuple(ptxas_args),
+            signatures=tuple(signatures),
+            run_python=run_python,
+            time_limit=timeout,
         ),
         kernels=tuple(kernels),
         jobs=jobs or available_cpus(),
         timeout=timeout,
         causes=causes,
+        include=tuple(include),
+        exclude=tuple(exclude),
+        root=os.getcwd(),
         cache=default_directory() if cache else None,
         toolkit=os.path.abspath(toolkit) if toolkit is not None else None,
     )

@@ -118,6 +118,8 @@ def slot_for(directory: str | None, unit: Unit) -> Slot | None:
         "system": system,
         "missing": sorted(read.missing),
         "toolkit": unit.toolkit,
+        "launched": unit.launched,
+        "program": unit.program,
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
         "wheels": _wheels(),
         "host": _host_compiler(),

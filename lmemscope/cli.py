@@ -162,6 +162,18 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         "--ptxas-arg", "ptxas_args", multiple=True, metavar="ARG", help="Pass ARG to ptxas."
     ),
     click.option(
+        "--run-python",
+        is_flag=True,
+        help="Run .py inputs to compile their Numba kernels. Without it they are only read.",
+    ),
+    click.option(
+        "--signature",
+        "signatures",
+        multiple=True,
+        metavar="SIG",
+        help="Types of a Python kernel: 'kernel(float32[::1], int32)'; repeatable.",
+    ),
+    click.option(
         "--kernel",
         "kernels",
         multiple=True,
@@ -214,6 +226,8 @@ _SHARED = frozenset(
         "nvrtc_args",
         "nvcc_args",
         "ptxas_args",
+        "run_python",
+        "signatures",
         "kernels",
         "jobs",
         "timeout",

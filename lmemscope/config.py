@@ -29,6 +29,8 @@ class Settings:
         cache: directory where compilers' outputs are kept between runs, or None.
         toolkit: directory of the toolkit to use instead of the installed one, or None.
         executor: where units run (``dask://host:port``), or None for this machine.
+        include, exclude: globs over files of directories and builds, relative to ``root``.
+        root: directory of the configuration, absolute.
     """
 
     archs: tuple[str, ...] = ()
@@ -41,6 +43,9 @@ class Settings:
     cache: str | None = None
     toolkit: str | None = None
     executor: str | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    root: str = "/"
 
 
 def settings_from_flags(
@@ -74,12 +79,18 @@ def settings_from_flags(
             nvrtc_args=(*own.texts("nvrtc-args"), *flags["nvrtc_args"]),
             nvcc_args=(*own.texts("nvcc-args"), *flags["nvcc_args"]),
             ptxas_args=(*own.texts("ptxas-args"), *flags["ptxas_args"]),
+            signatures=(*flags["signatures"], *own.texts("signatures")),
+            run_python=flags["run_python"],
+            time_limit=flags["timeout"] or own.number("timeout"),
         ),
         kernels=tuple(flags["kernels"]) or own.texts("kernels"),
         jobs=flags["jobs"] or own.number("jobs") or available_cpus(),
         timeout=flags["timeout"] or own.number("timeout"),
         cache=default_directory() if flags["use_cache"] else None,
         executor=flags["executor"] or own.text("executor"),
+        include=own.texts("include"),
+        exclude=own.texts("exclude"),
+        root=os.path.abspath(directory),
         toolkit=checked_toolkit(flags.get("toolkit"), own.text("toolkit"), directory),
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 
 
 @functools.cache
@@ -28,12 +29,19 @@ def demangle(name: str) -> str:
         library.free(ctypes.c_void_p(pointer))
 
 
+_ABI_TAG = re.compile(r"\[abi:[^\]]*\]")
+_NUMBA_MODULE = "__lmemscope__::"
+
+
 def short_name(demangled: str) -> str:
     """A kernel's name without return type, parameter list and anonymous namespaces.
 
     ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``.
     """
-    name = demangled.replace("(anonymous namespace)::", "")
+    name = _ABI_TAG.sub("", demangled.replace("(anonymous namespace)::", ""))
+    if name.startswith(_NUMBA_MODULE):
+        # Numba mangles the qualified name: module, enclosing functions, and what they are called.
+        name = name.partition("(")[0].rpartition("::")[2] + "("
     depth = 0
     start, end = 0, len(name)
     for index, char in enumerate(name):

@@ -9,52 +9,26 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
-from lmemscope import cache, toolchain
+from lmemscope import cache, lower_python, toolchain
+from lmemscope.artifacts import Artifacts as Artifacts
 from lmemscope.cache import Slot
 from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissingError
-from lmemscope.inputs import nvcc, nvrtc, ptxas
+from lmemscope.formats.cubin import Cubin
+from lmemscope.inputs import nvcc, nvrtc, ptxas, triton_cache
 from lmemscope.inputs.cuda_source import CudaSource, base_name, read_cuda_source
-from lmemscope.model import CompileOptions, Frontend, Gap, Tool, Unit
+from lmemscope.model import CompileOptions, Gap, Tool, Unit
 
+T = TypeVar("T")
 CUDA_ENDINGS = (".cu", ".cuh")
 _SEPARATE = "requires separate compilation mode"
 _NO_HEADER = re.compile(r'open source file "([^"]+)"')
 _ELF_MAGIC = b"\x7fELF"
 _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
-
-
-@dataclass(frozen=True, slots=True)
-class Artifacts:
-    """What the toolchain made of a unit.
-
-    Attributes:
-        unit: what was asked for.
-        frontend: the route taken.
-        options: the compiler options of that route.
-        ptx: PTX text, as its line numbers are used, or None (see ``gaps``).
-        ptxas_log: the compiler's log that holds ptxas's report, or None (see ``gaps``).
-        cubin: machine code for ``unit.arch``.
-        tools: what was used.
-        gaps: what is missing and why.
-        source: what the CUDA source says about itself, or None for other inputs.
-        slot: where the outputs are kept for the next run, or None.
-        cached: whether they came from there.
-    """
-
-    unit: Unit
-    frontend: Frontend
-    options: tuple[str, ...]
-    ptx: bytes | None
-    ptxas_log: str | None
-    cubin: bytes
-    tools: tuple[Tool, ...]
-    gaps: tuple[Gap, ...] = ()
-    source: CudaSource | None = None
-    slot: Slot | None = None
-    cached: bool = False
 
 
 def lower(unit: Unit, cache_directory: str | None = None) -> Artifacts:
@@ -81,6 +55,8 @@ def _by_ending(unit: Unit, cache_directory: str | None) -> Artifacts:
     ending = os.path.splitext(unit.path)[1].lower()
     if ending == ".cubin":
         return _lower_cubin(unit)
+    if ending == ".py":
+        return lower_python.lower_python(unit)
     is_ptx = ending == ".ptx"
     text = _read_text(unit, "PTX" if is_ptx else "CUDA C++ source")
     source = None if is_ptx else read_cuda_source(text)
@@ -213,14 +189,16 @@ def debug_ptx(artifacts: Artifacts) -> str | None:
         if option.startswith("--instantiate=")
     ]
     options = [o for o in artifacts.options if not o.startswith("--instantiate=")]
-    if artifacts.frontend == "nvrtc":
-        text = _read_text(unit, "CUDA C++ source")
+    if artifacts.frontend in ("nvrtc", "cupy"):
+        text = artifacts.program or _read_text(unit, "CUDA C++ source")
         flags = nvrtc.debug_options(options)
         return nvrtc.compile_to_ptx(text, unit.path, flags, names).decode("utf-8", "replace")
-    flags = nvcc.debug_options(
-        nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path))
-    )
-    return nvcc.compile_to_ptx(unit.path, flags, names).ptx.decode("utf-8", "replace")
+
+    def compile_(granted: Unit) -> bytes:
+        flags = nvcc.options_for(unit.arch, granted.options, os.path.dirname(unit.path))
+        return nvcc.compile_to_ptx(unit.path, nvcc.debug_options(flags), names).ptx
+
+    return _granting_flags(unit, compile_)[0].decode("utf-8", "replace")
 
 
 def _after_nvrtc(unit: Unit, source: CudaSource, refusal: CompileError) -> Artifacts:
@@ -244,7 +222,7 @@ def _after_nvrtc(unit: Unit, source: CudaSource, refusal: CompileError) -> Artif
 def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
     flags = nvrtc.options_for(unit.arch, unit.options, os.path.dirname(unit.path))
     asked = _requested_instantiations(unit, source)
-    launched = tuple(name for name in source.launches if name not in asked)
+    launched = tuple(name for name in _launched(unit, source) if name not in asked)
     gaps: tuple[Gap, ...] = ()
     try:
         result = nvrtc.compile_program(text, unit.path, flags, (*asked, *launched))
@@ -267,9 +245,43 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
     )
 
 
+def _launched(unit: Unit, source: CudaSource) -> tuple[str, ...]:
+    """Instances that the file launches, and those of its templates that other inputs launch."""
+    templates = {base_name(kernel.name): kernel.name for kernel in source.template_kernels}
+    elsewhere = (
+        templates[base_name(name)] + name[name.index("<") :]
+        for name in unit.launched
+        if base_name(name) in templates
+    )
+    return tuple(dict.fromkeys((*source.launches, *elsewhere)))
+
+
 def _by_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
+    artifacts, flags = _granting_flags(unit, lambda granted: _by_plain_nvcc(granted, source))
+    said = (Gap("compile", f"compiled with {flag}, which the file needs") for flag in flags)
+    return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, *said))
+
+
+def _granting_flags(unit: Unit, compile_: Callable[[Unit], T]) -> tuple[T, tuple[str, ...]]:
+    """Run nvcc, once more with each experimental flag that a refusal asks for."""
+    granted: list[str] = []
+    while True:
+        more = (*unit.options.nvcc_args, *granted)
+        try:
+            with_flags = replace(unit, options=replace(unit.options, nvcc_args=more))
+            return compile_(with_flags), tuple(granted)
+        except CompileError as refusal:
+            flag = nvcc.flag_asked_for(refusal.log or "")
+            if flag is None or flag in more:
+                raise
+            granted.append(flag)
+
+
+def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
     flags = nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path))
     asked = _requested_instantiations(unit, source)
+    if unit.launched and not source.has_host_code:
+        asked = tuple(dict.fromkeys((*asked, *_launched(unit, source))))
     compiled = nvcc.compile_to_ptx(unit.path, flags, asked)
     ptxas_flags = ptxas.options_for(unit.arch, unit.options)
     assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags)
@@ -301,7 +313,17 @@ def _lower_cubin(unit: Unit) -> Artifacts:
             hint="extract one with: cuobjdump -xelf all FILE",
         )
     reason = "a cubin carries no report; spill figures of ptxas are not known"
-    return Artifacts(unit, "binary", (), None, None, data, (), (Gap("ptxas", reason),))
+    found = triton_cache.beside(unit.path)
+    return Artifacts(
+        unit,
+        "binary",
+        found.options if found is not None else (),
+        found.ptx if found is not None and not Cubin(data).ptx else None,
+        None,
+        data,
+        (),
+        (Gap("ptxas", reason),),
+    )
 
 
 def _requested_instantiations(unit: Unit, source: CudaSource) -> tuple[str, ...]:

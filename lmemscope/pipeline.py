@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from lmemscope import __version__, plan
 from lmemscope.config import Settings
 from lmemscope.demangle import short_name
+from lmemscope.discover import Globs, discover
 from lmemscope.errors import InternalError, LmemscopeError
 from lmemscope.model import (
     Failure,
@@ -51,9 +52,7 @@ def run(
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
     """
-    files, errors = plan.expand_inputs(paths)
-    archs, default_arch = _archs(settings, executor)
-    units = plan.make_units(files, archs, settings)
+    units, errors, notes, default_arch = _planned(paths, settings, executor)
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
     futures = [
@@ -63,7 +62,7 @@ def run(
     if progress is not None:
         by_future = dict(zip(futures, units, strict=True))
         for done, future in enumerate(as_completed(futures), start=1):
-            progress(done, len(units), by_future[future].input)
+            progress(done, len(units), by_future[future].name)
     reports = [_result(unit, future) for unit, future in zip(units, futures, strict=True)]
     reports += [UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors]
     return Report(
@@ -71,6 +70,7 @@ def run(
         toolchain=_distinct_tools(reports),
         units=tuple(reports),
         default_arch=default_arch,
+        notes=notes,
     )
 
 
@@ -82,9 +82,8 @@ def plan_units(
     Raises:
         UsageError: as `run`.
     """
-    files, errors = plan.expand_inputs(paths)
-    archs, _ = _archs(settings, executor)
-    return plan.make_units(files, archs, settings), errors
+    units, errors, _, _ = _planned(paths, settings, executor)
+    return units, errors
 
 
 def analyse_unit(
@@ -130,7 +129,7 @@ def analyse_unit(
         raise _internal(unit, error) from error
     kernels = tuple(KernelReport(fact, judge(fact), find(fact)) for fact in facts)
     return UnitReport(
-        input=unit.input,
+        input=unit.name,
         frontend=artifacts.frontend,
         arch=parsed.cubin.arch or unit.arch,
         options=artifacts.options,
@@ -156,16 +155,28 @@ def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
     return lower(unit, cache_directory)
 
 
-def _archs(settings: Settings, executor: Executor) -> tuple[tuple[str, ...], str | None]:
-    if not settings.archs:
-        arch, why = plan.choose_arch()
-        return (arch,), why
+def _planned(
+    paths: Sequence[str], settings: Settings, executor: Executor
+) -> tuple[tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...], tuple[str, ...], str | None]:
+    """Units, what is no input, notes, and why an architecture was chosen unasked."""
+    globs = Globs(settings.root, settings.include, settings.exclude)
+    found = discover(paths, globs)
+    asked = settings.archs or plan.build_archs(found.inputs)
     supported: tuple[str, ...] | None = None
-    if plan.needs_supported_archs(settings.archs):
+    if plan.needs_supported_archs(asked):
         from lmemscope.inputs import nvrtc
 
         supported = executor.submit(nvrtc.archs_of, settings.toolkit).result()
-    return plan.normalise_archs(settings.archs, supported), None
+    why = None
+    if settings.archs:
+        archs = plan.normalise_archs(settings.archs, supported)
+    else:
+        arch, why = plan.choose_arch()
+        archs = (arch,)
+    units, notes = plan.make_units(found.inputs, archs, settings, supported)
+    if not any(unit.arch in archs for unit in units):
+        why = None
+    return units, tuple(found.errors), (*found.notes, *notes), why
 
 
 def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
@@ -175,7 +186,7 @@ def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
         # Parsers and workers do not know whose bytes they read.
         if unit.input not in error.message:
             error.message = f"{unit.input}: {error.message}"
-        return UnitReport(unit.input, unit.frontend, unit.arch, (), _failure(error))
+        return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error))
 
 
 def _internal(unit: Unit, error: Exception) -> InternalError:

@@ -1,20 +1,23 @@
-"""From the user's paths and architectures to units."""
+"""From inputs and architectures to units."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lmemscope.config import Settings
-from lmemscope.errors import InputError, UsageError
-from lmemscope.model import Frontend, Unit
+from lmemscope.discover import Found
+from lmemscope.errors import UsageError
+from lmemscope.inputs.cuda_source import read_cuda_source
+from lmemscope.model import CompileOptions, Frontend, Unit
 
 DEFAULT_ARCH = "sm_90"
-SUPPORTED_ENDINGS = (".cu", ".cuh", ".ptx", ".cubin")
 _CUDA_ENDINGS = (".cu", ".cuh")
-_WALKED_ENDINGS = (".cu", ".ptx", ".cubin")
+_READY_ENDINGS = (".ptx", ".cubin")
 _ARCH = re.compile(r"(?:sm|compute)_(\d+[af]?)|(\d+[af]?)")
 _PTX_TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
 _ALL_MAJOR = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_110", "sm_120")
@@ -23,31 +26,6 @@ _WELL_KNOWN = frozenset(
     for number in (75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121)
     for suffix in ("", "a", "f")
 )
-
-
-def expand_inputs(
-    paths: Sequence[str],
-) -> tuple[tuple[str, ...], tuple[tuple[str, InputError], ...]]:
-    """Turn the user's paths into files and, for each bad path, an error beside the others.
-
-    Directories are walked in sorted order for ``.cu``, ``.ptx`` and ``.cubin`` files.
-    """
-    files: dict[str, None] = {}
-    errors: list[tuple[str, InputError]] = []
-    for path in paths:
-        if os.path.isdir(path):
-            found = list(_walk(path))
-            if not found:
-                errors.append((path, _nothing_in(path)))
-            files.update(dict.fromkeys(os.path.normpath(file) for file in found))
-        elif not os.path.exists(path):
-            missing = InputError("plan", f"{path} does not exist", hint="check the path")
-            errors.append((path, missing))
-        elif not path.lower().endswith(SUPPORTED_ENDINGS):
-            errors.append((path, _unreadable_kind(path)))
-        else:
-            files[os.path.normpath(path)] = None
-    return tuple(files), tuple(errors)
 
 
 def normalise_archs(archs: Sequence[str], supported: Sequence[str] | None) -> tuple[str, ...]:
@@ -114,37 +92,120 @@ def detect_gpu() -> str | None:
     return f"sm_{major.value}{minor.value}"
 
 
-def make_units(files: Sequence[str], archs: Sequence[str], settings: Settings) -> tuple[Unit, ...]:
-    """One unit per file and architecture, in the order of the files; a cubin has its own.
+def make_units(
+    inputs: Sequence[Found],
+    archs: Sequence[str],
+    settings: Settings,
+    supported: Sequence[str] | None = None,
+) -> tuple[tuple[Unit, ...], tuple[str, ...]]:
+    """One unit per input and architecture, in the order of the inputs; a cubin has its own.
 
-    With ``archs`` of one default, a ``.ptx`` written for a newer or feature-specific target is
-    assembled for that target.
+    Without architectures asked for, a build's are taken, and a ``.ptx`` written for a newer or
+    feature-specific target than the default is assembled for that target.
+
+    Args:
+        inputs: as discovered.
+        archs: asked for, or the default.
+        settings: how to compile.
+        supported: what the compiler supports, or None where every build's architecture is known.
+
+    Returns:
+        The units, and notes on architectures of builds that were left out.
     """
-    units = []
-    for file in files:
-        path = os.path.abspath(file)
+    units: list[Unit] = []
+    left_out: dict[str, None] = {}
+    launched = _launched_elsewhere(inputs)
+    for found in inputs:
+        ending = os.path.splitext(found.path)[1].lower()
         chosen: Sequence[str] = archs
-        if not settings.archs and path.lower().endswith(".ptx"):
-            chosen = (_ptx_arch(path, archs[0]),)
-        elif path.lower().endswith(".cubin"):
+        if ending == ".cubin":
             chosen = ("",)
+        elif settings.archs:
+            pass
+        elif found.archs:
+            chosen = _of_build(found.archs, supported, left_out) or archs
+        elif ending == ".ptx":
+            chosen = (_ptx_arch(found.path, archs[0]),)
         routes: tuple[Frontend, ...] = (settings.frontend,)
         if settings.frontend == "both":
-            routes = ("nvrtc", "nvcc") if path.lower().endswith(_CUDA_ENDINGS) else ("auto",)
+            routes = ("auto",) if ending in _READY_ENDINGS else ("nvrtc", "nvcc")
+        unit = Unit(
+            found.file,
+            found.path,
+            settings.frontend,
+            "",
+            _combined(found.options, settings.options),
+            settings.toolkit,
+            launched.get(found.path, ()),
+            variant=found.variant,
+        )
         units += [
-            Unit(file, path, route, arch, settings.options, settings.toolkit)
+            replace(part, arch=arch, frontend=route)
+            for part in _parts(unit, ending)
             for arch in chosen
             for route in routes
         ]
-    return tuple(units)
+    notes = [
+        f"{arch}, which the build asks for, is not supported by this toolkit and left out"
+        for arch in left_out
+    ]
+    return tuple(units), tuple(notes)
 
 
-def _walk(directory: str) -> Iterator[str]:
-    for root, names, files in os.walk(directory):
-        names[:] = sorted(name for name in names if not name.startswith("."))
-        for name in sorted(files):
-            if name.lower().endswith(_WALKED_ENDINGS):
-                yield os.path.join(root, name)
+def build_archs(inputs: Sequence[Found]) -> tuple[str, ...]:
+    """Architectures that builds ask for, without duplicates."""
+    return tuple(dict.fromkeys(arch for found in inputs for arch in found.archs))
+
+
+def _parts(unit: Unit, ending: str) -> tuple[Unit, ...]:
+    """The programs in a file: one, but any number in a Python file."""
+    if ending != ".py":
+        return (unit,)
+    from lmemscope.inputs.python_source import programs_in
+
+    return programs_in(unit)
+
+
+def _of_build(
+    archs: Sequence[str], supported: Sequence[str] | None, left_out: dict[str, None]
+) -> tuple[str, ...]:
+    known = [a for a in archs if supported is None or a.rstrip("af") in supported or a[:3] != "sm_"]
+    left_out.update(dict.fromkeys(arch for arch in archs if arch not in known))
+    return normalise_archs(known, supported)
+
+
+def _combined(build: CompileOptions | None, own: CompileOptions) -> CompileOptions:
+    """A build's options and the user's; where only one can hold, the user's."""
+    if build is None:
+        return own
+    return CompileOptions(
+        include_dirs=(*own.include_dirs, *build.include_dirs),
+        defines=(*build.defines, *own.defines),
+        std=own.std or build.std,
+        maxrregcount=own.maxrregcount or build.maxrregcount,
+        use_fast_math=own.use_fast_math or build.use_fast_math,
+        instantiate=own.instantiate,
+        nvrtc_args=(*build.nvrtc_args, *own.nvrtc_args),
+        nvcc_args=(*build.nvcc_args, *own.nvcc_args),
+        ptxas_args=(*build.ptxas_args, *own.ptxas_args),
+        signatures=own.signatures,
+        run_python=own.run_python,
+        time_limit=own.time_limit,
+    )
+
+
+def _launched_elsewhere(inputs: Sequence[Found]) -> dict[str, tuple[str, ...]]:
+    """For each header among the inputs, what the other inputs launch, by absolute path."""
+    headers = [found.path for found in inputs if found.path.lower().endswith(".cuh")]
+    if not headers:
+        return {}
+    launches: dict[str, None] = {}
+    for found in inputs:
+        if found.path.lower().endswith(_CUDA_ENDINGS):
+            with contextlib.suppress(OSError):
+                text = Path(found.path).read_text(encoding="utf-8", errors="replace")
+                launches.update(dict.fromkeys(read_cuda_source(text).launches))
+    return dict.fromkeys(headers, tuple(launches))
 
 
 def _ptx_arch(path: str, default: str) -> str:
@@ -162,22 +223,6 @@ def _ptx_arch(path: str, default: str) -> str:
 
 def _arch_order(arch: str) -> tuple[int, str]:
     return int(re.sub(r"\D", "", arch)), arch
-
-
-def _nothing_in(directory: str) -> InputError:
-    return InputError(
-        "plan",
-        f"{directory} holds no .cu, .ptx or .cubin file",
-        hint="name the files, or a directory above them",
-    )
-
-
-def _unreadable_kind(path: str) -> InputError:
-    return InputError(
-        "plan",
-        f"{path} is not a kind of file that lmemscope reads",
-        hint=f"it reads {', '.join(SUPPORTED_ENDINGS)} files and directories of them",
-    )
 
 
 def _no_gpu() -> str:

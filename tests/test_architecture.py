@@ -17,6 +17,8 @@ LAYERS = (
     {"formats", "toolchain", "workers", "config", "configuration", "sources"},
     {"inputs"},
     {"cache"},
+    {"artifacts", "discover"},
+    {"lower_python"},
     {"lower", "plan"},
     {"parse"},
     {"analysis"},

@@ -8,9 +8,10 @@ from typing import Any
 
 from lmemscope.analysis.attribution import Attributor, needs_attribution
 from lmemscope.analysis.names import Names
+from lmemscope.artifacts import Artifacts
 from lmemscope.errors import LmemscopeError
 from lmemscope.formats.dwarf import Member, Variable, read_variables
-from lmemscope.lower import Artifacts, debug_ptx
+from lmemscope.lower import debug_ptx
 from lmemscope.model import Cause, CauseShare, Gap, KernelFacts, SiteClass
 from lmemscope.parse import Parsed
 from lmemscope.sources import SourceText
@@ -89,6 +90,8 @@ def _variables(artifacts: Artifacts) -> tuple[Variable, ...] | None:
     Kept instead of the compilation's text, of which nothing else is read: looking at all of its
     debug information again would take a third of a cached run.
     """
+    if artifacts.variables is not None:
+        return artifacts.variables
     slot = artifacts.slot
     known = slot.load("variables") if slot is not None else None
     if known is not None:

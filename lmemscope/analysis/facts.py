@@ -149,7 +149,7 @@ class _Gatherer:
                 return self._paths.shown(
                     SourceLocation(self._parsed.ptx.files.get(first[0], ""), first[1])
                 )
-            return None
+        # PTX text kept inside a cubin can be without its ``.loc`` lines.
         table = self._parsed.cubin.source_lines.get(function.section)
         return self._paths.shown(table[0].chain[-1].location) if table else None
 

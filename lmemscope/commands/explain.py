@@ -102,7 +102,7 @@ def _complain(report: Report, kernel: str | None) -> None:
             if failure.hint:
                 click.echo(f"hint: {failure.hint}", err=True)
         elif not unit.kernels:
-            if kernel is not None:
+            if kernel is not None and not any(other.kernels for other in report.units):
                 click.echo(
                     f"error: [explain] {unit.input} has no kernel that matches {kernel}\n"
                     "hint: `lmemscope scan` lists its kernels",

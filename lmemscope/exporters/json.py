@@ -42,6 +42,7 @@ def to_document(report: Report, *, with_accesses: bool = False) -> dict[str, Any
             tool.name: {"version": tool.version, "path": tool.path} for tool in report.toolchain
         },
         "default_arch": report.default_arch,
+        "notes": list(report.notes),
         "units": [_unit(unit, with_accesses) for unit in report.units],
     }
 

@@ -79,7 +79,8 @@ def from_document(document: dict[str, Any]) -> Report:
         Tool(name, tool["version"], tool["path"]) for name, tool in document["toolchain"].items()
     )
     units = tuple(_unit(unit) for unit in document["units"])
-    return Report(document["version"], toolchain, units, document.get("default_arch"))
+    notes = tuple(document.get("notes", ()))
+    return Report(document["version"], toolchain, units, document.get("default_arch"), notes)
 
 
 def _unit(unit: dict[str, Any]) -> UnitReport:

@@ -75,6 +75,13 @@ def compile_to_ptx(path: str, flags: Sequence[str], name_expressions: Sequence[s
         return NvccResult(target.read_bytes(), done.output, done.command_line, tuple(flags), nvcc)
 
 
+def flag_asked_for(log: str) -> str | None:
+    """The experimental flag that nvcc's messages say would let a program pass, or None."""
+    if "extended-lambda" in log:
+        return "--extended-lambda"
+    return "--expt-relaxed-constexpr" if "--expt-relaxed-constexpr" in log else None
+
+
 def _instantiating(path: str, name_expressions: Sequence[str]) -> str:
     lines = [f'#include "{path}"', "namespace lmemscope_instantiations {"]
     lines += [

@@ -133,9 +133,11 @@ class Report:
         units: in input order.
         default_arch: why an architecture was chosen without ``--arch`` ("no GPU found; sm_90"),
             or None when it was asked for.
+        notes: what was left out of the inputs, in sentences.
     """
 
     version: str
     toolchain: tuple[Tool, ...]
     units: tuple[UnitReport, ...]
     default_arch: str | None = None
+    notes: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary"]
+Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary", "cupy", "numba"]
 SiteKind = Literal["spill", "local-object", "unknown"]
 KernelKind = Literal["entry", "function"]
 Cause = Literal[
@@ -79,6 +79,9 @@ class CompileOptions:
         use_fast_math: ``--use_fast_math``.
         instantiate: name expressions of template kernels (``rm<32>``).
         nvrtc_args, nvcc_args, ptxas_args: passed through untouched, each to its own tool.
+        signatures: of Python kernels, ``kernel(float32[::1], int32)``.
+        run_python: whether Python files may be run to compile their kernels.
+        time_limit: seconds that running a Python file may take, or None.
     """
 
     include_dirs: tuple[str, ...] = ()
@@ -90,6 +93,9 @@ class CompileOptions:
     nvrtc_args: tuple[str, ...] = ()
     nvcc_args: tuple[str, ...] = ()
     ptxas_args: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    run_python: bool = False
+    time_limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +103,16 @@ class Unit:
     """One thing to analyse: input x front end x architecture x options.
 
     Attributes:
-        input: the path as the user typed or the directory walk found it; the display name.
+        input: the path as the user typed or the directory walk found it.
         path: the absolute path.
         frontend: the route asked for; ``auto`` is resolved while compiling.
         arch: real architecture, such as ``sm_90`` or ``sm_100a``.
         options: how to compile.
         toolkit: directory of the toolkit to use instead of the installed one, or None.
+        launched: name expressions that other inputs launch; those of templates in this one are
+            instantiated.
+        program: which of the programs in a Python file this is, by name, or None.
+        variant: what tells units of one file apart in reports, or an empty string.
     """
 
     input: str
@@ -111,6 +121,14 @@ class Unit:
     arch: str
     options: CompileOptions = field(default_factory=CompileOptions)
     toolkit: str | None = None
+    launched: tuple[str, ...] = ()
+    program: str | None = None
+    variant: str = ""
+
+    @property
+    def name(self) -> str:
+        """The unit's name in reports: its file, and its variant where there are several."""
+        return f"{self.input}[{self.variant}]" if self.variant else self.input
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,194 @@
+"""Numba kernels in a Python file: what can be told without running it.
+
+Numba takes the shape of ``cuda.local.array`` as a compile-time constant: an integer, or a name that
+is one in the module or in an enclosing function when the kernel is compiled, or a tuple of these.
+An expression of constants (``2 * N``) is none to it (measured with numba-cuda 0.30; its manual,
+"Memory management", says "simple constant expressions").
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LocalArray:
+    """A ``cuda.local.array`` call.
+
+    Attributes:
+        name: the variable it is assigned to, or an empty string.
+        shape, dtype: as written.
+        line: of the call.
+        refusal: why Numba refuses the shape, or None where it is a compile-time constant.
+    """
+
+    name: str
+    shape: str
+    dtype: str
+    line: int
+    refusal: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NumbaKernel:
+    """A ``@cuda.jit`` function that is no device function.
+
+    Attributes:
+        name: of the function.
+        line: of its ``def``.
+        signatures: literal signatures of its decorator.
+        arrays: its local arrays.
+    """
+
+    name: str
+    line: int
+    signatures: tuple[str, ...]
+    arrays: tuple[LocalArray, ...]
+
+
+WAYS_OUT = """\
+Three ways out:
+1. Choose the constant before compiling: define the kernel in a function that takes the size, and
+   keep one kernel for each size (functools.lru_cache). The frame is that size, no more.
+       @functools.lru_cache
+       def make(size):
+           @cuda.jit
+           def kernel(x, out):
+               window = cuda.local.array(size, float32)
+2. Two kernels: a first one computes the sizes, the host allocates one global array for all threads,
+   the second works in it. No local memory; the layout, and so the coalescing, is yours.
+3. One maximal array, and the size as a loop bound. Every thread has the maximum as its frame,
+   whatever it uses."""
+
+
+def find_kernels(tree: ast.Module, source: str, path: str) -> list[NumbaKernel]:
+    """Numba kernels in a parsed file, in order of their lines."""
+    del source, path
+    names = _cuda_names(tree)
+    found = []
+    for function, outer in _functions(tree, ()):
+        decorator = next((d for d in function.decorator_list if _is_jit(d, names)), None)
+        if decorator is None or _is_device(decorator):
+            continue
+        arrays = tuple(_local_arrays(function, outer, names))
+        found.append(
+            NumbaKernel(function.name, function.lineno, tuple(_signatures(decorator)), arrays)
+        )
+    return sorted(found, key=lambda kernel: kernel.line)
+
+
+def _cuda_names(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """Names of the module ``numba.cuda``, and of its ``jit``."""
+    modules, functions = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "numba":
+            modules |= {a.asname or a.name for a in node.names if a.name == "cuda"}
+        elif isinstance(node, ast.ImportFrom) and node.module == "numba.cuda":
+            functions |= {a.asname or a.name for a in node.names if a.name == "jit"}
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "numba.cuda":
+                    modules.add(alias.asname or "numba.cuda")
+                elif alias.name == "numba":
+                    modules.add(f"{alias.asname or 'numba'}.cuda")
+    return modules, functions
+
+
+def _functions(
+    node: ast.AST, outer: tuple[ast.FunctionDef, ...]
+) -> Iterator[tuple[ast.FunctionDef, tuple[ast.FunctionDef, ...]]]:
+    """Every function with those around it, outermost first."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef):
+            yield child, outer
+            yield from _functions(child, (*outer, child))
+        else:
+            yield from _functions(child, outer)
+
+
+def _is_jit(decorator: ast.expr, names: tuple[set[str], set[str]]) -> bool:
+    call = decorator.func if isinstance(decorator, ast.Call) else decorator
+    modules, functions = names
+    text = ast.unparse(call)
+    return text in functions or any(text == f"{module}.jit" for module in modules)
+
+
+def _is_device(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Call) and any(
+        word.arg == "device" and isinstance(word.value, ast.Constant) and word.value.value is True
+        for word in decorator.keywords
+    )
+
+
+def _signatures(decorator: ast.expr) -> Iterator[str]:
+    if not isinstance(decorator, ast.Call):
+        return
+    given = decorator.args[:1] + [w.value for w in decorator.keywords if w.arg == "func_or_sig"]
+    for node in given:
+        parts = node.elts if isinstance(node, ast.List) else [node]
+        for part in parts:
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.value
+            elif isinstance(part, ast.Call | ast.Tuple):
+                yield ast.unparse(part)
+
+
+def _local_arrays(
+    function: ast.FunctionDef,
+    outer: tuple[ast.FunctionDef, ...],
+    names: tuple[set[str], set[str]],
+) -> Iterator[LocalArray]:
+    own = _bound(function)
+    del outer
+    spelled = {f"{module}.local.array" for module in names[0]}
+    targets = {
+        id(node.value): node.targets[0].id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in spelled:
+            words = {word.arg: word.value for word in node.keywords}
+            shape = node.args[0] if node.args else words.get("shape")
+            dtype = node.args[1] if len(node.args) > 1 else words.get("dtype")
+            if shape is None:
+                continue
+            yield LocalArray(
+                targets.get(id(node), ""),
+                ast.unparse(shape),
+                ast.unparse(dtype) if dtype is not None else "",
+                node.lineno,
+                _refusal(shape, own),
+            )
+
+
+def _bound(function: ast.FunctionDef) -> dict[str, str]:
+    """Names that the function itself gives a value, and what they are."""
+    arguments = function.args
+    found = {
+        argument.arg: "a parameter"
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    }
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.setdefault(node.id, "a variable of the kernel")
+    return found
+
+
+def _refusal(shape: ast.expr, own: dict[str, str]) -> str | None:
+    if isinstance(shape, ast.Tuple | ast.List):
+        reasons = (_refusal(part, own) for part in shape.elts)
+        return next((reason for reason in reasons if reason is not None), None)
+    if isinstance(shape, ast.Constant) and isinstance(shape.value, int):
+        return None
+    text = ast.unparse(shape)
+    if isinstance(shape, ast.Name):
+        if text in own:
+            return f"{text} is {own[text]}, known only when the kernel runs"
+        return None
+    used = [node.id for node in ast.walk(shape) if isinstance(node, ast.Name) and node.id in own]
+    if used:
+        return f"{text} follows from {used[0]}, {own[used[0]]}, known only when the kernel runs"
+    return f"{text} is an expression, and Numba takes a name or an integer: give it a name first"
