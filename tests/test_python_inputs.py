@@ -189,17 +189,17 @@ class TestCupy:
             "    for (int k = 0; k < 999; ++k) seen[at[k]] += table[k];\n"
             "    for (int k = 0; k < 40; ++k) y += seen[k] * x;\n"
             "''', 'pick')\n"
-            "norm = cupy.ReductionKernel('float32 x', 'float32 y', 'x * x', 'a + b',\n"
-            "                            'y = sqrt(a)', '0', 'norm')\n"
+            "l2 = cupy.ReductionKernel('float32 x', 'float32 y', 'x * x', 'a + b',\n"
+            "                            'y = sqrt(a)', '0', 'l2norm')\n"
         )
         done = run_program("scan", "e.py", "--format", "json", cwd=tmp_path)
         assert done.code == 0, done.err
         (finding,) = done.kernel("pick")["findings"]
         assert (finding["object"], finding["location"]) == ("seen", {"file": "e.py", "line": 4})
-        assert done.kernel("norm")["stack_frame"] == 0
+        assert done.kernel("l2norm")["stack_frame"] == 0
         gaps = {unit["input"]: unit["gaps"] for unit in done.document["units"]}
         assert "T taken as float32" in gaps["e.py[pick]"][0]["reason"]
-        assert gaps["e.py[norm]"] == []
+        assert gaps["e.py[l2norm]"] == []
 
     def test_an_allowance_in_a_string_counts(self, tmp_path: Path) -> None:
         allowed = HISTOGRAM.replace(

@@ -16,13 +16,13 @@ from lmemscope.analysis.ledger import shares
 from lmemscope.analysis.module import ModuleFlow
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.objects import FunctionObjects, PtxAccess, StackObject
-from lmemscope.analysis.ptx_flow import is_generic_access, is_local_access
+from lmemscope.analysis.ptx_flow import is_generic_access, may_become
 from lmemscope.analysis.slicing import Leaf, worst
 from lmemscope.analysis.uniformity import requests_per_access, sectors_per_request
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.ptx_body import Address
-from lmemscope.formats.sites import Site
+from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.model import (
     CallFacts,
     Cause,
@@ -342,7 +342,7 @@ class _Kernel:
         assert objects is not None
         for index in indices:
             opcode = objects.body.instructions[index].opcode
-            if not (is_local_access(opcode) or is_generic_access(opcode)):
+            if not may_become(opcode, site.is_store):
                 continue
             evidence = (f"PTX line {ptx_line}: {opcode}",)
             access = objects.access_at.get(index)
@@ -361,6 +361,9 @@ class _Kernel:
             if len(causes) == 1:
                 return causes.pop(), None, uniformity, evidence
             if any(origin.kind == "parameter" for origin in access.origins):
+                if is_generic_access(opcode) and site.base == STACK_POINTER:
+                    # Where a parameter points is in no fixed place of this function's frame.
+                    return None
                 return self._made("address-taken"), None, uniformity, evidence
             return self._made("unattributed"), None, uniformity, evidence
         return None

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 from lmemscope.analysis.ptx_flow import (
     generic_local_accesses,
-    is_generic_access,
-    is_local_access,
+    may_become,
 )
 from lmemscope.demangle import demangle
 from lmemscope.formats.cubin import CubinFunction
@@ -131,7 +130,7 @@ class _Gatherer:
         if entry is None or ptx is None or entry.line <= 0:
             return "unknown"
         opcode = self._opcode(ptx, entry.line)
-        if opcode is not None and (is_local_access(opcode) or is_generic_access(opcode)):
+        if opcode is not None and may_become(opcode, site.is_store):
             return "local-object"
         return "spill"
 

@@ -24,6 +24,18 @@ def is_generic_access(opcode: str) -> bool:
     return parts[0] in ("ld", "st") and not spaces & _STATE_SPACES
 
 
+def may_become(opcode: str, is_store: bool) -> bool:
+    """Whether a PTX instruction can be where an ``LDL`` (or, a store, an ``STL``) comes from.
+
+    Scheduling gives saves and restores of registers the lines of their neighbours, so the
+    direction has to agree: an ``LDL`` on the line of a ``st`` restores a register.
+    """
+    wanted = "st" if is_store else "ld"
+    return opcode.partition(".")[0] == wanted and (
+        is_local_access(opcode) or is_generic_access(opcode)
+    )
+
+
 def local_addresses(body: Body) -> frozenset[str]:
     """Registers that hold an address of local memory on every path.
 

@@ -67,9 +67,7 @@ _DROPPED = frozenset(
     "Wno-deprecated-gpu-targets Wreorder Wall Wextra qpp dlto gen-opt-lto "
     "nocudalib nocudainc prec-all run help version".split()
 )
-_DROPPED_PREFIX = re.compile(
-    r"W(?!p,)|f(?!ast-math|gpu-rdc)|m(?!axrregcount)|O\w*$|g\d?$|Xclang|no-"
-)
+_HOST_FLAG = re.compile(r"W(?!p,)|f(?!ast-math|gpu-rdc)|m(?!axrregcount)|O\w*$|g\d?$|Xclang|no-")
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d+[af]?)")
 
 
@@ -150,7 +148,7 @@ def _option(reading: _Reading, word: str, words: Iterator[str]) -> None:
     elif name in _DROPPED_VALUE:
         if not equals:
             next(words, "")
-    elif name in _DROPPED or word[1:2] in "lLo" or _DROPPED_PREFIX.match(name):
+    elif name in _DROPPED or (not word.startswith("--") and _HOST_FLAG.match(name)):
         return
     else:
         reading.unknown[word] = None
