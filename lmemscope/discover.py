@@ -30,6 +30,7 @@ class Found:
         options: of its build, or None where no build speaks of it.
         archs: of its build; empty where it names none.
         variant: tells a file apart that its build compiles in several ways.
+        walked: a directory stood for it; nobody named it.
     """
 
     file: str
@@ -37,6 +38,7 @@ class Found:
     options: CompileOptions | None = None
     archs: tuple[str, ...] = ()
     variant: str = ""
+    walked: bool = False
 
 
 @dataclass(slots=True)
@@ -111,7 +113,7 @@ def _add_directory(result: Discovery, directory: str, globs: Globs) -> None:
     for file in _walk(directory):
         path = os.path.abspath(file)
         if path not in built and globs.admit(path):
-            result.inputs.append(Found(os.path.normpath(file), path))
+            result.inputs.append(Found(os.path.normpath(file), path, walked=True))
     if len(result.inputs) + len(result.errors) == before:
         result.errors.append((directory, _nothing_in(directory)))
 

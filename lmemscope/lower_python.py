@@ -123,9 +123,11 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
     assembled = ptxas.assemble(ptx, unit.input, flags)
     gaps: tuple[Gap, ...] = ()
     if answer["others"]:
-        gaps = (
-            Gap("numba", f"{answer['others']} more signatures; {answer['signature']} was compiled"),
-        )
+        more = f"{answer['others']} more signatures; {answer['signature']} was compiled"
+        gaps = (Gap("numba", more),)
+    if answer["namesakes"]:
+        more = f"{answer['namesakes']} more kernels of this name; the first was compiled"
+        gaps = (*gaps, Gap("numba", more))
     return Artifacts(
         unit=unit,
         frontend="numba",

@@ -152,7 +152,12 @@ def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
     """
     from lmemscope.lower import lower
 
-    return lower(unit, cache_directory)
+    try:
+        return lower(unit, cache_directory)
+    except LmemscopeError:
+        raise
+    except Exception as error:
+        raise _internal(unit, error) from error
 
 
 def _planned(

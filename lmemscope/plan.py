@@ -114,6 +114,7 @@ def make_units(
     """
     units: list[Unit] = []
     left_out: dict[str, None] = {}
+    unasked: dict[str, None] = {}
     launched = _launched_elsewhere(inputs)
     for found in inputs:
         ending = os.path.splitext(found.path)[1].lower()
@@ -141,13 +142,18 @@ def make_units(
         )
         units += [
             replace(part, arch=arch, frontend=route)
-            for part in _parts(unit, ending)
+            for part in _parts(unit, ending, found.walked, unasked)
             for arch in chosen
             for route in routes
         ]
     notes = [
         f"{arch}, which the build asks for, is not supported by this toolkit and left out"
         for arch in left_out
+    ]
+    notes += [
+        f"{file} holds kernels that only running it would compile, and was not run; "
+        "name it with --run-python"
+        for file in unasked
     ]
     return tuple(units), tuple(notes)
 
@@ -157,13 +163,22 @@ def build_archs(inputs: Sequence[Found]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(arch for found in inputs for arch in found.archs))
 
 
-def _parts(unit: Unit, ending: str) -> tuple[Unit, ...]:
-    """The programs in a file: one, but any number in a Python file."""
+def _parts(unit: Unit, ending: str, walked: bool, unasked: dict[str, None]) -> tuple[Unit, ...]:
+    """The programs in a file: one, but any number in a Python file.
+
+    A directory does not stand for what nobody may compile without running it.
+    """
     if ending != ".py":
         return (unit,)
-    from lmemscope.inputs.python_source import programs_in
+    from lmemscope.inputs.python_source import needs_running, programs_in
 
-    return programs_in(unit)
+    parts = programs_in(unit)
+    if not walked or unit.options.run_python:
+        return parts
+    kept = tuple(part for part in parts if not needs_running(part))
+    if len(kept) < len(parts):
+        unasked[unit.input] = None
+    return kept
 
 
 def _of_build(

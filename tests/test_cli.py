@@ -68,7 +68,10 @@ def test_the_json_document_keeps_the_contract(shipped: Finished) -> None:
                 "local_bytes", "local_objects", "ld_local", "st_local", "generic_local"
             }  # fmt: skip
     files = [unit["input"] for unit in document["units"]]
-    assert files == sorted(files)
+    # Within a Python file, kernels are in the order of their lines.
+    assert [name.partition("[")[0] for name in files] == sorted(
+        name.partition("[")[0] for name in files
+    )
 
 
 @pytest.mark.toolchain

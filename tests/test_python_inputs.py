@@ -49,6 +49,7 @@ class TestText:
             ("wanted = ('a\\n'  # one\n  'b\\n'\n  'c')", "a\nb\nc", [1, 2, 3]),
             ("X = '''x\ny\n'''\nwanted = X + 'z'", "x\ny\nz", [1, 2, 4]),
             ("N = 4\nwanted = f'''a\n{N}{{}}\nb'''", "a\n4{}\nb", [2, 3, 4]),
+            ("N = 4\nwanted = f'{N // 2 - 1}'", "1", [2]),
             ("P = 'p\\nq'\nwanted = f'''a\n{P}\nb'''", "a\np\nq\nb", [2, 3, 1, 4]),
             ("wanted = '''\n  a\n  b'''.strip()", "a\n  b", [2, 3]),
             ("import textwrap\nwanted = textwrap.dedent('''\n  a\n  b''')", "\na\nb", [2, 3, 4]),
@@ -397,3 +398,26 @@ class TestTriton:
         assert finding["cause"] == "register-spill"
         assert finding["location"]["file"].endswith("rows.py")
         assert kernel["sass"]["ldl"] > 300
+
+
+@pytest.mark.toolchain
+def test_a_directory_does_not_stand_for_what_would_have_to_be_run(tmp_path: Path) -> None:
+    (tmp_path / "n.py").write_text(NUMBA)
+    (tmp_path / "k.cu").write_text("__global__ void k(int *p) { *p = 1; }\n")
+    done = run_program("scan", ".", "--format", "json", cwd=tmp_path)
+    assert done.code == 0
+    assert [unit["input"] for unit in done.document["units"]] == ["k.cu"]
+    (note,) = done.document["notes"]
+    assert note.startswith("n.py holds kernels that only running it would compile")
+    assert note in run_program("check", ".", cwd=tmp_path).out.replace("\n", " ")
+    assert not (tmp_path / "ran.txt").exists()
+
+
+@pytest.mark.toolchain
+def test_a_log_that_is_no_text_is_no_obstacle() -> None:
+    """NVRTC 13.5 writes stray bytes into one of its warnings; CuPy decodes strictly."""
+    path = "kernels/device_launch_pointer.cu"
+    done = run_program("scan", path, "--no-cache", "--format", "json")
+    assert done.code == 0
+    assert done.kernel("parent_hands_over_local")["findings"][0]["cause"] == "address-taken"
+    assert "pointer to local memory" in run_program("dump", path, "--log").out

@@ -87,7 +87,7 @@ class _Gate:
         self._failures: list[GateFailure] = []
         self._accepted: list[Accepted] = []
         self._better: list[BaselineEntry] = []
-        self._notes: list[str] = []
+        self._notes = list(report.notes)
 
     def result(self) -> GateResult:
         open_items: list[_Item] = []

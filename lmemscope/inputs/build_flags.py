@@ -67,7 +67,7 @@ _DROPPED = frozenset(
     "Wno-deprecated-gpu-targets Wreorder Wall Wextra qpp dlto gen-opt-lto "
     "nocudalib nocudainc prec-all run help version".split()
 )
-_HOST_FLAG = re.compile(r"W(?!p,)|f(?!ast-math|gpu-rdc)|m(?!axrregcount)|O\w*$|g\d?$|Xclang|no-")
+_HOST_FLAG = re.compile(r"[WfmlLo]|O\w*$|g\d?$|Xclang|no-")
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d+[af]?)")
 
 

@@ -106,7 +106,7 @@ def compile_program(
         return NvrtcResult(
             ptx=bytes(nvrtc.getPTX(program)).rstrip(b"\0"),
             cubin=_whole(bytes(nvrtc.getCUBIN(program))),
-            log=str(nvrtc.getProgramLog(program)),
+            log=_log(nvrtc, program),
             options=tuple(options),
         )
 
@@ -145,10 +145,22 @@ def _compiled(
         try:
             nvrtc.compileProgram(program, list(options))
         except nvrtc.NVRTCError as error:
-            raise _refusal(name, str(nvrtc.getProgramLog(program)), options, error) from error
+            raise _refusal(name, _log(nvrtc, program), options, error) from error
         yield program
     finally:
         nvrtc.destroyProgram(program)
+
+
+def _log(nvrtc: Any, program: Any) -> str:
+    """The program's log; NVRTC can put bytes into it that are no text.
+
+    Met with CUDA 13.5: the place in "A pointer to local memory was stored into the parameter
+    buffer obtained at …". CuPy decodes strictly, and its error holds the bytes.
+    """
+    try:
+        return str(nvrtc.getProgramLog(program))
+    except UnicodeDecodeError as error:
+        return bytes(error.object).rstrip(b"\0").decode("utf-8", "replace")
 
 
 def _whole(cubin: bytes) -> bytes:

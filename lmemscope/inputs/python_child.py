@@ -54,7 +54,7 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
 
     cuda.jit = lazy
     namespace = _run(request["path"])
-    dispatcher = _find(namespace, request["name"], "py_func")
+    dispatcher, others = _find(namespace, request["name"], "py_func")
     signatures = request["signatures"] or given.get(request["name"], [])
     if not signatures:
         return {"missing": "signature"}
@@ -74,6 +74,7 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
         "registers": chosen.get("max_registers"),
         "signature": str(signature),
         "others": len(signatures) - 1,
+        "namesakes": others,
         "arrays": [_evaluated(dispatcher.py_func, array) for array in request["arrays"]],
     }
 
@@ -85,7 +86,7 @@ def _jit(request: dict[str, Any]) -> dict[str, Any]:
     if not request["signatures"]:
         return {"missing": "signature"}
     namespace = _run(request["path"])
-    kernel = _find(namespace, request["name"], "_func")
+    kernel, _ = _find(namespace, request["name"], "_func")
     types_ = []
     for text in request["signatures"][0].partition("(")[2].rpartition(")")[0].split(","):
         name, bracket, shape = text.strip().partition("[")
@@ -105,15 +106,19 @@ def _run(path: str) -> dict[str, Any]:
     return runpy.run_path(path, run_name=RUN_NAME)
 
 
-def _find(namespace: dict[str, Any], name: str, attribute: str) -> Any:
-    """The kernel of that name: of the module, or made by one of its functions and kept there."""
-    for value in (namespace.get(name), *namespace.values()):
-        function = getattr(value, attribute, None)
-        if getattr(function, "__name__", None) == name:
-            return value
-    raise LookupError(
-        f"{name} is not in the module after it ran: keep the kernel in a module variable"
-    )
+def _find(namespace: dict[str, Any], name: str, attribute: str) -> tuple[Any, int]:
+    """The kernel of that name, of the module or made by one of its functions, and how many more."""
+    found = {
+        id(value): value
+        for value in (namespace.get(name), *namespace.values())
+        if getattr(getattr(value, attribute, None), "__name__", None) == name
+    }
+    if not found:
+        raise LookupError(
+            f"{name} is not in the module after it ran: keep the kernel in a module variable"
+        )
+    first, *others = found.values()
+    return first, len(others)
 
 
 def _evaluated(function: Callable[..., Any], array: dict[str, str]) -> dict[str, Any]:

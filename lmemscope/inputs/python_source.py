@@ -89,3 +89,14 @@ def program_of(unit: Unit) -> Program:
         hint="kernels are found by cupy.RawKernel, RawModule, ElementwiseKernel, ReductionKernel, "
         "cupyx.jit.rawkernel and numba.cuda.jit",
     )
+
+
+def needs_running(unit: Unit) -> bool:
+    """Whether a unit's kernel can only be compiled by running its file."""
+    try:
+        program = program_of(unit)
+    except InputError:
+        return False
+    if isinstance(program, NumbaKernel):
+        return not any(array.refusal for array in program.arrays)
+    return program.kind == "jit.rawkernel"

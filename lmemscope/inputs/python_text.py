@@ -7,16 +7,25 @@ where its author wrote it.
 from __future__ import annotations
 
 import ast
+import contextlib
+import operator
 import os
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 Place = tuple[str, int]
 """File and 1-based line."""
 
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
 _LITERAL = re.compile(r"([rRbBuUfF]{0,2})(\"\"\"|'''|\"|')")
 
 
@@ -93,6 +102,11 @@ class Scope:
         if isinstance(node, ast.Name):
             value = self._lookup(node)
             return ... if value is None else self.constant(value)
+        if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+            left, right = self.constant(node.left), self.constant(node.right)
+            if isinstance(left, int) and isinstance(right, int):
+                with contextlib.suppress(ZeroDivisionError):
+                    return _ARITHMETIC[type(node.op)](left, right)
         found = self.text(node)
         return ... if found is None else found.value
 
