@@ -132,12 +132,12 @@ def main() -> None:
 
 
 def unchanged_files(work: Path, rounds: int) -> None:
-    """The gate on 50 files, the shipped kernels under several names, without and with a cache."""
+    """The gate on 50 files, all samples and shipped kernels, without and with a cache."""
     tree = work / "tree"
     tree.mkdir()
-    shipped = sorted((ROOT / "kernels").glob("*.cu"))
+    sources = [*(ROOT / "tests" / "samples").glob("*.cu"), *(ROOT / "kernels").glob("*.cu")]
     for number in range(50):
-        source = shipped[number % len(shipped)]
+        source = sorted(sources)[number % len(sources)]
         (tree / f"{number:02}_{source.name}").write_text(source.read_text())
     environment = {
         **os.environ,

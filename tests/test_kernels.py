@@ -145,3 +145,28 @@ def test_templates_come_from_flags_directives_and_launches(tmp_path: Path) -> No
         short_name(k["demangled"]) for u in finished.document["units"] for k in u["kernels"]
     )
     assert names == ["ns::shift<4>", "scale<2>", "scale<8>"]
+
+
+@pytest.mark.toolchain
+def test_the_two_routes_agree_or_the_difference_is_shown() -> None:
+    """Every shipped file that both NVRTC and nvcc can compile, kernel by kernel."""
+    paths = [f"kernels/{path.name}" for path in sorted((ROOT / "kernels").glob("*.cu"))]
+    options = ("--frontend", "both", "--arch", "sm_90")
+    document = run_program("scan", *paths, *options, "--format", "json").document
+    table = run_program("scan", *paths, *options).out
+    figures: dict[tuple[str, str], dict[str, tuple[int, ...]]] = {}
+    for unit in document["units"]:
+        for kernel in unit["kernels"]:
+            names = ("registers", "stack_frame", "spill_stores", "spill_loads")
+            found = (
+                *(kernel[name] for name in names),
+                kernel["sass"]["ldl"],
+                kernel["sass"]["stl"],
+            )
+            routes = figures.setdefault((unit["input"], kernel["demangled"]), {})
+            routes[unit["frontend"]] = found
+    both = {key: routes for key, routes in figures.items() if len(routes) == 2}
+    assert len(both) >= 25
+    for (path, name), routes in both.items():
+        shown = any(path in line and "by nvrtc" in line for line in table.splitlines())
+        assert routes["nvrtc"] == routes["nvcc"] or shown, (path, name, routes)
