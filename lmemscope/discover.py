@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from lmemscope.errors import InputError
@@ -98,9 +98,20 @@ def discover(paths: Sequence[str], globs: Globs) -> Discovery:
             result.errors.append((path, _unreadable_kind(path)))
         else:
             result.inputs.append(Found(os.path.normpath(path), os.path.abspath(path)))
-    result.inputs = list(dict.fromkeys(result.inputs))
+    result.inputs = _once(result.inputs)
     result.notes = list(dict.fromkeys(result.notes))
     return result
+
+
+def _once(inputs: Sequence[Found]) -> list[Found]:
+    """Each way of compiling each file once; what somebody named counts as named."""
+    kept: dict[tuple[object, ...], Found] = {}
+    for found in inputs:
+        key = (found.path, found.options, found.archs)
+        first = kept.setdefault(key, found)
+        if first.walked and not found.walked:
+            kept[key] = replace(first, walked=False)
+    return list(kept.values())
 
 
 def _add_directory(result: Discovery, directory: str, globs: Globs) -> None:
@@ -134,9 +145,8 @@ def _add_database(result: Discovery, path: str, globs: Globs, below: str | None)
     for number, entry in enumerate(wanted):
         name = _shown(entry.path)
         if os.path.isfile(entry.path):
-            several = paths.count(entry.path) > 1
             nth = paths[: number + 1].count(entry.path)
-            variant = (entry.output or f"{nth}") if several else ""
+            variant = (entry.output or f"{nth}") if nth > 1 else ""
             flags = entry.flags
             result.inputs.append(Found(name, entry.path, flags.options, flags.archs, variant))
         else:

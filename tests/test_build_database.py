@@ -205,6 +205,15 @@ def test_where_a_database_is_looked_for(project: Path) -> None:
     assert find_database(str(project)) == str(project / "compile_commands.json")
 
 
+def test_a_file_named_twice_is_one_input(project: Path) -> None:
+    named = str(project / "src" / "loose.cu")
+    found = discover([str(project), named], Globs(str(project)))
+    (loose,) = (f for f in found.inputs if f.path == named)
+    assert not loose.walked
+    first = discover([named, str(project)], Globs(str(project))).inputs
+    assert [f.path for f in first].count(named) == 1
+
+
 def test_globs(project: Path) -> None:
     everything = discover([str(project)], Globs(str(project)))
     assert [Path(f.file).name for f in everything.inputs] == ["count.cu", "loose.cu", "other.cu"]
@@ -254,7 +263,7 @@ class TestCommand:
         assert done.code == 3
         units = {unit["input"]: unit for unit in done.document["units"]}
         assert "does not exist" in units["src/gone.cu"]["failure"]["message"]
-        assert units["src/count.cu[count.o]"]["kernels"][0]["stack_frame"] == 128
+        assert units["src/count.cu"]["kernels"][0]["stack_frame"] == 128
         assert units["src/count.cu[big.o]"]["kernels"][0]["stack_frame"] == 256
 
     def test_globs_of_the_configuration(self, project: Path) -> None:

@@ -149,7 +149,7 @@ class TestCupy:
         )
         done = run_program("scan", "h.py", "--arch", "sm_90", "--format", "json", cwd=tmp_path)
         (unit,) = done.document["units"]
-        assert (unit["input"], unit["frontend"]) == ("h.py", "cupy")
+        assert (unit["input"], unit["frontend"]) == ("h.py[h]", "cupy")
         (finding,) = unit["kernels"][0]["findings"]
         assert finding["cause"] == "dynamic-index"
         assert (finding["object"], finding["type"]) == ("bins", "unsigned int[64]")
@@ -214,7 +214,7 @@ class TestCupy:
         (tmp_path / "h.py").write_text(f"import cupy\nk = cupy.RawKernel('''{HISTOGRAM}''', 'h')\n")
         (tmp_path / "plain.py").write_text("print('RawKernels are elsewhere')\n")
         done = run_program("scan", ".", "--format", "json", cwd=tmp_path)
-        assert [unit["input"] for unit in done.document["units"]] == ["h.py"]
+        assert [unit["input"] for unit in done.document["units"]] == ["h.py[h]"]
 
     def test_a_rawkernel_of_cupyx_is_translated_on_request(self, tmp_path: Path) -> None:
         (tmp_path / "j.py").write_text(

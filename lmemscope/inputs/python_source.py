@@ -63,15 +63,8 @@ def programs_in(unit: Unit) -> tuple[Unit, ...]:
         return (unit,)
     if not programs:
         return (unit,)
-    several = len(programs) > 1
-    return tuple(
-        replace(
-            unit,
-            program=program.name,
-            variant=program.name if several else "",
-        )
-        for program in programs
-    )
+    # The name is there even where it is alone: a baseline must not change when another joins it.
+    return tuple(replace(unit, program=p.name, variant=p.name) for p in programs)
 
 
 def program_of(unit: Unit) -> Program:
