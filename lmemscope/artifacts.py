@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lmemscope.cache import Slot
-from lmemscope.formats.dwarf import Variable
 from lmemscope.inputs.cuda_source import CudaSource
 from lmemscope.model import Frontend, Gap, Tool, Unit
+
+if TYPE_CHECKING:
+    from lmemscope.formats.dwarf import Variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from lmemscope.errors import InputError
-from lmemscope.inputs.build_database import NAME, find_database, read_database
 from lmemscope.model import CompileOptions
 
+DATABASE = "compile_commands.json"
 SUPPORTED_ENDINGS = (".cu", ".cuh", ".ptx", ".cubin", ".py")
 _WALKED_ENDINGS = (".cu", ".ptx", ".cubin")
 _SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules"})
@@ -87,7 +87,7 @@ def discover(paths: Sequence[str], globs: Globs) -> Discovery:
     """
     result = Discovery()
     for path in paths:
-        if os.path.basename(path) == NAME:
+        if os.path.basename(path) == DATABASE:
             _add_database(result, path, globs, None)
         elif os.path.isdir(path):
             _add_directory(result, path, globs)
@@ -118,7 +118,7 @@ def _add_directory(result: Discovery, directory: str, globs: Globs) -> None:
     before = len(result.inputs) + len(result.errors)
     base = os.path.abspath(directory)
     built: set[str] = set()
-    database = find_database(directory)
+    database = _find_database(directory)
     if database is not None:
         built = _add_database(result, database, globs, base)
     for file in _walk(directory):
@@ -129,8 +129,18 @@ def _add_directory(result: Discovery, directory: str, globs: Globs) -> None:
         result.errors.append((directory, _nothing_in(directory)))
 
 
+def _find_database(directory: str) -> str | None:
+    """The database of a source directory: in it, or in its ``build``."""
+    for candidate in (directory, os.path.join(directory, "build")):
+        if os.path.isfile(os.path.join(candidate, DATABASE)):
+            return os.path.join(candidate, DATABASE)
+    return None
+
+
 def _add_database(result: Discovery, path: str, globs: Globs, below: str | None) -> set[str]:
     """Add the entries of a database, those below a directory if one is given."""
+    from lmemscope.inputs.build_database import read_database
+
     try:
         database = read_database(path)
     except InputError as error:
@@ -216,5 +226,5 @@ def _unreadable_kind(path: str) -> InputError:
     return InputError(
         "plan",
         f"{path} is not a kind of file that lmemscope reads",
-        hint=f"it reads {', '.join(SUPPORTED_ENDINGS)} files, directories of them, and {NAME}",
+        hint=f"it reads {', '.join(SUPPORTED_ENDINGS)} files, directories of them, and {DATABASE}",
     )

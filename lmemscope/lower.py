@@ -14,12 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from lmemscope import cache, lower_python, toolchain
+from lmemscope import cache, toolchain
 from lmemscope.artifacts import Artifacts as Artifacts
 from lmemscope.cache import Slot
 from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissingError
-from lmemscope.formats.cubin import Cubin
-from lmemscope.inputs import nvcc, nvrtc, ptxas, triton_cache
+from lmemscope.inputs import nvcc, nvrtc, ptxas
 from lmemscope.inputs.cuda_source import CudaSource, base_name, read_cuda_source
 from lmemscope.model import CompileOptions, Gap, Tool, Unit
 
@@ -56,6 +55,8 @@ def _by_ending(unit: Unit, cache_directory: str | None) -> Artifacts:
     if ending == ".cubin":
         return _lower_cubin(unit)
     if ending == ".py":
+        from lmemscope import lower_python
+
         return lower_python.lower_python(unit)
     is_ptx = ending == ".ptx"
     text = _read_text(unit, "PTX" if is_ptx else "CUDA C++ source")
@@ -313,6 +314,9 @@ def _lower_cubin(unit: Unit) -> Artifacts:
             hint="extract one with: cuobjdump -xelf all FILE",
         )
     reason = "a cubin carries no report; spill figures of ptxas are not known"
+    from lmemscope.formats.cubin import Cubin
+    from lmemscope.inputs import triton_cache
+
     found = triton_cache.beside(unit.path)
     return Artifacts(
         unit,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lmemscope.config import Settings
-from lmemscope.discover import Globs, discover
+from lmemscope.discover import Globs, _find_database, discover
 from lmemscope.errors import InputError
-from lmemscope.inputs.build_database import find_database, read_database
+from lmemscope.inputs.build_database import read_database
 from lmemscope.inputs.build_flags import read_flags
 from lmemscope.plan import make_units
 from tests.conftest import run_program
@@ -198,11 +198,11 @@ def test_what_is_no_database(tmp_path: Path, text: str) -> None:
 
 
 def test_where_a_database_is_looked_for(project: Path) -> None:
-    assert find_database(str(project)) is None
+    assert _find_database(str(project)) is None
     write(project)
-    assert find_database(str(project)) == str(project / "build" / "compile_commands.json")
+    assert _find_database(str(project)) == str(project / "build" / "compile_commands.json")
     (project / "compile_commands.json").write_text("[]")
-    assert find_database(str(project)) == str(project / "compile_commands.json")
+    assert _find_database(str(project)) == str(project / "compile_commands.json")
 
 
 def test_a_file_named_twice_is_one_input(project: Path) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 from lmemscope.errors import InputError
 from lmemscope.inputs.build_flags import BuildFlags, read_flags
 
-NAME = "compile_commands.json"
 _CUDA_ENDINGS = (".cu", ".cuh")
 _CUDA_LANGUAGES = ("cu", "cuda")
 
@@ -51,14 +50,6 @@ class BuildDatabase:
     entries: tuple[Entry, ...]
     broken: tuple[str, ...]
     unknown: tuple[str, ...]
-
-
-def find_database(directory: str) -> str | None:
-    """The database of a source directory: in it, or in its ``build``."""
-    for candidate in (os.path.join(directory, NAME), os.path.join(directory, "build", NAME)):
-        if os.path.isfile(candidate):
-            return candidate
-    return None
 
 
 def read_database(path: str) -> BuildDatabase:
