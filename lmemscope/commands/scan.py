@@ -37,12 +37,14 @@ def command(
 ) -> None:
     """Show which kernels use local memory, worst first.
 
-    PATH is a .cu, .cuh, .ptx or .cubin file, or a directory of them.
+    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a compile_commands.json, or a directory.
 
     \b
     Examples:
       lmemscope scan kernels/
       lmemscope scan filter.cu --arch sm_80 --arch sm_90 --instantiate 'blur<5>'
+      lmemscope scan build/compile_commands.json
+      lmemscope scan kernels.py --run-python
       lmemscope scan src/ -o local-memory.md
     """
     sink = output.Sink.open(
