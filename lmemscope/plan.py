@@ -170,9 +170,12 @@ def _parts(unit: Unit, ending: str, walked: bool, unasked: dict[str, None]) -> t
     """
     if ending != ".py":
         return (unit,)
-    from lmemscope.inputs.python_source import needs_running, programs_in
+    from lmemscope.inputs.python_source import is_broken, needs_running, programs_in
 
     parts = programs_in(unit)
+    if walked and parts == (unit,) and not is_broken(unit):
+        # The words were there, but no kernel: nobody asked about this file.
+        return ()
     if not walked or unit.options.run_python:
         return parts
     kept = tuple(part for part in parts if not needs_running(part))

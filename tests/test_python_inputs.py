@@ -202,6 +202,16 @@ class TestCupy:
         assert "T taken as float32" in gaps["e.py[pick]"][0]["reason"]
         assert gaps["e.py[l2norm]"] == []
 
+    def test_what_the_code_around_the_loop_uses_is_a_scalar(self, tmp_path: Path) -> None:
+        (tmp_path / "e.py").write_text(
+            "import cupy\n"
+            "g = cupy.ElementwiseKernel('T x, int32 n', 'T y', 'y = exp(-x * x * r);', 'g',\n"
+            "                           loop_prep='const double r { 0.5 / (n + 1) };')\n"
+        )
+        done = run_program("scan", "e.py", "--format", "json", cwd=tmp_path)
+        assert done.code == 0, done.document["units"][0]["failure"]
+        assert done.kernel("g")["stack_frame"] == 0
+
     def test_an_allowance_in_a_string_counts(self, tmp_path: Path) -> None:
         allowed = HISTOGRAM.replace(
             "    unsigned bins",
@@ -212,7 +222,7 @@ class TestCupy:
 
     def test_a_directory_holds_python_files_with_kernels(self, tmp_path: Path) -> None:
         (tmp_path / "h.py").write_text(f"import cupy\nk = cupy.RawKernel('''{HISTOGRAM}''', 'h')\n")
-        (tmp_path / "plain.py").write_text("print('RawKernels are elsewhere')\n")
+        (tmp_path / "plain.py").write_text("print('RawKernel and cuda.jit are elsewhere')\n")
         done = run_program("scan", ".", "--format", "json", cwd=tmp_path)
         assert [unit["input"] for unit in done.document["units"]] == ["h.py[h]"]
 

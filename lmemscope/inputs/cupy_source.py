@@ -196,6 +196,9 @@ class _Reader:
             texts[what] = text
         inputs = _parameters(texts["in_params"].value)
         outputs = _parameters(texts["out_params"].value)
+        # What the code around the loop uses is a scalar: an array has no element there yet.
+        around = set(re.findall(r"\w+", texts["loop_prep"].value + texts["after_loop"].value))
+        inputs = tuple(replace(p, scalar=not p.raw and p.name in around) for p in inputs)
         own = (self._path, self._call.lineno)
         head = [*_PRELUDE, *self._types((*inputs, *outputs))]
         arguments = [*(_argument(p, False) for p in inputs), *(_argument(p, True) for p in outputs)]
@@ -203,7 +206,7 @@ class _Reader:
             f'extern "C" __global__ void {_identifier(name)}({", ".join(arguments)}, '
             "CIndexer<1, true> _ind) {"
         ]
-        bindings = [_binding(p, False) for p in inputs if not p.raw]
+        bindings = [_binding(p, False) for p in inputs if not p.raw and not p.scalar]
         bindings += [_binding(p, True) for p in outputs if not p.raw]
         text = at("\n".join(head) + "\n", own) + texts["preamble"]
         text += at("\n" + "\n".join(opening) + "\n", own) + texts["loop_prep"]
@@ -280,6 +283,7 @@ class _Parameter:
     type: str
     name: str
     raw: bool
+    scalar: bool = False
 
 
 _PRELUDE = (
@@ -303,6 +307,8 @@ def _c_type(parameter: _Parameter) -> str:
 
 def _argument(parameter: _Parameter, output: bool) -> str:
     kind = _c_type(parameter) if output else f"const {_c_type(parameter)}"
+    if parameter.scalar:
+        return f"{kind} {parameter.name}"
     name = parameter.name if parameter.raw else f"_raw_{parameter.name}"
     return f"CArray<{kind}, 1, true, true> {name}"
 

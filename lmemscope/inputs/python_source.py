@@ -84,6 +84,15 @@ def program_of(unit: Unit) -> Program:
     )
 
 
+def is_broken(unit: Unit) -> bool:
+    """Whether a unit's file cannot be read as Python."""
+    try:
+        read_programs(unit.path, unit.input)
+    except InputError:
+        return True
+    return False
+
+
 def needs_running(unit: Unit) -> bool:
     """Whether a unit's kernel can only be compiled by running its file."""
     try:
