@@ -19,9 +19,8 @@ import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
-from lmemscope import toolchain
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.inputs import nvrtc
+from lmemscope.tools import nvrtc, toolchain
 
 ROOT = Path(__file__).parent.parent
 KERNELS = 20

@@ -16,7 +16,7 @@ def main() -> None:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in _COMPILING and not _HELP.intersection(arguments):
         # The worker loads NVRTC while this process imports click and parses the flags.
-        from lmemscope import launch, preload, warmth
+        from lmemscope.running import launch, preload, warmth
 
         units = warmth.expected_units()
         without_nvrtc = units > 0 or "--toolkit" in arguments
@@ -24,7 +24,7 @@ def main() -> None:
         for _ in range(min(units // 4, len(os.sched_getaffinity(0)), _EARLY) or 1):
             worker = launch.start(preload.WARM if without_nvrtc else preload.COLD)
             launch.started_early.append(worker)
-    from lmemscope.cli import cli
+    from lmemscope.commands.options import cli
 
     try:
         cli(prog_name="lmemscope")

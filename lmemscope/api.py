@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
-from lmemscope.config import Settings, available_cpus
+from lmemscope.config.settings import Settings, available_cpus
 from lmemscope.model import CompileOptions, Frontend, Report
 
 
@@ -64,9 +64,9 @@ def scan(
         UsageError: the request is wrong whatever the inputs hold, such as an unknown architecture.
     """
     from lmemscope import pipeline
-    from lmemscope.preload import COLD, WARM
-    from lmemscope.warmth import default_directory
-    from lmemscope.workers import WorkerPool
+    from lmemscope.running.pool import WorkerPool
+    from lmemscope.running.preload import COLD, WARM
+    from lmemscope.running.warmth import default_directory
 
     settings = Settings(
         archs=tuple(arch),

@@ -7,19 +7,22 @@ pipe. One unit's trouble is that unit's `Failure`; the others go on.
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from lmemscope import __version__, plan
-from lmemscope.config import Settings
-from lmemscope.demangle import short_name
-from lmemscope.discover import Globs, discover
+from lmemscope import __version__
+from lmemscope.config.settings import Settings
+from lmemscope.discover import plan
+from lmemscope.discover.walk import Globs, discover
 from lmemscope.errors import InternalError, LmemscopeError
+from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
     Failure,
+    Gap,
     KernelReport,
     Report,
     Tool,
@@ -28,7 +31,7 @@ from lmemscope.model import (
 )
 
 if TYPE_CHECKING:
-    from lmemscope.lower import Artifacts
+    from lmemscope.model import Artifacts
 
 Progress = Callable[[int, int, str], None]
 """Called as each unit ends: units done, units in all, the input's name."""
@@ -46,7 +49,7 @@ def run(
     Args:
         paths: files and directories, as the user typed them.
         settings: how to compile and what to keep.
-        executor: where units run; `lmemscope.workers.WorkerPool` or any other.
+        executor: where units run; `lmemscope.running.pool.WorkerPool` or any other.
         progress: told as each unit ends.
 
     Raises:
@@ -103,43 +106,49 @@ def analyse_unit(
     Raises:
         LmemscopeError: it cannot be analysed; `run` turns that into the unit's `Failure`.
     """
-    from lmemscope.lower import lower
-    from lmemscope.preload import import_analysis_meanwhile
+    from lmemscope.lowering.cuda import lower
+    from lmemscope.running.preload import import_analysis_meanwhile
 
     import_analysis_meanwhile()
     try:
         artifacts = lower(unit, cache_directory)
-        from lmemscope.analysis.explanation import explain_facts
+        from lmemscope.analysis.explanation import explain_facts, needs_names
         from lmemscope.analysis.facts import gather_facts
-        from lmemscope.analysis.verdict import judge
-        from lmemscope.parse import parse
+        from lmemscope.analysis.layers import parse
+        from lmemscope.lowering.debug import debug_variables
         from lmemscope.rules import find
-        from lmemscope.sources import quoted_lines
+        from lmemscope.rules.verdict import judge
+        from lmemscope.sources.lines import from_disk, quoted_lines
 
-        parsed = parse(artifacts)
+        layers, text = parse(artifacts, os.getcwd()), from_disk()
         facts = tuple(
             fact
-            for fact in gather_facts(parsed)
+            for fact in gather_facts(layers)
             if matches(kernel_globs, fact.name, fact.demangled)
         )
-        facts, gaps = explain_facts(parsed, facts) if causes else (facts, ())
+        gaps: tuple[Gap, ...] = ()
+        if causes:
+            variables = None
+            if needs_names(layers, facts):
+                variables, gaps = debug_variables(artifacts, cache_directory)
+            facts = explain_facts(layers, facts, variables, text)
     except LmemscopeError:
         raise
     except Exception as error:
         raise _internal(unit, error) from error
-    kernels = tuple(KernelReport(fact, judge(fact), find(fact)) for fact in facts)
+    kernels = tuple(KernelReport(fact, judge(fact), find(fact, text)) for fact in facts)
     return UnitReport(
         input=unit.name,
         frontend=artifacts.frontend,
-        arch=parsed.cubin.arch or unit.arch,
+        arch=layers.cubin.arch or unit.arch,
         options=artifacts.options,
         failure=None,
-        gaps=(*parsed.gaps, *gaps),
+        gaps=(*layers.gaps, *gaps),
         kernels=kernels,
         tools=artifacts.tools,
-        unknown_log_lines=parsed.log.unknown_lines if parsed.log is not None else (),
+        unknown_log_lines=layers.log.unknown_lines if layers.log is not None else (),
         directives=artifacts.source.kernel_directives if artifacts.source is not None else (),
-        source_lines=quoted_lines(kernels),
+        source_lines=quoted_lines(kernels, text),
         cached=artifacts.cached,
     )
 
@@ -150,7 +159,7 @@ def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
     Raises:
         LmemscopeError: as `analyse_unit`.
     """
-    from lmemscope.lower import lower
+    from lmemscope.lowering.cuda import lower
 
     try:
         return lower(unit, cache_directory)
@@ -169,7 +178,7 @@ def _planned(
     asked = settings.archs or plan.build_archs(found.inputs)
     supported: tuple[str, ...] | None = None
     if plan.needs_supported_archs(asked):
-        from lmemscope.inputs import nvrtc
+        from lmemscope.tools import nvrtc
 
         supported = executor.submit(nvrtc.archs_of, settings.toolkit).result()
     why = None

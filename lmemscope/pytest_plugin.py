@@ -72,7 +72,7 @@ class Scanner:
     def scan(self, *paths: str, **options: Any) -> Kernels:
         """Scan as `lmemscope.scan` does; fails the test where an input cannot be analysed."""
         import lmemscope
-        from lmemscope.demangle import short_name
+        from lmemscope.formats.demangle import short_name
 
         report = lmemscope.scan(*paths, **options)
         views = []

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lmemscope.demangle import short_name
+from lmemscope.formats.demangle import short_name
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "tests" / "data"

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from lmemscope.config import Settings
-from lmemscope.discover import Globs, _find_database, discover
+from lmemscope.config.settings import Settings
+from lmemscope.discover.build_database import read_database
+from lmemscope.discover.build_flags import read_flags
+from lmemscope.discover.plan import make_units
+from lmemscope.discover.walk import Globs, _find_database, discover
 from lmemscope.errors import InputError
-from lmemscope.inputs.build_database import read_database
-from lmemscope.inputs.build_flags import read_flags
-from lmemscope.plan import make_units
 from tests.conftest import run_program
 
 BASE = "/project/build"

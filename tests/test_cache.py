@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope import cache
-from lmemscope.inputs import includes, nvcc, nvrtc
-from lmemscope.lower import lower
+from lmemscope.lowering import store as stores
+from lmemscope.lowering.cuda import lower
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.pipeline import analyse_unit
+from lmemscope.sources import includes
+from lmemscope.tools import nvcc, nvrtc
 from tests.conftest import ROOT, run_program
 
 KERNEL = """#include "outer.h"
@@ -43,7 +44,7 @@ def store(tmp_path: Path) -> str:
 
 
 def key(store: str, unit: Unit) -> str | None:
-    slot = cache.slot_for(store, unit)
+    slot = stores.slot_for(store, unit)
     return None if slot is None else slot.key
 
 
@@ -195,8 +196,8 @@ def test_a_tool_changed_in_place_is_a_miss(
 ) -> None:
     lower(unit, store)
     assert lower(unit, store).cached
-    monkeypatch.setattr(cache, "_stamp", lambda path: (1, 1))
-    slot = cache.slot_for(store, unit)
+    monkeypatch.setattr(stores, "_stamp", lambda path: (1, 1))
+    slot = stores.slot_for(store, unit)
     assert slot is not None
     assert slot.load("outputs") is None
 
@@ -215,7 +216,7 @@ def test_the_least_recently_used_goes_first(tmp_path: Path) -> None:
         path = entries / f"{name}.outputs.entry"
         path.write_bytes(b"x" * 100)
         os.utime(path, ns=(10**18 - age * 10**9,) * 2)
-    cache.trim(str(tmp_path), limit=250)
+    stores.trim(str(tmp_path), limit=250)
     assert sorted(path.name[:3] for path in entries.iterdir()) == ["mid", "new"]
 
 

@@ -61,7 +61,7 @@ def test_a_debug_build_is_called_one() -> None:
 
 
 def test_without_line_information_nothing_is_guessed(tmp_path: Path) -> None:
-    from lmemscope.inputs import nvrtc
+    from lmemscope.tools import nvrtc
 
     source = (ROOT / "kernels/histogram.cu").read_text()
     flags = ("--gpu-architecture=sm_90", "--ptxas-options=-v")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmemscope.inputs.cuda_source import base_name, read_cuda_source, split_expressions
+from lmemscope.sources.cuda import base_name, read_cuda_source, split_expressions
 
 
 def test_kernels_with_attributes_namespaces_and_templates() -> None:

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from lmemscope.analysis.verdict import judge
 from lmemscope.exporters import layout, render
 from lmemscope.model import (
     CubinFacts,
@@ -27,6 +26,7 @@ from lmemscope.model import (
     Tool,
     UnitReport,
 )
+from lmemscope.rules.verdict import judge
 
 NOTHING = SiteClass()
 

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lmemscope.analysis.verdict import judge
 from lmemscope.errors import InputError, UsageError
 from lmemscope.exporters.gate_markdown import cut, render_gate_markdown
 from lmemscope.exporters.gate_text import render_gate
@@ -33,7 +32,8 @@ from lmemscope.model import (
     Tool,
     UnitReport,
 )
-from lmemscope.rules import find
+from lmemscope.rules.verdict import judge
+from tests.builders import find
 from tests.conftest import ROOT, Finished, run_program
 from tests.test_exporters import facts
 from tests.test_rules import kernel as kernel_facts

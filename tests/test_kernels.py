@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.demangle import short_name
+from lmemscope.formats.demangle import short_name
 from tests.conftest import ROOT, Finished, run_program
 
 pytestmark = pytest.mark.toolchain

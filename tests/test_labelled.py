@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.demangle import short_name
+from lmemscope.formats.demangle import short_name
 from lmemscope.model import KernelReport, Unit
 from lmemscope.pipeline import analyse_unit
 from tests.conftest import ROOT

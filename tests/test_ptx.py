@@ -4,12 +4,12 @@ import textwrap
 
 import pytest
 
-from lmemscope.analysis.ptx_flow import generic_local_accesses, local_addresses
+from lmemscope.analysis.ptx.flow import generic_local_accesses, local_addresses
 from lmemscope.errors import FormatError
 from lmemscope.formats.ptx import LocalSurvey, PtxFunction, PtxModule
 from lmemscope.formats.ptx_body import Address, Vector
-from lmemscope.inputs import nvrtc
 from lmemscope.model import LaunchBounds, SourceLocation
+from lmemscope.tools import nvrtc
 from tests.conftest import DATA
 
 HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"

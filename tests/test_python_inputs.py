@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.inputs.cupy_source import CupyProgram, find_programs
-from lmemscope.inputs.numba_source import find_kernels
-from lmemscope.inputs.python_text import Scope
+from lmemscope.sources.cupy import CupyProgram, find_programs
+from lmemscope.sources.numba import find_kernels
+from lmemscope.sources.python_text import Scope
 from tests.conftest import DATA, run_program
 
 HISTOGRAM = """

@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 import lmemscope
-from lmemscope import pipeline, remote
+from lmemscope import pipeline
 from lmemscope.errors import CompileError, UsageError
 from lmemscope.model import CompileOptions, Unit
+from lmemscope.running import dask as remote
 from tests.conftest import ROOT, run_program
 
 SOURCE = """#include "bins.h"
@@ -174,7 +175,7 @@ class TestCluster:
                 os.kill(doomed.pid, signal.SIGKILL)
                 assert total == 12
 
-        from lmemscope.config import Settings
+        from lmemscope.config.settings import Settings
         from lmemscope.exporters.json import render_json
 
         settings = Settings(

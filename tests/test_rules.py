@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
@@ -27,9 +26,10 @@ from lmemscope.model import (
     SourceLocation,
     Uniformity,
 )
-from lmemscope.rules import RULES, find, rule
+from lmemscope.rules import RULES, rule
 from lmemscope.rules.base import Rule
 from lmemscope.rules.register_cap import cap_of, registers_for
+from tests.builders import find
 from tests.test_exporters import facts
 
 HERE = SourceLocation("a.cu", 7)
@@ -180,13 +180,12 @@ def test_small_arrays_may_be_selected_from_and_large_ones_not() -> None:
     assert "shared memory" in texts("float[2000]")
 
 
-def test_unrolling_is_advised_at_the_loops_line(tmp_path: Path) -> None:
-    source = tmp_path / "a.cu"
-    source.write_text("// one\nfor (int i = 0; i < 20; ++i) s += table[i];\n")
+def test_unrolling_is_advised_at_the_loops_line() -> None:
+    source = "// one\nfor (int i = 0; i < 20; ++i) s += table[i];\n"
     index = IndexFacts(
-        "i", (IndexSource("loop-counter", None),), "uniform", SourceLocation(str(source), 2)
+        "i", (IndexSource("loop-counter", None),), "uniform", SourceLocation("a.cu", 2)
     )
-    finding = only(find(kernel("rolled-loop", index=index)))
+    finding = only(find(kernel("rolled-loop", index=index), {"a.cu": source}))
     assert "line 2" in finding.message
     assert finding.advice[0].code == "#pragma unroll\nfor (int i = 0; i < 20; ++i) s += table[i];"
 
@@ -226,17 +225,13 @@ def test_what_set_the_cap() -> None:
     assert cap_of(facts(cubin=CubinFacts(90, 0, 0, 255), ptxas=None)).kind == "allocator"
 
 
-def test_fingerprints_survive_moved_lines_and_offsets(tmp_path: Path) -> None:
+def test_fingerprints_survive_moved_lines_and_offsets() -> None:
     def fingerprint(text: str, line: int, pc: int) -> str:
-        source = tmp_path / "a.cu"
-        source.write_text(text)
-        from lmemscope.sources import _lines
-
-        _lines.cache_clear()
         base = kernel("dynamic-index")
-        place = InlineFrame(SourceLocation(str(source), line), None)
+        place = InlineFrame(SourceLocation("a.cu", line), None)
         moved = dataclasses.replace(base.accesses[0], chain=(place,), pc=pc)
-        return only(find(dataclasses.replace(base, accesses=(moved,)))).fingerprint
+        found = find(dataclasses.replace(base, accesses=(moved,)), {"a.cu": text})
+        return only(found).fingerprint
 
     first = fingerprint("table[i] += 1;\n", 1, 16)
     assert fingerprint("\n\n  table[i]  +=  1;\n", 3, 96) == first

@@ -60,7 +60,7 @@ def test_analysed_without_flags(scanned: Finished, name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_causes(scanned: Finished, name: str) -> None:
-    from lmemscope.demangle import short_name
+    from lmemscope.formats.demangle import short_name
 
     found = [
         (short_name(kernel["demangled"]), finding["cause"], finding["object"])

@@ -10,7 +10,7 @@ from lmemscope.errors import FormatError
 from lmemscope.formats import sass
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.line_table import line_at
-from lmemscope.inputs import nvdisasm, nvrtc
+from lmemscope.tools import nvdisasm, nvrtc
 from tests.conftest import DATA
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120", "sm_121")

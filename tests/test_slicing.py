@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lmemscope.analysis.graph import ControlFlow
-from lmemscope.analysis.slicing import Dataflow, Leaf
+from lmemscope.analysis.ptx.graph import ControlFlow
+from lmemscope.analysis.ptx.slicing import Dataflow, Leaf
 from tests.test_ptx import module
 
 PARAMETERS = ".visible .entry k(.param .u64 k_param_0, .param .u32 k_param_1)"

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope import toolchain
 from lmemscope.errors import ToolMissingError
-from lmemscope.inputs import nvrtc
-from lmemscope.lower import lower
+from lmemscope.lowering.cuda import lower
 from lmemscope.model import Unit
-from lmemscope.toolkit import Toolkit
+from lmemscope.tools import nvrtc, toolchain
+from lmemscope.tools.toolkit import Toolkit
 from tests.conftest import ROOT, run_program
 
 HISTOGRAM = str(ROOT / "kernels" / "histogram.cu")

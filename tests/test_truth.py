@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope import toolchain
 from lmemscope.formats.ptxas_log import parse_ptxas_log
-from lmemscope.lower import Artifacts, lower
-from lmemscope.model import KernelFacts, Unit
+from lmemscope.lowering.cuda import lower
+from lmemscope.model import Artifacts, KernelFacts, Unit
 from lmemscope.pipeline import analyse_unit
+from lmemscope.tools import toolchain
 from tests.conftest import DATA, ROOT
 
 pytestmark = pytest.mark.toolchain

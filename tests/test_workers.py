@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from lmemscope.errors import CompileError, StageTimeoutError, WorkerCrashError
-from lmemscope.workers import WorkerPool
+from lmemscope.running.pool import WorkerPool
 from tests import crashing
 
 

@@ -1,1 +1,1 @@
-"""From parsed formats to facts, and from facts to causes."""
+"""From layers formats to facts, and from facts to causes."""

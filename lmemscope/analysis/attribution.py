@@ -12,13 +12,14 @@ from dataclasses import replace
 
 from lmemscope.analysis.causes import ObjectCause, accesses_of_callees, is_dynamic, object_cause
 from lmemscope.analysis.frame import frame_map
+from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ledger import shares
-from lmemscope.analysis.module import ModuleFlow
 from lmemscope.analysis.names import Names, ObjectName
-from lmemscope.analysis.objects import FunctionObjects, PtxAccess, StackObject
-from lmemscope.analysis.ptx_flow import is_generic_access, may_become
-from lmemscope.analysis.slicing import Leaf, worst
-from lmemscope.analysis.uniformity import requests_per_access, sectors_per_request
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.flow import is_generic_access, may_become
+from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
+from lmemscope.analysis.ptx.slicing import Leaf, worst
+from lmemscope.analysis.ptx.uniformity import requests_per_access, sectors_per_request
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.ptx_body import Address
@@ -32,10 +33,9 @@ from lmemscope.model import (
     LocalAccess,
     LocalObject,
     SourceLocation,
+    SourceText,
     Uniformity,
 )
-from lmemscope.parse import Parsed
-from lmemscope.sources import DisplayPaths, SourceText
 
 _NAMELESS: frozenset[Cause] = frozenset({"printf-args", "math-slow-path", "device-launch"})
 _CALL_PARTS = frozenset({"call", "ret"})
@@ -52,18 +52,17 @@ class Attributor:
     """Attribution for the kernels of one unit.
 
     Args:
-        parsed: the unit's layers.
+        layers: the unit's layers.
         names: variable names, possibly none.
         sources: the user's files.
     """
 
-    def __init__(self, parsed: Parsed, names: Names | None, sources: SourceText) -> None:
-        self._parsed, self._names, self._sources = parsed, names, sources
-        self._module = ModuleFlow(parsed.ptx) if parsed.ptx is not None else None
-        self._functions = {function.name: function for function in parsed.cubin.functions}
-        self._debug = parsed.ptx is not None and parsed.ptx.is_debug
-        asked = parsed.artifacts.unit
-        self._paths = DisplayPaths(asked.path, asked.input)
+    def __init__(self, layers: Layers, names: Names | None, sources: SourceText) -> None:
+        self._layers, self._names, self._sources = layers, names, sources
+        self._module = ModuleFlow(layers.ptx) if layers.ptx is not None else None
+        self._functions = {function.name: function for function in layers.cubin.functions}
+        self._debug = layers.ptx is not None and layers.ptx.is_debug
+        self._paths = layers.paths
 
     def calls(self, kernel: str) -> CallFacts | None:
         """The call graph below a kernel, or None without PTX."""
@@ -81,7 +80,7 @@ class _Kernel:
 
     def __init__(self, unit: Attributor, facts: KernelFacts, function: CubinFunction) -> None:
         self._facts, self._function = facts, function
-        self._parsed, self._names, self._sources = unit._parsed, unit._names, unit._sources
+        self._layers, self._names, self._sources = unit._layers, unit._names, unit._sources
         self._module, self._debug = unit._module, unit._debug
         self._reached = self._module.reached(facts.name) if self._module is not None else ()
         self._keys: dict[_ObjectKey, int] = {}
@@ -155,7 +154,7 @@ class _Kernel:
         self._keys[key] = len(self._objects) - 1
 
     def _has_own_section(self, name: str) -> bool:
-        return any(function.name == name for function in self._parsed.cubin.functions)
+        return any(function.name == name for function in self._layers.cubin.functions)
 
     def _named(
         self,
@@ -223,13 +222,13 @@ class _Kernel:
         named: ObjectName | None,
     ) -> str | None:
         """The index as written on a line of an access; a run-time one is preferred."""
-        if named is None or self._parsed.ptx is None:
+        if named is None or self._layers.ptx is None:
             return None
         last = named.name.rpartition(".")[2]
         dynamic = [a for a in accesses if any(is_dynamic(leaf) for leaf in a.leaves)]
         found: Counter[str] = Counter()
         for access in dynamic or accesses:
-            for frame in self._parsed.ptx.chain(objects.body.instructions[access.index]):
+            for frame in self._layers.ptx.chain(objects.body.instructions[access.index]):
                 place = frame.location
                 text = self._sources.subscript(place.file, place.line, named.name)
                 text = text or self._sources.subscript(place.file, place.line, last)
@@ -240,8 +239,8 @@ class _Kernel:
         return found.most_common(1)[0][0] if found else None
 
     def _loop_line(self, objects: FunctionObjects, header: int) -> SourceLocation | None:
-        assert self._parsed.ptx is not None
-        chain = self._parsed.ptx.chain(objects.body.instructions[header])
+        assert self._layers.ptx is not None
+        chain = self._layers.ptx.chain(objects.body.instructions[header])
         return self._paths.shown(chain[0].location) if chain else None
 
     def _source(self, function: str, leaf: Leaf) -> IndexSource:
@@ -258,7 +257,7 @@ class _Kernel:
         return IndexSource(leaf.kind, name, position, constant)
 
     def _access(self, site: Site) -> LocalAccess:
-        cubin = self._parsed.cubin
+        cubin = self._layers.cubin
         body = next(
             (c for c in self._function.callees if c.start <= site.pc < c.end), self._function
         )
@@ -292,9 +291,9 @@ class _Kernel:
         """``LD``/``ST`` at PTX accesses whose address is local on every path."""
         if self._module is None or not self._objects:
             return ()
-        table = self._parsed.cubin.ptx_lines.get(self._function.section, [])
+        table = self._layers.cubin.ptx_lines.get(self._function.section, [])
         result = []
-        for site in self._parsed.cubin.generic_sites(self._function):
+        for site in self._layers.cubin.generic_sites(self._function):
             entry = line_at(table, site.pc)
             function = self._module.ptx.function_at(entry.line) if entry is not None else None
             if entry is None or function is None or function.name not in self._reached:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lmemscope.analysis.module import ModuleFlow
-from lmemscope.analysis.objects import FunctionObjects, PtxAccess, StackObject
-from lmemscope.analysis.slicing import Leaf
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
+from lmemscope.analysis.ptx.slicing import Leaf
 from lmemscope.formats.ptx_body import Address
 from lmemscope.model import Cause
 

@@ -6,12 +6,13 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable
 
-from lmemscope.analysis.ptx_flow import (
+from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.ptx.flow import (
     generic_local_accesses,
     may_become,
 )
-from lmemscope.demangle import demangle
 from lmemscope.formats.cubin import CubinFunction
+from lmemscope.formats.demangle import demangle
 from lmemscope.formats.line_table import InlinedLine, line_at
 from lmemscope.formats.ptx import PtxFunction, PtxModule
 from lmemscope.formats.ptxas_log import PtxasFunction
@@ -31,29 +32,27 @@ from lmemscope.model import (
     SiteSplit,
     SourceLocation,
 )
-from lmemscope.parse import Parsed
-from lmemscope.sources import DisplayPaths
 
 
-def gather_facts(parsed: Parsed) -> tuple[KernelFacts, ...]:
+def gather_facts(layers: Layers) -> tuple[KernelFacts, ...]:
     """Facts of every kernel of a unit, sorted by mangled name."""
-    gatherer = _Gatherer(parsed)
+    gatherer = _Gatherer(layers)
     return tuple(
         gatherer.kernel(function)
-        for function in sorted(parsed.cubin.functions, key=lambda function: function.name)
+        for function in sorted(layers.cubin.functions, key=lambda function: function.name)
     )
 
 
 class _Gatherer:
-    def __init__(self, parsed: Parsed) -> None:
-        self._parsed = parsed
-        self._unit = parsed.artifacts.unit
+    def __init__(self, layers: Layers) -> None:
+        self._layers = layers
+        self._unit = layers.artifacts.unit
         self._opcodes: dict[int, str | None] = {}
-        self._paths = DisplayPaths(self._unit.path, self._unit.input)
+        self._paths = layers.paths
 
     def kernel(self, function: CubinFunction) -> KernelFacts:
         ptx_function = self._ptx(function.name)
-        log, reported = self._parsed.log, self._reported(function.name)
+        log, reported = self._layers.log, self._reported(function.name)
         own = self._split(function, function.sites)
         callees = tuple(self._callee(function, callee) for callee in function.callees)
         splits = [own, *(callee.sites for callee in callees if callee.sites is not None)]
@@ -89,7 +88,7 @@ class _Gatherer:
         )
 
     def _callee(self, kernel: CubinFunction, callee: CubinFunction) -> FunctionFacts:
-        log = self._parsed.log
+        log = self._layers.log
         reported = None
         if log is not None:
             reported = next((f for f in log.callees(kernel.name) if f.name == callee.name), None)
@@ -102,10 +101,10 @@ class _Gatherer:
         )
 
     def _ptx(self, name: str) -> PtxFunction | None:
-        return None if self._parsed.ptx is None else self._parsed.ptx.function(name)
+        return None if self._layers.ptx is None else self._layers.ptx.function(name)
 
     def _reported(self, name: str) -> PtxasFunction | None:
-        log = self._parsed.log
+        log = self._layers.log
         if log is None:
             return None
         return log.entry(name) or next((f for f in log.functions if f.name == name), None)
@@ -124,8 +123,8 @@ class _Gatherer:
         """Which ledger entry a site belongs to (design: the PTX line is the join)."""
         if site.spill_refill:
             return "spill"
-        ptx = self._parsed.ptx
-        table = self._parsed.cubin.ptx_lines.get(function.section)
+        ptx = self._layers.ptx
+        table = self._layers.cubin.ptx_lines.get(function.section)
         entry = line_at(table, site.pc) if table and ptx is not None else None
         if entry is None or ptx is None or entry.line <= 0:
             return "unknown"
@@ -142,21 +141,21 @@ class _Gatherer:
     def _definition(
         self, function: CubinFunction, ptx_function: PtxFunction | None
     ) -> SourceLocation | None:
-        if ptx_function is not None and self._parsed.ptx is not None:
+        if ptx_function is not None and self._layers.ptx is not None:
             first = ptx_function.first_loc
             if first is not None:
                 return self._paths.shown(
-                    SourceLocation(self._parsed.ptx.files.get(first[0], ""), first[1])
+                    SourceLocation(self._layers.ptx.files.get(first[0], ""), first[1])
                 )
         # PTX text kept inside a cubin can be without its ``.loc`` lines.
-        table = self._parsed.cubin.source_lines.get(function.section)
+        table = self._layers.cubin.source_lines.get(function.section)
         return self._paths.shown(table[0].chain[-1].location) if table else None
 
     def _lines(self, function: CubinFunction, kinds: dict[int, SiteKind]) -> tuple[LineUse, ...]:
         """Sites grouped by the source line that a reader should look at."""
         if not function.all_sites:
             return ()
-        table = self._parsed.cubin.source_lines.get(function.section)
+        table = self._layers.cubin.source_lines.get(function.section)
         groups: dict[tuple[SourceLocation, SiteKind], list[Site]] = defaultdict(list)
         for site in function.all_sites:
             entry = line_at(table, site.pc) if table else None

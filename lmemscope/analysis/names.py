@@ -12,11 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lmemscope.analysis.objects import FunctionObjects, StackObject
-from lmemscope.formats.dwarf import Variable
+from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.model import Confidence, SourceLocation
-from lmemscope.sources import SourceText
+from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
 
 _PADDING = 16
 _ENOUGH = 0.5

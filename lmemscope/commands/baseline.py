@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from lmemscope.cli import compile_options
 from lmemscope.commands.check import DEFAULT
+from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import unusable
 from lmemscope.commands.running import EXIT_USAGE, analyse, exit_code, fail
-from lmemscope.config import Settings
+from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
 
 
@@ -24,7 +24,7 @@ def command(paths: tuple[str, ...], target: str | None, settings: Settings, colo
 
     The file is JSON with one finding per line, sorted, made for version control.
     """
-    from lmemscope import configuration
+    from lmemscope.config import file as configuration
     from lmemscope.gate import baseline
 
     try:

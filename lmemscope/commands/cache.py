@@ -6,7 +6,7 @@ import click
 
 from lmemscope.commands.running import EXIT_USAGE, fail
 from lmemscope.errors import UsageError
-from lmemscope.warmth import default_directory
+from lmemscope.running.warmth import default_directory
 
 
 @click.group(name="cache")
@@ -22,23 +22,23 @@ def command() -> None:
 @command.command(name="info")
 def info() -> None:
     """Show where the store is and how much it holds."""
-    from lmemscope import cache
+    from lmemscope.lowering import store
 
     directory = default_directory()
-    held = cache.contents(directory)
+    held = store.contents(directory)
     click.echo(f"directory  {directory}")
     click.echo(f"entries    {held.entries}")
-    click.echo(f"size       {_size(held.bytes)} of at most {_size(cache.LIMIT)}")
+    click.echo(f"size       {_size(held.bytes)} of at most {_size(store.LIMIT)}")
 
 
 @command.command(name="clear")
 def clear() -> None:
     """Remove every entry."""
-    from lmemscope import cache
+    from lmemscope.lowering import store
 
     directory = default_directory()
     try:
-        removed = cache.clear(directory)
+        removed = store.clear(directory)
     except OSError as error:
         fail(
             UsageError(

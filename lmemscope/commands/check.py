@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.cli import compile_options
+from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import color_wanted, unusable
 from lmemscope.commands.running import (
     EXIT_CLEAN,
@@ -20,11 +20,11 @@ from lmemscope.commands.running import (
     analyse,
     fail,
 )
-from lmemscope.config import Settings
+from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError, UsageError
 
 if TYPE_CHECKING:
-    from lmemscope.configuration import Configuration
+    from lmemscope.config.file import Configuration
     from lmemscope.model import Baseline, GateResult, Policy, Report
 
 FORMATS = ("text", "sarif", "github", "junit", "markdown")
@@ -83,7 +83,7 @@ def command(
       lmemscope check src/ --forbid register-spill
       lmemscope check src/ --max-frame 256 --format sarif -o lmem.sarif
     """
-    from lmemscope import configuration
+    from lmemscope.config import file as configuration
     from lmemscope.gate import compare, policy
 
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.cli import comparing_options
+from lmemscope.commands.options import comparing_options
 from lmemscope.commands.output import unusable
 from lmemscope.commands.running import (
     EXIT_INCOMPLETE,
@@ -21,7 +21,7 @@ from lmemscope.commands.running import (
     exit_code,
     fail,
 )
-from lmemscope.config import Settings, checked_toolkit
+from lmemscope.config.settings import Settings, checked_toolkit
 from lmemscope.errors import LmemscopeError, UsageError
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _at(revision: str, paths: Sequence[str], settings: Settings) -> Report:
 
 @contextmanager
 def _worktree(revision: str) -> Iterator[str]:
-    from lmemscope import toolchain
+    from lmemscope.tools import toolchain
 
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as base:
         tree = os.path.join(base, "tree")

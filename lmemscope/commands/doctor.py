@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import click
 
-from lmemscope import toolchain
 from lmemscope.commands.running import EXIT_USAGE, fail
-from lmemscope.config import checked_toolkit
+from lmemscope.config.settings import checked_toolkit
 from lmemscope.errors import ToolMissingError, UsageError
 from lmemscope.model import Tool
+from lmemscope.tools import toolchain
 
 _EXIT_MISSING = 3
 _ESSENTIAL = ("nvrtc", "ptxas", "cuda headers")
@@ -30,7 +30,7 @@ class Finding:
 
 def examine() -> tuple[Finding, ...]:
     """Look for every part of the toolchain."""
-    from lmemscope.inputs import nvrtc
+    from lmemscope.tools import nvrtc
 
     findings = [_found("nvrtc", nvrtc.library, "compiles CUDA C++")]
     for name, purpose in (
@@ -87,7 +87,7 @@ def command(toolkit: str | None) -> None:
 
     Ends with code 3 when a tool that every analysis needs is missing.
     """
-    from lmemscope.plan import choose_arch
+    from lmemscope.discover.plan import choose_arch
 
     try:
         toolchain.use(checked_toolkit(toolkit))

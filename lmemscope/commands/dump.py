@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from lmemscope.cli import compile_options
+from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import color_wanted, unusable
 from lmemscope.commands.running import EXIT_INCOMPLETE, EXIT_USAGE, fail, lower_all
-from lmemscope.config import Settings
+from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError, UsageError
-from lmemscope.lower import Artifacts
+from lmemscope.model import Artifacts
 
 _KINDS = ("ptx", "sass", "cubin", "log")
 _LOCAL_PTX = (
@@ -102,7 +102,7 @@ def _ptx(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
 
 def _sass(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
     from lmemscope.formats.cubin import Cubin
-    from lmemscope.inputs import nvdisasm
+    from lmemscope.tools import nvdisasm
 
     cubin = Cubin(artifacts.cubin)
     symbols = None
@@ -116,7 +116,7 @@ def _sass(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
 
 
 def _wanted(kernels: tuple[str, ...], name: str) -> bool:
-    from lmemscope.demangle import demangle
+    from lmemscope.formats.demangle import demangle
     from lmemscope.pipeline import matches
 
     return matches(kernels, name, demangle(name))

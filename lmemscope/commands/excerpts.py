@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from lmemscope.exporters.explanation import Excerpts
@@ -9,10 +10,15 @@ from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.sass import parse_live_registers
-from lmemscope.inputs import nvdisasm
-from lmemscope.lower import Artifacts
-from lmemscope.model import KernelFacts, LocalAccess, Report, SourceLocation
-from lmemscope.sources import DisplayPaths
+from lmemscope.model import (
+    Artifacts,
+    DisplayPaths,
+    KernelFacts,
+    LocalAccess,
+    Report,
+    SourceLocation,
+)
+from lmemscope.tools import nvdisasm
 
 _SHOWN = 12
 
@@ -92,6 +98,6 @@ def _peak(
         return 0, None
     pc = max(counted, key=lambda at: (counted[at], -at))
     entry = line_at(cubin.source_lines.get(f".text.{fact.name}", []), pc)
-    paths = DisplayPaths(artifacts.unit.path, artifacts.unit.input)
+    paths = DisplayPaths(artifacts.unit.path, artifacts.unit.input, os.getcwd())
     place = paths.shown(entry.chain[0].location) if entry is not None else None
     return counted[pc], place

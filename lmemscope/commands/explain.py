@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmemscope.cli import compile_options
+from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import color_wanted
 from lmemscope.commands.running import EXIT_INCOMPLETE, analyse, exit_code, fail, lower_all
-from lmemscope.config import Settings
+from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from lmemscope.cli import compile_options
 from lmemscope.commands import output
+from lmemscope.commands.options import compile_options
 from lmemscope.commands.running import EXIT_INCOMPLETE, EXIT_USAGE, analyse, exit_code, fail
-from lmemscope.config import Settings
+from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError, UsageError
 
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from lmemscope.errors import LmemscopeError, UsageError
-from lmemscope.workers import WorkerPool
+from lmemscope.running.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from lmemscope.config import Settings
-    from lmemscope.lower import Artifacts
-    from lmemscope.model import Report
+    from lmemscope.config.settings import Settings
+    from lmemscope.model import Artifacts, Report
     from lmemscope.pipeline import Progress
 
 _A_TREE = 8
@@ -51,13 +50,13 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
 
 def _executor(settings: Settings) -> Executor:
     if settings.executor is not None:
-        from lmemscope.remote import open_executor
+        from lmemscope.running.dask import open_executor
 
         try:
             return open_executor(settings.executor, settings.timeout)
         except UsageError as error:
             fail(error, EXIT_USAGE)
-    from lmemscope import preload, warmth
+    from lmemscope.running import preload, warmth
 
     without_nvrtc = settings.toolkit is not None or warmth.expected_units() > 0
     first = preload.WARM if without_nvrtc else preload.COLD
@@ -68,13 +67,13 @@ def _executor(settings: Settings) -> Executor:
 
 def _keep(directory: str, report: Report) -> None:
     """After a run: hold the cache's size, and guess whether the next run will need a compiler."""
-    from lmemscope import warmth
+    from lmemscope.running import warmth
 
     compiled = [unit for unit in report.units if unit.failure is None and not unit.cached]
     if compiled:
-        from lmemscope import cache
+        from lmemscope.lowering import store
 
-        cache.trim(directory)
+        store.trim(directory)
     # Who compiles one file again has edited it and will again; of a tree, most stays as it is.
     warm = not compiled or len(report.units) >= _A_TREE
     warmth.note(len(report.units) if warm else 0)
@@ -82,8 +81,9 @@ def _keep(directory: str, report: Report) -> None:
 
 def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[LmemscopeError]]:
     """Artefacts of one input for every architecture asked for, and what went wrong."""
-    from lmemscope import pipeline, toolchain
-    from lmemscope.preload import COLD
+    from lmemscope import pipeline
+    from lmemscope.running.preload import COLD
+    from lmemscope.tools import toolchain
 
     # nvdisasm runs in this process, on what the workers made.
     toolchain.use(settings.toolkit)

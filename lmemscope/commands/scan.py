@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import click
 
-from lmemscope.cli import compile_options
 from lmemscope.commands import output
+from lmemscope.commands.options import compile_options
 from lmemscope.commands.running import analyse, exit_code
-from lmemscope.config import Settings
+from lmemscope.config.settings import Settings
 
 
 @click.command(name="scan")

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lmemscope.demangle import demangle, short_name
 from lmemscope.exporters import layout
+from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import (
     CallFacts,
     Finding,

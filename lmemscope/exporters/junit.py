@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from xml.etree import ElementTree
 
-from lmemscope.demangle import short_name
+from lmemscope.formats.demangle import short_name
 from lmemscope.model import GateFailure, GateResult, Report
 
 

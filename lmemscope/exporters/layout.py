@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lmemscope.demangle import short_name as short_name
+from lmemscope.formats.demangle import short_name as short_name
 from lmemscope.model import KernelReport, Report, SourceLocation, UnitReport
 
 Row = tuple[UnitReport, KernelReport]

@@ -12,10 +12,10 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from lmemscope.errors import FormatError
+from lmemscope.model import Member, Variable
 
 _SECTION = re.compile(
     r"^\s*\.section\s+(\.debug_\w+)\s*\n\s*\{\n(.*?)^\s*\}", re.MULTILINE | re.DOTALL
@@ -30,45 +30,6 @@ _QUALIFIERS = {
     "DW_TAG_restrict_type": "",
 }
 _RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A data member: its place in the record, in bytes."""
-
-    name: str
-    offset: int
-    size: int
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A variable or parameter of a function.
-
-    Attributes:
-        function: mangled name of the function that declares it.
-        function_line: line where that function is declared.
-        name, type: as the source says.
-        size: bytes, 0 where the type's size is not known.
-        file, line: of the declaration.
-        is_parameter: a formal parameter.
-        depot_offset: place in the debug compilation's depot, None for those elsewhere.
-        members: of a structure, in order.
-        order: position of the declaration in the document.
-    """
-
-    function: str
-    function_line: int
-    name: str
-    type: str
-    size: int
-    file: str
-    line: int
-    is_parameter: bool
-    depot_offset: int | None
-    members: tuple[Member, ...]
-    order: int
 
 
 def read_variables(ptx: str) -> tuple[Variable, ...]:

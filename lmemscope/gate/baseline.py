@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lmemscope.demangle import short_name
 from lmemscope.errors import InputError, UsageError
+from lmemscope.formats.demangle import short_name
 from lmemscope.model import Baseline, BaselineEntry, Report
 
 SCHEMA = "lmemscope.baseline/1"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 
-from lmemscope.demangle import short_name
 from lmemscope.errors import UsageError
+from lmemscope.formats.demangle import short_name
 from lmemscope.gate.baseline import IGNORED, toolchain_of
 from lmemscope.gate.policy import from_sources
 from lmemscope.model import (

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from lmemscope.demangle import short_name
+from lmemscope.formats.demangle import short_name
 from lmemscope.model import KernelReport, Report
 
 FIGURES = ("registers", "stack_frame", "spill_stores", "spill_loads", "ldl", "stl")

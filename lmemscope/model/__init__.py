@@ -12,6 +12,7 @@ threads; 31 KB at sites can share a frame of 128 bytes, so the two are never mix
 
 from __future__ import annotations
 
+from lmemscope.model.artifacts import Artifacts, Member, Variable
 from lmemscope.model.causes import (
     CauseShare,
     FrameRange,
@@ -19,6 +20,13 @@ from lmemscope.model.causes import (
     IndexSource,
     LocalAccess,
     LocalObject,
+)
+from lmemscope.model.cuda_source import (
+    CudaSource,
+    Directive,
+    KernelDefinition,
+    base_name,
+    split_expressions,
 )
 from lmemscope.model.facts import (
     CallFacts,
@@ -74,11 +82,13 @@ from lmemscope.model.request import (
 from lmemscope.model.sites import (
     SiteClass,
 )
+from lmemscope.model.source_text import DisplayPaths, SourceText
 
 __all__ = [
     "Accepted",
     "Advice",
     "Allowance",
+    "Artifacts",
     "Baseline",
     "BaselineEntry",
     "CallFacts",
@@ -87,7 +97,10 @@ __all__ = [
     "CompileOptions",
     "Confidence",
     "CubinFacts",
+    "CudaSource",
+    "Directive",
     "Disagreement",
+    "DisplayPaths",
     "Failure",
     "FailureKind",
     "Finding",
@@ -100,6 +113,7 @@ __all__ = [
     "IndexFacts",
     "IndexSource",
     "InlineFrame",
+    "KernelDefinition",
     "KernelDirective",
     "KernelFacts",
     "KernelKind",
@@ -109,6 +123,7 @@ __all__ = [
     "LineUse",
     "LocalAccess",
     "LocalObject",
+    "Member",
     "Policy",
     "PtxFacts",
     "PtxasFacts",
@@ -121,9 +136,13 @@ __all__ = [
     "SourceKind",
     "SourceLine",
     "SourceLocation",
+    "SourceText",
     "Tool",
     "Uniformity",
     "Unit",
     "UnitReport",
+    "Variable",
     "Verdict",
+    "base_name",
+    "split_expressions",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmemscope.model import Finding, KernelFacts
+from lmemscope.model import Finding, KernelFacts, SourceText
 from lmemscope.rules import (
     address_taken,
     alloca,
@@ -23,7 +23,6 @@ from lmemscope.rules import (
     volatile_object,
 )
 from lmemscope.rules.base import Case, Rule
-from lmemscope.sources import SourceText
 
 RULES: tuple[Rule, ...] = (
     register_spill.RULE,
@@ -50,9 +49,8 @@ _BY_CAUSE = {rule.cause: rule for rule in RULES}
 _SEVERITIES = ("error", "warning", "note")
 
 
-def find(facts: KernelFacts, sources: SourceText | None = None) -> tuple[Finding, ...]:
+def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
     """Judge every line of a kernel's ledgers; worst first, stable."""
-    text = sources if sources is not None else SourceText()
     findings = []
     for share in facts.causes:
         accesses = [
@@ -66,7 +64,7 @@ def find(facts: KernelFacts, sources: SourceText | None = None) -> tuple[Finding
             for access in facts.generic
             if share.object is not None and access.object == share.object
         ]
-        case = Case(facts, share, found, accesses, text, generic)
+        case = Case(facts, share, found, accesses, sources, generic)
         findings.append(_BY_CAUSE[share.cause].judge(case))
     return tuple(
         sorted(

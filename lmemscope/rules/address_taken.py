@@ -17,7 +17,7 @@ When to leave it. Calls into large functions that are called rarely.
 
 from __future__ import annotations
 
-from lmemscope.demangle import demangle, short_name
+from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost
 

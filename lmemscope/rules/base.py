@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lmemscope.model import (
     Advice,
@@ -20,8 +20,8 @@ from lmemscope.model import (
     LocalObject,
     Severity,
     SourceLocation,
+    SourceText,
 )
-from lmemscope.sources import SourceText
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Case:
     share: CauseShare
     object: LocalObject | None
     accesses: Sequence[LocalAccess]
-    sources: SourceText = field(default_factory=SourceText)
+    sources: SourceText
     generic: Sequence[LocalAccess] = ()
 
     @property

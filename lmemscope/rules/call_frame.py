@@ -17,7 +17,7 @@ When to leave it. When the depth is small and the code is not hot.
 
 from __future__ import annotations
 
-from lmemscope.demangle import demangle, short_name
+from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, traffic
 

@@ -16,7 +16,7 @@ When to leave it. Large functions that are called rarely: inlining them grows th
 
 from __future__ import annotations
 
-from lmemscope.demangle import demangle, short_name
+from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, traffic
 

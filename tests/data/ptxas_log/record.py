@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def make_ptx() -> None:
-    from lmemscope.inputs import nvrtc
+    from lmemscope.tools import nvrtc
 
     source = (HERE / "cases.cu").read_text()
     result = nvrtc.compile_program(source, "cases.cu", ("--gpu-architecture=sm_80",), ())

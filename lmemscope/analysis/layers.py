@@ -1,0 +1,96 @@
+"""Artefacts to parsed layers: PTX, ptxas's report and the cubin, with what is missing said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lmemscope.errors import CompileError
+from lmemscope.formats.cubin import Cubin
+from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.ptxas_log import PtxasLog, parse_ptxas_log
+from lmemscope.model import Artifacts, DisplayPaths, Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The three layers of one unit.
+
+    Attributes:
+        artifacts: where they come from.
+        paths: file names as a reader knows them.
+        ptx: None where there is no PTX text.
+        log: None where there is no report.
+        cubin: always there.
+        gaps: what is missing, those of the artefacts included.
+    """
+
+    artifacts: Artifacts
+    paths: DisplayPaths
+    ptx: PtxModule | None
+    log: PtxasLog | None
+    cubin: Cubin
+    gaps: tuple[Gap, ...]
+
+
+def parse(artifacts: Artifacts, directory: str) -> Layers:
+    """Parse the artefacts of one unit.
+
+    Args:
+        artifacts: what the toolchain made.
+        directory: the working directory, absolute; paths are shown relative to it.
+
+    Raises:
+        FormatError: a layer that is there cannot be read.
+    """
+    gaps = list(artifacts.gaps)
+    paths = DisplayPaths(artifacts.unit.path, artifacts.unit.input, directory)
+    cubin = Cubin(artifacts.cubin)
+    text = artifacts.ptx
+    if text is None:
+        text = cubin.ptx
+        if text is None:
+            gaps.append(
+                Gap("ptx", "the cubin carries no PTX text: it was compiled without -lineinfo")
+            )
+    _check_templates(artifacts, cubin, gaps)
+    log = None if artifacts.ptxas_log is None else parse_ptxas_log(artifacts.ptxas_log)
+    if not cubin.functions:
+        gaps.append(Gap("kernels", _why_no_kernels(artifacts)))
+    module = PtxModule(text) if text is not None else None
+    return Layers(artifacts, paths, module, log, cubin, tuple(gaps))
+
+
+def _check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None:
+    """A template that nothing instantiates yields no code and no message: say so here."""
+    source = artifacts.source
+    if source is None or not source.template_kernels:
+        return
+    compiled = [demangle(function.name) for function in cubin.functions]
+    missing = [
+        kernel.name
+        for kernel in source.template_kernels
+        if not any(short_name(name).partition("<")[0].endswith(kernel.name) for name in compiled)
+    ]
+    if not missing:
+        return
+    names = ", ".join(missing)
+    example = (
+        f"--instantiate '{missing[0]}<…>' or a comment // lmemscope: instantiate {missing[0]}<…>"
+    )
+    if not cubin.functions:
+        raise CompileError(
+            "instantiate",
+            f"{artifacts.unit.input} holds only template kernels, and nothing instantiates "
+            f"them: {names}",
+            hint=f"say which instances to compile: {example}",
+        )
+    gaps.append(Gap("instantiate", f"template kernels without an instance: {names} ({example})"))
+
+
+def _why_no_kernels(artifacts: Artifacts) -> str:
+    source = artifacts.source
+    if source is not None and source.kernels:
+        names = ", ".join(kernel.name for kernel in source.kernels)
+        return f"nothing was compiled of the kernels it defines ({names})"
+    return "it defines no __global__ function"

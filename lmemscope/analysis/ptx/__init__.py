@@ -1,0 +1,1 @@
+"""Control flow, data flow, slices and uniformity of PTX."""

@@ -1,0 +1,124 @@
+"""A PTX module as a whole: data flow of its functions on demand, and who calls whom."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import cached_property
+
+from lmemscope.analysis.ptx.objects import FunctionObjects, Origin
+from lmemscope.analysis.ptx.slicing import Dataflow
+from lmemscope.formats.ptx import PtxModule
+from lmemscope.model import CallFacts
+
+_CALL = re.compile(rb"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([%$\w]+)")
+
+
+class ModuleFlow:
+    """Analyses of a module's functions, each made once."""
+
+    def __init__(self, ptx: PtxModule) -> None:
+        self.ptx = ptx
+        self._dataflows: dict[str, Dataflow] = {}
+        self._objects: dict[str, FunctionObjects] = {}
+
+    def dataflow(self, name: str) -> Dataflow | None:
+        """Data flow of a function, or None where it is not defined here."""
+        if name not in self._dataflows:
+            function = self.ptx.function(name)
+            if function is None:
+                return None
+            self._dataflows[name] = Dataflow(function)
+        return self._dataflows[name]
+
+    def objects(self, name: str) -> FunctionObjects | None:
+        """Stack objects of a function, or None where it is not defined here."""
+        if name not in self._objects:
+            dataflow = self.dataflow(name)
+            if dataflow is None:
+                return None
+            self._objects[name] = FunctionObjects(dataflow)
+        return self._objects[name]
+
+    @cached_property
+    def callees(self) -> dict[str, tuple[str, ...]]:
+        """Names called by each function; a register is an indirect call."""
+        return {
+            function.name: tuple(
+                dict.fromkeys(m.group(1).decode() for m in _CALL.finditer(function.text))
+            )
+            for function in self.ptx.functions
+        }
+
+    def reached(self, name: str) -> tuple[str, ...]:
+        """Functions defined here that a function can reach by direct calls, itself included."""
+        seen: dict[str, None] = {}
+        work = [name]
+        while work:
+            current = work.pop(0)
+            if current in seen or current not in self.callees:
+                continue
+            seen[current] = None
+            work += self.callees[current]
+        return tuple(seen)
+
+    def calls(self, name: str) -> CallFacts:
+        """The call graph below a kernel."""
+        reached = self.reached(name)
+        recursive = tuple(
+            sorted(f for f in reached if any(f in self.reached(c) for c in self.callees[f]))
+        )
+        indirect = any(
+            callee.startswith("%") for function in reached for callee in self.callees[function]
+        )
+        return CallFacts(tuple(sorted(f for f in reached if f != name)), recursive, indirect)
+
+    def pointed_at(self, kernel: str, function: str, parameter: str) -> frozenset[tuple[str, int]]:
+        """Objects (function, offset) of callers that a pointer parameter may point into."""
+        found: set[tuple[str, int]] = set()
+        seen: set[tuple[str, str]] = set()
+        work = [(function, parameter)]
+        while work:
+            name, wanted = work.pop()
+            if (name, wanted) in seen:
+                continue
+            seen.add((name, wanted))
+            target = self.ptx.function(name)
+            if target is None:
+                continue
+            position = [p for p, _, _ in target.parameters].index(wanted)
+            for caller in self.reached(kernel):
+                if name not in self.callees[caller]:
+                    continue
+                objects = self.objects(caller)
+                assert objects is not None
+                for call in objects.dataflow.flow.calls:
+                    if call.callee != name:
+                        continue
+                    for origin in objects.argument_origins(call, position):
+                        if origin.kind == "depot":
+                            found.add((caller, origin.offset))
+                        elif origin.kind == "parameter" and origin.name is not None:
+                            work.append((caller, origin.name))
+        return frozenset(found)
+
+    def owner(
+        self, kernel: str, function: str, origins: frozenset[Origin]
+    ) -> frozenset[tuple[str, int]]:
+        """Objects that origins seen in a function stand for, parameters followed to callers."""
+        found: set[tuple[str, int]] = set()
+        for origin in origins:
+            if origin.kind == "depot":
+                found.add((function, origin.offset))
+            elif origin.kind == "parameter" and origin.name is not None:
+                found |= self.pointed_at(kernel, function, origin.name)
+        return frozenset(found)
+
+    @cached_property
+    def callers(self) -> dict[str, tuple[str, ...]]:
+        """Functions that call each function."""
+        result: dict[str, list[str]] = defaultdict(list)
+        for function, callees in self.callees.items():
+            for callee in callees:
+                result[callee].append(function)
+        return {name: tuple(sorted(set(callers))) for name, callers in result.items()}

@@ -1,0 +1,1 @@
+"""What a command was asked to do: read once, checked once, then passed on frozen."""

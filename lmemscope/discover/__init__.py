@@ -1,0 +1,1 @@
+"""From what a user gave to units: walking, build databases, planning."""

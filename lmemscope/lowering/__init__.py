@@ -1,0 +1,1 @@
+"""From a unit to its artefacts, and the store that keeps them."""

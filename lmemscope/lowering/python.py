@@ -1,0 +1,229 @@
+"""Kernels of Python files to artefacts: CuPy's by NVRTC, Numba's in a child process."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from lmemscope.errors import CompileError, InputError, ToolMissingError
+from lmemscope.formats.ptx import PtxModule
+from lmemscope.lowering.cuda import instantiations
+from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
+from lmemscope.sources.cuda import read_cuda_source
+from lmemscope.sources.cupy import CupyProgram, cupy_options
+from lmemscope.sources.numba import WAYS_OUT, NumbaKernel
+from lmemscope.sources.python import program_of
+from lmemscope.tools import nvrtc, ptxas, python_child, toolchain
+
+_SHARE = 0.8
+"""Of a unit's limit: the child has to end first, or nobody would end it."""
+
+_SECONDS = 120.0
+"""What running a user's file may take where no ``--timeout`` says otherwise."""
+
+
+def lower_python(unit: Unit) -> Artifacts:
+    """Take a unit of a Python file to its artefacts.
+
+    Raises:
+        LmemscopeError: it holds no such kernel, or it cannot be compiled from here.
+    """
+    program = program_of(unit)
+    if isinstance(program, NumbaKernel):
+        return _numba(unit, program)
+    if program.kind == "jit.rawkernel":
+        return _jit(unit, program)
+    if program.source is None:
+        raise InputError(
+            "read",
+            f"{unit.input}: {program.kind} {program.name} at line {program.line}: "
+            f"{program.problem}",
+            hint="make it a literal, or write the source to a .cu file and scan that",
+        )
+    notes = tuple(Gap("cupy", note) for note in program.notes)
+    return _compiled(unit, program.source, program.options, program.name_expressions, notes)
+
+
+def _compiled(
+    unit: Unit,
+    source: str,
+    options: tuple[str, ...],
+    name_expressions: tuple[str, ...],
+    gaps: tuple[Gap, ...],
+) -> Artifacts:
+    directory = os.path.dirname(unit.path)
+    flags = nvrtc.options_for(unit.arch, unit.options, directory, extra=options)
+    names = (*name_expressions, *unit.options.instantiate)
+    result = nvrtc.compile_program(source, unit.path, flags, names)
+    return Artifacts(
+        unit=unit,
+        frontend="cupy",
+        options=(*flags, *instantiations(names)),
+        ptx=result.ptx,
+        ptxas_log=result.log,
+        cubin=result.cubin,
+        tools=(nvrtc.library(),),
+        gaps=gaps,
+        source=read_cuda_source(source),
+        instantiated=names,
+        program=source,
+    )
+
+
+def _jit(unit: Unit, program: CupyProgram) -> Artifacts:
+    if not unit.options.run_python:
+        raise InputError(
+            "cupy",
+            f"{unit.input}: jit.rawkernel {program.name} at line {program.line}: {program.problem}",
+            hint="--run-python translates it here; it needs "
+            f"--signature '{program.name}(float32[:], int32)' with the types of your call",
+        )
+    answer = _ask_child(unit, "jit.rawkernel", program.name, program.line, [])
+    options = (*cupy_options(()), "-DCUPY_JIT_MODE")
+    gap = Gap("cupy", "lines are those of the CUDA C++ that CuPy makes of the function")
+    return _compiled(unit, answer["source"], options, (), (gap,))
+
+
+def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
+    refused = [array for array in kernel.arrays if array.refusal is not None]
+    if refused:
+        listed = "; ".join(
+            f"line {array.line}: cuda.local.array({array.shape}, …): {array.refusal}"
+            for array in refused
+        )
+        raise CompileError(
+            "numba",
+            f"{unit.input}: {kernel.name}: Numba refuses a local array whose shape is no "
+            f"compile-time constant ({listed})",
+            hint="docs/questions/numba-array-size.md shows each way with its cost",
+            log=WAYS_OUT,
+        )
+    if not unit.options.run_python:
+        raise InputError(
+            "numba",
+            f"{unit.input}: {kernel.name} at line {kernel.line}: to compile a Numba kernel, its "
+            "file has to be run, and that was not asked for",
+            hint="--run-python runs it, in a process of its own",
+        )
+    arrays = [asdict(array) for array in kernel.arrays]
+    answer = _ask_child(unit, "numba", kernel.name, kernel.line, arrays)
+    ptx = str(answer["ptx"]).encode()
+    options = unit.options
+    if answer["registers"] and options.maxrregcount is None:
+        options = CompileOptions(
+            maxrregcount=int(answer["registers"]), ptxas_args=options.ptxas_args
+        )
+    flags = ptxas.options_for(unit.arch, options)
+    assembled = ptxas.assemble(ptx, unit.input, flags)
+    gaps: tuple[Gap, ...] = ()
+    if answer["others"]:
+        more = f"{answer['others']} more signatures; {answer['signature']} was compiled"
+        gaps = (Gap("numba", more),)
+    if answer["namesakes"]:
+        more = f"{answer['namesakes']} more kernels of this name; the first was compiled"
+        gaps = (*gaps, Gap("numba", more))
+    return Artifacts(
+        unit=unit,
+        frontend="numba",
+        options=(*flags, f"--signature={answer['signature']}"),
+        ptx=ptx,
+        ptxas_log=assembled.log,
+        cubin=assembled.cubin,
+        tools=(assembled.tool, _numba_version()),
+        gaps=gaps,
+        variables=tuple(_variables(unit, kernel, ptx, answer["arrays"])),
+    )
+
+
+def _variables(
+    unit: Unit, kernel: NumbaKernel, ptx: bytes, arrays: list[dict[str, Any]]
+) -> list[Variable]:
+    """The local arrays, as a debug compilation would tell of variables."""
+    functions = [function.name for function in PtxModule(ptx).functions]
+    return [
+        Variable(
+            function=function,
+            function_line=kernel.line,
+            name=array.name or f"line {array.line}",
+            type=found["type"],
+            size=found["bytes"] or 0,
+            file=unit.path,
+            line=array.line,
+            is_parameter=False,
+            depot_offset=None,
+            members=(),
+            order=order,
+        )
+        for function in functions
+        for order, (array, found) in enumerate(zip(kernel.arrays, arrays, strict=True))
+    ]
+
+
+def _ask_child(
+    unit: Unit, kind: str, name: str, line: int, arrays: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Run the user's file in a process of its own and have one kernel compiled there."""
+    signatures = [
+        text if kind == "jit.rawkernel" else text[len(name) :]
+        for text in unit.options.signatures
+        if text.partition("(")[0].strip() == name
+    ]
+    request = {
+        "kind": kind,
+        "path": unit.path,
+        "name": name,
+        "arch": unit.arch,
+        "signatures": [f"void{text}" if kind == "numba" else text for text in signatures],
+        "arrays": arrays,
+    }
+    with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
+        asked, answered = Path(directory, "request.json"), Path(directory, "answer.json")
+        asked.write_text(json.dumps(request), encoding="utf-8")
+        module = python_child.__name__
+        done = toolchain.run(
+            [sys.executable, "-m", module, str(asked), str(answered)],
+            timeout=(unit.options.time_limit or _SECONDS) * _SHARE,
+        )
+        if not answered.exists():
+            raise CompileError(
+                "run",
+                f"{unit.input}: running it ended the process with code {done.returncode}",
+                hint="guard what must not run on import with: if __name__ == '__main__'",
+                log=done.output,
+            )
+        answer: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
+    if answer.get("missing") == "signature":
+        raise InputError(
+            kind.partition(".")[0],
+            f"{unit.input}: {name} at line {line} has no signature",
+            hint=f"say the types of a call: --signature '{name}(float32[::1], int32)'",
+        )
+    if "error" in answer:
+        raise _child_error(unit, name, str(answer["error"]), done.output)
+    return answer
+
+
+def _child_error(unit: Unit, name: str, said: str, output: str) -> CompileError | ToolMissingError:
+    if said.startswith(("ModuleNotFoundError: No module named 'numba", "ImportError")):
+        return ToolMissingError(
+            "numba",
+            f"{unit.input}: {said}",
+            hint="install Numba for CUDA with: pip install 'lmemscope[numba]'",
+        )
+    first = said.strip().splitlines()[0]
+    return CompileError("run", f"{unit.input}: {name}: {first}", log=f"{said}\n{output}".strip())
+
+
+def _numba_version() -> Tool:
+    from importlib import metadata
+
+    try:
+        version = metadata.version("numba-cuda")
+    except metadata.PackageNotFoundError:
+        version = None
+    return Tool("numba-cuda", version, None)

@@ -1,0 +1,265 @@
+"""A content-addressed store of what the compilers made; never of what was concluded from it.
+
+An entry's name is a hash of everything that its contents follow from: every byte of the source and
+of the user's headers, the options, the architecture, the installed toolkit, this program's
+version. Nothing is ever invalidated: a changed input has another name. An entry also carries the
+size and time of the tools that made it, which catches a toolkit that was changed in place.
+
+Safe between processes: an entry is written beside its place and moved there in one step, and its
+first line is a checksum of the rest. Whatever is odd about an entry makes it a miss, and whatever
+is odd about the directory makes it no cache; neither is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lmemscope import __version__
+from lmemscope.model import Tool, Unit
+from lmemscope.sources import includes
+
+FORMAT = 2
+"""Changes whenever an entry's layout, or how a unit is compiled, changes."""
+
+LIMIT = 2 << 30
+"""Bytes that the store may hold after a run; the least recently used entries go first."""
+
+_ENVIRONMENT = (
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CONDA_PREFIX",
+    "LD_LIBRARY_PATH",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_CCBIN",
+    "CPATH",
+    "CPLUS_INCLUDE_PATH",
+    "C_INCLUDE_PATH",
+)
+_WHEEL = re.compile(r"(?:nvidia|cupy|cuda|numba|triton)[\w.]*-[\w.+!]+\.dist-info")
+_ENTRY = ".entry"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The place of one unit's outputs: a directory and a key."""
+
+    directory: str
+    key: str
+
+    def load(self, stage: str) -> tuple[dict[str, Any], list[bytes]] | None:
+        """What was stored for a stage, or None: not there, damaged, or made by other tools."""
+        path = self._path(stage)
+        try:
+            with open(path, "rb") as stream:
+                content = stream.read()
+            head, blobs = _decode(content)
+            if not all(_unchanged(tool) for tool in head["tools"]):
+                return None
+            os.utime(path)
+        except (OSError, ValueError, KeyError, TypeError, zlib.error):
+            return None
+        return head, blobs
+
+    def store(self, stage: str, head: dict[str, Any], blobs: list[bytes], tools: Any) -> None:
+        """Store a stage's outputs; a cache that cannot be written is no cache."""
+        path = self._path(stage)
+        with contextlib.suppress(OSError):
+            content = _encode({**head, "tools": [_tool_record(tool) for tool in tools]}, blobs)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
+            try:
+                with os.fdopen(descriptor, "wb") as stream:
+                    stream.write(content)
+                os.replace(temporary, path)
+            except OSError:
+                os.unlink(temporary)
+
+    def _path(self, stage: str) -> str:
+        return os.path.join(self.directory, "entries", self.key[:2], f"{self.key}.{stage}{_ENTRY}")
+
+
+def slot_for(directory: str | None, unit: Unit) -> Slot | None:
+    """Where a unit's outputs belong, or None where that cannot be known.
+
+    None without a directory, for a source that cannot be read, and for one that includes a header
+    by a macro's name.
+    """
+    if directory is None:
+        return None
+    try:
+        read = includes.closure(unit.path, unit.options)
+        if read.computed:
+            return None
+        files = [(path, includes.digest(path)) for path in read.files]
+        system = [(path, _stamp(path)) for path in read.system]
+    except OSError:
+        return None
+    follows = {
+        "format": FORMAT,
+        "version": __version__,
+        "path": unit.path,
+        "arch": unit.arch,
+        "frontend": unit.frontend,
+        "options": asdict(unit.options),
+        "files": files,
+        "system": system,
+        "missing": sorted(read.missing),
+        "toolkit": unit.toolkit,
+        "launched": unit.launched,
+        "program": unit.program,
+        "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
+        "wheels": _wheels(),
+        "host": _host_compiler(),
+    }
+    if unit.options.nvcc_args or unit.options.nvrtc_args or unit.options.ptxas_args:
+        follows["directory"] = os.getcwd()
+    text = json.dumps(follows, sort_keys=True, ensure_ascii=True)
+    return Slot(directory, hashlib.sha256(text.encode()).hexdigest())
+
+
+def slot_at(directory: str | None, key: str | None) -> Slot | None:
+    """The slot of a key that an earlier `slot_for` gave, or None without one."""
+    return None if directory is None or key is None else Slot(directory, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """How much a store holds: entries, and their bytes on disk."""
+
+    entries: int
+    bytes: int
+
+
+def contents(directory: str) -> Contents:
+    """Count what a store holds; nothing where there is none."""
+    sizes = [size for _, size, _ in _entries(directory)]
+    return Contents(len(sizes), sum(sizes))
+
+
+def clear(directory: str) -> Contents:
+    """Remove every entry, and nothing else that may be in the directory.
+
+    Returns:
+        What was removed.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    removed = contents(directory)
+    for name in ("entries", "warm", "routes"):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(os.path.join(directory, name))
+    return removed
+
+
+def trim(directory: str, limit: int = LIMIT) -> None:
+    """Remove the least recently used entries until the rest fits."""
+    found = sorted(_entries(directory))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in found:
+        if total <= limit:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        total -= size
+
+
+def remember_route(directory: str | None, unit: Unit, missing: str) -> None:
+    """Note that NVRTC refused a file for want of a header, so that nvcc is asked first."""
+    if directory is None:
+        return
+    path = _route_path(directory, unit)
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(missing)
+
+
+def remembered_route(directory: str | None, unit: Unit) -> str | None:
+    """The header that NVRTC lacked, if the file as it is now would still look for it in vain."""
+    if directory is None:
+        return None
+    try:
+        with open(_route_path(directory, unit), encoding="utf-8") as stream:
+            header = stream.read()
+        read = includes.closure(unit.path, unit.options)
+    except (OSError, ValueError):
+        return None
+    in_vain = header in read.missing or any(path.endswith(f"/{header}") for path in read.system)
+    return header if in_vain else None
+
+
+def _route_path(directory: str, unit: Unit) -> str:
+    text = json.dumps([FORMAT, unit.path, unit.arch, asdict(unit.options), unit.toolkit, _wheels()])
+    return os.path.join(directory, "routes", hashlib.sha256(text.encode()).hexdigest())
+
+
+def _encode(head: Mapping[str, Any], blobs: list[bytes]) -> bytes:
+    body = json.dumps({**head, "lengths": [len(blob) for blob in blobs]}).encode() + b"\n"
+    body = zlib.compress(body + b"".join(blobs), 1)
+    return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def _decode(content: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    checksum, _, body = content.partition(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != checksum:
+        raise ValueError("damaged entry")
+    line, _, rest = zlib.decompress(body).partition(b"\n")
+    head = json.loads(line)
+    blobs, start = [], 0
+    for length in head.pop("lengths"):
+        blobs.append(rest[start : start + length])
+        start += length
+    return head, blobs
+
+
+def _tool_record(tool: Tool) -> dict[str, Any]:
+    stamp = _stamp(tool.path) if tool.path is not None else None
+    return {"name": tool.name, "version": tool.version, "path": tool.path, "stamp": stamp}
+
+
+def _unchanged(record: Mapping[str, Any]) -> bool:
+    return record["path"] is None or list(_stamp(record["path"])) == list(record["stamp"])
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    stat = os.stat(path)
+    return stat.st_size, stat.st_mtime_ns
+
+
+@functools.cache
+def _wheels() -> list[str]:
+    """The CUDA wheels of this environment with their versions, from the names of their records."""
+    found: set[str] = set()
+    for directory in sys.path:
+        with contextlib.suppress(OSError):
+            found.update(name for name in os.listdir(directory or ".") if _WHEEL.fullmatch(name))
+    return sorted(found)
+
+
+def _host_compiler() -> tuple[str, int, int] | None:
+    path = shutil.which("g++")
+    return (os.path.realpath(path), *_stamp(path)) if path is not None else None
+
+
+def _entries(directory: str) -> Iterator[tuple[int, int, str]]:
+    """(time of last use in ns, bytes, path) of every entry, and of what interrupted runs left."""
+    for root, _, names in os.walk(os.path.join(directory, "entries")):
+        for name in names:
+            path = os.path.join(root, name)
+            with contextlib.suppress(OSError):
+                stat = os.stat(path)
+                yield stat.st_mtime_ns, stat.st_size, path

@@ -1,0 +1,84 @@
+"""What the toolchain made of a unit, and what a debug compilation says of its variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lmemscope.model.cuda_source import CudaSource
+from lmemscope.model.request import Frontend, Gap, Tool, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A data member: its place in the record, in bytes."""
+
+    name: str
+    offset: int
+    size: int
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable or parameter of a function.
+
+    Attributes:
+        function: mangled name of the function that declares it.
+        function_line: line where that function is declared.
+        name, type: as the source says.
+        size: bytes, 0 where the type's size is not known.
+        file, line: of the declaration.
+        is_parameter: a formal parameter.
+        depot_offset: place in the debug compilation's depot, None for those elsewhere.
+        members: of a structure, in order.
+        order: position of the declaration in the document.
+    """
+
+    function: str
+    function_line: int
+    name: str
+    type: str
+    size: int
+    file: str
+    line: int
+    is_parameter: bool
+    depot_offset: int | None
+    members: tuple[Member, ...]
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Artifacts:
+    """What the toolchain made of a unit.
+
+    Attributes:
+        unit: what was asked for.
+        frontend: the route taken.
+        options: the compiler options of that route.
+        ptx: PTX text, as its line numbers are used, or None (see ``gaps``).
+        ptxas_log: the compiler's log that holds ptxas's report, or None (see ``gaps``).
+        cubin: machine code for ``unit.arch``.
+        tools: what was used.
+        gaps: what is missing and why.
+        source: what the CUDA source says about itself, or None for other inputs.
+        instantiated: name expressions that the compilation was given.
+        key: where the outputs are kept in the store for the next run, or None.
+        cached: whether they came from there.
+        program: the text that was compiled where that is not the file's, or None.
+        variables: what the front end knows of variables, where no debug compilation can tell.
+    """
+
+    unit: Unit
+    frontend: Frontend
+    options: tuple[str, ...]
+    ptx: bytes | None
+    ptxas_log: str | None
+    cubin: bytes
+    tools: tuple[Tool, ...]
+    gaps: tuple[Gap, ...] = ()
+    source: CudaSource | None = None
+    instantiated: tuple[str, ...] = ()
+    key: str | None = None
+    cached: bool = False
+    program: str | None = None
+    variables: tuple[Variable, ...] | None = None

@@ -1,0 +1,103 @@
+"""What a CUDA C++ source says about itself, before any compiler has seen it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lmemscope.model.request import KernelDirective
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDefinition:
+    """A ``__global__`` function as written.
+
+    Attributes:
+        name: qualified.
+        line, end_line: from ``__global__`` to the closing brace of its body; of a declaration,
+            its own line.
+        is_template: whether it is a template.
+    """
+
+    name: str
+    line: int
+    is_template: bool
+    end_line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """A ``// lmemscope: WORD rest`` comment."""
+
+    word: str
+    argument: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class CudaSource:
+    """What the source says about itself.
+
+    Attributes:
+        kernels: definitions and declarations of ``__global__`` functions, in order.
+        launches: name expressions of template kernels launched with literal arguments.
+        directives: every ``// lmemscope:`` comment.
+        includes: names in ``#include`` lines.
+        has_host_code: it defines ``main`` or launches kernels with ``<<<``.
+    """
+
+    kernels: tuple[KernelDefinition, ...]
+    launches: tuple[str, ...]
+    directives: tuple[Directive, ...]
+    includes: tuple[str, ...]
+    has_host_code: bool
+
+    @property
+    def template_kernels(self) -> tuple[KernelDefinition, ...]:
+        """The kernels that yield no code until something instantiates them."""
+        return tuple(kernel for kernel in self.kernels if kernel.is_template)
+
+    @property
+    def kernel_directives(self) -> tuple[KernelDirective, ...]:
+        """``allow`` and ``expect`` comments, each with the kernel that it is in or above."""
+        result = []
+        for directive in self.directives:
+            if directive.word not in ("allow", "expect"):
+                continue
+            at = directive.line
+            inside = [k for k in self.kernels if k.line <= at <= k.end_line]
+            below = sorted((k for k in self.kernels if k.line > at), key=lambda k: k.line)
+            for kernel in (inside or below)[:1]:
+                result.append(
+                    KernelDirective(directive.word, directive.argument, at, base_name(kernel.name))
+                )
+        return tuple(result)
+
+    @property
+    def instantiations(self) -> tuple[str, ...]:
+        """Name expressions asked for by ``instantiate`` directives."""
+        return tuple(
+            expression
+            for directive in self.directives
+            if directive.word == "instantiate"
+            for expression in split_expressions(directive.argument)
+        )
+
+
+def split_expressions(text: str) -> list[str]:
+    """Split ``a<1, 2>, b<3>`` at the commas outside brackets."""
+    parts, depth, start = [], 0, 0
+    for index, char in enumerate(text):
+        if char in "<([":
+            depth += 1
+        elif char in ">)]":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def base_name(expression: str) -> str:
+    """The unqualified kernel name of a name expression: ``ns::rm<32>`` gives ``rm``."""
+    return expression.partition("<")[0].strip().rpartition("::")[2].lstrip("&").strip()

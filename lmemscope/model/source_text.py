@@ -1,0 +1,92 @@
+"""Text of the user's sources as data: lines by number, and paths as a reader knows them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+
+from lmemscope.model.request import SourceLocation
+
+
+class DisplayPaths:
+    """Paths as a reader knows them: as typed, or relative to the working directory.
+
+    Args:
+        path: absolute path of the unit's input.
+        typed: what the user typed for it.
+        directory: the working directory, absolute.
+    """
+
+    def __init__(self, path: str, typed: str, directory: str) -> None:
+        self._path, self._typed, self._directory = path, typed, directory
+
+    def shown(self, place: SourceLocation) -> SourceLocation:
+        """A location with its path as a reader knows it."""
+        if os.path.normpath(place.file) == self._path:
+            return SourceLocation(self._typed, place.line)
+        if not os.path.isabs(place.file):
+            return place
+        relative = os.path.relpath(place.file, self._directory)
+        return SourceLocation(place.file if relative.startswith("..") else relative, place.line)
+
+
+class SourceText:
+    """Lines of source files by name; a file that is not there has no lines.
+
+    Args:
+        lines_of: all lines of a file, without line ends. Who reads the disk passes it in: the
+            analysis and the rules are functions of what they are given.
+    """
+
+    def __init__(self, lines_of: Callable[[str], Sequence[str]]) -> None:
+        self._lines_of = lines_of
+
+    def line(self, file: str, number: int) -> str:
+        """Text of a line without its comment, or an empty string."""
+        lines = self._lines_of(file)
+        return _without_comment(lines[number - 1]) if 0 < number <= len(lines) else ""
+
+    def raw(self, file: str, number: int) -> str:
+        """Text of a line as it stands there, or an empty string."""
+        lines = self._lines_of(file)
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+    def mentions(self, file: str, number: int, name: str) -> bool:
+        """Whether a line holds a name as a word."""
+        return (
+            re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", self.line(file, number)) is not None
+        )
+
+    def subscript(self, file: str, number: int, name: str) -> str | None:
+        """The index of the first ``name[…]`` on a line; several dimensions as ``[i][j]``."""
+        text = self.line(file, number)
+        before = "" if name.startswith(".") else r"(?<![\w.])"
+        pattern = rf"{before}{re.escape(name)}\s*\["
+        for match in re.finditer(pattern, text):
+            parts = []
+            position = match.end() - 1
+            while position < len(text) and text[position] == "[":
+                end = _closing(text, position)
+                if end < 0:
+                    break
+                parts.append(text[position + 1 : end].strip())
+                position = end + 1
+                while position < len(text) and text[position] == " ":
+                    position += 1
+            if parts and not all(part.isdigit() for part in parts):
+                return parts[0] if len(parts) == 1 else "".join(f"[{part}]" for part in parts)
+        return None
+
+
+def _without_comment(line: str) -> str:
+    return re.sub(r"/\*.*?\*/", " ", line.partition("//")[0])
+
+
+def _closing(text: str, position: int) -> int:
+    depth = 0
+    for index in range(position, len(text)):
+        depth += (text[index] == "[") - (text[index] == "]")
+        if depth == 0:
+            return index
+    return -1

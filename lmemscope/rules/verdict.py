@@ -1,0 +1,156 @@
+"""One line per kernel: what a reader should know first."""
+
+from __future__ import annotations
+
+from lmemscope.formats.demangle import short_name
+from lmemscope.model import (
+    Cause,
+    CauseShare,
+    KernelFacts,
+    LocalObject,
+    SiteClass,
+    SourceLocation,
+    Verdict,
+)
+
+_SEVERITY = {
+    "clean": 0,
+    "promoted": 1,
+    "minor": 2,
+    "call-stack": 3,
+    "local-object": 4,
+    "unknown": 4,
+    "spill": 5,
+}
+_KINDS: dict[Cause, str] = {
+    "register-spill": "spill",
+    "callee-save": "call-stack",
+    "call-frame": "call-stack",
+    "alloca": "call-stack",
+    "printf-args": "minor",
+    "math-slow-path": "minor",
+    "device-launch": "minor",
+    "promoted": "promoted",
+    "unattributed": "unknown",
+}
+_LINES_SHOWN = 3
+
+
+def judge(facts: KernelFacts) -> Verdict:
+    """The verdict on a kernel; several things that hold are all said, the worst one first."""
+    said = [
+        (_KINDS.get(share.cause, "local-object"), _share(facts, share)) for share in facts.causes
+    ]
+    said += [("call-stack", text) for text in _callees_elsewhere(facts)]
+    if not said:
+        said = _without_causes(facts)
+    said.sort(key=lambda item: -_SEVERITY[item[0]])
+    kind = said[0][0]
+    sass = facts.sass
+    site_bytes = sass.ldl_bytes + sass.stl_bytes if sass is not None else 0
+    texts = dict.fromkeys(text for _, text in said)
+    return Verdict(kind, "; ".join(texts), (_SEVERITY[kind], site_bytes))
+
+
+def _share(facts: KernelFacts, share: CauseShare) -> str:
+    """One cause in words."""
+    sites = share.sites
+    if share.cause == "promoted":
+        local = facts.ptx.local_bytes if facts.ptx is not None else 0
+        return f"promoted: PTX shows {local} B, none in the end"
+    if share.cause == "register-spill":
+        shared = facts.cubin.shared_spills if facts.cubin is not None else 0
+        text = f"spill {sites.store_bytes}/{sites.load_bytes} B"
+        return f"{text}, {shared} more to shared memory" if shared else text
+    if share.cause in ("callee-save", "call-frame"):
+        return _calls(facts, share)
+    if share.cause == "unattributed":
+        count = sites.load_sites + sites.store_sites
+        what = f"{count} LDL/STL" if count else f"{share.frame_bytes} B of the frame"
+        return f"unattributed: {what}"
+    found = facts.objects[share.object] if share.object is not None else None
+    size = f" {found.size} B" if found is not None else ""
+    if found is None:
+        return f"{share.cause}{_lines(facts, share)}"
+    return f"{share.cause}: {_name(found)}{size}{_lines(facts, share)}"
+
+
+def _name(found: LocalObject) -> str:
+    if found.name is None:
+        return "object"
+    return f"{found.name}{'?' if found.confidence == 'possible' else ''}"
+
+
+def _calls(facts: KernelFacts, share: CauseShare) -> str:
+    names = {
+        short_name(callee.demangled)
+        for callee in facts.callees
+        for access in facts.accesses
+        if access.cause == share.cause and access.function == callee.name
+    }
+    sites = share.sites
+    bytes_ = f" {sites.store_bytes}/{sites.load_bytes} B" if sites != SiteClass() else ""
+    depth = "" if facts.stack_known else ", stack depth unknown"
+    called = f" in {', '.join(sorted(names))}" if names else ""
+    return f"{share.cause}{called}{bytes_}{depth}"
+
+
+def _lines(facts: KernelFacts, share: CauseShare) -> str:
+    """Lines of a share's sites in the kernel's own file."""
+    home = facts.location.file if facts.location is not None else None
+    numbers = set()
+    for access in facts.accesses:
+        if (access.cause, access.object) != (share.cause, share.object):
+            continue
+        inside = [f.location.line for f in access.chain if home in (None, f.location.file)]
+        numbers.update(inside[:1])
+    if not numbers and share.object is not None:
+        declared = facts.objects[share.object].declared
+        numbers = {declared.line} if declared is not None else set()
+    return _line_list(sorted(numbers))
+
+
+def _callees_elsewhere(facts: KernelFacts) -> list[str]:
+    """Functions compiled separately that the kernel calls and that use local memory."""
+    if facts.calls is None or not facts.calls.with_local_memory:
+        return []
+    names = ", ".join(short_name(name) for name in facts.calls.with_local_memory)
+    return [f"calls {names}, with local memory"]
+
+
+def _without_causes(facts: KernelFacts) -> list[tuple[str, str]]:
+    """The verdict from facts alone: nothing was attributed, or nothing is there."""
+    sites = facts.sites
+    said: list[tuple[str, str]] = []
+    if sites is not None and sites.spill != SiteClass():
+        said.append(("spill", f"spill {sites.spill.store_bytes}/{sites.spill.load_bytes} B"))
+    if sites is not None and sites.local_object != SiteClass():
+        places = [use.location for use in facts.lines if use.kind == "local-object"]
+        size = f" {facts.stack_frame} B" if facts.stack_frame else ""
+        said.append(("local-object", f"local object{size}{_place_list(places, facts)}"))
+    if sites is not None and sites.unknown != SiteClass():
+        count = sites.unknown.load_sites + sites.unknown.store_sites
+        said.append(("unknown", f"{count} LDL/STL of unknown origin (no line information)"))
+    if not facts.stack_known:
+        said.append(("call-stack", "stack depth unknown (recursion or indirect call)"))
+    if said:
+        return said
+    if facts.stack_frame:
+        return [("local-object", f"stack frame of {facts.stack_frame} B, without LDL or STL")]
+    if facts.ptx is not None and facts.ptx.local_bytes:
+        text = f"promoted: PTX shows {facts.ptx.local_bytes} B, none in the end"
+        return [("promoted", text)]
+    return [("clean", "clean")]
+
+
+def _place_list(places: list[SourceLocation], facts: KernelFacts) -> str:
+    home = facts.location.file if facts.location is not None else None
+    return _line_list(sorted({p.line for p in places if home in (None, p.file)}), ":")
+
+
+def _line_list(numbers: list[int], lead: str = ",") -> str:
+    if not numbers:
+        return ""
+    shown = ", ".join(str(number) for number in numbers[:_LINES_SHOWN])
+    more = ", …" if len(numbers) > _LINES_SHOWN else ""
+    return f"{lead} line{'s' if len(numbers) > 1 else ''} {shown}{more}"

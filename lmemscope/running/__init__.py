@@ -1,0 +1,1 @@
+"""Where units run: worker processes, or a Dask cluster."""

@@ -1,0 +1,249 @@
+"""Units analysed on other machines: an executor that sends the files along.
+
+The other machine has lmemscope and a toolkit, but neither the user's files nor their paths. So a
+unit travels with the bytes of everything it includes. There they are laid out below a temporary
+directory as they lie here, the unit is analysed with that directory in front of every path, in a
+process of its own, and the directory's name is taken out of what comes back. What comes back is
+what an analysis here would have said, unless the toolkit there is another.
+
+Scheduling, and repeating what a lost worker had, are Dask's business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lmemscope import __version__
+from lmemscope.errors import UsageError, WorkerCrashError
+from lmemscope.model import CompileOptions, Unit
+from lmemscope.sources import includes
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_SCHEME = "dask://"
+_CONNECT_SECONDS = 10
+
+
+def open_executor(address: str, timeout: float | None) -> DaskExecutor:
+    """Connect to where ``--executor`` points.
+
+    Args:
+        address: ``dask://host:port`` of a scheduler.
+        timeout: seconds that one unit may take, or None.
+
+    Raises:
+        UsageError: no such executor, nobody answers there, or its workers cannot do the work.
+    """
+    if not address.startswith(_SCHEME) or len(address) == len(_SCHEME):
+        raise UsageError("executor", f"unknown executor {address!r}", hint="write dask://host:port")
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UsageError(
+            "executor",
+            "Dask is not installed",
+            hint="install it with: pip install 'lmemscope[dask]'",
+        ) from error
+    scheduler = address[len(_SCHEME) :]
+    try:
+        client = Client(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            "executor",
+            f"no Dask scheduler answers at {scheduler}",
+            hint="start one with: dask scheduler; and on each machine: dask worker HOST:PORT",
+        ) from error
+    _check_workers(client, scheduler)
+    return DaskExecutor(client, timeout)
+
+
+class DaskExecutor(Executor):
+    """Units on the workers of a Dask cluster, behind `concurrent.futures`.
+
+    Args:
+        client: connected; closed by `shutdown`.
+        timeout: seconds that one task may take on its worker, or None.
+    """
+
+    def __init__(self, client: Client, timeout: float | None) -> None:
+        self._client = client
+        self._executor = client.get_executor(pure=False)
+        self._timeout = timeout
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Schedule ``fn(*args)``; a `Unit` in front takes its files along."""
+        if kwargs:
+            raise TypeError("DaskExecutor.submit takes positional arguments only")
+        luggage = pack(args[0]) if args and isinstance(args[0], Unit) else None
+        inner = self._executor.submit(_perform, luggage, fn, args, self._timeout)
+        outer: Future[Any] = Future()
+        outer.set_running_or_notify_cancel()
+        inner.add_done_callback(functools.partial(_pass_on, outer))
+        return outer
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Disconnect, after what was submitted, or at once with ``cancel_futures``."""
+        self._executor.shutdown(wait=wait and not cancel_futures)
+        self._client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Luggage:
+    """What a unit needs on another machine.
+
+    Attributes:
+        directory: the working directory here, which relative paths start from.
+        files: absolute path here and content of each file the unit reads.
+    """
+
+    directory: str
+    files: tuple[tuple[str, bytes], ...]
+
+
+def pack(unit: Unit) -> Luggage:
+    """Collect a unit's files; one that cannot be read is the analysis's business to report."""
+    files = []
+    with contextlib.suppress(OSError):
+        for path in includes.closure(unit.path, unit.options).files:
+            with contextlib.suppress(OSError), open(path, "rb") as stream:
+                files.append((path, stream.read()))
+    return Luggage(os.getcwd(), tuple(files))
+
+
+def perform(luggage: Luggage, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Lay out the files, run ``fn`` among them, and make the result speak of the paths there."""
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory(prefix="lmemscope-") as base:
+        base = os.path.realpath(base)
+        for path, content in luggage.files:
+            target = base + path
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(target, "wb") as stream:
+                stream.write(content)
+        os.makedirs(base + luggage.directory, exist_ok=True)
+        os.chdir(base + luggage.directory)
+        try:
+            unit = _moved(args[0], base, {path for path, _ in luggage.files})
+            return _without(base, fn(unit, *args[1:]))
+        except Exception as error:
+            for name, value in vars(error).items():
+                setattr(error, name, _without(base, value))
+            raise
+        finally:
+            os.chdir(here)
+
+
+def _moved(unit: Unit, base: str, files: set[str]) -> Unit:
+    def below(argument: str) -> str:
+        for path in sorted(files, key=len, reverse=True):
+            argument = argument.replace(path, base + path)
+        return argument
+
+    def directory(argument: str) -> str:
+        flag, at, path = argument.partition("/")
+        return f"{flag}{base}/{path}" if at and flag in ("-I", "-isystem=") else below(argument)
+
+    options: CompileOptions = replace(
+        unit.options,
+        include_dirs=tuple(base + path for path in unit.options.include_dirs),
+        nvrtc_args=tuple(directory(argument) for argument in unit.options.nvrtc_args),
+        nvcc_args=tuple(directory(argument) for argument in unit.options.nvcc_args),
+    )
+    return replace(unit, path=base + unit.path, options=options)
+
+
+def _without(base: str, value: Any) -> Any:
+    """The value with a directory's name taken out of every string in it."""
+    if isinstance(value, str):
+        return value.replace(base, "") if base in value else value
+    if isinstance(value, tuple):
+        return tuple(_without(base, item) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changed = {
+            field.name: _without(base, getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if field.init
+        }
+        return replace(value, **changed)
+    return value
+
+
+def _perform(
+    luggage: Luggage | None, fn: Callable[..., Any], args: tuple[Any, ...], timeout: float | None
+) -> Any:
+    """On a Dask worker: a process of our own, so that neither a crash nor a hang takes it down."""
+    pool = _pool(timeout)
+    if luggage is None:
+        return pool.submit(fn, *args).result()
+    return pool.submit(perform, luggage, fn, args).result()
+
+
+_pools: dict[float | None, Any] = {}
+_pools_lock = threading.Lock()
+
+
+def _pool(timeout: float | None) -> Any:
+    """One pool for each Dask worker, as wide as the threads that call it."""
+    from lmemscope.config.settings import available_cpus
+    from lmemscope.running.pool import WorkerPool
+    from lmemscope.running.preload import COLD
+
+    with _pools_lock:
+        if timeout not in _pools:
+            _pools[timeout] = WorkerPool(available_cpus(), timeout=timeout, preload=COLD)
+        return _pools[timeout]
+
+
+def _pass_on(outer: Future[Any], inner: Future[Any]) -> None:
+    try:
+        outer.set_result(inner.result())
+    except CancelledError:
+        outer.set_exception(WorkerCrashError("executor", "the cluster cancelled it"))
+    except BaseException as error:  # noqa: BLE001 - handed on, not swallowed
+        if type(error).__name__ == "KilledWorker":
+            error = WorkerCrashError(
+                "executor",
+                "every Dask worker that took it died",
+                hint="the workers' own logs say why; memory is a usual reason",
+            )
+        outer.set_exception(error)
+
+
+def _check_workers(client: Client, scheduler: str) -> None:
+    if not client.scheduler_info()["workers"]:
+        client.close()
+        raise UsageError(
+            "executor",
+            f"the Dask scheduler at {scheduler} has no workers",
+            hint=f"start one with: dask worker {scheduler}",
+        )
+    try:
+        versions = set(client.run(_version).values())
+    except ImportError as error:
+        client.close()
+        raise UsageError(
+            "executor",
+            f"a Dask worker cannot import lmemscope: {error}",
+            hint=f"install lmemscope {__version__} on every worker",
+        ) from error
+    if versions != {__version__}:
+        client.close()
+        raise UsageError(
+            "executor",
+            f"Dask workers have lmemscope {', '.join(sorted(versions))}, this is {__version__}",
+            hint="install the same version everywhere",
+        )
+
+
+def _version() -> str:
+    return __version__

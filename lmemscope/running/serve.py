@@ -1,0 +1,47 @@
+"""The worker process's side of `lmemscope.running.pool`; imports as little as it can.
+
+Protocol: 8 bytes of length, little endian, then a pickle; ``(function, arguments)`` one way,
+``(True, result)`` or ``(False, exception)`` the other. Nothing else uses these pipes: the worker
+points file descriptor 1 at its standard error, because libraries print.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import sys
+from typing import IO
+
+LENGTH = 8
+
+
+def send(stream: IO[bytes], value: object) -> None:
+    """Write one message."""
+    body = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(len(body).to_bytes(LENGTH, "little") + body)
+    stream.flush()
+
+
+def serve(preload: str | None) -> None:
+    """The worker's main loop: answer tasks from standard input until it closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    if preload is not None:
+        import importlib
+
+        module, _, function = preload.partition(":")
+        getattr(importlib.import_module(module), function)()
+    # What is loaded stays; looking through it for garbage again and again costs a tenth.
+    gc.freeze()
+    gc.set_threshold(50_000)
+    tasks = sys.stdin.buffer
+    while header := tasks.read(LENGTH):
+        fn, args = pickle.loads(tasks.read(int.from_bytes(header, "little")))
+        try:
+            answer = (True, fn(*args))
+        except BaseException as error:  # noqa: BLE001 - sent home, where it is raised again
+            answer = (False, error)
+        send(answers, answer)

@@ -1,0 +1,1 @@
+"""Reading users' text: CUDA C++, Python, CuPy, Numba, includes."""

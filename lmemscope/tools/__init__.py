@@ -1,0 +1,1 @@
+"""The only place that finds, loads or starts a tool of NVIDIA's."""

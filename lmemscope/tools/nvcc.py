@@ -1,0 +1,121 @@
+"""CUDA C++ with host code: the device passes of nvcc, to PTX; from there on the path is shared.
+
+nvcc preprocesses with a host C++ compiler, so one has to be there, although no host code is ever
+compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmemscope.errors import CompileError, ToolMissingError
+from lmemscope.model import CompileOptions, Tool
+from lmemscope.tools import toolchain
+
+_NO_HOST_COMPILER = (
+    "Failed to preprocess host compiler properties",
+    "No such file or directory\nnvcc fatal",
+    "Cannot find compiler",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NvccResult:
+    """The PTX of one architecture and how it came about; ``log`` holds nvcc's warnings."""
+
+    ptx: bytes
+    log: str
+    command: str
+    options: tuple[str, ...]
+    tool: Tool
+
+
+def options_for(arch: str, options: CompileOptions, directory: str) -> tuple[str, ...]:
+    """nvcc's command line for PTX of one architecture, without files."""
+    flags = ["-ptx", "-lineinfo", f"-arch={arch}"]
+    if options.std is not None:
+        flags.append(f"--std={options.std}")
+    if options.use_fast_math:
+        flags.append("--use_fast_math")
+    flags += [f"-D{define}" for define in options.defines]
+    flags += [f"-I{path}" for path in (directory, *options.include_dirs, *toolchain.header_dirs())]
+    return (*flags, *options.nvcc_args)
+
+
+def debug_options(options: Sequence[str]) -> tuple[str, ...]:
+    """The options of a compilation turned into those of its debug twin."""
+    return (*(option for option in options if option != "-lineinfo"), "-G")
+
+
+def compile_to_ptx(path: str, flags: Sequence[str], name_expressions: Sequence[str]) -> NvccResult:
+    """Run nvcc's device passes on a file.
+
+    Template instantiations are forced from a second file that includes the first and takes each
+    kernel's address; the user's file stays what the line tables name.
+
+    Raises:
+        ToolMissingError: nvcc or its host compiler is missing.
+        CompileError: nvcc refused the program; ``log`` is what it printed.
+    """
+    nvcc = toolchain.tool("nvcc")
+    assert nvcc.path is not None
+    with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
+        source = path
+        if name_expressions:
+            source = os.path.join(directory, "instantiate.cu")
+            Path(source).write_text(_instantiating(path, name_expressions), encoding="utf-8")
+        target = Path(directory, "output.ptx")
+        done = toolchain.run([nvcc.path, *flags, "-x", "cu", source, "-o", str(target)])
+        if done.returncode != 0 or not target.exists():
+            raise _refusal(path, done)
+        return NvccResult(target.read_bytes(), done.output, done.command_line, tuple(flags), nvcc)
+
+
+def flag_asked_for(log: str) -> str | None:
+    """The experimental flag that nvcc's messages say would let a program pass, or None."""
+    if "extended-lambda" in log:
+        return "--extended-lambda"
+    return "--expt-relaxed-constexpr" if "--expt-relaxed-constexpr" in log else None
+
+
+def _instantiating(path: str, name_expressions: Sequence[str]) -> str:
+    lines = [f'#include "{path}"', "namespace lmemscope_instantiations {"]
+    lines += [
+        f"inline const void *keep_{index}() {{ return (const void *)&{expression.lstrip('&')}; }}"
+        for index, expression in enumerate(name_expressions)
+    ]
+    lines += ["}", "const void *lmemscope_instantiated[] = {"]
+    lines += [
+        f"  lmemscope_instantiations::keep_{index}()," for index in range(len(name_expressions))
+    ]
+    return "\n".join([*lines, "};", ""])
+
+
+def _refusal(path: str, done: toolchain.Completed) -> CompileError | ToolMissingError:
+    log = done.output.strip()
+    if any(sign in log for sign in _NO_HOST_COMPILER):
+        return ToolMissingError(
+            "toolchain",
+            "nvcc cannot run without a host C++ compiler",
+            hint="install one (Debian/Ubuntu: apt install g++; Fedora: dnf install gcc-c++), "
+            "or name yours with --nvcc-arg=-ccbin=PATH",
+            command=done.command_line,
+            log=log,
+        )
+    first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), log)
+    hint = toolchain.missing_header_hint(log)
+    if "unsupported GNU version" in log:
+        hint = "name an older host compiler with --nvcc-arg=-ccbin=PATH"
+    elif "CCCL_DISABLE_CTK_COMPATIBILITY_CHECK" in log:
+        hint = "the CUDA wheels have different versions; `lmemscope doctor` shows them"
+    return CompileError(
+        "compile",
+        f"nvcc refused {os.path.basename(path)}: {first.strip()}",
+        hint=hint,
+        command=done.command_line,
+        log=log,
+    )

@@ -1,0 +1,237 @@
+"""CUDA C++ to PTX, cubin and ptxas report by NVRTC, through CuPy's low-level binding; no GPU.
+
+`cupy.cuda.compiler` is one level too high for us: it asks the CUDA runtime for a device and gives
+NVRTC a random program name, which spoils line information. The binding below it takes both from
+the caller. One call yields everything (measured: PTX, cubin and the report of ptxas are those of
+separate runs), because ``--ptxas-options=-v`` writes its report into the program log.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from lmemscope.errors import CompileError, ToolMissingError
+from lmemscope.formats.elf import extent
+from lmemscope.model import CompileOptions, Tool
+from lmemscope.tools import toolchain
+
+_NAME_EXPRESSION = "__nv_name_map"
+
+
+@dataclass(frozen=True, slots=True)
+class NvrtcResult:
+    """What one NVRTC call yields; ``log`` holds its warnings and the report of ptxas."""
+
+    ptx: bytes
+    cubin: bytes
+    log: str
+    options: tuple[str, ...]
+
+
+class NameExpressionError(CompileError):
+    """A name expression names nothing that can be instantiated."""
+
+
+def version() -> tuple[int, int]:
+    """NVRTC's (major, minor) version.
+
+    Raises:
+        ToolMissingError: NVRTC or CuPy is not installed.
+    """
+    major, minor = _call(_binding().getVersion)
+    return int(major), int(minor)
+
+
+def library() -> Tool:
+    """NVRTC with its version and the path it was loaded from."""
+    major, minor = version()
+    path = toolchain.named_nvrtc() or _loaded_path()
+    return Tool("nvrtc", f"{major}.{minor}", path)
+
+
+def archs_of(toolkit: str | None) -> tuple[str, ...]:
+    """`supported_archs` of a toolkit, or of the installed one: for a worker."""
+    toolchain.use(toolkit)
+    return supported_archs()
+
+
+def supported_archs() -> tuple[str, ...]:
+    """Real architectures that this NVRTC compiles for, ascending (``sm_75``, …)."""
+    return tuple(f"sm_{number}" for number in _call(_binding().getSupportedArchs))
+
+
+def options_for(
+    arch: str, options: CompileOptions, directory: str, *, extra: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """NVRTC's command line for a compilation.
+
+    ``directory`` is the source file's own: NVRTC does not search it for ``#include "…"``.
+    """
+    flags = [f"--gpu-architecture={arch}", "-lineinfo", "--ptxas-options=-v"]
+    if options.std is not None:
+        flags.append(f"--std={options.std}")
+    if options.maxrregcount is not None:
+        flags.append(f"--maxrregcount={options.maxrregcount}")
+    if options.use_fast_math:
+        flags.append("--use_fast_math")
+    flags += [f"-D{define}" for define in options.defines]
+    flags += [f"-I{path}" for path in (directory, *options.include_dirs, *toolchain.header_dirs())]
+    flags += [f"--ptxas-options={argument}" for argument in options.ptxas_args]
+    return (*flags, *options.nvrtc_args, *extra)
+
+
+def compile_program(
+    source: str, name: str, options: Sequence[str], name_expressions: Sequence[str]
+) -> NvrtcResult:
+    """Compile one translation unit.
+
+    Args:
+        source: the text.
+        name: the file name that diagnostics and line tables will show.
+        options: as `options_for` builds them.
+        name_expressions: template instantiations to force.
+
+    Raises:
+        NameExpressionError: a name expression was refused.
+        CompileError: the program was refused; ``log`` is NVRTC's own message.
+        ToolMissingError: NVRTC cannot be loaded.
+    """
+    nvrtc = _binding()
+    with _compiled(source, name, options, name_expressions) as program:
+        return NvrtcResult(
+            ptx=bytes(nvrtc.getPTX(program)).rstrip(b"\0"),
+            cubin=_whole(bytes(nvrtc.getCUBIN(program))),
+            log=_log(nvrtc, program),
+            options=tuple(options),
+        )
+
+
+def debug_options(options: Sequence[str]) -> tuple[str, ...]:
+    """The options of a compilation turned into those of its debug twin, to PTX only."""
+    kept = [
+        option.replace("--gpu-architecture=sm_", "--gpu-architecture=compute_")
+        for option in options
+        if option != "-lineinfo" and not option.startswith(("--ptxas-options", "--maxrregcount"))
+    ]
+    return (*kept, "-G")
+
+
+def compile_to_ptx(
+    source: str, name: str, options: Sequence[str], name_expressions: Sequence[str]
+) -> bytes:
+    """Compile for a virtual architecture: PTX and nothing else.
+
+    Raises:
+        CompileError, ToolMissingError: as `compile_program`.
+    """
+    with _compiled(source, name, options, name_expressions) as program:
+        return bytes(_binding().getPTX(program)).rstrip(b"\0")
+
+
+@contextmanager
+def _compiled(
+    source: str, name: str, options: Sequence[str], name_expressions: Sequence[str]
+) -> Iterator[Any]:
+    nvrtc = _binding()
+    program = _call(nvrtc.createProgram, source, name, [], [])
+    try:
+        for expression in name_expressions:
+            nvrtc.addNameExpression(program, expression)
+        try:
+            nvrtc.compileProgram(program, list(options))
+        except nvrtc.NVRTCError as error:
+            raise _refusal(name, _log(nvrtc, program), options, error) from error
+        yield program
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def _log(nvrtc: Any, program: Any) -> str:
+    """The program's log; NVRTC can put bytes into it that are no text.
+
+    Met with CUDA 13.5: the place in "A pointer to local memory was stored into the parameter
+    buffer obtained at …". CuPy decodes strictly, and its error holds the bytes.
+    """
+    try:
+        return str(nvrtc.getProgramLog(program))
+    except UnicodeDecodeError as error:
+        return bytes(error.object).rstrip(b"\0").decode("utf-8", "replace")
+
+
+def _whole(cubin: bytes) -> bytes:
+    """The cubin with its last byte, which CuPy 14's ``getCUBIN`` takes for a terminator.
+
+    The file's own headers say how long it is, so a CuPy that returns all of it is left alone.
+    """
+    return cubin + b"\0" if extent(cubin) == len(cubin) + 1 else cubin
+
+
+def _refusal(name: str, log: str, options: Sequence[str], error: Exception) -> CompileError:
+    log = log.strip().rstrip("\0")
+    kind = NameExpressionError if _NAME_EXPRESSION in log else CompileError
+    first = next((line for line in log.splitlines() if "error" in line), str(error))
+    hint = toolchain.missing_header_hint(log)
+    if "gpu-architecture" in first:
+        hint = f"this NVRTC compiles for {', '.join(supported_archs())}"
+    elif "CCCL_DISABLE_CTK_COMPATIBILITY_CHECK" in log:
+        hint = "the CUDA wheels have different versions; `lmemscope doctor` shows them"
+    return kind(
+        "compile",
+        f"NVRTC refused {os.path.basename(name)}: {_shorten(first)}",
+        hint=hint,
+        command=" ".join(["nvrtc", *options]),
+        log=log,
+    )
+
+
+def _shorten(line: str) -> str:
+    return re.sub(r"^\S*?\((\d+)\): ", r"line \1: ", line.strip())
+
+
+def _binding() -> Any:
+    named = toolchain.named_nvrtc()
+    if named is not None:
+        from lmemscope.tools import nvrtc_library
+
+        return nvrtc_library.load(named)
+    try:
+        from cupy_backends.cuda.libs import nvrtc
+    except ImportError as error:
+        raise ToolMissingError(
+            "toolchain",
+            f"CuPy's NVRTC binding cannot be imported: {error}",
+            hint="install it with: pip install cupy-cuda13x nvidia-cuda-nvrtc",
+        ) from error
+    return nvrtc
+
+
+def _call(function: Any, *arguments: Any) -> Any:
+    """Call the binding; the first call loads the library, which is where it can be missing."""
+    try:
+        return function(*arguments)
+    except (ImportError, OSError, RuntimeError) as error:
+        if type(error).__name__ == "NVRTCError":
+            raise
+        raise ToolMissingError(
+            "toolchain",
+            f"NVRTC cannot be loaded: {error}",
+            hint=f"install it with: pip install {toolchain.WHEELS['nvrtc']}",
+        ) from error
+
+
+def _loaded_path() -> str | None:
+    """Where the dynamic loader found libnvrtc, from the process's own map (Linux)."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            for line in maps:
+                path = line.rstrip("\n").partition("/")
+                if "/libnvrtc.so" in line:
+                    return "/" + path[2]
+    except OSError:
+        return None
+    return None

@@ -1,0 +1,77 @@
+"""PTX to cubin and report by a standalone ptxas: for PTX inputs and for the nvcc route."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmemscope.errors import CompileError
+from lmemscope.model import CompileOptions, Tool
+from lmemscope.tools import toolchain
+
+_VERSION_REFUSED = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
+_TARGET_REFUSED = re.compile(r"SM version specified by \.target is higher than default SM version")
+
+
+@dataclass(frozen=True, slots=True)
+class PtxasResult:
+    """What ptxas wrote and printed."""
+
+    cubin: bytes
+    log: str
+    command: str
+    tool: Tool
+
+
+def options_for(arch: str, options: CompileOptions) -> tuple[str, ...]:
+    """ptxas's command line for a compilation, without files."""
+    flags = [f"-arch={arch}", "-v", "-lineinfo"]
+    if options.maxrregcount is not None:
+        flags.append(f"-maxrregcount={options.maxrregcount}")
+    return (*flags, *options.ptxas_args)
+
+
+def assemble(ptx: bytes, name: str, flags: Sequence[str]) -> PtxasResult:
+    """Assemble PTX text.
+
+    Args:
+        ptx: the text as it will be looked up by line later.
+        name: the input's name, for messages only.
+        flags: as `options_for` builds them.
+
+    Raises:
+        CompileError: ptxas refused it; ``log`` is what it printed.
+        ToolMissingError: there is no ptxas.
+    """
+    ptxas = toolchain.tool("ptxas")
+    assert ptxas.path is not None
+    with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
+        source, target = Path(directory, "input.ptx"), Path(directory, "output.cubin")
+        source.write_bytes(ptx)
+        done = toolchain.run([ptxas.path, *flags, str(source), "-o", str(target)])
+        log = done.output.replace(str(source), name)
+        command = done.command_line.replace(str(source), name)
+        if done.returncode != 0 or not target.exists():
+            raise _refusal(name, log, command, ptxas)
+        return PtxasResult(target.read_bytes(), log, command, ptxas)
+
+
+def _refusal(name: str, log: str, command: str, ptxas: Tool) -> CompileError:
+    said = next((line for line in log.splitlines() if "fatal" in line or "error" in line), log)
+    message, hint = f"ptxas refused {name}: {said.strip()}", None
+    refused = _VERSION_REFUSED.search(log)
+    if refused:
+        message = (
+            f"{name} is PTX ISA {refused.group(1)}, "
+            f"and ptxas {ptxas.version} takes PTX ISA up to {refused.group(2)}"
+        )
+        hint = (
+            "use the ptxas of the toolkit that wrote the file or a newer one: "
+            f"pip install --upgrade {toolchain.WHEELS['ptxas']}; or compile again with an older one"
+        )
+    elif _TARGET_REFUSED.search(log):
+        hint = "the file's .target is newer than --arch; pass the architecture it was written for"
+    return CompileError("ptxas", message, hint=hint, command=command, log=log.strip())

@@ -1,0 +1,151 @@
+"""Run in a process of its own, on request only: imports a user's file and compiles one kernel.
+
+    python -m lmemscope.tools.python_child REQUEST ANSWER
+
+REQUEST and ANSWER are JSON files. The user's code may print, exit or hang: the parent reads
+nothing but ANSWER, and has a time limit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+RUN_NAME = "__lmemscope__"
+"""What the file sees as ``__name__``: neither its main block nor an import of its package."""
+
+
+def main() -> None:
+    """Read the request, write the answer."""
+    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    try:
+        answer = _jit(request) if request["kind"] == "jit.rawkernel" else _numba(request)
+    except BaseException as error:  # noqa: BLE001 - the user's code may raise anything
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    Path(sys.argv[2]).write_text(json.dumps(answer), encoding="utf-8")
+
+
+def _numba(request: dict[str, Any]) -> dict[str, Any]:
+    from numba import cuda
+
+    given: dict[str, list[Any]] = {}
+    options: dict[str, dict[str, Any]] = {}
+    plain = cuda.jit
+
+    def lazy(func_or_sig: Any = None, *arguments: Any, **keywords: Any) -> Any:
+        """`cuda.jit` that compiles nothing yet: a signature would make it ask for a device."""
+        if isinstance(func_or_sig, types.FunctionType):
+            return plain(func_or_sig, *arguments, **keywords)
+
+        def decorate(function: Callable[..., Any]) -> Any:
+            if func_or_sig is not None:
+                listed = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
+                given.setdefault(function.__name__, []).extend(listed)
+            options[function.__name__] = keywords
+            return plain(*arguments, **keywords)(function)
+
+        return decorate
+
+    cuda.jit = lazy
+    namespace = _run(request["path"])
+    dispatcher, others = _find(namespace, request["name"], "py_func")
+    signatures = request["signatures"] or given.get(request["name"], [])
+    if not signatures:
+        return {"missing": "signature"}
+    signature = signatures[0]
+    chosen = options.get(request["name"], {})
+    major, minor = divmod(int(request["arch"].removeprefix("sm_").rstrip("af")), 10)
+    ptx, _ = cuda.compile_ptx(
+        dispatcher.py_func,
+        signature,
+        cc=(major, minor),
+        lineinfo=True,
+        fastmath=bool(chosen.get("fastmath")),
+        launch_bounds=chosen.get("launch_bounds"),
+    )
+    return {
+        "ptx": ptx,
+        "registers": chosen.get("max_registers"),
+        "signature": str(signature),
+        "others": len(signatures) - 1,
+        "namesakes": others,
+        "arrays": [_evaluated(dispatcher.py_func, array) for array in request["arrays"]],
+    }
+
+
+def _jit(request: dict[str, Any]) -> dict[str, Any]:
+    import numpy
+    from cupyx.jit import _compile, _cuda_types
+
+    if not request["signatures"]:
+        return {"missing": "signature"}
+    namespace = _run(request["path"])
+    kernel, _ = _find(namespace, request["name"], "_func")
+    types_ = []
+    for text in request["signatures"][0].partition("(")[2].rpartition(")")[0].split(","):
+        name, bracket, shape = text.strip().partition("[")
+        dtype = numpy.dtype(name)
+        if bracket:
+            dimensions = shape.count(":") - shape.count("::") or 1
+            types_.append(_cuda_types.CArray(dtype, dimensions, True, True))
+        else:
+            types_.append(_cuda_types.Scalar(dtype))
+    attributes = ['extern "C"', "__global__"]
+    made = _compile.transpile(kernel._func, attributes, kernel._mode, types_, _cuda_types.void)
+    return {"source": "#include <cupy/complex.cuh>\n#include <cupy/carray.cuh>\n" + made.code}
+
+
+def _run(path: str) -> dict[str, Any]:
+    sys.path.insert(0, os.path.dirname(path))
+    return runpy.run_path(path, run_name=RUN_NAME)
+
+
+def _find(namespace: dict[str, Any], name: str, attribute: str) -> tuple[Any, int]:
+    """The kernel of that name, of the module or made by one of its functions, and how many more."""
+    found = {
+        id(value): value
+        for value in (namespace.get(name), *namespace.values())
+        if getattr(getattr(value, attribute, None), "__name__", None) == name
+    }
+    if not found:
+        raise LookupError(
+            f"{name} is not in the module after it ran: keep the kernel in a module variable"
+        )
+    first, *others = found.values()
+    return first, len(others)
+
+
+def _evaluated(function: Callable[..., Any], array: dict[str, str]) -> dict[str, Any]:
+    """Bytes of a local array, by the values its names have where the kernel was defined."""
+    import inspect
+
+    import numpy
+
+    known = inspect.getclosurevars(function)
+    names = {**known.builtins, **known.globals, **known.nonlocals}
+    # Names inside ``cuda.local.array(...)`` may be attributes only (np.float32).
+    names = {**function.__globals__, **names}
+    try:
+        shape = eval(array["shape"], names)
+        dtype = eval(array["dtype"], names)
+        sizes = shape if isinstance(shape, tuple) else (shape,)
+        if not hasattr(dtype, "bitwidth"):
+            dtype = numpy.dtype(dtype)
+        width = dtype.bitwidth // 8 if hasattr(dtype, "bitwidth") else dtype.itemsize
+    except Exception:  # noqa: BLE001 - without a size the array keeps its line
+        return {"bytes": None, "type": array["dtype"]}
+    count = 1
+    for size in sizes:
+        count *= int(size)
+    dimensions = "".join(f"[{size}]" for size in sizes)
+    return {"bytes": count * width, "type": f"{getattr(dtype, 'name', dtype)}{dimensions}"}
+
+
+if __name__ == "__main__":
+    main()
