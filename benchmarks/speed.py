@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.tools import nvrtc, toolchain
+from lmemscope.tools import nvrtc
+from lmemscope.tools.toolchain import INSTALLED
 
 ROOT = Path(__file__).parent.parent
 KERNELS = 20
@@ -89,7 +90,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         Path(work, "bench.cu").write_text(kernels_file(KERNELS))
         Path(work, "bare.py").write_text(BARE_NVRTC)
-        nvcc, cuobjdump = toolchain.find_tool("nvcc"), toolchain.find_tool("cuobjdump")
+        nvcc, cuobjdump = INSTALLED.find("nvcc"), INSTALLED.find("cuobjdump")
         shell = (
             f"{nvcc} -cubin -lineinfo -Xptxas -v -arch=sm_90 bench.cu -o b.cubin && "
             f"{cuobjdump} -sass b.cubin | grep -cE 'LDL|STL'"

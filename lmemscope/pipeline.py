@@ -1,4 +1,4 @@
-"""inputs → PTX → ptxas report → cubin → facts → verdicts: the story, top to bottom.
+"""discover → lower → parse → facts → names → causes → findings: the story, top to bottom.
 
 `run` is the parent's half: it plans units and gathers their reports in input order. `analyse_unit`
 is a worker's half: everything from one input to its `UnitReport`, so that only that crosses the
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -21,20 +22,27 @@ from lmemscope.discover.walk import Globs, discover
 from lmemscope.errors import InternalError, LmemscopeError
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
+    Artifacts,
     Failure,
     Gap,
+    KernelFacts,
     KernelReport,
+    Quotes,
     Report,
     Tool,
     Unit,
     UnitReport,
+    Wanted,
 )
 
 if TYPE_CHECKING:
-    from lmemscope.model import Artifacts
+    from lmemscope.analysis.layers import Layers
 
 Progress = Callable[[int, int, str], None]
 """Called as each unit ends: units done, units in all, the input's name."""
+
+EVERYTHING = Wanted()
+"""All kernels with their causes, compiled anew."""
 
 
 def run(
@@ -58,10 +66,8 @@ def run(
     units, errors, notes, default_arch = _planned(paths, settings, executor)
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
-    futures = [
-        executor.submit(analyse_unit, unit, settings.kernels, settings.causes, cache)
-        for unit in units
-    ]
+    wanted = Wanted(settings.kernels, settings.causes, settings.quotes, cache)
+    futures = [executor.submit(analyse_unit, unit, wanted) for unit in units]
     if progress is not None:
         by_future = dict(zip(futures, units, strict=True))
         for done, future in enumerate(as_completed(futures), start=1):
@@ -89,29 +95,22 @@ def plan_units(
     return units, errors
 
 
-def analyse_unit(
-    unit: Unit,
-    kernel_globs: tuple[str, ...] = (),
-    causes: bool = True,
-    cache_directory: str | None = None,
-) -> UnitReport:
+def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     """Take one unit from its input to its report.
 
     Args:
         unit: what to analyse.
-        kernel_globs: kernels to keep; none means all.
-        causes: whether to look for causes and names.
-        cache_directory: where compilers' outputs are kept, or None to compile always.
+        wanted: what the report is to hold.
 
     Raises:
         LmemscopeError: it cannot be analysed; `run` turns that into the unit's `Failure`.
     """
-    from lmemscope.lowering.cuda import lower
     from lmemscope.running.preload import import_analysis_meanwhile
 
     import_analysis_meanwhile()
-    try:
-        artifacts = lower(unit, cache_directory)
+    with _ours(unit):
+        artifacts = lower_unit(unit, wanted.cache)
+        # Here and not above: the analysis is imported while the compiler works.
         from lmemscope.analysis.explanation import explain_facts, needs_names
         from lmemscope.analysis.facts import gather_facts
         from lmemscope.analysis.layers import parse
@@ -120,53 +119,63 @@ def analyse_unit(
         from lmemscope.rules.verdict import judge
         from lmemscope.sources.lines import from_disk, quoted_lines
 
-        layers, text = parse(artifacts, os.getcwd()), from_disk()
+        layers, sources = parse(artifacts, os.getcwd()), from_disk()
         facts = tuple(
             fact
             for fact in gather_facts(layers)
-            if matches(kernel_globs, fact.name, fact.demangled)
+            if matches(wanted.kernels, fact.name, fact.demangled)
         )
-        gaps: tuple[Gap, ...] = ()
-        if causes:
+        gaps = layers.gaps
+        if wanted.causes:
             variables = None
             if needs_names(layers, facts):
-                variables, gaps = debug_variables(artifacts, cache_directory)
-            facts = explain_facts(layers, facts, variables, text)
-    except LmemscopeError:
-        raise
-    except Exception as error:
-        raise _internal(unit, error) from error
-    kernels = tuple(KernelReport(fact, judge(fact), find(fact, text)) for fact in facts)
-    return UnitReport(
-        input=unit.name,
-        frontend=artifacts.frontend,
-        arch=layers.cubin.arch or unit.arch,
-        options=artifacts.options,
-        failure=None,
-        gaps=(*layers.gaps, *gaps),
-        kernels=kernels,
-        tools=artifacts.tools,
-        unknown_log_lines=layers.log.unknown_lines if layers.log is not None else (),
-        directives=artifacts.source.kernel_directives if artifacts.source is not None else (),
-        source_lines=quoted_lines(kernels, text),
-        cached=artifacts.cached,
-    )
+                variables, unnamed = debug_variables(artifacts, wanted.cache)
+                gaps = (*gaps, *unnamed)
+            facts = explain_facts(layers, facts, variables, sources)
+        quotes, unquoted = _quoted(layers, facts, wanted)
+        kernels = tuple(
+            KernelReport(fact, judge(fact), find(fact, sources), quotes.get(fact.name))
+            for fact in facts
+        )
+        return UnitReport(
+            input=unit.name,
+            frontend=artifacts.frontend,
+            arch=layers.cubin.arch or unit.arch,
+            options=artifacts.options,
+            failure=None,
+            gaps=(*gaps, *unquoted),
+            kernels=kernels,
+            tools=artifacts.tools,
+            unknown_log_lines=layers.log.unknown_lines if layers.log is not None else (),
+            directives=artifacts.source.kernel_directives if artifacts.source is not None else (),
+            source_lines=quoted_lines(kernels, sources),
+            cached=artifacts.cached,
+        )
+
+
+def _quoted(
+    layers: Layers, facts: Sequence[KernelFacts], wanted: Wanted
+) -> tuple[Mapping[str, Quotes], tuple[Gap, ...]]:
+    """Lines behind the findings, cut out of this unit's own artefacts."""
+    from lmemscope.analysis.quotes import needs_disassembly, quotes_of
+    from lmemscope.formats.sass import NOT_DISASSEMBLED
+    from lmemscope.lowering.disassembly import disassemble
+
+    asked = needs_disassembly(layers, facts, wanted.quotes)
+    code, gaps = (NOT_DISASSEMBLED, ()) if asked is None else disassemble(layers.artifacts, asked)
+    return quotes_of(layers, facts, wanted.quotes, code), gaps
 
 
 def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
-    """A worker's half of `dump`: one input's artefacts.
+    """A unit's artefacts: the first step of an analysis, and all that `dump` wants.
 
     Raises:
         LmemscopeError: as `analyse_unit`.
     """
-    from lmemscope.lowering.cuda import lower
+    from lmemscope.lowering.lower import lower
 
-    try:
+    with _ours(unit):
         return lower(unit, cache_directory)
-    except LmemscopeError:
-        raise
-    except Exception as error:
-        raise _internal(unit, error) from error
 
 
 def _planned(
@@ -179,8 +188,9 @@ def _planned(
     supported: tuple[str, ...] | None = None
     if plan.needs_supported_archs(asked):
         from lmemscope.tools import nvrtc
+        from lmemscope.tools.toolchain import Toolchain
 
-        supported = executor.submit(nvrtc.archs_of, settings.toolkit).result()
+        supported = executor.submit(nvrtc.supported_archs, Toolchain(settings.toolkit)).result()
     why = None
     if settings.archs:
         archs = plan.normalise_archs(settings.archs, supported)
@@ -203,14 +213,20 @@ def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
         return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error))
 
 
-def _internal(unit: Unit, error: Exception) -> InternalError:
+@contextmanager
+def _ours(unit: Unit) -> Iterator[None]:
     """A mistake of ours must not take the other inputs down, nor pass as the user's."""
-    return InternalError(
-        "internal",
-        f"lmemscope failed on {unit.input}: {type(error).__name__}: {error}",
-        hint="this is a bug in lmemscope; please report it with the input and the lines above",
-        log="".join(traceback.format_exception(error)),
-    )
+    try:
+        yield
+    except LmemscopeError:
+        raise
+    except Exception as error:
+        raise InternalError(
+            "internal",
+            f"lmemscope failed on {unit.input}: {type(error).__name__}: {error}",
+            hint="this is a bug in lmemscope; please report it with the input and the lines above",
+            log="".join(traceback.format_exception(error)),
+        ) from error
 
 
 def _failure(error: LmemscopeError) -> Failure:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lmemscope.lowering import store as stores
-from lmemscope.lowering.cuda import lower
-from lmemscope.model import CompileOptions, Unit
+from lmemscope.lowering.lower import lower
+from lmemscope.model import CompileOptions, Unit, Wanted
 from lmemscope.pipeline import analyse_unit
 from lmemscope.sources import includes
 from lmemscope.tools import nvcc, nvrtc
@@ -65,13 +65,13 @@ def test_a_hit_is_what_was_compiled(
     unit: Unit, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = lower(unit, store)
-    report = analyse_unit(unit, cache_directory=store)
+    report = analyse_unit(unit, Wanted(cache=store))
     forbid_compilers(monkeypatch)
     second = lower(unit, store)
     assert not first.cached
     assert second.cached
     assert replace(second, cached=False) == first
-    again = analyse_unit(unit, cache_directory=store)
+    again = analyse_unit(unit, Wanted(cache=store))
     assert again == report
     assert again.kernels[0].findings[0].object == "bins"
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,24 @@ def test_excerpts_are_shown_on_request() -> None:
     shown = run_program("explain", name, "--ptx", "--sass").out
     assert re.search(r"^ +\d+  ld\.local\.u32", shown, re.MULTILINE)
     assert re.search(r"^ +0x[0-9a-f]{4}  LDL R\d+,\[R\d+\] +dynamic-index", shown, re.MULTILINE)
+
+
+def test_each_kernel_is_shown_its_own_ptx(tmp_path: Path) -> None:
+    """Two files define one name: what is quoted is cut out of each file's own artefacts."""
+    for name, kind in (("a", "float"), ("b", "double")):
+        (tmp_path / f"{name}.cu").write_text(
+            f'extern "C" __global__ void pick({kind} *x, int n) {{\n'
+            f"  {kind} own[64] = {{}};\n"
+            f"  for (int i = 0; i < n; ++i) own[(int)x[i] & 63] += x[i];\n"
+            f"  for (int i = 0; i < n; ++i) x[i] = own[(int)x[i + n] & 63];\n}}\n"
+        )
+    text = run_program("explain", str(tmp_path), "--ptx", "--arch", "sm_90").out
+    first, second = text.split("pick  ")[1:]
+    assert "/a.cu:" in first.splitlines()[0]
+    assert re.search(r"ld\.local\.(f|b|u)32", first)
+    assert not re.search(r"ld\.local\.(f|b|u)64", first)
+    assert re.search(r"ld\.local\.(f|b|u)64", second)
+    assert not re.search(r"ld\.local\.(f|b|u)32", second)
 
 
 def test_spills_come_with_the_peak_of_live_registers() -> None:

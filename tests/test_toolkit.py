@@ -5,35 +5,28 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from lmemscope.errors import ToolMissingError
-from lmemscope.lowering.cuda import lower
+from lmemscope.lowering.lower import lower
 from lmemscope.model import Unit
-from lmemscope.tools import nvrtc, toolchain
+from lmemscope.tools import nvrtc
+from lmemscope.tools.toolchain import INSTALLED
 from lmemscope.tools.toolkit import Toolkit
 from tests.conftest import ROOT, run_program
 
 HISTOGRAM = str(ROOT / "kernels" / "histogram.cu")
 
 
-@pytest.fixture(autouse=True)
-def _back_to_installed() -> Iterator[None]:
-    yield
-    toolchain.use(None)
-
-
 @pytest.fixture
 def installation(tmp_path: Path) -> Path:
     """The installed wheels, laid out as a CUDA installation is."""
-    toolchain.use(None)
     root = tmp_path / "cuda"
     (root / "bin").mkdir(parents=True)
     (root / "lib64").mkdir()
-    nvcc = Path(toolchain.find_tool("nvcc"))
+    nvcc = Path(INSTALLED.find("nvcc"))
     for path in nvcc.parent.iterdir():
         if path.name != "cuobjdump":
             (root / "bin" / path.name).symlink_to(path)
@@ -42,7 +35,7 @@ def installation(tmp_path: Path) -> Path:
     assert library is not None
     for path in Path(library).parent.glob("libnvrtc*.so*"):
         (root / "lib64" / path.name).symlink_to(path)
-    (root / "include").symlink_to(toolchain.header_dirs()[0])
+    (root / "include").symlink_to(INSTALLED.header_dirs()[0])
     return root
 
 

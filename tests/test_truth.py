@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from lmemscope.formats.ptxas_log import parse_ptxas_log
-from lmemscope.lowering.cuda import lower
+from lmemscope.lowering.lower import lower
 from lmemscope.model import Artifacts, KernelFacts, Unit
 from lmemscope.pipeline import analyse_unit
-from lmemscope.tools import toolchain
+from lmemscope.tools.toolchain import INSTALLED
 from tests.conftest import DATA, ROOT
 
 pytestmark = pytest.mark.toolchain
@@ -86,7 +86,7 @@ def test_spilled_site_bytes_equal_ptxas(source: Path) -> None:
 
 def _tool(name: str, *arguments: str) -> str:
     done = subprocess.run(
-        [toolchain.find_tool(name), *arguments],
+        [INSTALLED.find(name), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -134,20 +134,18 @@ def _at(revision: str, paths: Sequence[str], settings: Settings) -> Report:
 
 @contextmanager
 def _worktree(revision: str) -> Iterator[str]:
-    from lmemscope.tools import toolchain
+    from lmemscope.tools import process
 
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as base:
         tree = os.path.join(base, "tree")
         # An option-like revision must not become an option of git.
-        made = toolchain.run(
-            ["git", "worktree", "add", "--detach", "--quiet", "--", tree, revision]
-        )
+        made = process.run(["git", "worktree", "add", "--detach", "--quiet", "--", tree, revision])
         if made.returncode != 0:
             raise UsageError(
                 "git", f"cannot check out {revision}: {made.output.strip()}", hint="check the name"
             )
-        prefix = toolchain.run(["git", "rev-parse", "--show-prefix"]).output.strip()
+        prefix = process.run(["git", "rev-parse", "--show-prefix"]).output.strip()
         try:
             yield os.path.join(tree, prefix)
         finally:
-            toolchain.run(["git", "worktree", "remove", "--force", tree])
+            process.run(["git", "worktree", "remove", "--force", tree])

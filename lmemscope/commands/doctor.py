@@ -12,7 +12,7 @@ from lmemscope.commands.running import EXIT_USAGE, fail
 from lmemscope.config.settings import checked_toolkit
 from lmemscope.errors import ToolMissingError, UsageError
 from lmemscope.model import Tool
-from lmemscope.tools import toolchain
+from lmemscope.tools.toolchain import WHEELS, Toolchain, host_compiler, tool_version
 
 _EXIT_MISSING = 3
 _ESSENTIAL = ("nvrtc", "ptxas", "cuda headers")
@@ -28,11 +28,11 @@ class Finding:
     purpose: str
 
 
-def examine() -> tuple[Finding, ...]:
+def examine(toolchain: Toolchain) -> tuple[Finding, ...]:
     """Look for every part of the toolchain."""
     from lmemscope.tools import nvrtc
 
-    findings = [_found("nvrtc", nvrtc.library, "compiles CUDA C++")]
+    findings = [_found("nvrtc", lambda: nvrtc.library(toolchain), "compiles CUDA C++")]
     for name, purpose in (
         ("ptxas", "assembles .ptx inputs and the output of nvcc"),
         ("nvcc", "compiles files that hold host code"),
@@ -43,9 +43,9 @@ def examine() -> tuple[Finding, ...]:
     for name, component in (("cuda headers", "cudart"), ("cccl headers", "cccl")):
         path = toolchain.find_headers(component)
         found = Tool(name, None, path) if path else None
-        hint = None if found else f"pip install {toolchain.WHEELS[name]}"
+        hint = None if found else f"pip install {WHEELS[name]}"
         findings.append(Finding(name, found, hint, "headers that CUDA sources include"))
-    compiler = toolchain.host_compiler()
+    compiler = host_compiler()
     findings.append(
         Finding(
             "host compiler",
@@ -75,7 +75,7 @@ def mismatches(findings: tuple[Finding, ...]) -> tuple[str, ...]:
         on_path = shutil.which(name)
         ours = next((f.tool for f in findings if f.name == name and f.tool is not None), None)
         if on_path and ours and ours.path and not os.path.samefile(on_path, ours.path):
-            version = toolchain.tool_version(on_path)
+            version = tool_version(on_path)
             said.append(f"another {name} ({version}) is on PATH at {on_path}; it is not used")
     return tuple(said)
 
@@ -90,10 +90,10 @@ def command(toolkit: str | None) -> None:
     from lmemscope.discover.plan import choose_arch
 
     try:
-        toolchain.use(checked_toolkit(toolkit))
+        toolchain = Toolchain(checked_toolkit(toolkit))
     except UsageError as error:
         fail(error, EXIT_USAGE)
-    findings = examine()
+    findings = examine(toolchain)
     for finding in findings:
         if finding.tool is not None:
             version = finding.tool.version or ""

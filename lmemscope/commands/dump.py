@@ -103,6 +103,7 @@ def _ptx(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
 def _sass(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
     from lmemscope.formats.cubin import Cubin
     from lmemscope.tools import nvdisasm
+    from lmemscope.tools.toolchain import Toolchain
 
     cubin = Cubin(artifacts.cubin)
     symbols = None
@@ -111,7 +112,9 @@ def _sass(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
         if not names:
             raise _no_match(artifacts, kernels)
         symbols = [symbol.index for symbol in cubin.elf.symbols if symbol.name in names]
-    listing = nvdisasm.listing(artifacts.cubin, ("-g", "-gi", "-gp"), symbols)
+    listing = nvdisasm.listing(
+        artifacts.cubin, ("-g", "-gi", "-gp"), symbols, Toolchain(artifacts.unit.toolkit)
+    )
     return listing.encode()
 
 

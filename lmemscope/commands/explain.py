@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import color_wanted
-from lmemscope.commands.running import EXIT_INCOMPLETE, analyse, exit_code, fail, lower_all
+from lmemscope.commands.running import analyse, exit_code
 from lmemscope.config.settings import Settings
-from lmemscope.errors import LmemscopeError
+from lmemscope.model import Quote
 
 if TYPE_CHECKING:
-    from lmemscope.exporters.explanation import Excerpts
     from lmemscope.model import Report
 
 
@@ -52,10 +51,11 @@ def command(
     path, separator, kernel = target.partition("::")
     if separator:
         settings = replace(settings, kernels=(*settings.kernels, kernel))
-    report = analyse([path], settings)
-    excerpts = _excerpts(path, settings, report, show_ptx, show_sass)
+    chosen = {"ptx": show_ptx, "sass": show_sass, "live": True}
+    quotes = tuple(quote for quote in get_args(Quote) if chosen[quote])
+    report = analyse([path], replace(settings, quotes=quotes))
     width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
-    explainer = Explainer(color=color_wanted(color, None), width=min(width, 110), excerpts=excerpts)
+    explainer = Explainer(color=color_wanted(color, None), width=min(width, 110))
     texts = [
         explainer.explain(unit, found)
         for unit in report.units
@@ -68,28 +68,6 @@ def command(
         click.echo("No kernel uses local memory.")
     _complain(report, kernel if separator else None)
     raise SystemExit(exit_code(report))
-
-
-def _excerpts(
-    path: str, settings: Settings, report: Report, show_ptx: bool, show_sass: bool
-) -> Excerpts:
-    """Lines of the artefacts; compiled again only when something is shown from them."""
-    from lmemscope.commands.excerpts import gather
-    from lmemscope.exporters.explanation import Excerpts
-
-    spilling = any(
-        finding.cause == "register-spill"
-        for unit in report.units
-        for kernel in unit.kernels
-        for finding in kernel.findings
-    )
-    if not (show_ptx or show_sass or spilling):
-        return Excerpts()
-    lowered, _ = lower_all(path, settings)
-    try:
-        return gather(lowered, report, ptx=show_ptx, sass=show_sass, live=spilling)
-    except LmemscopeError as error:
-        fail(error, EXIT_INCOMPLETE)
 
 
 def _complain(report: Report, kernel: str | None) -> None:

@@ -83,10 +83,7 @@ def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[Lmem
     """Artefacts of one input for every architecture asked for, and what went wrong."""
     from lmemscope import pipeline
     from lmemscope.running.preload import COLD
-    from lmemscope.tools import toolchain
 
-    # nvdisasm runs in this process, on what the workers made.
-    toolchain.use(settings.toolkit)
     with WorkerPool(1, timeout=settings.timeout, preload=COLD) as pool:
         try:
             units, errors = pipeline.plan_units([path], settings, pool)

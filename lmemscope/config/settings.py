@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lmemscope.errors import UsageError
-from lmemscope.model import CompileOptions, Frontend
+from lmemscope.model import CompileOptions, Frontend, Quote
 from lmemscope.running.warmth import default_directory
 
 FRONTENDS = ("auto", "nvrtc", "nvcc", "both")
@@ -26,6 +26,7 @@ class Settings:
         jobs: compilations at a time.
         timeout: seconds that one unit may take, or None.
         causes: whether to look for causes and names, or to stop at the facts.
+        quotes: lines of the artefacts that reports hold beside findings.
         cache: directory where compilers' outputs are kept between runs, or None.
         toolkit: directory of the toolkit to use instead of the installed one, or None.
         executor: where units run (``dask://host:port``), or None for this machine.
@@ -40,6 +41,7 @@ class Settings:
     jobs: int = 1
     timeout: float | None = None
     causes: bool = True
+    quotes: tuple[Quote, ...] = ()
     cache: str | None = None
     toolkit: str | None = None
     executor: str | None = None

@@ -15,8 +15,8 @@ from typing import Any
 
 from lmemscope.discover.build_flags import BuildFlags, read_flags
 from lmemscope.errors import InputError
+from lmemscope.lowering.kinds import kind_of
 
-_CUDA_ENDINGS = (".cu", ".cuh")
 _CUDA_LANGUAGES = ("cu", "cuda")
 
 
@@ -95,7 +95,8 @@ def _entry(record: dict[str, Any], base: str) -> Entry | None:
     words = record.get("arguments")
     if words is None:
         words = shlex.split(record["command"])
-    is_cuda = path.lower().endswith(_CUDA_ENDINGS)
+    kind = kind_of(path)
+    is_cuda = kind is not None and kind.is_cuda
     if not is_cuda and not any(language in words for language in _CUDA_LANGUAGES):
         return None
     flags = read_flags(_without_launchers([str(word) for word in words]), directory)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover.walk import Found
 from lmemscope.errors import UsageError
-from lmemscope.model import CompileOptions, Frontend, Unit
+from lmemscope.lowering.kinds import CUDA, Asked, kind_of, kind_of_unit
+from lmemscope.model import CompileOptions, Unit
 from lmemscope.sources.cuda import read_cuda_source
 
 DEFAULT_ARCH = "sm_90"
-_CUDA_ENDINGS = (".cu", ".cuh")
-_READY_ENDINGS = (".ptx", ".cubin")
 _ARCH = re.compile(r"(?:sm|compute)_(\d+[af]?)|(\d+[af]?)")
-_PTX_TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
 _ALL_MAJOR = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_110", "sm_120")
 _WELL_KNOWN = frozenset(
     f"sm_{number}{suffix}"
@@ -114,22 +110,9 @@ def make_units(
     """
     units: list[Unit] = []
     left_out: dict[str, None] = {}
-    unasked: dict[str, None] = {}
+    notes: dict[str, None] = {}
     launched = _launched_elsewhere(inputs)
     for found in inputs:
-        ending = os.path.splitext(found.path)[1].lower()
-        chosen: Sequence[str] = archs
-        if ending == ".cubin":
-            chosen = ("",)
-        elif settings.archs:
-            pass
-        elif found.archs:
-            chosen = _of_build(found.archs, supported, left_out) or archs
-        elif ending == ".ptx":
-            chosen = (_ptx_arch(found.path, archs[0]),)
-        routes: tuple[Frontend, ...] = (settings.frontend,)
-        if settings.frontend == "both":
-            routes = ("auto",) if ending in _READY_ENDINGS else ("nvrtc", "nvcc")
         unit = Unit(
             found.file,
             found.path,
@@ -140,48 +123,26 @@ def make_units(
             launched.get(found.path, ()),
             variant=found.variant,
         )
-        units += [
-            replace(part, arch=arch, frontend=route)
-            for part in _parts(unit, ending, found.walked, unasked)
-            for arch in chosen
-            for route in routes
-        ]
-    notes = [
+        of_build = () if settings.archs else _of_build(found.archs, supported, left_out)
+        asked = Asked(
+            archs=of_build or tuple(archs),
+            explicit=bool(settings.archs or of_build),
+            frontend=settings.frontend,
+            walked=found.walked,
+        )
+        expansion = kind_of_unit(unit).route.expand(unit, asked)
+        units += expansion.units
+        notes.update(dict.fromkeys(expansion.notes))
+    dropped = [
         f"{arch}, which the build asks for, is not supported by this toolkit and left out"
         for arch in left_out
     ]
-    notes += [
-        f"{file} holds kernels that only running it would compile, and was not run; "
-        "name it with --run-python"
-        for file in unasked
-    ]
-    return tuple(units), tuple(notes)
+    return tuple(units), (*dropped, *notes)
 
 
 def build_archs(inputs: Sequence[Found]) -> tuple[str, ...]:
     """Architectures that builds ask for, without duplicates."""
     return tuple(dict.fromkeys(arch for found in inputs for arch in found.archs))
-
-
-def _parts(unit: Unit, ending: str, walked: bool, unasked: dict[str, None]) -> tuple[Unit, ...]:
-    """The programs in a file: one, but any number in a Python file.
-
-    A directory does not stand for what nobody may compile without running it.
-    """
-    if ending != ".py":
-        return (unit,)
-    from lmemscope.sources.python import is_broken, needs_running, programs_in
-
-    parts = programs_in(unit)
-    if walked and parts == (unit,) and not is_broken(unit):
-        # The words were there, but no kernel: nobody asked about this file.
-        return ()
-    if not walked or unit.options.run_python:
-        return parts
-    kept = tuple(part for part in parts if not needs_running(part))
-    if len(kept) < len(parts):
-        unasked[unit.input] = None
-    return kept
 
 
 def _of_build(
@@ -214,29 +175,17 @@ def _combined(build: CompileOptions | None, own: CompileOptions) -> CompileOptio
 
 def _launched_elsewhere(inputs: Sequence[Found]) -> dict[str, tuple[str, ...]]:
     """For each header among the inputs, what the other inputs launch, by absolute path."""
-    headers = [found.path for found in inputs if found.path.lower().endswith(".cuh")]
+    kinds = {found.path: kind_of(found.path) or CUDA for found in inputs}
+    headers = [path for path, kind in kinds.items() if kind.is_header]
     if not headers:
         return {}
     launches: dict[str, None] = {}
     for found in inputs:
-        if found.path.lower().endswith(_CUDA_ENDINGS):
+        if kinds[found.path].is_cuda:
             with contextlib.suppress(OSError):
                 text = Path(found.path).read_text(encoding="utf-8", errors="replace")
                 launches.update(dict.fromkeys(read_cuda_source(text).launches))
     return dict.fromkeys(headers, tuple(launches))
-
-
-def _ptx_arch(path: str, default: str) -> str:
-    try:
-        with Path(path).open("rb") as stream:
-            match = _PTX_TARGET.search(stream.read(65536))
-    except OSError:
-        return default
-    if match is None:
-        return default
-    number, suffix = match.group(1).decode(), match.group(2).decode()
-    newer = int(number) > int(re.sub(r"\D", "", default))
-    return f"sm_{number}{suffix}" if suffix or newer else default
 
 
 def _arch_order(arch: str) -> tuple[int, str]:

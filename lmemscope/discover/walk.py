@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from lmemscope.errors import InputError
+from lmemscope.lowering.kinds import ENDINGS, kind_of, kind_of_content
 from lmemscope.model import CompileOptions
 
 DATABASE = "compile_commands.json"
-SUPPORTED_ENDINGS = (".cu", ".cuh", ".ptx", ".cubin", ".py")
-_WALKED_ENDINGS = (".cu", ".ptx", ".cubin")
 _SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules"})
 
 
@@ -94,7 +93,7 @@ def discover(paths: Sequence[str], globs: Globs) -> Discovery:
         elif not os.path.exists(path):
             missing = InputError("plan", f"{path} does not exist", hint="check the path")
             result.errors.append((path, missing))
-        elif not path.lower().endswith(SUPPORTED_ENDINGS):
+        elif kind_of(path) is None and kind_of_content(path) is None:
             result.errors.append((path, _unreadable_kind(path)))
         else:
             result.inputs.append(Found(os.path.normpath(path), os.path.abspath(path)))
@@ -192,25 +191,12 @@ def _walk(directory: str) -> Iterator[str]:
             and name not in _SKIPPED
             and not os.path.exists(os.path.join(root, name, "pyvenv.cfg"))
         )
-        present = set(files)
+        beside = frozenset(name.lower() for name in files)
         for name in sorted(files):
             path = os.path.join(root, name)
-            stem, ending = os.path.splitext(name.lower())
-            if ending == ".ptx" and f"{stem}.cubin" in present and f"{stem}.json" in present:
-                # A Triton cache: the cubin is what the PTX became, and is read with it.
-                continue
-            if ending in _WALKED_ENDINGS or (ending == ".py" and _holds_kernels(path)):
+            kind = kind_of(path)
+            if kind is not None and kind.route.is_walked(path, beside):
                 yield path
-
-
-def _holds_kernels(path: str) -> bool:
-    from lmemscope.sources.python import may_hold_kernels
-
-    try:
-        with open(path, "rb") as stream:
-            return may_hold_kernels(stream.read())
-    except OSError:
-        return False
 
 
 def _nothing_in(directory: str) -> InputError:
@@ -226,5 +212,5 @@ def _unreadable_kind(path: str) -> InputError:
     return InputError(
         "plan",
         f"{path} is not a kind of file that lmemscope reads",
-        hint=f"it reads {', '.join(SUPPORTED_ENDINGS)} files, directories of them, and {DATABASE}",
+        hint=f"it reads {', '.join(ENDINGS)} files, directories of them, and {DATABASE}",
     )

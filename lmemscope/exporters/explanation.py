@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from lmemscope.exporters import layout
 from lmemscope.formats.demangle import demangle, short_name
@@ -30,32 +29,16 @@ _INTRODUCTION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpts:
-    """What only the artefacts know, by kernel name.
-
-    Attributes:
-        ptx: PTX lines behind the findings.
-        sass: machine instructions behind the findings.
-        live: peak of live registers and the line it is at.
-    """
-
-    ptx: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    sass: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    live: Mapping[str, tuple[int, SourceLocation | None]] = field(default_factory=dict)
-
-
 class Explainer:
     """Lays out explanations.
 
     Args:
         color: escape sequences allowed.
         width: columns.
-        excerpts: shown under the findings.
     """
 
-    def __init__(self, *, color: bool, width: int, excerpts: Excerpts) -> None:
-        self._color, self._width, self._excerpts = color, max(width, 40), excerpts
+    def __init__(self, *, color: bool, width: int) -> None:
+        self._color, self._width = color, max(width, 40)
 
     def explain(self, unit: UnitReport, kernel: KernelReport) -> str:
         """The whole text on one kernel."""
@@ -73,11 +56,7 @@ class Explainer:
         lines += self._frame(kernel)
         for number, finding in enumerate(kernel.findings, start=1):
             lines += self._finding(number, finding)
-        lines += self._live(facts.name, facts.registers)
-        for title, part in (("PTX", self._excerpts.ptx), ("SASS", self._excerpts.sass)):
-            if part.get(facts.name):
-                lines += ["", self._styled(f"{title} behind it", "bold")]
-                lines += [f"  {text}" for text in part[facts.name]]
+        lines += self._quotes(kernel)
         for found in facts.disagreements:
             values = ", ".join(f"{source} says {value}" for source, value in found.values)
             lines += ["", f"Sources disagree on {found.quantity}: {values}."]
@@ -215,20 +194,25 @@ class Explainer:
                 ]
         return lines
 
-    def _live(self, name: str, registers: int | None) -> list[str]:
-        found = self._excerpts.live.get(name)
-        if found is None:
+    def _quotes(self, kernel: KernelReport) -> list[str]:
+        """Live registers, and lines of the artefacts, where the report holds them."""
+        quotes = kernel.quotes
+        if quotes is None:
             return []
-        peak, place = found
-        where = f" at {place.file}:{place.line}" if place is not None else ""
-        return [
-            "",
-            *self._wrapped(
-                f"Registers: at most {peak} are live at once after spilling{where}; the kernel has "
-                f"{layout.number(registers)}.",
-                "  ",
-            ),
-        ]
+        lines: list[str] = []
+        if quotes.live_registers is not None:
+            place = quotes.live_at
+            where = f" at {place.file}:{place.line}" if place is not None else ""
+            text = (
+                f"Registers: at most {quotes.live_registers} are live at once after "
+                f"spilling{where}; the kernel has {layout.number(kernel.facts.registers)}."
+            )
+            lines += ["", *self._wrapped(text, "  ")]
+        for title, quoted in (("PTX", quotes.ptx), ("SASS", quotes.sass)):
+            if quoted:
+                lines += ["", self._styled(f"{title} behind it", "bold")]
+                lines += [f"  {text}" for text in quoted]
+        return lines
 
     def _wrapped(self, text: str, indent: str, hanging: str = "") -> list[str]:
         return textwrap.wrap(

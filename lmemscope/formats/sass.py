@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from lmemscope.errors import FormatError
@@ -59,6 +60,30 @@ class PrintedLine:
 
     chain: tuple[tuple[str, int], ...]
     ptx_line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DisassemblyRequest:
+    """What to disassemble.
+
+    Attributes:
+        symbols: symbol indices of the functions whose instructions are wanted; None for none.
+        live: whether live registers are to be counted.
+    """
+
+    symbols: tuple[int, ...] | None
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Disassembly:
+    """Instructions by function, and live registers by function and code offset."""
+
+    instructions: Mapping[str, Sequence[SassInstruction]] = field(default_factory=dict)
+    live: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+
+
+NOT_DISASSEMBLED = Disassembly()
 
 
 def parse_json(text: str) -> dict[str, tuple[SassInstruction, ...]]:

@@ -1,7 +1,7 @@
-"""From an input to artefacts: PTX, the report of ptxas, and a cubin.
+"""CUDA C++ files to artefacts: NVRTC first, nvcc where the file holds host code.
 
-Each input enters at its own stage and leaves at the same point. What an input cannot give is a
-`Gap` with a reason, never an empty value that looks like an answer.
+A user's own compile error is never hidden behind the other route: if both refuse, the message is
+that of the route that got further.
 """
 
 from __future__ import annotations
@@ -11,100 +11,50 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
-from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissingError
+from lmemscope.errors import CompileError, LmemscopeError, ToolMissingError
 from lmemscope.lowering import store
-from lmemscope.lowering.store import Slot
-from lmemscope.model import Artifacts, CompileOptions, CudaSource, Gap, Tool, Unit, base_name
+from lmemscope.lowering.kept import kept
+from lmemscope.lowering.kinds import Asked, Expansion, kind_of, per_arch
+from lmemscope.lowering.reading import read_text
+from lmemscope.model import Artifacts, CompileOptions, CudaSource, Gap, Unit, base_name
 from lmemscope.sources.cuda import read_cuda_source
-from lmemscope.tools import nvcc, nvrtc, ptxas, toolchain
+from lmemscope.tools import nvcc, nvrtc, ptxas
+from lmemscope.tools.toolchain import Toolchain
 
 T = TypeVar("T")
-CUDA_ENDINGS = (".cu", ".cuh")
 _SEPARATE = "requires separate compilation mode"
 _NO_HEADER = re.compile(r'open source file "([^"]+)"')
-_ELF_MAGIC = b"\x7fELF"
 _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
 
 
-def lower(unit: Unit, cache_directory: str | None = None) -> Artifacts:
-    """Take a unit to its artefacts.
+def is_walked(path: str, beside: frozenset[str]) -> bool:
+    """Every source, but no header: it is compiled with what includes it."""
+    del beside
+    kind = kind_of(path)
+    return kind is None or not kind.is_header
 
-    Args:
-        unit: what to compile.
-        cache_directory: where outputs of earlier runs are kept, or None to always compile.
+
+def expand(unit: Unit, asked: Asked) -> Expansion:
+    """A unit for each architecture and route."""
+    return per_arch(unit, asked)
+
+
+def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
+    """Compile a CUDA C++ file: by NVRTC, or by nvcc where it holds host code.
 
     Raises:
-        LmemscopeError: the input cannot be read, or a tool is missing or refuses it.
+        LmemscopeError: it cannot be read, or a compiler is missing or refuses it.
     """
-    toolchain.use(unit.toolkit)
-    try:
-        return _by_ending(unit, cache_directory)
-    except LmemscopeError as error:
-        # Compilers are given the absolute path; people know the file by what they typed.
-        if error.log is not None:
-            error.log = error.log.replace(unit.path, unit.input)
-        raise
-
-
-def _by_ending(unit: Unit, cache_directory: str | None) -> Artifacts:
-    ending = os.path.splitext(unit.path)[1].lower()
-    if ending == ".cubin":
-        return _lower_cubin(unit)
-    if ending == ".py":
-        from lmemscope.lowering import python
-
-        return python.lower_python(unit)
-    is_ptx = ending == ".ptx"
-    text = read_text(unit, "PTX" if is_ptx else "CUDA C++ source")
-    source = None if is_ptx else read_cuda_source(text)
-    slot = store.slot_for(cache_directory, unit)
-    known = _load(slot, unit, source)
-    if known is not None:
-        return known
-    if source is None:
-        artifacts = _lower_ptx(unit, text)
-    else:
-        artifacts = _lower_cuda(unit, text, source, cache_directory)
-    return _stored(slot, artifacts)
-
-
-def _load(slot: Slot | None, unit: Unit, source: CudaSource | None) -> Artifacts | None:
-    """The artefacts of an earlier run on the same bytes."""
-    found = slot.load("outputs") if slot is not None else None
-    if slot is None or found is None:
-        return None
-    head, (ptx, cubin) = found
-    return Artifacts(
-        unit=unit,
-        frontend=head["frontend"],
-        options=tuple(head["options"]),
-        ptx=ptx,
-        ptxas_log=head["log"],
-        cubin=cubin,
-        tools=tuple(Tool(tool["name"], tool["version"], tool["path"]) for tool in head["tools"]),
-        gaps=tuple(Gap(stage, reason) for stage, reason in head["gaps"]),
-        source=source,
-        instantiated=tuple(head["instantiated"]),
-        key=slot.key,
-        cached=True,
+    text = read_text(unit, "CUDA C++ source")
+    source = read_cuda_source(text)
+    return kept(
+        unit,
+        cache_directory,
+        source,
+        lambda: _lower_cuda(unit, text, source, cache_directory),
     )
-
-
-def _stored(slot: Slot | None, artifacts: Artifacts) -> Artifacts:
-    if slot is None or artifacts.ptx is None:
-        return artifacts
-    head = {
-        "frontend": artifacts.frontend,
-        "options": artifacts.options,
-        "instantiated": artifacts.instantiated,
-        "log": artifacts.ptxas_log,
-        "gaps": [(gap.stage, gap.reason) for gap in artifacts.gaps],
-    }
-    slot.store("outputs", head, [artifacts.ptx, artifacts.cubin], artifacts.tools)
-    return replace(artifacts, key=slot.key)
 
 
 def _lower_cuda(
@@ -193,17 +143,18 @@ def _after_nvrtc(unit: Unit, source: CudaSource, refusal: CompileError) -> Artif
 
 
 def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
-    flags = nvrtc.options_for(unit.arch, unit.options, os.path.dirname(unit.path))
+    toolchain = Toolchain(unit.toolkit)
+    flags = nvrtc.options_for(unit.arch, unit.options, os.path.dirname(unit.path), toolchain)
     asked = _requested_instantiations(unit, source)
     launched = tuple(name for name in _launched(unit, source) if name not in asked)
     gaps: tuple[Gap, ...] = ()
     try:
-        result = nvrtc.compile_program(text, unit.path, flags, (*asked, *launched))
+        result = nvrtc.compile_program(text, unit.path, flags, (*asked, *launched), toolchain)
     except nvrtc.NameExpressionError:
         if not launched:
             raise
         # What we read out of the file's launches is a guess; the user's own requests are not.
-        result = nvrtc.compile_program(text, unit.path, flags, asked)
+        result = nvrtc.compile_program(text, unit.path, flags, asked, toolchain)
         gaps = (Gap("instantiate", f"could not instantiate {', '.join(launched)} as launched"),)
     return Artifacts(
         unit=unit,
@@ -212,7 +163,7 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
         ptx=result.ptx,
         ptxas_log=result.log,
         cubin=result.cubin,
-        tools=(nvrtc.library(),),
+        tools=(nvrtc.library(toolchain),),
         gaps=gaps,
         source=source,
         instantiated=(*asked, *launched),
@@ -257,13 +208,14 @@ def granting_flags(unit: Unit, compile_: Callable[[Unit], T]) -> tuple[T, tuple[
 
 
 def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
-    flags = nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path))
+    toolchain = Toolchain(unit.toolkit)
+    flags = nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path), toolchain)
     asked = _requested_instantiations(unit, source)
     if unit.launched and not source.has_host_code:
         asked = tuple(dict.fromkeys((*asked, *_launched(unit, source))))
-    compiled = nvcc.compile_to_ptx(unit.path, flags, asked)
+    compiled = nvcc.compile_to_ptx(unit.path, flags, asked, toolchain)
     ptxas_flags = ptxas.options_for(unit.arch, unit.options)
-    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags)
+    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
     return Artifacts(
         unit=unit,
         frontend="nvcc",
@@ -274,38 +226,6 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
         tools=(compiled.tool, assembled.tool),
         source=source,
         instantiated=asked,
-    )
-
-
-def _lower_ptx(unit: Unit, text: str) -> Artifacts:
-    data = text.encode()
-    flags = ptxas.options_for(unit.arch, unit.options)
-    result = ptxas.assemble(data, unit.input, flags)
-    return Artifacts(unit, "ptx", flags, data, result.log, result.cubin, (result.tool,))
-
-
-def _lower_cubin(unit: Unit) -> Artifacts:
-    data = _read_bytes(unit)
-    if not data.startswith(_ELF_MAGIC):
-        raise InputError(
-            "read",
-            f"{unit.input} is not a cubin: it does not begin with the ELF magic",
-            hint="extract one with: cuobjdump -xelf all FILE",
-        )
-    reason = "a cubin carries no report; spill figures of ptxas are not known"
-    from lmemscope.formats.cubin import Cubin
-    from lmemscope.lowering import triton_cache
-
-    found = triton_cache.beside(unit.path)
-    return Artifacts(
-        unit,
-        "binary",
-        found.options if found is not None else (),
-        found.ptx if found is not None and not Cubin(data).ptx else None,
-        None,
-        data,
-        (),
-        (Gap("ptxas", reason),),
     )
 
 
@@ -323,36 +243,3 @@ def _requested_instantiations(unit: Unit, source: CudaSource) -> tuple[str, ...]
 def _wants_host_compiler(refusal: LmemscopeError, source: CudaSource) -> bool:
     """Whether NVRTC's refusal may be about host code: then nvcc decides."""
     return source.has_host_code or any(sign in (refusal.log or "") for sign in _HOST_SIGNS)
-
-
-def _read_bytes(unit: Unit) -> bytes:
-    try:
-        return Path(unit.path).read_bytes()
-    except FileNotFoundError as error:
-        raise InputError("read", f"{unit.input} does not exist", hint="check the path") from error
-    except OSError as error:
-        raise InputError("read", f"{unit.input} cannot be read: {error.strerror}") from error
-
-
-def read_text(unit: Unit, kind: str) -> str:
-    """Text of a unit's file.
-
-    Raises:
-        InputError: it cannot be read, or is no text in UTF-8.
-    """
-    data = _read_bytes(unit)
-    if b"\0" in data:
-        raise InputError(
-            "read",
-            f"{unit.input} is binary, not {kind} (NUL byte at offset {data.index(0)})",
-            hint="cubins are read when their name ends in .cubin",
-        )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            "read",
-            f"{unit.input} is not UTF-8: byte 0x{data[error.start]:02x} in line {line}",
-            hint="convert it, for example: iconv -f LATIN1 -t UTF-8",
-        ) from error

@@ -14,9 +14,11 @@ from typing import Any
 from lmemscope.errors import LmemscopeError
 from lmemscope.formats.dwarf import read_variables
 from lmemscope.lowering import store
-from lmemscope.lowering.cuda import granting_flags, read_text
+from lmemscope.lowering.cuda import granting_flags
+from lmemscope.lowering.reading import read_text
 from lmemscope.model import Artifacts, Gap, Member, Unit, Variable
 from lmemscope.tools import nvcc, nvrtc
+from lmemscope.tools.toolchain import Toolchain
 
 _STAGE = "variables"
 
@@ -59,13 +61,14 @@ def _variable(record: dict[str, Any]) -> Variable:
 def _debug_ptx(artifacts: Artifacts) -> bytes:
     """PTX of a debug compilation of the same program, by the same route."""
     unit, names = artifacts.unit, artifacts.instantiated
+    toolchain = Toolchain(unit.toolkit)
     if artifacts.frontend in ("nvrtc", "cupy"):
         text = artifacts.program or read_text(unit, "CUDA C++ source")
         kept = artifacts.options[: len(artifacts.options) - len(names)]
-        return nvrtc.compile_to_ptx(text, unit.path, nvrtc.debug_options(kept), names)
+        return nvrtc.compile_to_ptx(text, unit.path, nvrtc.debug_options(kept), names, toolchain)
 
     def compile_(granted: Unit) -> bytes:
-        flags = nvcc.options_for(unit.arch, granted.options, os.path.dirname(unit.path))
-        return nvcc.compile_to_ptx(unit.path, nvcc.debug_options(flags), names).ptx
+        flags = nvcc.options_for(unit.arch, granted.options, os.path.dirname(unit.path), toolchain)
+        return nvcc.compile_to_ptx(unit.path, nvcc.debug_options(flags), names, toolchain).ptx
 
     return granting_flags(unit, compile_)[0]

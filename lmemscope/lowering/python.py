@@ -13,12 +13,20 @@ from typing import Any
 from lmemscope.errors import CompileError, InputError, ToolMissingError
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering.cuda import instantiations
+from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.cupy import CupyProgram, cupy_options
 from lmemscope.sources.numba import WAYS_OUT, NumbaKernel
-from lmemscope.sources.python import program_of
-from lmemscope.tools import nvrtc, ptxas, python_child, toolchain
+from lmemscope.sources.python import (
+    is_broken,
+    may_hold_kernels,
+    needs_running,
+    program_of,
+    programs_in,
+)
+from lmemscope.tools import nvrtc, process, ptxas, python_child
+from lmemscope.tools.toolchain import Toolchain
 
 _SHARE = 0.8
 """Of a unit's limit: the child has to end first, or nobody would end it."""
@@ -27,12 +35,43 @@ _SECONDS = 120.0
 """What running a user's file may take where no ``--timeout`` says otherwise."""
 
 
-def lower_python(unit: Unit) -> Artifacts:
+def is_walked(path: str, beside: frozenset[str]) -> bool:
+    """Files with words that kernels need; a cheap look, since most Python files have none."""
+    del beside
+    try:
+        return may_hold_kernels(Path(path).read_bytes())
+    except OSError:
+        return False
+
+
+def expand(unit: Unit, asked: Asked) -> Expansion:
+    """A unit for each program in the file and architecture.
+
+    A directory does not stand for what nobody may compile without running it.
+    """
+    parts = programs_in(unit)
+    notes: tuple[str, ...] = ()
+    if asked.walked and parts == (unit,) and not is_broken(unit):
+        # The words were there, but no kernel: nobody asked about this file.
+        return Expansion(())
+    if asked.walked and not unit.options.run_python:
+        kept = tuple(part for part in parts if not needs_running(part))
+        if len(kept) < len(parts):
+            notes = (
+                f"{unit.input} holds kernels that only running it would compile, and was not run; "
+                "name it with --run-python",
+            )
+        parts = kept
+    return Expansion(tuple(one for part in parts for one in per_arch(part, asked).units), notes)
+
+
+def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
     """Take a unit of a Python file to its artefacts.
 
     Raises:
         LmemscopeError: it holds no such kernel, or it cannot be compiled from here.
     """
+    del cache_directory
     program = program_of(unit)
     if isinstance(program, NumbaKernel):
         return _numba(unit, program)
@@ -57,9 +96,10 @@ def _compiled(
     gaps: tuple[Gap, ...],
 ) -> Artifacts:
     directory = os.path.dirname(unit.path)
-    flags = nvrtc.options_for(unit.arch, unit.options, directory, extra=options)
+    toolchain = Toolchain(unit.toolkit)
+    flags = nvrtc.options_for(unit.arch, unit.options, directory, toolchain, extra=options)
     names = (*name_expressions, *unit.options.instantiate)
-    result = nvrtc.compile_program(source, unit.path, flags, names)
+    result = nvrtc.compile_program(source, unit.path, flags, names, toolchain)
     return Artifacts(
         unit=unit,
         frontend="cupy",
@@ -67,7 +107,7 @@ def _compiled(
         ptx=result.ptx,
         ptxas_log=result.log,
         cubin=result.cubin,
-        tools=(nvrtc.library(),),
+        tools=(nvrtc.library(toolchain),),
         gaps=gaps,
         source=read_cuda_source(source),
         instantiated=names,
@@ -119,7 +159,7 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
             maxrregcount=int(answer["registers"]), ptxas_args=options.ptxas_args
         )
     flags = ptxas.options_for(unit.arch, options)
-    assembled = ptxas.assemble(ptx, unit.input, flags)
+    assembled = ptxas.assemble(ptx, unit.input, flags, Toolchain(unit.toolkit))
     gaps: tuple[Gap, ...] = ()
     if answer["others"]:
         more = f"{answer['others']} more signatures; {answer['signature']} was compiled"
@@ -185,7 +225,7 @@ def _ask_child(
         asked, answered = Path(directory, "request.json"), Path(directory, "answer.json")
         asked.write_text(json.dumps(request), encoding="utf-8")
         module = python_child.__name__
-        done = toolchain.run(
+        done = process.run(
             [sys.executable, "-m", module, str(asked), str(answered)],
             timeout=(unit.options.time_limit or _SECONDS) * _SHARE,
         )

@@ -56,6 +56,7 @@ from lmemscope.model.judgement import (
     Advice,
     Finding,
     KernelReport,
+    Quotes,
     Report,
     UnitReport,
     Verdict,
@@ -70,6 +71,7 @@ from lmemscope.model.request import (
     InlineFrame,
     KernelDirective,
     KernelKind,
+    Quote,
     Severity,
     SiteKind,
     SourceKind,
@@ -78,6 +80,7 @@ from lmemscope.model.request import (
     Tool,
     Uniformity,
     Unit,
+    Wanted,
 )
 from lmemscope.model.sites import (
     SiteClass,
@@ -127,6 +130,8 @@ __all__ = [
     "Policy",
     "PtxFacts",
     "PtxasFacts",
+    "Quote",
+    "Quotes",
     "Report",
     "SassFacts",
     "Severity",
@@ -143,6 +148,7 @@ __all__ = [
     "UnitReport",
     "Variable",
     "Verdict",
+    "Wanted",
     "base_name",
     "split_expressions",
 ]

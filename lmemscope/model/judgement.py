@@ -82,12 +82,31 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Quotes:
+    """Lines of a kernel's own artefacts, and what only a disassembler counts.
+
+    Attributes:
+        ptx: PTX lines behind the findings, the most telling ones.
+        sass: machine instructions behind the findings, the most telling ones.
+        live_registers: the most that are live at one instruction, after spilling; None where
+            that was not asked for or not counted.
+        live_at: the source line of that instruction, or None.
+    """
+
+    ptx: tuple[str, ...] = ()
+    sass: tuple[str, ...] = ()
+    live_registers: int | None = None
+    live_at: SourceLocation | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class KernelReport:
-    """A kernel's facts and what follows from them."""
+    """A kernel's facts and what follows from them; ``quotes`` where they were asked for."""
 
     facts: KernelFacts
     verdict: Verdict
     findings: tuple[Finding, ...] = ()
+    quotes: Quotes | None = None
 
 
 @dataclass(frozen=True, slots=True)

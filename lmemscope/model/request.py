@@ -38,6 +38,7 @@ SourceKind = Literal[
     "symbol",
 ]
 Uniformity = Literal["uniform", "lane-varying", "data-dependent", "unknown"]
+Quote = Literal["ptx", "sass", "live"]
 Severity = Literal["error", "warning", "note"]
 Confidence = Literal["certain", "likely", "possible"]
 
@@ -129,6 +130,23 @@ class Unit:
     def name(self) -> str:
         """The unit's name in reports: its file, and its variant where there are several."""
         return f"{self.input}[{self.variant}]" if self.variant else self.input
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an analysis of a unit is to give; it travels with the unit.
+
+    Attributes:
+        kernels: globs over kernel names; none means all.
+        causes: whether to look for causes and names, or to stop at the facts.
+        quotes: lines of the artefacts to show beside findings; ``live`` counts registers.
+        cache: directory where compilers' outputs are kept, or None to compile always.
+    """
+
+    kernels: tuple[str, ...] = ()
+    causes: bool = True
+    quotes: tuple[Quote, ...] = ()
+    cache: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

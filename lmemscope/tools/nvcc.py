@@ -14,7 +14,8 @@ from pathlib import Path
 
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.model import CompileOptions, Tool
-from lmemscope.tools import toolchain
+from lmemscope.tools import process
+from lmemscope.tools.toolchain import INSTALLED, Toolchain, missing_header_hint
 
 _NO_HOST_COMPILER = (
     "Failed to preprocess host compiler properties",
@@ -34,7 +35,9 @@ class NvccResult:
     tool: Tool
 
 
-def options_for(arch: str, options: CompileOptions, directory: str) -> tuple[str, ...]:
+def options_for(
+    arch: str, options: CompileOptions, directory: str, toolchain: Toolchain = INSTALLED
+) -> tuple[str, ...]:
     """nvcc's command line for PTX of one architecture, without files."""
     flags = ["-ptx", "-lineinfo", f"-arch={arch}"]
     if options.std is not None:
@@ -51,7 +54,12 @@ def debug_options(options: Sequence[str]) -> tuple[str, ...]:
     return (*(option for option in options if option != "-lineinfo"), "-G")
 
 
-def compile_to_ptx(path: str, flags: Sequence[str], name_expressions: Sequence[str]) -> NvccResult:
+def compile_to_ptx(
+    path: str,
+    flags: Sequence[str],
+    name_expressions: Sequence[str],
+    toolchain: Toolchain = INSTALLED,
+) -> NvccResult:
     """Run nvcc's device passes on a file.
 
     Template instantiations are forced from a second file that includes the first and takes each
@@ -69,7 +77,7 @@ def compile_to_ptx(path: str, flags: Sequence[str], name_expressions: Sequence[s
             source = os.path.join(directory, "instantiate.cu")
             Path(source).write_text(_instantiating(path, name_expressions), encoding="utf-8")
         target = Path(directory, "output.ptx")
-        done = toolchain.run([nvcc.path, *flags, "-x", "cu", source, "-o", str(target)])
+        done = process.run([nvcc.path, *flags, "-x", "cu", source, "-o", str(target)])
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, done)
         return NvccResult(target.read_bytes(), done.output, done.command_line, tuple(flags), nvcc)
@@ -95,7 +103,7 @@ def _instantiating(path: str, name_expressions: Sequence[str]) -> str:
     return "\n".join([*lines, "};", ""])
 
 
-def _refusal(path: str, done: toolchain.Completed) -> CompileError | ToolMissingError:
+def _refusal(path: str, done: process.Completed) -> CompileError | ToolMissingError:
     log = done.output.strip()
     if any(sign in log for sign in _NO_HOST_COMPILER):
         return ToolMissingError(
@@ -107,7 +115,7 @@ def _refusal(path: str, done: toolchain.Completed) -> CompileError | ToolMissing
             log=log,
         )
     first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), log)
-    hint = toolchain.missing_header_hint(log)
+    hint = missing_header_hint(log)
     if "unsupported GNU version" in log:
         hint = "name an older host compiler with --nvcc-arg=-ccbin=PATH"
     elif "CCCL_DISABLE_CTK_COMPATIBILITY_CHECK" in log:

@@ -8,42 +8,49 @@ from pathlib import Path
 
 from lmemscope.errors import CompileError, FormatError
 from lmemscope.formats.sass import SassInstruction, parse_json, parse_text
-from lmemscope.tools import toolchain
+from lmemscope.tools import process
+from lmemscope.tools.toolchain import INSTALLED, Toolchain
 
 _SYMBOL_LIST = 200
 
 
 def disassemble(
-    cubin: bytes, symbols: Sequence[int] | None = None
+    cubin: bytes, symbols: Sequence[int] | None = None, toolchain: Toolchain = INSTALLED
 ) -> dict[str, tuple[SassInstruction, ...]]:
     """Instructions by code section name, without the ``.text.`` prefix.
 
     Args:
         cubin: the ELF file.
         symbols: symbol indices of the functions wanted, or None for all.
+        toolchain: whose nvdisasm.
 
     Raises:
         ToolMissingError: nvdisasm is not installed.
         CompileError: it refuses the cubin both ways.
     """
-    printed = _run(cubin, ["-json", "-annotate"], symbols)
+    printed = _run(cubin, ["-json", "-annotate"], symbols, toolchain)
     if printed is not None:
         try:
             return parse_json(printed)
         except FormatError:
             # Measured: on some real cubins JSON output stops with no message where text works.
             pass
-    return parse_text(listing(cubin, symbols=symbols))
+    return parse_text(listing(cubin, symbols=symbols, toolchain=toolchain))
 
 
-def listing(cubin: bytes, flags: Sequence[str] = (), symbols: Sequence[int] | None = None) -> str:
+def listing(
+    cubin: bytes,
+    flags: Sequence[str] = (),
+    symbols: Sequence[int] | None = None,
+    toolchain: Toolchain = INSTALLED,
+) -> str:
     """nvdisasm's own text, code only.
 
     Raises:
         ToolMissingError: nvdisasm is not installed.
         CompileError: it refuses the cubin.
     """
-    text = _run(cubin, ["-c", *flags], symbols)
+    text = _run(cubin, ["-c", *flags], symbols, toolchain)
     if text is None:
         raise CompileError(
             "nvdisasm",
@@ -53,13 +60,15 @@ def listing(cubin: bytes, flags: Sequence[str] = (), symbols: Sequence[int] | No
     return text
 
 
-def _run(cubin: bytes, flags: Sequence[str], symbols: Sequence[int] | None) -> str | None:
-    nvdisasm = toolchain.find_tool("nvdisasm")
+def _run(
+    cubin: bytes, flags: Sequence[str], symbols: Sequence[int] | None, toolchain: Toolchain
+) -> str | None:
+    nvdisasm = toolchain.find("nvdisasm")
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         path = Path(directory, "code.cubin")
         path.write_bytes(cubin)
         command = [nvdisasm, *flags]
         if symbols is not None and len(symbols) <= _SYMBOL_LIST:
             command += ["-fun", ",".join(str(symbol) for symbol in symbols)]
-        done = toolchain.run([*command, str(path)])
+        done = process.run([*command, str(path)])
     return done.output if done.returncode == 0 else None

@@ -18,7 +18,7 @@ from typing import Any
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.formats.elf import extent
 from lmemscope.model import CompileOptions, Tool
-from lmemscope.tools import toolchain
+from lmemscope.tools.toolchain import INSTALLED, WHEELS, Toolchain, missing_header_hint
 
 _NAME_EXPRESSION = "__nv_name_map"
 
@@ -37,36 +37,35 @@ class NameExpressionError(CompileError):
     """A name expression names nothing that can be instantiated."""
 
 
-def version() -> tuple[int, int]:
+def version(toolchain: Toolchain = INSTALLED) -> tuple[int, int]:
     """NVRTC's (major, minor) version.
 
     Raises:
         ToolMissingError: NVRTC or CuPy is not installed.
     """
-    major, minor = _call(_binding().getVersion)
+    major, minor = _call(_binding(toolchain).getVersion)
     return int(major), int(minor)
 
 
-def library() -> Tool:
+def library(toolchain: Toolchain = INSTALLED) -> Tool:
     """NVRTC with its version and the path it was loaded from."""
-    major, minor = version()
-    path = toolchain.named_nvrtc() or _loaded_path()
+    major, minor = version(toolchain)
+    path = toolchain.nvrtc() or _loaded_path()
     return Tool("nvrtc", f"{major}.{minor}", path)
 
 
-def archs_of(toolkit: str | None) -> tuple[str, ...]:
-    """`supported_archs` of a toolkit, or of the installed one: for a worker."""
-    toolchain.use(toolkit)
-    return supported_archs()
-
-
-def supported_archs() -> tuple[str, ...]:
+def supported_archs(toolchain: Toolchain = INSTALLED) -> tuple[str, ...]:
     """Real architectures that this NVRTC compiles for, ascending (``sm_75``, …)."""
-    return tuple(f"sm_{number}" for number in _call(_binding().getSupportedArchs))
+    return tuple(f"sm_{number}" for number in _call(_binding(toolchain).getSupportedArchs))
 
 
 def options_for(
-    arch: str, options: CompileOptions, directory: str, *, extra: Sequence[str] = ()
+    arch: str,
+    options: CompileOptions,
+    directory: str,
+    toolchain: Toolchain = INSTALLED,
+    *,
+    extra: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """NVRTC's command line for a compilation.
 
@@ -86,7 +85,11 @@ def options_for(
 
 
 def compile_program(
-    source: str, name: str, options: Sequence[str], name_expressions: Sequence[str]
+    source: str,
+    name: str,
+    options: Sequence[str],
+    name_expressions: Sequence[str],
+    toolchain: Toolchain = INSTALLED,
 ) -> NvrtcResult:
     """Compile one translation unit.
 
@@ -95,14 +98,15 @@ def compile_program(
         name: the file name that diagnostics and line tables will show.
         options: as `options_for` builds them.
         name_expressions: template instantiations to force.
+        toolchain: whose NVRTC.
 
     Raises:
         NameExpressionError: a name expression was refused.
         CompileError: the program was refused; ``log`` is NVRTC's own message.
         ToolMissingError: NVRTC cannot be loaded.
     """
-    nvrtc = _binding()
-    with _compiled(source, name, options, name_expressions) as program:
+    nvrtc = _binding(toolchain)
+    with _compiled(source, name, options, name_expressions, toolchain) as program:
         return NvrtcResult(
             ptx=bytes(nvrtc.getPTX(program)).rstrip(b"\0"),
             cubin=_whole(bytes(nvrtc.getCUBIN(program))),
@@ -122,22 +126,30 @@ def debug_options(options: Sequence[str]) -> tuple[str, ...]:
 
 
 def compile_to_ptx(
-    source: str, name: str, options: Sequence[str], name_expressions: Sequence[str]
+    source: str,
+    name: str,
+    options: Sequence[str],
+    name_expressions: Sequence[str],
+    toolchain: Toolchain = INSTALLED,
 ) -> bytes:
     """Compile for a virtual architecture: PTX and nothing else.
 
     Raises:
         CompileError, ToolMissingError: as `compile_program`.
     """
-    with _compiled(source, name, options, name_expressions) as program:
-        return bytes(_binding().getPTX(program)).rstrip(b"\0")
+    with _compiled(source, name, options, name_expressions, toolchain) as program:
+        return bytes(_binding(toolchain).getPTX(program)).rstrip(b"\0")
 
 
 @contextmanager
 def _compiled(
-    source: str, name: str, options: Sequence[str], name_expressions: Sequence[str]
+    source: str,
+    name: str,
+    options: Sequence[str],
+    name_expressions: Sequence[str],
+    toolchain: Toolchain,
 ) -> Iterator[Any]:
-    nvrtc = _binding()
+    nvrtc = _binding(toolchain)
     program = _call(nvrtc.createProgram, source, name, [], [])
     try:
         for expression in name_expressions:
@@ -145,7 +157,7 @@ def _compiled(
         try:
             nvrtc.compileProgram(program, list(options))
         except nvrtc.NVRTCError as error:
-            raise _refusal(name, _log(nvrtc, program), options, error) from error
+            raise _refusal(name, _log(nvrtc, program), options, error, toolchain) from error
         yield program
     finally:
         nvrtc.destroyProgram(program)
@@ -171,13 +183,15 @@ def _whole(cubin: bytes) -> bytes:
     return cubin + b"\0" if extent(cubin) == len(cubin) + 1 else cubin
 
 
-def _refusal(name: str, log: str, options: Sequence[str], error: Exception) -> CompileError:
+def _refusal(
+    name: str, log: str, options: Sequence[str], error: Exception, toolchain: Toolchain
+) -> CompileError:
     log = log.strip().rstrip("\0")
     kind = NameExpressionError if _NAME_EXPRESSION in log else CompileError
     first = next((line for line in log.splitlines() if "error" in line), str(error))
-    hint = toolchain.missing_header_hint(log)
+    hint = missing_header_hint(log)
     if "gpu-architecture" in first:
-        hint = f"this NVRTC compiles for {', '.join(supported_archs())}"
+        hint = f"this NVRTC compiles for {', '.join(supported_archs(toolchain))}"
     elif "CCCL_DISABLE_CTK_COMPATIBILITY_CHECK" in log:
         hint = "the CUDA wheels have different versions; `lmemscope doctor` shows them"
     return kind(
@@ -193,8 +207,8 @@ def _shorten(line: str) -> str:
     return re.sub(r"^\S*?\((\d+)\): ", r"line \1: ", line.strip())
 
 
-def _binding() -> Any:
-    named = toolchain.named_nvrtc()
+def _binding(toolchain: Toolchain) -> Any:
+    named = toolchain.nvrtc()
     if named is not None:
         from lmemscope.tools import nvrtc_library
 
@@ -220,7 +234,7 @@ def _call(function: Any, *arguments: Any) -> Any:
         raise ToolMissingError(
             "toolchain",
             f"NVRTC cannot be loaded: {error}",
-            hint=f"install it with: pip install {toolchain.WHEELS['nvrtc']}",
+            hint=f"install it with: pip install {WHEELS['nvrtc']}",
         ) from error
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from lmemscope.errors import CompileError
 from lmemscope.model import CompileOptions, Tool
-from lmemscope.tools import toolchain
+from lmemscope.tools import process
+from lmemscope.tools.toolchain import INSTALLED, WHEELS, Toolchain
 
 _VERSION_REFUSED = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
 _TARGET_REFUSED = re.compile(r"SM version specified by \.target is higher than default SM version")
@@ -34,13 +35,16 @@ def options_for(arch: str, options: CompileOptions) -> tuple[str, ...]:
     return (*flags, *options.ptxas_args)
 
 
-def assemble(ptx: bytes, name: str, flags: Sequence[str]) -> PtxasResult:
+def assemble(
+    ptx: bytes, name: str, flags: Sequence[str], toolchain: Toolchain = INSTALLED
+) -> PtxasResult:
     """Assemble PTX text.
 
     Args:
         ptx: the text as it will be looked up by line later.
         name: the input's name, for messages only.
         flags: as `options_for` builds them.
+        toolchain: whose ptxas.
 
     Raises:
         CompileError: ptxas refused it; ``log`` is what it printed.
@@ -51,7 +55,7 @@ def assemble(ptx: bytes, name: str, flags: Sequence[str]) -> PtxasResult:
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         source, target = Path(directory, "input.ptx"), Path(directory, "output.cubin")
         source.write_bytes(ptx)
-        done = toolchain.run([ptxas.path, *flags, str(source), "-o", str(target)])
+        done = process.run([ptxas.path, *flags, str(source), "-o", str(target)])
         log = done.output.replace(str(source), name)
         command = done.command_line.replace(str(source), name)
         if done.returncode != 0 or not target.exists():
@@ -70,7 +74,7 @@ def _refusal(name: str, log: str, command: str, ptxas: Tool) -> CompileError:
         )
         hint = (
             "use the ptxas of the toolkit that wrote the file or a newer one: "
-            f"pip install --upgrade {toolchain.WHEELS['ptxas']}; or compile again with an older one"
+            f"pip install --upgrade {WHEELS['ptxas']}; or compile again with an older one"
         )
     elif _TARGET_REFUSED.search(log):
         hint = "the file's .target is newer than --arch; pass the architecture it was written for"

@@ -1,4 +1,4 @@
-"""Finds and versions the CUDA tools; the only place that starts one of them.
+"""Finds and versions the CUDA tools.
 
 Where things are is `cuda.pathfinder`'s business (site-packages wheels first, then conda, then
 ``CUDA_HOME`` and the system), so that the compiler, the assembler and the disassembler come from
@@ -12,16 +12,12 @@ from __future__ import annotations
 import functools
 import os
 import re
-import shlex
 import shutil
-import signal
-import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from lmemscope.errors import StageTimeoutError, ToolMissingError
+from lmemscope.errors import ToolMissingError
 from lmemscope.model import Tool
+from lmemscope.tools import process
 from lmemscope.tools.toolkit import Toolkit
 
 WHEELS = {
@@ -53,40 +49,72 @@ _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
-    """What a finished tool left behind; ``output`` is stdout and stderr in one."""
+class Toolchain:
+    """Where every tool of a unit comes from; tools of two toolkits are never mixed.
 
-    command: tuple[str, ...]
-    returncode: int
-    output: str
+    Attributes:
+        directory: of the toolkit that the user named, absolute; None for what is installed.
+    """
+
+    directory: str | None = None
+
+    def find(self, name: str) -> str:
+        """Path of a program such as ``ptxas``.
+
+        Raises:
+            ToolMissingError: it is not there; the hint names the wheel.
+        """
+        named = self._named
+        if named is None:
+            return _installed(name)
+        path = named.tool(name)
+        if path is None:
+            raise _not_in(named, name, name)
+        return path
+
+    def tool(self, name: str) -> Tool:
+        """A program with its path and version.
+
+        Raises:
+            ToolMissingError: as `find`.
+        """
+        path = self.find(name)
+        return Tool(name, tool_version(path), path)
+
+    def header_dirs(self) -> tuple[str, ...]:
+        """Directories of the CUDA runtime's and CCCL's headers, those that are there."""
+        named = self._named
+        return _installed_headers() if named is None else named.headers()
+
+    def find_headers(self, name: str) -> str | None:
+        """Header directory of a component as pathfinder names it (``cudart``, ``cccl``)."""
+        named = self._named
+        if named is None:
+            return _installed_header_dir(name)
+        holds = _HEADER_OF[name]
+        return next((d for d in named.headers() if os.path.exists(os.path.join(d, holds))), None)
+
+    def nvrtc(self) -> str | None:
+        """Path of NVRTC's library in a named toolkit; None where CuPy finds the installed one.
+
+        Raises:
+            ToolMissingError: the toolkit has no NVRTC.
+        """
+        named = self._named
+        if named is None:
+            return None
+        path = named.nvrtc()
+        if path is None:
+            raise _not_in(named, "NVRTC", "nvrtc", "or compile with --frontend nvcc")
+        return path
 
     @property
-    def command_line(self) -> str:
-        """The invocation, quoted so that a person can paste it into a shell."""
-        return shlex.join(self.command)
+    def _named(self) -> Toolkit | None:
+        return None if self.directory is None else Toolkit(self.directory)
 
 
-_named: Toolkit | None = None
-
-
-def use(directory: str | None) -> None:
-    """Take every tool from a directory, or, with None, from where they are installed."""
-    global _named
-    _named = None if directory is None else Toolkit(directory)
-
-
-def named_nvrtc() -> str | None:
-    """Path of NVRTC's library in the toolkit that the user named, or None without one.
-
-    Raises:
-        ToolMissingError: the toolkit has no NVRTC.
-    """
-    if _named is None:
-        return None
-    path = _named.nvrtc()
-    if path is None:
-        raise _not_in(_named, "NVRTC", "nvrtc", "or compile with --frontend nvcc")
-    return path
+INSTALLED = Toolchain()
+"""The tools of this environment."""
 
 
 def _not_in(toolkit: Toolkit, what: str, name: str, otherwise: str = "") -> ToolMissingError:
@@ -96,20 +124,6 @@ def _not_in(toolkit: Toolkit, what: str, name: str, otherwise: str = "") -> Tool
         f"{toolkit.directory} holds no {what}",
         hint=f"{hint}; {otherwise}" if otherwise else hint,
     )
-
-
-def find_tool(name: str) -> str:
-    """Return the path of a tool such as ``ptxas``.
-
-    Raises:
-        ToolMissingError: it is not installed; the hint names the wheel.
-    """
-    if _named is None:
-        return _installed(name)
-    path = _named.tool(name)
-    if path is None:
-        raise _not_in(_named, name, name)
-    return path
 
 
 @functools.cache
@@ -127,41 +141,23 @@ def _installed(name: str) -> str:
 
 
 @functools.cache
-def tool_version(path: str) -> str | None:
-    """Version of a tool as it prints it (``13.5.37``), or None if it prints none."""
-    match = _VERSION.search(run([path, "--version"]).output)
-    return match.group(1) if match else None
-
-
-def tool(name: str) -> Tool:
-    """A tool with its path and version.
-
-    Raises:
-        ToolMissingError: as `find_tool`.
-    """
-    path = find_tool(name)
-    return Tool(name, tool_version(path), path)
-
-
-def header_dirs() -> tuple[str, ...]:
-    """Directories of the CUDA runtime's and CCCL's headers, those that are installed."""
-    return _installed_headers() if _named is None else _named.headers()
-
-
-@functools.cache
 def _installed_headers() -> tuple[str, ...]:
-    return tuple(path for name in ("cudart", "cccl") if (path := find_headers(name)) is not None)
+    found = (_installed_header_dir(name) for name in ("cudart", "cccl"))
+    return tuple(path for path in found if path is not None)
 
 
-def find_headers(name: str) -> str | None:
-    """Header directory of a component as pathfinder names it (``cudart``, ``cccl``), or None."""
-    if _named is not None:
-        holds = _HEADER_OF[name]
-        return next((d for d in _named.headers() if os.path.exists(os.path.join(d, holds))), None)
+def _installed_header_dir(name: str) -> str | None:
     from cuda import pathfinder
 
     path = pathfinder.find_nvidia_header_directory(name)
     return None if path is None else os.path.normpath(path)
+
+
+@functools.cache
+def tool_version(path: str) -> str | None:
+    """Version of a tool as it prints it (``13.5.37``), or None if it prints none."""
+    match = _VERSION.search(process.run([path, "--version"]).output)
+    return match.group(1) if match else None
 
 
 def missing_header_hint(log: str) -> str | None:
@@ -179,40 +175,3 @@ def missing_header_hint(log: str) -> str | None:
 def host_compiler() -> str | None:
     """The host C++ compiler that nvcc would use by default, or None."""
     return shutil.which("g++")
-
-
-def run(
-    command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
-) -> Completed:
-    """Run a tool to its end; never through a shell, never with standard input.
-
-    Args:
-        command: program and arguments.
-        cwd: directory to run in.
-        timeout: seconds; the whole process group is killed after that.
-
-    Raises:
-        ToolMissingError: the program cannot be started.
-        StageTimeoutError: it ran longer than ``timeout``.
-    """
-    try:
-        process = subprocess.Popen(
-            list(command),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=timeout is not None,
-        )
-    except OSError as error:
-        raise ToolMissingError("toolchain", f"{command[0]} cannot be started: {error}") from error
-    try:
-        output, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired as error:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        name = Path(command[0]).name
-        raise StageTimeoutError(name, f"{name} ran longer than {timeout:g} s") from error
-    return Completed(tuple(command), process.returncode, output)

@@ -1,0 +1,99 @@
+"""Which lines of PTX and machine code show a kernel's findings best, cut out of its own layers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from lmemscope.analysis.layers import Layers
+from lmemscope.formats.line_table import line_at
+from lmemscope.formats.sass import Disassembly, DisassemblyRequest, SassInstruction
+from lmemscope.model import KernelFacts, LocalAccess, Quote, Quotes, SourceLocation
+
+_SHOWN = 12
+
+
+def needs_disassembly(
+    layers: Layers, facts: Sequence[KernelFacts], wanted: Collection[Quote]
+) -> DisassemblyRequest | None:
+    """What only a disassembler can tell of what is wanted, or None where nothing is."""
+    using = {fact.name for fact in facts if fact.accesses}
+    spilling = any(share.cause == "register-spill" for fact in facts for share in fact.causes)
+    symbols = None
+    if "sass" in wanted and using:
+        symbols = tuple(s.index for s in layers.cubin.elf.symbols if s.name in using)
+    live = "live" in wanted and spilling
+    return DisassemblyRequest(symbols, live) if symbols is not None or live else None
+
+
+def quotes_of(
+    layers: Layers,
+    facts: Sequence[KernelFacts],
+    wanted: Collection[Quote],
+    code: Disassembly,
+) -> dict[str, Quotes]:
+    """Quotes by kernel, for those that access local memory.
+
+    Args:
+        layers: the unit's own.
+        facts: of its kernels, with causes.
+        wanted: which quotes.
+        code: what `needs_disassembly` asked for.
+    """
+    if not wanted:
+        return {}
+    result = {}
+    for fact in facts:
+        if not fact.accesses:
+            continue
+        live, at = _peak_of_live_registers(layers, fact, code.live.get(fact.name, {}))
+        result[fact.name] = Quotes(
+            ptx=_ptx_lines(layers, fact) if "ptx" in wanted else (),
+            sass=_sass_lines(code.instructions[fact.name], fact)
+            if fact.name in code.instructions
+            else (),
+            live_registers=live,
+            live_at=at,
+        )
+    return result
+
+
+def _ptx_lines(layers: Layers, facts: KernelFacts) -> tuple[str, ...]:
+    if layers.ptx is None:
+        return ()
+    numbers = {a.ptx_line for a in facts.accesses if a.ptx_line is not None}
+    shown = sorted({a.ptx_line for a in _telling(facts) if a.ptx_line is not None})
+    lines = [f"{number:>6}  {layers.ptx.line(number).strip()}" for number in shown]
+    return (*lines, *_more(len(lines), len(numbers)))
+
+
+def _sass_lines(instructions: Sequence[SassInstruction], facts: KernelFacts) -> tuple[str, ...]:
+    wanted = {access.pc: access.cause for access in _telling(facts)}
+    lines = [
+        f"{instruction.pc:#06x}  {instruction.text:<40} {wanted[instruction.pc]}"
+        for instruction in instructions
+        if instruction.pc in wanted
+    ]
+    return (*lines, *_more(len(lines), len(facts.accesses)))
+
+
+def _peak_of_live_registers(
+    layers: Layers, facts: KernelFacts, counted: Mapping[int, int]
+) -> tuple[int | None, SourceLocation | None]:
+    """The highest count and its source line; the first one where there are several."""
+    spills = any(access.cause == "register-spill" for access in facts.accesses)
+    if not counted or not spills:
+        return None, None
+    pc = max(counted, key=lambda at: (counted[at], -at))
+    entry = line_at(layers.cubin.source_lines.get(f".text.{facts.name}", []), pc)
+    place = layers.paths.shown(entry.chain[0].location) if entry is not None else None
+    return counted[pc], place
+
+
+def _telling(facts: KernelFacts) -> list[LocalAccess]:
+    """The accesses that say most: lanes that differ first, then deep loops."""
+    ordered = sorted(facts.accesses, key=lambda a: (a.uniformity == "uniform", -a.loop_depth, a.pc))
+    return ordered[:_SHOWN]
+
+
+def _more(shown: int, total: int) -> tuple[str, ...]:
+    return (f"… {total - shown} more",) if total > shown else ()

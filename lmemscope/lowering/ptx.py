@@ -1,0 +1,65 @@
+"""PTX files: the PTX is there, ptxas makes the rest."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from lmemscope.lowering.kept import kept
+from lmemscope.lowering.kinds import Asked, Expansion, per_arch
+from lmemscope.lowering.reading import read_text
+from lmemscope.model import Artifacts, Unit
+from lmemscope.tools import ptxas
+from lmemscope.tools.toolchain import Toolchain
+
+_TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
+_HEAD = 65536
+
+
+def is_walked(path: str, beside: frozenset[str]) -> bool:
+    """Whether a directory stands for it: not in a Triton cache, whose cubins are read with it."""
+    stem = os.path.splitext(os.path.basename(path).lower())[0]
+    return not {f"{stem}.cubin", f"{stem}.json"} <= beside
+
+
+def expand(unit: Unit, asked: Asked) -> Expansion:
+    """A unit for each architecture; unasked, the one that the file was written for.
+
+    That is so where its ``.target`` is newer than the default or has a feature suffix: ptxas
+    would refuse it for the default.
+    """
+    route = replace(asked, frontend="auto" if asked.frontend == "both" else asked.frontend)
+    if not asked.explicit:
+        route = replace(route, archs=(_arch(unit.path, asked.archs[0]),))
+    return per_arch(unit, route)
+
+
+def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
+    """Assemble the file.
+
+    Raises:
+        LmemscopeError: it cannot be read, or ptxas is missing or refuses it.
+    """
+    text = read_text(unit, "PTX")
+    return kept(unit, cache_directory, None, lambda: _assembled(unit, text.encode()))
+
+
+def _assembled(unit: Unit, data: bytes) -> Artifacts:
+    flags = ptxas.options_for(unit.arch, unit.options)
+    result = ptxas.assemble(data, unit.input, flags, Toolchain(unit.toolkit))
+    return Artifacts(unit, "ptx", flags, data, result.log, result.cubin, (result.tool,))
+
+
+def _arch(path: str, default: str) -> str:
+    try:
+        with Path(path).open("rb") as stream:
+            match = _TARGET.search(stream.read(_HEAD))
+    except OSError:
+        return default
+    if match is None:
+        return default
+    number, suffix = match.group(1).decode(), match.group(2).decode()
+    newer = int(number) > int(re.sub(r"\D", "", default))
+    return f"sm_{number}{suffix}" if suffix or newer else default

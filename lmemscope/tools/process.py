@@ -1,0 +1,64 @@
+"""Starts a program and waits for it: the only way to run a tool in the foreground."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmemscope.errors import StageTimeoutError, ToolMissingError
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a finished tool left behind; ``output`` is stdout and stderr in one."""
+
+    command: tuple[str, ...]
+    returncode: int
+    output: str
+
+    @property
+    def command_line(self) -> str:
+        """The invocation, quoted so that a person can paste it into a shell."""
+        return shlex.join(self.command)
+
+
+def run(
+    command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
+) -> Completed:
+    """Run a tool to its end; never through a shell, never with standard input.
+
+    Args:
+        command: program and arguments.
+        cwd: directory to run in.
+        timeout: seconds; the whole process group is killed after that.
+
+    Raises:
+        ToolMissingError: the program cannot be started.
+        StageTimeoutError: it ran longer than ``timeout``.
+    """
+    try:
+        process = subprocess.Popen(
+            list(command),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=timeout is not None,
+        )
+    except OSError as error:
+        raise ToolMissingError("toolchain", f"{command[0]} cannot be started: {error}") from error
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        name = Path(command[0]).name
+        raise StageTimeoutError(name, f"{name} ran longer than {timeout:g} s") from error
+    return Completed(tuple(command), process.returncode, output)
