@@ -313,7 +313,7 @@ def by_size(x):
 
 class TestNumbaRead:
     def test_kernels_and_their_arrays(self) -> None:
-        histogram, window = find_kernels(ast.parse(NUMBA), NUMBA, "")
+        histogram, window = find_kernels(ast.parse(NUMBA))
         assert histogram.signatures == ("void(float32[::1], int32[::1])",)
         assert [(a.name, a.shape, a.dtype, a.refusal) for a in histogram.arrays] == [
             ("bins", "N", "float32", None)
@@ -322,7 +322,7 @@ class TestNumbaRead:
         assert window.arrays[0].refusal is None, "a name of the enclosing function is constant"
 
     def test_why_a_shape_is_refused(self) -> None:
-        found = {k.name: k.arrays[0].refusal for k in find_kernels(ast.parse(REFUSED), REFUSED, "")}
+        found = {k.name: k.arrays[0].refusal for k in find_kernels(ast.parse(REFUSED))}
         assert found == {
             "by_parameter": "n is a parameter, known only when the kernel runs",
             "by_expression": "N * 2 is an expression, and Numba takes a name or an integer: "

@@ -63,16 +63,17 @@ Three ways out:
    whatever it uses."""
 
 
-def find_kernels(tree: ast.Module, source: str, path: str) -> list[NumbaKernel]:
+def find_kernels(tree: ast.Module) -> list[NumbaKernel]:
     """Numba kernels in a parsed file, in order of their lines."""
-    del source, path
     names = _cuda_names(tree)
     found = []
-    for function, outer in _functions(tree, ()):
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
         decorator = next((d for d in function.decorator_list if _is_jit(d, names)), None)
         if decorator is None or _is_device(decorator):
             continue
-        arrays = tuple(_local_arrays(function, outer, names))
+        arrays = tuple(_local_arrays(function, names))
         found.append(
             NumbaKernel(function.name, function.lineno, tuple(_signatures(decorator)), arrays)
         )
@@ -94,18 +95,6 @@ def _cuda_names(tree: ast.Module) -> tuple[set[str], set[str]]:
                 elif alias.name == "numba":
                     modules.add(f"{alias.asname or 'numba'}.cuda")
     return modules, functions
-
-
-def _functions(
-    node: ast.AST, outer: tuple[ast.FunctionDef, ...]
-) -> Iterator[tuple[ast.FunctionDef, tuple[ast.FunctionDef, ...]]]:
-    """Every function with those around it, outermost first."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef):
-            yield child, outer
-            yield from _functions(child, (*outer, child))
-        else:
-            yield from _functions(child, outer)
 
 
 def _is_jit(decorator: ast.expr, names: tuple[set[str], set[str]]) -> bool:
@@ -137,11 +126,9 @@ def _signatures(decorator: ast.expr) -> Iterator[str]:
 
 def _local_arrays(
     function: ast.FunctionDef,
-    outer: tuple[ast.FunctionDef, ...],
     names: tuple[set[str], set[str]],
 ) -> Iterator[LocalArray]:
     own = _bound(function)
-    del outer
     spelled = {f"{module}.local.array" for module in names[0]}
     targets = {
         id(node.value): node.targets[0].id

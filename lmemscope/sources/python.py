@@ -49,7 +49,7 @@ def read_programs(path: str, name: str) -> list[Program]:
         raise InputError("read", f"{name} is no Python:{line} {said}") from error
     programs: list[Program] = [
         *find_programs(tree, source, path),
-        *find_kernels(tree, source, path),
+        *find_kernels(tree),
     ]
     return sorted(programs, key=lambda program: program.line)
 
