@@ -7,7 +7,6 @@ import sys
 from typing import NoReturn
 
 _COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report"})
-_EARLY = 4
 _HELP = frozenset({"-h", "--help"})
 
 
@@ -15,15 +14,10 @@ def main() -> None:
     """Run the command line."""
     arguments = sys.argv[1:]
     if arguments and arguments[0] in _COMPILING and not _HELP.intersection(arguments):
-        # The worker loads NVRTC while this process imports click and parses the flags.
-        from lmemscope.running import launch, preload, warmth
+        # The worker imports the analysis while this process imports click and parses the flags.
+        from lmemscope.running import launch
 
-        units = warmth.expected_units()
-        without_nvrtc = units > 0 or "--toolkit" in arguments
-        # More than one only where all of them are sure to have work.
-        for _ in range(min(units // 4, len(os.sched_getaffinity(0)), _EARLY) or 1):
-            worker = launch.start(preload.WARM if without_nvrtc else preload.COLD)
-            launch.started_early.append(worker)
+        launch.started_early.append(launch.start(launch.UNITS))
     from lmemscope.commands.options import cli
 
     try:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
+from lmemscope.config.cache_directory import default_directory
 from lmemscope.config.settings import Settings, available_cpus
 from lmemscope.model import CompileOptions, Frontend, Report
 
@@ -64,9 +65,8 @@ def scan(
         UsageError: the request is wrong whatever the inputs hold, such as an unknown architecture.
     """
     from lmemscope import pipeline
+    from lmemscope.running.launch import UNITS
     from lmemscope.running.pool import WorkerPool
-    from lmemscope.running.preload import COLD, WARM
-    from lmemscope.running.warmth import default_directory
 
     settings = Settings(
         archs=tuple(arch),
@@ -98,6 +98,5 @@ def scan(
     names = [os.fspath(path) for path in paths]
     if executor is not None:
         return pipeline.run(names, settings, executor)
-    first = COLD if toolkit is None else WARM
-    with WorkerPool(settings.jobs, timeout=timeout, preload=first) as pool:
+    with WorkerPool(settings.jobs, timeout=timeout, preload=UNITS) as pool:
         return pipeline.run(names, settings, pool)

@@ -7,6 +7,7 @@ pipe. One unit's trouble is that unit's `Failure`; the others go on.
 
 from __future__ import annotations
 
+import importlib
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,20 @@ from lmemscope.model import (
 
 if TYPE_CHECKING:
     from lmemscope.analysis.layers import Layers
+
+_ANALYSIS = (
+    "lmemscope.lowering.lower",
+    "lmemscope.lowering.cuda",
+    "lmemscope.lowering.debug",
+    "lmemscope.lowering.disassembly",
+    "lmemscope.analysis.layers",
+    "lmemscope.analysis.facts",
+    "lmemscope.analysis.explanation",
+    "lmemscope.analysis.quotes",
+    "lmemscope.rules",
+    "lmemscope.rules.verdict",
+    "lmemscope.sources.lines",
+)
 
 Progress = Callable[[int, int, str], None]
 """Called as each unit ends: units done, units in all, the input's name."""
@@ -95,6 +110,15 @@ def plan_units(
     return units, errors
 
 
+def load() -> None:
+    """Import what `analyse_unit` needs but a compiler, which the cache may spare it.
+
+    For a worker, before its first unit arrives; the parent needs none of it.
+    """
+    for name in _ANALYSIS:
+        importlib.import_module(name)
+
+
 def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     """Take one unit from its input to its report.
 
@@ -105,12 +129,9 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     Raises:
         LmemscopeError: it cannot be analysed; `run` turns that into the unit's `Failure`.
     """
-    from lmemscope.running.preload import import_analysis_meanwhile
-
-    import_analysis_meanwhile()
     with _ours(unit):
         artifacts = lower_unit(unit, wanted.cache)
-        # Here and not above: the analysis is imported while the compiler works.
+        # Here and not above: the parent imports this module too, and needs none of it.
         from lmemscope.analysis.explanation import explain_facts, needs_names
         from lmemscope.analysis.facts import gather_facts
         from lmemscope.analysis.layers import parse

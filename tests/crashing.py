@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from lmemscope.errors import CompileError
@@ -36,3 +37,7 @@ def chatter(value: int) -> int:
 
 def process_id() -> int:
     return os.getpid()
+
+
+def modules_of_ours() -> set[str]:
+    return {name for name in sys.modules if name.startswith("lmemscope.")}

@@ -7,9 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from lmemscope import pipeline
 from lmemscope.errors import CompileError, StageTimeoutError, WorkerCrashError
+from lmemscope.model import Unit
+from lmemscope.running.launch import UNITS
 from lmemscope.running.pool import WorkerPool
 from tests import crashing
+from tests.conftest import ROOT
 
 
 @pytest.fixture
@@ -85,3 +89,14 @@ def test_closing_at_once_stops_running_tasks() -> None:
     assert queued.cancelled()
     with pytest.raises(WorkerCrashError):
         running.result()
+
+
+@pytest.mark.toolchain
+def test_a_worker_loads_beforehand_what_a_unit_needs() -> None:
+    path = ROOT / "kernels" / "running_mean.cu"
+    unit = Unit(str(path), str(path), "nvrtc", "sm_90")
+    with WorkerPool(1, preload=UNITS) as pool:
+        before = pool.submit(crashing.modules_of_ours).result()
+        assert pool.submit(pipeline.analyse_unit, unit).result().kernels
+        later = pool.submit(crashing.modules_of_ours).result() - before
+    assert {name.split(".")[1] for name in later} <= {"tools"}, later

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from lmemscope.commands.running import EXIT_USAGE, fail
+from lmemscope.config.cache_directory import default_directory
 from lmemscope.errors import UsageError
-from lmemscope.running.warmth import default_directory
 
 
 @click.group(name="cache")

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.running.launch import UNITS
 from lmemscope.running.pool import WorkerPool
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
     from lmemscope.model import Artifacts, Report
     from lmemscope.pipeline import Progress
-
-_A_TREE = 8
 
 EXIT_CLEAN, EXIT_GATE, EXIT_USAGE, EXIT_INCOMPLETE = 0, 1, 2, 3
 
@@ -42,7 +41,7 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     if settings.cache is not None and settings.executor is None:
-        _keep(settings.cache, report)
+        _trim(settings.cache, report)
     # The workers end by themselves when this process does: nobody has to wait for them.
     pool.shutdown(wait=False)
     return report
@@ -56,35 +55,25 @@ def _executor(settings: Settings) -> Executor:
             return open_executor(settings.executor, settings.timeout)
         except UsageError as error:
             fail(error, EXIT_USAGE)
-    from lmemscope.running import preload, warmth
-
-    without_nvrtc = settings.toolkit is not None or warmth.expected_units() > 0
-    first = preload.WARM if without_nvrtc else preload.COLD
-    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload=first)
+    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS)
     pool.prestart()
     return pool
 
 
-def _keep(directory: str, report: Report) -> None:
-    """After a run: hold the cache's size, and guess whether the next run will need a compiler."""
-    from lmemscope.running import warmth
-
-    compiled = [unit for unit in report.units if unit.failure is None and not unit.cached]
-    if compiled:
+def _trim(directory: str, report: Report) -> None:
+    """After a run that may have added to the cache: hold its size."""
+    if any(unit.failure is None and not unit.cached for unit in report.units):
         from lmemscope.lowering import store
 
         store.trim(directory)
-    # Who compiles one file again has edited it and will again; of a tree, most stays as it is.
-    warm = not compiled or len(report.units) >= _A_TREE
-    warmth.note(len(report.units) if warm else 0)
 
 
 def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[LmemscopeError]]:
     """Artefacts of one input for every architecture asked for, and what went wrong."""
     from lmemscope import pipeline
-    from lmemscope.running.preload import COLD
 
-    with WorkerPool(1, timeout=settings.timeout, preload=COLD) as pool:
+    with WorkerPool(1, timeout=settings.timeout, preload=UNITS) as pool:
+        pool.prestart()
         try:
             units, errors = pipeline.plan_units([path], settings, pool)
         except UsageError as error:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lmemscope.config.cache_directory import default_directory
 from lmemscope.errors import UsageError
 from lmemscope.model import CompileOptions, Frontend, Quote
-from lmemscope.running.warmth import default_directory
 
 FRONTENDS = ("auto", "nvrtc", "nvcc", "both")
 

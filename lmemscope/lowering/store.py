@@ -159,7 +159,7 @@ def clear(directory: str) -> Contents:
         OSError: something cannot be removed.
     """
     removed = contents(directory)
-    for name in ("entries", "warm", "routes"):
+    for name in ("entries", "routes"):
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(os.path.join(directory, name))
     return removed

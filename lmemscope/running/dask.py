@@ -195,12 +195,12 @@ _pools_lock = threading.Lock()
 def _pool(timeout: float | None) -> Any:
     """One pool for each Dask worker, as wide as the threads that call it."""
     from lmemscope.config.settings import available_cpus
+    from lmemscope.running.launch import UNITS
     from lmemscope.running.pool import WorkerPool
-    from lmemscope.running.preload import COLD
 
     with _pools_lock:
         if timeout not in _pools:
-            _pools[timeout] = WorkerPool(available_cpus(), timeout=timeout, preload=COLD)
+            _pools[timeout] = WorkerPool(available_cpus(), timeout=timeout, preload=UNITS)
         return _pools[timeout]
 
 

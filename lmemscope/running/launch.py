@@ -8,6 +8,9 @@ import sys
 import tempfile
 from typing import IO, NamedTuple
 
+UNITS = "lmemscope.pipeline:load"
+"""What a worker that analyses units calls before the first arrives."""
+
 
 class Launched(NamedTuple):
     """A started worker; its standard error is an unlinked file, read back when it crashes."""

@@ -8,7 +8,7 @@ the others go on.
 
 A process is a bare ``python -c`` that imports only what its tasks need: it neither forks a parent
 that may hold threads, nor re-imports the parent's main module. It may be started before there is
-work (`WorkerPool.prestart`), so that it loads NVRTC while the parent still parses its flags.
+work (`WorkerPool.prestart`), so that it imports while the parent still parses its flags.
 
 The worker's own side, and the protocol, are in `lmemscope.running.serve`.
 """
@@ -61,9 +61,9 @@ class WorkerPool(Executor):
     def prestart(self) -> None:
         """Start one process now, unless the program already did."""
         while started_early:
-            self._spare.append(_Worker.adopt(started_early.pop()))
+            self._spare.append(_Worker(started_early.pop()))
         if not self._spare:
-            self._spare.append(_Worker(self._preload))
+            self._spare.append(_Worker(start(self._preload)))
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule ``fn(*args)``; ``fn`` must be importable by name and everything picklable."""
@@ -102,7 +102,7 @@ class WorkerPool(Executor):
 
     def _take_worker(self) -> _Worker:
         with self._lock:
-            worker = self._spare.pop() if self._spare else _Worker(self._preload)
+            worker = self._spare.pop() if self._spare else _Worker(start(self._preload))
             self._running.add(worker)
             return worker
 
@@ -134,16 +134,8 @@ class WorkerPool(Executor):
 class _Worker:
     """One child process and the two pipes to it."""
 
-    def __init__(self, preload: str | None) -> None:
-        launched = start(preload)
+    def __init__(self, launched: Launched) -> None:
         self._process, self._stderr = launched.process, launched.stderr
-
-    @classmethod
-    def adopt(cls, launched: Launched) -> _Worker:
-        """A worker around a process that was started before."""
-        worker = cls.__new__(cls)
-        worker._process, worker._stderr = launched.process, launched.stderr
-        return worker
 
     def call(
         self, fn: Callable[..., Any], args: tuple[Any, ...], timeout: float | None
