@@ -91,6 +91,12 @@ def test_closing_at_once_stops_running_tasks() -> None:
         running.result()
 
 
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_a_pool_without_processes_is_refused(jobs: int) -> None:
+    with pytest.raises(ValueError, match="would never do a task"):
+        WorkerPool(jobs)
+
+
 @pytest.mark.toolchain
 def test_a_worker_loads_beforehand_what_a_unit_needs() -> None:
     path = ROOT / "kernels" / "running_mean.cu"

@@ -42,11 +42,16 @@ class WorkerPool(Executor):
         max_workers: number of processes.
         timeout: seconds that one task may take, or None.
         preload: ``module:function`` that a worker calls before its first task.
+
+    Raises:
+        ValueError: there would be no process.
     """
 
     def __init__(
         self, max_workers: int = 1, *, timeout: float | None = None, preload: str | None = None
     ) -> None:
+        if max_workers < 1:
+            raise ValueError(f"a pool of {max_workers} processes would never do a task")
         self._max_workers = max_workers
         self._timeout = timeout
         self._preload = preload
