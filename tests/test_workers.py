@@ -1,19 +1,25 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from lmemscope import pipeline
 from lmemscope.errors import CompileError, StageTimeoutError, WorkerCrashError
 from lmemscope.model import Unit
-from lmemscope.running.launch import UNITS
+from lmemscope.running.launch import UNITS, import_path
 from lmemscope.running.pool import WorkerPool
 from tests import crashing
 from tests.conftest import ROOT
+
+POISONED = ("pickle", "json", "ctypes", "selectors", "signal", "importlib", "lmemscope", "numpy")
 
 
 @pytest.fixture
@@ -106,3 +112,57 @@ def test_a_worker_loads_beforehand_what_a_unit_needs() -> None:
         assert pool.submit(pipeline.analyse_unit, unit).result().kernels
         later = pool.submit(crashing.modules_of_ours).result() - before
     assert {name.split(".")[1] for name in later} <= {"tools"}, later
+
+
+@pytest.fixture
+def poisoned(tmp_path: Path) -> Path:
+    """A directory of sources whose Python files leave a mark when they are imported."""
+    for name in POISONED:
+        mark = f"open({str(tmp_path / 'imported')!r}, 'a').write({name!r} + ' ')\n"
+        (tmp_path / f"{name}.py").write_text(mark)
+    shutil.copy(ROOT / "kernels" / "running_mean.cu", tmp_path)
+    return tmp_path
+
+
+def marks(directory: Path) -> str:
+    mark = directory / "imported"
+    return mark.read_text() if mark.exists() else ""
+
+
+@pytest.mark.toolchain
+def test_nothing_is_imported_from_a_scanned_directory(poisoned: Path) -> None:
+    # As the console script does, -P keeps the directory out of the program's own path.
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "lmemscope", "scan", "running_mean.cu", "--no-cache"],
+        cwd=poisoned,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert marks(poisoned) == ""
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_worker_does_not_inherit_the_current_directory(
+    poisoned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(poisoned)
+    monkeypatch.syspath_prepend(str(poisoned))
+    with WorkerPool(1) as pool:
+        assert pool.submit(crashing.double, 21).result() == 42
+    assert marks(poisoned) == ""
+
+
+def test_the_current_directory_stays_where_the_package_came_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", [str(ROOT), str(tmp_path)])
+    assert import_path() == [str(ROOT), str(tmp_path)]
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path)])
+    assert import_path() == [str(ROOT), str(tmp_path)]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), str(tmp_path / "wheels")])
+    assert import_path() == [str(tmp_path / "wheels"), str(ROOT)]

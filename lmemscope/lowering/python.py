@@ -224,9 +224,9 @@ def _ask_child(
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         asked, answered = Path(directory, "request.json"), Path(directory, "answer.json")
         asked.write_text(json.dumps(request), encoding="utf-8")
-        module = python_child.__name__
+        # As a file and with -P: of the current directory it imports only what the user's file does.
         done = process.run(
-            [sys.executable, "-m", module, str(asked), str(answered)],
+            [sys.executable, "-P", python_child.__file__, str(asked), str(answered)],
             timeout=(unit.options.time_limit or _SECONDS) * _SHARE,
         )
         if not answered.exists():

@@ -26,13 +26,36 @@ started_early: list[Launched] = []
 def start(preload: str | None) -> Launched:
     """Start a worker that calls ``module:function`` before it takes tasks."""
     stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
-    code = f"from lmemscope.running.serve import serve; serve({preload!r})"
+    # The path is set from inside: PYTHONPATH stays as the user has it, for a user's file that a
+    # worker may have to run.
+    code = (
+        f"import sys; sys.path[:] = {import_path()!r}\n"
+        f"from lmemscope.running.serve import serve; serve({preload!r})"
+    )
     process = subprocess.Popen(
-        [sys.executable, "-c", code],
+        [sys.executable, "-P", "-c", code],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
         start_new_session=True,
     )
     return Launched(process, stderr)
+
+
+def import_path() -> list[str]:
+    """Where a worker imports from: where this process does, but not the current directory.
+
+    That may be a directory of sources to scan, with a ``json.py`` of its own. It stays only where
+    this package itself came from it.
+    """
+    own = os.path.realpath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
+    here = os.path.realpath(os.curdir)
+    path = []
+    for entry in sys.path:
+        real = os.path.realpath(entry)
+        if real == own or real != here:
+            path.append(os.path.abspath(entry))
+    # Behind the others: what lies beside the package must not hide the standard library.
+    if own not in map(os.path.realpath, path):
+        path.append(own)
+    return path

@@ -1,6 +1,6 @@
 """Run in a process of its own, on request only: imports a user's file and compiles one kernel.
 
-    python -m lmemscope.tools.python_child REQUEST ANSWER
+    python -P python_child.py REQUEST ANSWER
 
 REQUEST and ANSWER are JSON files. The user's code may print, exit or hang: the parent reads
 nothing but ANSWER, and has a time limit.
@@ -102,7 +102,8 @@ def _jit(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(path: str) -> dict[str, Any]:
-    sys.path.insert(0, os.path.dirname(path))
+    # Only now: what the user's file may import must not be found in front of our own imports.
+    sys.path[:0] = [os.path.dirname(path), os.getcwd()]
     return runpy.run_path(path, run_name=RUN_NAME)
 
 
