@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmemscope.model import base_name
-from lmemscope.model.cuda_source import split_expressions
+from lmemscope.model import base_name, split_expressions
 from lmemscope.sources.cuda import read_cuda_source
 
 

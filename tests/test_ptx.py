@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import textwrap
-
 import pytest
 
 from lmemscope.analysis.ptx.flow import generic_local_accesses, local_addresses
@@ -10,15 +8,9 @@ from lmemscope.formats.ptx import LocalSurvey, PtxFunction, PtxModule
 from lmemscope.formats.ptx_body import Address, Vector
 from lmemscope.model import LaunchBounds, SourceLocation
 from lmemscope.tools import nvrtc
+from tests.builders import PTX_HEADER as HEADER
+from tests.builders import ptx_module as module
 from tests.conftest import DATA
-
-HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"
-
-
-def module(
-    body: str, header: str = ".visible .entry k(.param .u64 p0, .param .u32 n)"
-) -> PtxModule:
-    return PtxModule((HEADER + header + "\n{\n" + textwrap.dedent(body) + "\n}\n").encode())
 
 
 def survey(body: str) -> LocalSurvey:
