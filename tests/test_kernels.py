@@ -148,12 +148,15 @@ def test_templates_come_from_flags_directives_and_launches(tmp_path: Path) -> No
 
 
 @pytest.mark.toolchain
-def test_the_two_routes_agree_or_the_difference_is_shown() -> None:
+@pytest.mark.usefixtures("own_store")
+def test_the_two_routes_agree_or_the_difference_is_shown(tmp_path: Path) -> None:
     """Every shipped file that both NVRTC and nvcc can compile, kernel by kernel."""
     paths = [f"kernels/{path.name}" for path in sorted((ROOT / "kernels").glob("*.cu"))]
     options = ("--frontend", "both", "--arch", "sm_90")
-    document = run_program("scan", *paths, *options, "--format", "json").document
-    table = run_program("scan", *paths, *options).out
+    finished = run_program("scan", *paths, *options, "--format", "json")
+    document = finished.document
+    (tmp_path / "saved.json").write_text(finished.out)
+    table = run_program("scan", str(tmp_path / "saved.json")).out
     figures: dict[tuple[str, str], dict[str, tuple[int, ...]]] = {}
     for unit in document["units"]:
         for kernel in unit["kernels"]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from lmemscope.analysis.ptx.flow import generic_local_accesses, local_addresses
@@ -7,10 +9,9 @@ from lmemscope.errors import FormatError
 from lmemscope.formats.ptx import LocalSurvey, PtxFunction, PtxModule
 from lmemscope.formats.ptx_body import Address, Vector
 from lmemscope.model import LaunchBounds, SourceLocation
-from lmemscope.tools import nvrtc
+from lmemscope.tools.nvrtc import NvrtcResult
 from tests.builders import PTX_HEADER as HEADER
 from tests.builders import ptx_module as module
-from tests.conftest import DATA
 
 
 def survey(body: str) -> LocalSurvey:
@@ -213,10 +214,10 @@ def test_a_cut_off_function_is_refused() -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
-def test_the_fast_survey_equals_the_full_parse(arch: str) -> None:
-    source = DATA / "many_forms.cu"
-    flags = (f"--gpu-architecture={arch}", "-lineinfo")
-    parsed = PtxModule(nvrtc.compile_program(source.read_text(), str(source), flags, ()).ptx)
+def test_the_fast_survey_equals_the_full_parse(
+    many_forms: Callable[[str], NvrtcResult], arch: str
+) -> None:
+    parsed = PtxModule(many_forms(arch).ptx)
     assert len(parsed.functions) >= 8
     for function in parsed.functions:
         commented = b"/**/" + function.text  # a block comment takes the slow way
