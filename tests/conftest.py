@@ -1,11 +1,12 @@
 """What all tests share: the program, one store of compilers' outputs, and the toolchain's absence.
 
 A test that is not marked ``toolchain`` runs where no part of the CUDA toolchain can be found, in
-its own process and in those it starts: what needs a tool fails there, whatever is installed.
+its own process and in those it starts, and where nothing has been compiled before: what needs a
+tool fails there, whatever is installed.
 
-The store begins empty with each run and serves the tests of that run, whichever process they are
-in. A test about the store itself, about the route a file took, or about what compilers make anew
-asks for ``own_store``.
+The store begins empty with each run and serves the marked tests of that run, whichever process
+they are in. A test about the store itself, about the route a file took, or about what compilers
+make anew asks for ``own_store``.
 """
 
 from __future__ import annotations
@@ -92,10 +93,17 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
     """Around a test and its fixtures: without the mark, no toolchain."""
-    if item.get_closest_marker("toolchain") is not None:
+    if _marked(item):
         return (yield)
     with without_toolchain():
         return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What a tool made once would hide that an unmarked test needs the tool."""
+    if not _marked(item) and "once" in getattr(item, "fixturenames", ()):
+        pytest.fail("this test uses what a tool made: mark it toolchain", pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -104,10 +112,14 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Say why a tool was missing."""
     report = yield
-    if report.failed and item.get_closest_marker("toolchain") is None:
+    if report.failed and not _marked(item):
         said = "This test is not marked toolchain, so it found none: see tests/conftest.py."
         report.sections.append(("toolchain", said))
     return report
+
+
+def _marked(item: pytest.Item) -> bool:
+    return item.get_closest_marker("toolchain") is not None
 
 
 @contextmanager
@@ -144,6 +156,15 @@ def shared_store(run_directory: Path) -> str:
 @pytest.fixture(scope="session", autouse=True)
 def _leave_the_developers_cache_alone(shared_store: str) -> None:
     os.environ["LMEMSCOPE_CACHE_DIR"] = shared_store
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_compiled_already(
+    request: pytest.FixtureRequest, run_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a test that has no tool, no store either that tools have filled."""
+    if not _marked(request.node):
+        monkeypatch.setenv("LMEMSCOPE_CACHE_DIR", str(run_directory / "nothing"))
 
 
 @pytest.fixture

@@ -187,6 +187,7 @@ def test_parameters_are_named_with_their_position(tmp_path: Path) -> None:
 
 
 @pytest.mark.toolchain
+@pytest.mark.usefixtures("own_store")
 def test_routes_are_compared(tmp_path: Path) -> None:
     source = tmp_path / "r.cu"
     source.write_text(

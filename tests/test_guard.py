@@ -24,6 +24,7 @@ def test_a_marked_test_finds_all() -> None:
     assert nvrtc.version() >= (13, 0)
     assert toolchain.find_tool("ptxas")
     assert lower(HISTOGRAM).cubin
+    assert run_program("scan", HISTOGRAM.path).code == 0
     with WorkerPool(1) as pool:
         assert pool.submit(toolchain.find_tool, "ptxas").result()
 
@@ -55,9 +56,17 @@ def test_nor_does_the_program() -> None:
     assert "[toolchain]" in failed.out + failed.err
 
 
-def test_the_store_of_a_run_is_no_other_runs(shared_store: str, run_directory: Path) -> None:
+@pytest.mark.toolchain
+def test_the_store_of_a_run_is_no_other_runs(
+    shared_store: str, run_directory: Path, tmp_path: Path
+) -> None:
     assert os.environ["LMEMSCOPE_CACHE_DIR"] == shared_store
     assert Path(shared_store).is_relative_to(run_directory)
+    assert tmp_path.is_relative_to(run_directory), "pytest makes this directory for each run"
+
+
+def test_what_is_compiled_already_is_no_tool() -> None:
+    assert "entries    0" in run_program("cache", "info").out
 
 
 def test_a_test_can_have_a_store_of_its_own(own_store: str, shared_store: str) -> None:

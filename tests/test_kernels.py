@@ -97,10 +97,12 @@ def test_the_slow_path_of_sin_is_local_memory_without_a_ptx_depot(shipped: Finis
     assert kernel["sass"]["ldl"] == 3
 
 
-def test_the_application_takes_the_route_of_nvcc(shipped: Finished) -> None:
-    routes = {unit["input"]: unit["frontend"] for unit in shipped.document["units"]}
-    assert routes["kernels/running_mean_app.cu"] == "nvcc"
-    assert routes["kernels/running_mean.cu"] == "nvrtc"
+@pytest.mark.usefixtures("own_store")
+def test_the_application_takes_the_route_of_nvcc() -> None:
+    paths = ("kernels/running_mean_app.cu", "kernels/running_mean.cu")
+    finished = run_program("scan", *paths, "--arch", "sm_90", "--format", "json")
+    routes = {unit["input"]: unit["frontend"] for unit in finished.document["units"]}
+    assert routes == dict(zip(paths, ("nvcc", "nvrtc"), strict=True))
 
 
 def test_lines_point_into_the_users_file(shipped: Finished) -> None:
