@@ -1,20 +1,40 @@
+"""What all tests share: the program, one store of compilers' outputs, and the toolchain's absence.
+
+A test that is not marked ``toolchain`` runs where no part of the CUDA toolchain can be found, in
+its own process and in those it starts, and where nothing has been compiled before: what needs a
+tool fails there, whatever is installed.
+
+The store begins empty with each run and serves the marked tests of that run, whichever process
+they are in. A test about the store itself, about the route a file took, or about what compilers
+make anew asks for ``own_store``.
+"""
+
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pickle
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import pytest
 
+from lmemscope.errors import ToolMissingError
 from lmemscope.formats.demangle import short_name
+from lmemscope.tools import nvrtc, toolchain
+from lmemscope.tools.nvrtc import NvrtcResult
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "tests" / "data"
+NO_TOOLCHAIN = ROOT / "tests" / "no_toolchain"
+MOST_WORKERS = 8
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,23 +69,164 @@ def run_program(*arguments: str, cwd: Path | None = None, **environment: str) ->
     done = subprocess.run(
         [sys.executable, "-m", "lmemscope", *arguments],
         cwd=cwd or ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=500,
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tests start from an empty cache and leave the developer's alone."""
-    os.environ["LMEMSCOPE_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+def pytest_configure() -> None:
+    """The program that tests start is this checkout's."""
+    os.environ["PYTHONPATH"] = str(ROOT)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """``-n auto``: the CPUs that this process may use; a scan has workers of its own besides."""
+    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
+    """Around a test and its fixtures: without the mark, no toolchain."""
+    if _marked(item):
+        return (yield)
+    with without_toolchain():
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What a tool made once would hide that an unmarked test needs the tool."""
+    if not _marked(item) and "once" in getattr(item, "fixturenames", ()):
+        pytest.fail("this test uses what a tool made: mark it toolchain", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say why a tool was missing."""
+    report = yield
+    if report.failed and not _marked(item):
+        said = "This test is not marked toolchain, so it found none: see tests/conftest.py."
+        report.sections.append(("toolchain", said))
+    return report
+
+
+def _marked(item: pytest.Item) -> bool:
+    return item.get_closest_marker("toolchain") is not None
+
+
+@contextmanager
+def without_toolchain() -> Iterator[None]:
+    """No NVRTC, no tool and no header of CUDA's, here and in Python processes started here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolchain.Toolchain, "find", _hidden)
+        patch.setattr(toolchain.Toolchain, "find_headers", lambda self, name: None)
+        patch.setattr(toolchain.Toolchain, "header_dirs", lambda self: ())
+        patch.setitem(sys.modules, "cupy_backends.cuda.libs", None)
+        # Workers of a pool take over the path of the process that starts them.
+        patch.syspath_prepend(NO_TOOLCHAIN)
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (NO_TOOLCHAIN, ROOT))))
+        yield
+
+
+def _hidden(where: toolchain.Toolchain, name: str) -> NoReturn:
+    del where
+    raise ToolMissingError("toolchain", f"{name} is hidden from tests not marked toolchain")
 
 
 @pytest.fixture(scope="session")
-def shipped() -> Finished:
+def run_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of this run of pytest, the same in all of its processes."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def shared_store(run_directory: Path) -> str:
+    """Where compilers' outputs are kept for the tests of this run."""
+    return str(run_directory / "store")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _leave_the_developers_cache_alone(shared_store: str) -> None:
+    os.environ["LMEMSCOPE_CACHE_DIR"] = shared_store
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_compiled_already(
+    request: pytest.FixtureRequest, run_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a test that has no tool, no store either that tools have filled."""
+    if not _marked(request.node):
+        monkeypatch.setenv("LMEMSCOPE_CACHE_DIR", str(run_directory / "nothing"))
+
+
+@pytest.fixture
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty store for one test."""
+    directory = str(tmp_path / "own-store")
+    monkeypatch.setenv("LMEMSCOPE_CACHE_DIR", directory)
+    return directory
+
+
+@dataclass(frozen=True)
+class Once:
+    """What is worth making once in a run of pytest: the first process to ask makes it."""
+
+    directory: Path
+    known: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, name: str, make: Callable[[], T]) -> T:
+        """The value of that name, made here or read from the process that made it."""
+        if name not in self.known:
+            place = self.directory / f"{name}.pickle"
+            with open(f"{place}.lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not place.exists():
+                    whole = place.with_suffix(".part")
+                    whole.write_bytes(pickle.dumps(make()))
+                    whole.replace(place)
+            self.known[name] = pickle.loads(place.read_bytes())
+        value: T = self.known[name]
+        return value
+
+
+@pytest.fixture(scope="session")
+def once(run_directory: Path) -> Once:
+    """Shares values between the tests of a run, whichever process they are in."""
+    directory = run_directory / "once"
+    directory.mkdir(exist_ok=True)
+    return Once(directory)
+
+
+@pytest.fixture(scope="session")
+def shipped(once: Once) -> Finished:
     """One scan of the shipped kernels, as JSON."""
-    return run_program("scan", "kernels", "--format", "json", "--arch", "sm_90")
+    scan = ("scan", "kernels", "--arch", "sm_90", "--format", "json")
+    return once("shipped", lambda: run_program(*scan))
+
+
+@pytest.fixture(scope="session")
+def samples(once: Once) -> Finished:
+    """One scan of the samples, as JSON, with every route found anew."""
+    scan = ("scan", "tests/samples", "--arch", "sm_90", "--no-cache", "--format", "json")
+    return once("samples", lambda: run_program(*scan))
+
+
+@pytest.fixture(scope="session")
+def many_forms(once: Once) -> Callable[[str], NvrtcResult]:
+    """The machine code of tests/data/many_forms.cu for an architecture, compiled anew."""
+    source = DATA / "many_forms.cu"
+
+    def compiled(arch: str) -> NvrtcResult:
+        flags = (f"--gpu-architecture={arch}", "-lineinfo", "--ptxas-options=-v")
+        return nvrtc.compile_program(source.read_text(), str(source), flags, ())
+
+    return lambda arch: once(f"many-forms-{arch}", lambda: compiled(arch))

@@ -10,10 +10,10 @@ from lmemscope.errors import UsageError
 from tests.conftest import ROOT
 
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.toolchain
 HISTOGRAM = str(ROOT / "kernels" / "histogram.cu")
 
 
+@pytest.mark.toolchain
 def test_scan_as_a_function() -> None:
     report = lmemscope.scan(HISTOGRAM, ROOT / "nothing.cu", arch=["sm_80"])
     good, bad = report.units
@@ -25,6 +25,7 @@ def test_scan_as_a_function() -> None:
         lmemscope.scan(HISTOGRAM, arch=["sm_1"])
 
 
+@pytest.mark.toolchain
 def test_any_executor_will_do() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -33,6 +34,7 @@ def test_any_executor_will_do() -> None:
     assert [unit.failure for unit in report.units] == [None]
 
 
+@pytest.mark.toolchain
 def test_the_plugin_scans_and_limits(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         f"""

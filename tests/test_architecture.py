@@ -11,6 +11,7 @@ from tests.conftest import ROOT
 
 PACKAGE = ROOT / "lmemscope"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").glob("*.py"))
 
 LAYERS = (
     {"model", "errors"},
@@ -117,3 +118,29 @@ def test_modules_stay_readable(module: Path) -> None:
 def test_only_the_toolchain_and_the_workers_start_processes() -> None:
     starters = [str(m.relative_to(PACKAGE)) for m in MODULES if "subprocess" in m.read_text()]
     assert starters == ["running/launch.py", "tools/process.py"]
+
+
+def private_names(module: Path) -> list[str]:
+    """Private names of lmemscope that a module imports from elsewhere, or replaces by name."""
+    found = []
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lmemscope"):
+            found += [alias.name for alias in node.names if alias.name.startswith("_")]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            names = [a.value for a in node.args if isinstance(a, ast.Constant)]
+            if node.func.attr in ("setattr", "delattr"):
+                found += [n for n in names if isinstance(n, str) and n.startswith("_")]
+    return [name for name in found if name != "__version__"]
+
+
+@pytest.mark.parametrize("module", [*MODULES, *TESTS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_module_reaches_for_a_private_name(module: Path) -> None:
+    """With ruff's SLF001, which sees ``module._name``."""
+    assert private_names(module) == []
+
+
+@pytest.mark.parametrize("module", TESTS, ids=lambda path: path.stem)
+def test_tests_share_by_builders_and_fixtures_alone(module: Path) -> None:
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            assert not node.module.startswith("tests.test_")

@@ -12,7 +12,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.discover.build_database import read_database
 from lmemscope.discover.build_flags import read_flags
 from lmemscope.discover.plan import make_units
-from lmemscope.discover.walk import Globs, _find_database, discover
+from lmemscope.discover.walk import Globs, discover, find_database
 from lmemscope.errors import InputError
 from tests.conftest import run_program
 
@@ -198,11 +198,11 @@ def test_what_is_no_database(tmp_path: Path, text: str) -> None:
 
 
 def test_where_a_database_is_looked_for(project: Path) -> None:
-    assert _find_database(str(project)) is None
+    assert find_database(str(project)) is None
     write(project)
-    assert _find_database(str(project)) == str(project / "build" / "compile_commands.json")
+    assert find_database(str(project)) == str(project / "build" / "compile_commands.json")
     (project / "compile_commands.json").write_text("[]")
-    assert _find_database(str(project)) == str(project / "compile_commands.json")
+    assert find_database(str(project)) == str(project / "compile_commands.json")
 
 
 def test_a_file_named_twice_is_one_input(project: Path) -> None:

@@ -9,8 +9,6 @@ import pytest
 from lmemscope.rules import RULES
 from tests.conftest import ROOT, Finished, run_program
 
-pytestmark = pytest.mark.toolchain
-
 PAIRS = [
     ("register-spill", "thirty_doubles_capped", "thirty_doubles"),
     ("callee-save", "model_called", "model_inlined"),
@@ -34,6 +32,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize(("cause", "bad", "good"), PAIRS, ids=lambda value: str(value))
 def test_the_bad_kernel_has_the_cause_and_the_good_one_nothing(
     shipped: Finished, cause: str, bad: str, good: str
@@ -52,6 +51,7 @@ def test_every_cause_has_a_pair_or_a_test_of_its_own() -> None:
     assert covered == {rule.cause for rule in RULES}
 
 
+@pytest.mark.toolchain
 def test_a_debug_build_is_called_one() -> None:
     finished = run_program(
         "scan", "kernels/thirty_doubles.cu", "--nvrtc-arg=-G", "--format", "json"
@@ -60,6 +60,7 @@ def test_a_debug_build_is_called_one() -> None:
     assert {share["cause"] for share in kernel["causes"]} == {"debug-build"}
 
 
+@pytest.mark.toolchain
 def test_without_line_information_nothing_is_guessed(tmp_path: Path) -> None:
     from lmemscope.tools import nvrtc
 
@@ -74,6 +75,7 @@ def test_without_line_information_nothing_is_guessed(tmp_path: Path) -> None:
     assert kernel["findings"][0]["confidence"] == "possible"
 
 
+@pytest.mark.toolchain
 def test_a_cubin_with_line_information_has_causes_but_no_names(tmp_path: Path) -> None:
     cubin = tmp_path / "k.cubin"
     run_program("dump", "kernels/histogram.cu", "--cubin", "-o", str(cubin))
@@ -83,6 +85,7 @@ def test_a_cubin_with_line_information_has_causes_but_no_names(tmp_path: Path) -
     assert kernel["objects"][0]["confidence"] is None
 
 
+@pytest.mark.toolchain
 def test_index_provenance_and_uniformity(shipped: Finished) -> None:
     (histogram,) = shipped.kernel("histogram_private")["findings"]
     assert histogram["index"]["expression"] == "data[i] & 63"
@@ -102,6 +105,7 @@ def test_index_provenance_and_uniformity(shipped: Finished) -> None:
     assert lines[rolled["index"]["loop"]["line"] - 1].lstrip().startswith("for")
 
 
+@pytest.mark.toolchain
 def test_severity_follows_cost(shipped: Finished) -> None:
     def severity(name: str) -> str:
         (finding,) = shipped.kernel(name)["findings"]
@@ -113,6 +117,7 @@ def test_severity_follows_cost(shipped: Finished) -> None:
     assert severity("pick_of_four") == "note"
 
 
+@pytest.mark.toolchain
 def test_no_advice_to_raise_the_register_limit_without_a_spill(shipped: Finished) -> None:
     for unit in shipped.document["units"]:
         for kernel in unit["kernels"]:
@@ -122,6 +127,7 @@ def test_no_advice_to_raise_the_register_limit_without_a_spill(shipped: Finished
                 assert raises == (finding["cause"] == "register-spill"), kernel["name"]
 
 
+@pytest.mark.toolchain
 def test_what_set_the_cap_is_said(shipped: Finished) -> None:
     (finding,) = shipped.kernel("thirty_doubles_capped")["findings"]
     assert "__launch_bounds__(1024, 2)" in finding["message"]
@@ -133,6 +139,7 @@ def test_what_set_the_cap_is_said(shipped: Finished) -> None:
     assert "-maxrregcount" in capped["findings"][0]["advice"][0]["text"]
 
 
+@pytest.mark.toolchain
 def test_spills_to_shared_memory_do_not_pass_as_fewer_spills(tmp_path: Path) -> None:
     text = (ROOT / "kernels/thirty_doubles.cu").read_text()
     pragma = '  asm volatile(".pragma \\"enable_smem_spilling\\";");\n'
@@ -144,6 +151,7 @@ def test_spills_to_shared_memory_do_not_pass_as_fewer_spills(tmp_path: Path) -> 
     assert kernel["shared"] > 0
 
 
+@pytest.mark.toolchain
 def test_relocatable_callees_are_named_by_the_kernels_that_reach_them(tmp_path: Path) -> None:
     source = tmp_path / "r.cu"
     source.write_text(
@@ -163,6 +171,7 @@ def test_relocatable_callees_are_named_by_the_kernels_that_reach_them(tmp_path: 
     assert caller["verdict"]["kind"] != "clean"
 
 
+@pytest.mark.toolchain
 def test_parameters_are_named_with_their_position(tmp_path: Path) -> None:
     source = tmp_path / "p.cu"
     source.write_text(
@@ -177,6 +186,8 @@ def test_parameters_are_named_with_their_position(tmp_path: Path) -> None:
     assert {("parameter", "first", 2), ("parameter", "step", 3)} <= named
 
 
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("own_store")
 def test_routes_are_compared(tmp_path: Path) -> None:
     source = tmp_path / "r.cu"
     source.write_text(

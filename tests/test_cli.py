@@ -75,6 +75,7 @@ def test_the_json_document_keeps_the_contract(shipped: Finished) -> None:
 
 
 @pytest.mark.toolchain
+@pytest.mark.usefixtures("own_store")
 def test_two_runs_say_the_same_byte_for_byte() -> None:
     runs = [run_program("scan", "kernels", "--format", "json", "-j", j).out for j in ("1", "4")]
     assert runs[0] == runs[1]

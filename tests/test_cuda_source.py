@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from lmemscope.sources.cuda import base_name, read_cuda_source, split_expressions
+from lmemscope.model import base_name, split_expressions
+from lmemscope.sources.cuda import read_cuda_source
 
 
 def test_kernels_with_attributes_namespaces_and_templates() -> None:

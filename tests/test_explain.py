@@ -8,9 +8,8 @@ import pytest
 from lmemscope.rules import RULES
 from tests.conftest import ROOT, run_program
 
-pytestmark = pytest.mark.toolchain
 
-
+@pytest.mark.toolchain
 def test_an_explanation_tells_the_whole_story() -> None:
     finished = run_program("explain", "kernels/histogram.cu")
     assert finished.code == 0
@@ -32,6 +31,7 @@ def test_an_explanation_tells_the_whole_story() -> None:
     assert max(len(line) for line in text.splitlines()) <= 110
 
 
+@pytest.mark.toolchain
 def test_one_kernel_can_be_asked_for_and_a_clean_one_says_so() -> None:
     text = run_program("explain", "kernels/histogram.cu::histogram_shared").out
     assert "No local memory." in text
@@ -41,6 +41,7 @@ def test_one_kernel_can_be_asked_for_and_a_clean_one_says_so() -> None:
     assert "no kernel that matches nothing" in missing.err
 
 
+@pytest.mark.toolchain
 def test_excerpts_are_shown_on_request() -> None:
     name = "kernels/histogram.cu::histogram_private"
     plain = run_program("explain", name).out
@@ -50,6 +51,7 @@ def test_excerpts_are_shown_on_request() -> None:
     assert re.search(r"^ +0x[0-9a-f]{4}  LDL R\d+,\[R\d+\] +dynamic-index", shown, re.MULTILINE)
 
 
+@pytest.mark.toolchain
 def test_each_kernel_is_shown_its_own_ptx(tmp_path: Path) -> None:
     """Two files define one name: what is quoted is cut out of each file's own artefacts."""
     for name, kind in (("a", "float"), ("b", "double")):
@@ -68,6 +70,7 @@ def test_each_kernel_is_shown_its_own_ptx(tmp_path: Path) -> None:
     assert not re.search(r"ld\.local\.(f|b|u)32", second)
 
 
+@pytest.mark.toolchain
 def test_spills_come_with_the_peak_of_live_registers() -> None:
     text = run_program("explain", "kernels/thirty_doubles.cu").out
     peak = re.search(r"at most (\d+) are live at once", text)

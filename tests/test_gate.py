@@ -25,47 +25,14 @@ from lmemscope.model import (
     Gap,
     GateResult,
     KernelDirective,
-    KernelReport,
     Limit,
     Policy,
     Report,
-    Tool,
-    UnitReport,
 )
-from lmemscope.rules.verdict import judge
-from tests.builders import find
+from tests.builders import facts, judged, report
 from tests.conftest import ROOT, Finished, run_program
-from tests.test_exporters import facts
-from tests.test_rules import kernel as kernel_facts
 
 TODAY = date(2026, 11, 21)
-
-
-def judged(name: str, *causes: Cause, bytes_: int = 80, object_: str = "table") -> KernelReport:
-    """A kernel with one finding per cause; equal causes are equal arrays."""
-    base = facts(name)
-    if not causes:
-        return KernelReport(base, judge(base))
-    findings = []
-    for cause in causes:
-        made = dataclasses.replace(kernel_facts(cause), name=name, demangled=name)
-        (finding,) = find(made)
-        findings.append(dataclasses.replace(finding, bytes=bytes_, object=object_))
-    shown = dataclasses.replace(kernel_facts(causes[0]), name=name, demangled=name)
-    return KernelReport(shown, judge(shown), tuple(findings))
-
-
-def report(
-    *kernels: KernelReport,
-    version: str = "13.5",
-    arch: str = "sm_90",
-    failure: Failure | None = None,
-    gaps: tuple[Gap, ...] = (),
-    directives: tuple[KernelDirective, ...] = (),
-) -> Report:
-    tool = Tool("nvrtc", version, None)
-    unit = UnitReport("a.cu", "nvrtc", arch, (), failure, gaps, kernels, (tool,), (), directives)
-    return Report("0.1.0", (tool,), (unit,))
 
 
 def gate(

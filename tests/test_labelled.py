@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import KernelReport, Unit
+from lmemscope.model import KernelReport, Unit, Wanted
 from lmemscope.pipeline import analyse_unit
-from tests.conftest import ROOT
+from tests.conftest import ROOT, Once
 
 pytestmark = pytest.mark.toolchain
 
@@ -46,21 +46,31 @@ def labels(file: Path) -> list[Label]:
 LABELS = [label for file in FILES for label in labels(file)]
 
 
-@functools.cache
-def analysed(file: Path, arch: str) -> tuple[KernelReport, ...]:
-    report = analyse_unit(Unit(os.path.relpath(file), str(file), "auto", arch))
-    assert report.failure is None
-    return report.kernels
+Instances = Callable[[Label, str], list[KernelReport]]
 
 
-def instances(label: Label, arch: str) -> list[KernelReport]:
-    found = [
-        kernel
-        for kernel in analysed(label.file, arch)
-        if short_name(kernel.facts.demangled).partition("<")[0].rpartition("::")[2] == label.kernel
-    ]
-    assert found, label.kernel
-    return found
+@pytest.fixture(scope="session")
+def instances(once: Once, shared_store: str) -> Instances:
+    """A labelled kernel's reports, of all its instances, on an architecture."""
+
+    def analysed(file: Path, arch: str) -> tuple[KernelReport, ...]:
+        unit = Unit(os.path.relpath(file), str(file), "auto", arch)
+        report = analyse_unit(unit, Wanted(cache=shared_store))
+        assert report.failure is None
+        return report.kernels
+
+    def find(label: Label, arch: str) -> list[KernelReport]:
+        file = label.file
+        found = [
+            kernel
+            for kernel in once(f"labelled-{file.stem}-{arch}", lambda: analysed(file, arch))
+            if short_name(kernel.facts.demangled).partition("<")[0].rpartition("::")[2]
+            == label.kernel
+        ]
+        assert found, label.kernel
+        return found
+
+    return find
 
 
 def test_the_set_is_large() -> None:
@@ -69,7 +79,7 @@ def test_the_set_is_large() -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("label", LABELS, ids=lambda label: label.kernel)
-def test_causes_are_right(label: Label, arch: str) -> None:
+def test_causes_are_right(instances: Instances, label: Label, arch: str) -> None:
     for kernel in instances(label, arch):
         found = {share.cause for share in kernel.facts.causes} or {"clean"}
         assert found == {cause for cause, _ in label.expected}
@@ -77,7 +87,7 @@ def test_causes_are_right(label: Label, arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("label", LABELS, ids=lambda label: label.kernel)
-def test_no_wrong_name_is_certain(label: Label, arch: str) -> None:
+def test_no_wrong_name_is_certain(instances: Instances, label: Label, arch: str) -> None:
     wanted = {name for _, name in label.expected if name}
     for kernel in instances(label, arch):
         sure = {o.name for o in kernel.facts.objects if o.confidence == "certain"}
@@ -85,7 +95,7 @@ def test_no_wrong_name_is_certain(label: Label, arch: str) -> None:
 
 
 @pytest.mark.parametrize("arch", ARCHS)
-def test_names_are_right(arch: str) -> None:
+def test_names_are_right(instances: Instances, arch: str) -> None:
     right = wrong = 0
     missed = []
     for label in LABELS:
@@ -104,7 +114,7 @@ def test_names_are_right(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("label", LABELS, ids=lambda label: label.kernel)
-def test_both_ledgers_close(label: Label, arch: str) -> None:
+def test_both_ledgers_close(instances: Instances, label: Label, arch: str) -> None:
     for kernel in instances(label, arch):
         facts = kernel.facts
         assert facts.sass is not None
@@ -119,7 +129,7 @@ def test_both_ledgers_close(label: Label, arch: str) -> None:
 
 
 @pytest.mark.parametrize("arch", ARCHS)
-def test_unattributed_is_rare(arch: str) -> None:
+def test_unattributed_is_rare(instances: Instances, arch: str) -> None:
     total = unknown = 0
     for label in LABELS:
         for kernel in instances(label, arch):

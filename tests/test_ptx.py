@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Callable
 
 import pytest
 
@@ -9,16 +9,9 @@ from lmemscope.errors import FormatError
 from lmemscope.formats.ptx import LocalSurvey, PtxFunction, PtxModule
 from lmemscope.formats.ptx_body import Address, Vector
 from lmemscope.model import LaunchBounds, SourceLocation
-from lmemscope.tools import nvrtc
-from tests.conftest import DATA
-
-HEADER = ".version 9.0\n.target sm_90\n.address_size 64\n"
-
-
-def module(
-    body: str, header: str = ".visible .entry k(.param .u64 p0, .param .u32 n)"
-) -> PtxModule:
-    return PtxModule((HEADER + header + "\n{\n" + textwrap.dedent(body) + "\n}\n").encode())
+from lmemscope.tools.nvrtc import NvrtcResult
+from tests.builders import PTX_HEADER as HEADER
+from tests.builders import ptx_module as module
 
 
 def survey(body: str) -> LocalSurvey:
@@ -221,10 +214,10 @@ def test_a_cut_off_function_is_refused() -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
-def test_the_fast_survey_equals_the_full_parse(arch: str) -> None:
-    source = DATA / "many_forms.cu"
-    flags = (f"--gpu-architecture={arch}", "-lineinfo")
-    parsed = PtxModule(nvrtc.compile_program(source.read_text(), str(source), flags, ()).ptx)
+def test_the_fast_survey_equals_the_full_parse(
+    many_forms: Callable[[str], NvrtcResult], arch: str
+) -> None:
+    parsed = PtxModule(many_forms(arch).ptx)
     assert len(parsed.functions) >= 8
     for function in parsed.functions:
         commented = b"/**/" + function.text  # a block comment takes the slow way

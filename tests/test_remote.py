@@ -103,7 +103,7 @@ class TestAmongForeignPaths:
 def test_an_executor_that_is_not_there(
     address: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(remote, "CONNECT_SECONDS", 1)
     with pytest.raises(UsageError, match=message):
         remote.open_executor(address, None)
 
@@ -215,4 +215,4 @@ class TestCluster:
 
 
 def test_the_version_is_the_packages() -> None:
-    assert remote._version() == lmemscope.__version__
+    assert remote.installed_version() == lmemscope.__version__

@@ -14,8 +14,8 @@ from lmemscope.errors import InputError, UsageError
 from lmemscope.exporters import render
 from lmemscope.exporters.json import to_document
 from lmemscope.exporters.json_load import from_document, load_report
+from tests.builders import judged, report
 from tests.conftest import DATA, ROOT, Finished, run_program
-from tests.test_gate import judged, report
 
 FORMATS = ("json", "markdown", "html", "sarif", "table")
 

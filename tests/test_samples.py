@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT, Finished, run_program
+from tests.conftest import ROOT, Finished
 
 SAMPLES = sorted(path.stem for path in (ROOT / "tests" / "samples").glob("*.cu"))
 
@@ -31,16 +31,13 @@ EXPECTED = {
 pytestmark = pytest.mark.toolchain
 
 
-@pytest.fixture(scope="module")
-def scanned() -> Finished:
-    done = run_program("scan", "tests/samples", "--arch", "sm_90", "--format", "json")
-    assert done.code == 0, done.err
-    return done
-
-
-def unit(scanned: Finished, name: str) -> dict[str, Any]:
-    (found,) = (u for u in scanned.document["units"] if u["input"] == f"tests/samples/{name}.cu")
+def unit(samples: Finished, name: str) -> dict[str, Any]:
+    (found,) = (u for u in samples.document["units"] if u["input"] == f"tests/samples/{name}.cu")
     return dict(found)
+
+
+def test_everything_is_analysed(samples: Finished) -> None:
+    assert samples.code == 0, samples.err
 
 
 def test_there_are_enough() -> None:
@@ -48,8 +45,8 @@ def test_there_are_enough() -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_analysed_without_flags(scanned: Finished, name: str) -> None:
-    found = unit(scanned, name)
+def test_analysed_without_flags(samples: Finished, name: str) -> None:
+    found = unit(samples, name)
     assert found["failure"] is None
     source = (ROOT / "tests" / "samples" / f"{name}.cu").read_text()
     assert len(found["kernels"]) >= 1
@@ -59,12 +56,12 @@ def test_analysed_without_flags(scanned: Finished, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_causes(scanned: Finished, name: str) -> None:
+def test_causes(samples: Finished, name: str) -> None:
     from lmemscope.formats.demangle import short_name
 
     found = [
         (short_name(kernel["demangled"]), finding["cause"], finding["object"])
-        for kernel in unit(scanned, name)["kernels"]
+        for kernel in unit(samples, name)["kernels"]
         for finding in kernel["findings"]
         if finding["cause"] != "promoted"
     ]
@@ -77,26 +74,26 @@ def test_causes(scanned: Finished, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_every_byte_has_a_cause(scanned: Finished, name: str) -> None:
-    for kernel in unit(scanned, name)["kernels"]:
+def test_every_byte_has_a_cause(samples: Finished, name: str) -> None:
+    for kernel in unit(samples, name)["kernels"]:
         sites = kernel["sass"]["ldl_bytes"] + kernel["sass"]["stl_bytes"]
         shares = [share for share in kernel["causes"] if share["cause"] != "unattributed"]
         assert sum(share["load_bytes"] + share["store_bytes"] for share in shares) == sites
 
 
-def test_flags_that_a_file_asks_for_are_granted_and_said(scanned: Finished) -> None:
+def test_flags_that_a_file_asks_for_are_granted_and_said(samples: Finished) -> None:
     for name, flag in (
         ("extended_lambda", "--extended-lambda"),
         ("relaxed_constexpr", "--expt-relaxed-constexpr"),
     ):
-        (gap,) = unit(scanned, name)["gaps"]
+        (gap,) = unit(samples, name)["gaps"]
         assert gap["reason"] == f"compiled with {flag}, which the file needs"
 
 
-def test_restored_registers_are_no_accesses_of_what_a_neighbour_stores(scanned: Finished) -> None:
+def test_restored_registers_are_no_accesses_of_what_a_neighbour_stores(samples: Finished) -> None:
     """An ``LDL`` that scheduling put on the line of a ``st.u64`` restores a register.
 
     ptxas's own figures are the witness: they count it among the spill loads of the function.
     """
-    for kernel in unit(scanned, "virtual_calls")["kernels"]:
+    for kernel in unit(samples, "virtual_calls")["kernels"]:
         assert not [d for d in kernel["disagreements"] if d["quantity"].startswith("spill")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable
 
 import pytest
 
@@ -11,23 +11,17 @@ from lmemscope.formats import sass
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.line_table import line_at
 from lmemscope.tools import nvdisasm, nvrtc
-from tests.conftest import DATA
+from lmemscope.tools.nvrtc import NvrtcResult
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120", "sm_121")
+ManyForms = Callable[[str], NvrtcResult]
 _WIDTHS = {"": 4, "64": 8, "128": 16, "U8": 1, "S8": 1, "U16": 2, "S16": 2}
-
-
-@functools.cache
-def compiled(arch: str) -> bytes:
-    source = DATA / "many_forms.cu"
-    flags = (f"--gpu-architecture={arch}", "-lineinfo", "--ptxas-options=-v")
-    return nvrtc.compile_program(source.read_text(), str(source), flags, ()).cubin
 
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("arch", ARCHS)
-def test_sites_equal_nvdisasm(arch: str) -> None:
-    data = compiled(arch)
+def test_sites_equal_nvdisasm(many_forms: ManyForms, arch: str) -> None:
+    data = many_forms(arch).cubin
     cubin = Cubin(data)
     assert cubin.arch == arch
     printed = nvdisasm.disassemble(data)
@@ -54,8 +48,8 @@ def test_sites_equal_nvdisasm(arch: str) -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
-def test_line_tables_equal_nvdisasm(arch: str) -> None:
-    data = compiled(arch)
+def test_line_tables_equal_nvdisasm(many_forms: ManyForms, arch: str) -> None:
+    data = many_forms(arch).cubin
     cubin = Cubin(data)
     listing = nvdisasm.listing(data, ("-g", "-gi", "-gp"))
     printed = sass.parse_printed_lines(listing)
@@ -75,8 +69,8 @@ def test_line_tables_equal_nvdisasm(arch: str) -> None:
 
 
 @pytest.mark.toolchain
-def test_text_and_json_of_nvdisasm_parse_alike() -> None:
-    data = compiled("sm_90")
+def test_text_and_json_of_nvdisasm_parse_alike(many_forms: ManyForms) -> None:
+    data = many_forms("sm_90").cubin
     from_text = sass.parse_text(nvdisasm.listing(data))
     from_json = nvdisasm.disassemble(data)
     assert from_text.keys() == from_json.keys()
@@ -87,8 +81,8 @@ def test_text_and_json_of_nvdisasm_parse_alike() -> None:
 
 
 @pytest.mark.toolchain
-def test_a_cut_off_cubin_is_refused_not_misread() -> None:
-    data = compiled("sm_90")
+def test_a_cut_off_cubin_is_refused_not_misread(many_forms: ManyForms) -> None:
+    data = many_forms("sm_90").cubin
     for size in (3, 64, len(data) // 2, len(data) - 1):
         with pytest.raises(FormatError):
             Cubin(data[:size])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lmemscope.analysis.ptx.graph import ControlFlow
 from lmemscope.analysis.ptx.slicing import Dataflow, Leaf
-from tests.test_ptx import module
+from tests.builders import ptx_module as module
 
 PARAMETERS = ".visible .entry k(.param .u64 k_param_0, .param .u32 k_param_1)"
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lmemscope.formats.ptxas_log import parse_ptxas_log
 from lmemscope.lowering.lower import lower
-from lmemscope.model import Artifacts, KernelFacts, Unit
+from lmemscope.model import Artifacts, KernelFacts, Unit, Wanted
 from lmemscope.pipeline import analyse_unit
 from lmemscope.tools.toolchain import INSTALLED
-from tests.conftest import DATA, ROOT
+from tests.conftest import DATA, ROOT, Once
 
 pytestmark = pytest.mark.toolchain
 
@@ -21,18 +22,29 @@ SOURCES = [*sorted((ROOT / "kernels").glob("*.cu")), DATA / "many_forms.cu"]
 _USAGE = re.compile(r"Function (\S+):\s*\n\s*REG:(\d+) STACK:(\d+|UNKNOWN)")
 
 
-def analysed(source: Path, arch: str) -> tuple[dict[str, KernelFacts], Artifacts]:
-    unit = Unit(source.name, str(source), "auto", arch)
-    artifacts = lower(unit)
-    report = analyse_unit(unit)
-    assert report.failure is None
-    assert report.kernels
-    return {kernel.facts.name: kernel.facts for kernel in report.kernels}, artifacts
+Analysed = Callable[[Path, str], tuple[dict[str, KernelFacts], Artifacts]]
+
+
+@pytest.fixture(scope="session")
+def analysed(once: Once, shared_store: str) -> Analysed:
+    """The kernels of a file on an architecture, and the artefacts they were read from."""
+
+    def analyse(source: Path, arch: str) -> tuple[dict[str, KernelFacts], Artifacts]:
+        unit = Unit(source.name, str(source), "auto", arch)
+        artifacts = lower(unit, shared_store)
+        report = analyse_unit(unit, Wanted(cache=shared_store))
+        assert report.failure is None
+        assert report.kernels
+        return {kernel.facts.name: kernel.facts for kernel in report.kernels}, artifacts
+
+    return lambda source, arch: once(f"truth-{source.stem}-{arch}", lambda: analyse(source, arch))
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
-def test_figures_equal_cuobjdump_and_ptxas(source: Path, arch: str, tmp_path: Path) -> None:
+def test_figures_equal_cuobjdump_and_ptxas(
+    analysed: Analysed, source: Path, arch: str, tmp_path: Path
+) -> None:
     kernels, artifacts = analysed(source, arch)
     cubin, ptx = tmp_path / "a.cubin", tmp_path / "a.ptx"
     cubin.write_bytes(artifacts.cubin)
@@ -67,7 +79,7 @@ def test_figures_equal_cuobjdump_and_ptxas(source: Path, arch: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_spilled_site_bytes_equal_ptxas(source: Path) -> None:
+def test_spilled_site_bytes_equal_ptxas(analysed: Analysed, source: Path) -> None:
     kernels, _ = analysed(source, "sm_90")
     for kernel in kernels.values():
         # A cubin counts frames of functions called by pointer into the kernel's; ptxas does not.

@@ -117,7 +117,7 @@ def _add_directory(result: Discovery, directory: str, globs: Globs) -> None:
     before = len(result.inputs) + len(result.errors)
     base = os.path.abspath(directory)
     built: set[str] = set()
-    database = _find_database(directory)
+    database = find_database(directory)
     if database is not None:
         built = _add_database(result, database, globs, base)
     for file in _walk(directory):
@@ -128,8 +128,8 @@ def _add_directory(result: Discovery, directory: str, globs: Globs) -> None:
         result.errors.append((directory, _nothing_in(directory)))
 
 
-def _find_database(directory: str) -> str | None:
-    """The database of a source directory: in it, or in its ``build``."""
+def find_database(directory: str) -> str | None:
+    """Path of a source directory's build database, in it or in its ``build``, or None."""
     for candidate in (directory, os.path.join(directory, "build")):
         if os.path.isfile(os.path.join(candidate, DATABASE)):
             return os.path.join(candidate, DATABASE)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _SCHEME = "dask://"
-_CONNECT_SECONDS = 10
+CONNECT_SECONDS = 10
+"""How long a scheduler may take to answer."""
 
 
 def open_executor(address: str, timeout: float | None) -> DaskExecutor:
@@ -56,7 +57,7 @@ def open_executor(address: str, timeout: float | None) -> DaskExecutor:
         ) from error
     scheduler = address[len(_SCHEME) :]
     try:
-        client = Client(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+        client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UsageError(
             "executor",
@@ -228,7 +229,7 @@ def _check_workers(client: Client, scheduler: str) -> None:
             hint=f"start one with: dask worker {scheduler}",
         )
     try:
-        versions = set(client.run(_version).values())
+        versions = set(client.run(installed_version).values())
     except ImportError as error:
         client.close()
         raise UsageError(
@@ -245,5 +246,6 @@ def _check_workers(client: Client, scheduler: str) -> None:
         )
 
 
-def _version() -> str:
+def installed_version() -> str:
+    """This package's version: for a worker to say."""
     return __version__

@@ -97,7 +97,9 @@ def _jit(request: dict[str, Any]) -> dict[str, Any]:
         else:
             types_.append(_cuda_types.Scalar(dtype))
     attributes = ['extern "C"', "__global__"]
-    made = _compile.transpile(kernel._func, attributes, kernel._mode, types_, _cuda_types.void)
+    # CuPy has no public way to translate a kernel without a device.
+    function, mode = kernel._func, kernel._mode  # noqa: SLF001
+    made = _compile.transpile(function, attributes, mode, types_, _cuda_types.void)
     return {"source": "#include <cupy/complex.cuh>\n#include <cupy/carray.cuh>\n" + made.code}
 
 
