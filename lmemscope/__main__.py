@@ -24,7 +24,7 @@ def main() -> None:
         for _ in range(min(units // 4, len(os.sched_getaffinity(0)), _EARLY) or 1):
             worker = launch.start(preload.WARM if without_nvrtc else preload.COLD)
             launch.started_early.append(worker)
-    from lmemscope.commands.options import cli
+    from lmemscope.commands.group import cli
 
     try:
         cli(prog_name="lmemscope")

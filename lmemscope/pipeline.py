@@ -11,7 +11,6 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, as_completed
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from lmemscope import __version__
@@ -19,7 +18,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.discover.walk import Globs, discover
 from lmemscope.errors import InternalError, LmemscopeError
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
     Failure,
     Gap,
@@ -215,16 +214,6 @@ def _internal(unit: Unit, error: Exception) -> InternalError:
 
 def _failure(error: LmemscopeError) -> Failure:
     return Failure(error.stage, error.message, error.hint, error.command, error.log)
-
-
-def matches(globs: Iterable[str], name: str, demangled: str) -> bool:
-    """Whether a kernel is asked for: by mangled, demangled or bare name; no globs mean all."""
-    patterns = tuple(globs)
-    return not patterns or any(
-        fnmatchcase(spelling, pattern)
-        for pattern in patterns
-        for spelling in (name, demangled, demangled.partition("(")[0], short_name(demangled))
-    )
 
 
 def _distinct_tools(reports: Iterable[UnitReport]) -> tuple[Tool, ...]:

@@ -10,7 +10,7 @@ import click
 
 from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import color_wanted
-from lmemscope.commands.running import EXIT_INCOMPLETE, analyse, exit_code, fail, lower_all
+from lmemscope.commands.running import analyse, exit_code, fail, lower_all
 from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError
 
@@ -89,7 +89,7 @@ def _excerpts(
     try:
         return gather(lowered, report, ptx=show_ptx, sass=show_sass, live=spilling)
     except LmemscopeError as error:
-        fail(error, EXIT_INCOMPLETE)
+        fail(error)
 
 
 def _complain(report: Report, kernel: str | None) -> None:

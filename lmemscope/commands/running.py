@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 _A_TREE = 8
 
-EXIT_CLEAN, EXIT_GATE, EXIT_USAGE, EXIT_INCOMPLETE = 0, 1, 2, 3
+EXIT_CLEAN, EXIT_GATE, EXIT_INCOMPLETE = 0, 1, 3
 
 
 def analyse(paths: Sequence[str], settings: Settings) -> Report:
-    """Analyse inputs with worker processes; a wrong request ends the program with code 2."""
+    """Analyse inputs with worker processes.
+
+    Raises:
+        UsageError: the request is wrong whatever the inputs hold.
+    """
     pool = _executor(settings)
     from lmemscope import pipeline
 
@@ -35,9 +39,9 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
     try:
         with _progress() as progress:
             report = pipeline.run(paths, settings, pool, progress=progress)
-    except UsageError as error:
+    except UsageError:
         pool.shutdown(cancel_futures=True)
-        fail(error, EXIT_USAGE)
+        raise
     except KeyboardInterrupt:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
@@ -52,10 +56,7 @@ def _executor(settings: Settings) -> Executor:
     if settings.executor is not None:
         from lmemscope.running.dask import open_executor
 
-        try:
-            return open_executor(settings.executor, settings.timeout)
-        except UsageError as error:
-            fail(error, EXIT_USAGE)
+        return open_executor(settings.executor, settings.timeout)
     from lmemscope.running import preload, warmth
 
     without_nvrtc = settings.toolkit is not None or warmth.expected_units() > 0
@@ -80,7 +81,11 @@ def _keep(directory: str, report: Report) -> None:
 
 
 def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[LmemscopeError]]:
-    """Artefacts of one input for every architecture asked for, and what went wrong."""
+    """Artefacts of one input for every architecture asked for, and what went wrong.
+
+    Raises:
+        UsageError: as `analyse`.
+    """
     from lmemscope import pipeline
     from lmemscope.running.preload import COLD
     from lmemscope.tools import toolchain
@@ -88,10 +93,7 @@ def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[Lmem
     # nvdisasm runs in this process, on what the workers made.
     toolchain.use(settings.toolkit)
     with WorkerPool(1, timeout=settings.timeout, preload=COLD) as pool:
-        try:
-            units, errors = pipeline.plan_units([path], settings, pool)
-        except UsageError as error:
-            fail(error, EXIT_USAGE)
+        units, errors = pipeline.plan_units([path], settings, pool)
         done: list[Artifacts] = []
         failed: list[LmemscopeError] = [error for _, error in errors]
         for unit in units:
@@ -109,14 +111,14 @@ def exit_code(report: Report) -> int:
     return EXIT_CLEAN if any(unit.kernels for unit in report.units) else EXIT_INCOMPLETE
 
 
-def fail(error: LmemscopeError, code: int) -> NoReturn:
-    """Print an error of our own to stderr and leave with a code."""
+def fail(error: LmemscopeError) -> NoReturn:
+    """Print an error of our own to stderr and leave with the exit code it carries."""
     click.echo(f"error: [{error.stage}] {error.message}", err=True)
     if error.log:
         click.echo("\n".join(f"  {line}" for line in error.log.splitlines()), err=True)
     if error.hint:
         click.echo(f"hint: {error.hint}", err=True)
-    raise SystemExit(code)
+    raise SystemExit(error.exit_code)
 
 
 def _import_renderer(on_terminal: bool) -> None:
