@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lmemscope.config import file
-from lmemscope.config.file import ConfigurationFile
 from lmemscope.config.kinds import Place
 from lmemscope.config.options import LIMIT, OPTIONS, Option, Settings
 from lmemscope.model import Allowance, CompileOptions, Limit, Policy
 from lmemscope.running.warmth import default_directory
+
+if TYPE_CHECKING:
+    from lmemscope.config.file import ConfigurationFile
 
 __all__ = ["Configuration", "Settings", "available_cpus", "from_arguments", "from_flags"]
 
@@ -50,6 +51,9 @@ def from_flags(flags: Mapping[str, Any], start: str = ".") -> Configuration:
     Raises:
         UsageError: the file is not to be read, or says what is not accepted.
     """
+    # Neither ``--help`` nor the API reads a file.
+    from lmemscope.config import file
+
     found = file.read(start)
     values = {row.name: _combined(row, flags, found.values) for row in OPTIONS}
     return Configuration(
