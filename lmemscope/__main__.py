@@ -18,7 +18,7 @@ def main() -> None:
         from lmemscope.running import launch
 
         launch.started_early.append(launch.start(launch.UNITS))
-    from lmemscope.commands.options import cli
+    from lmemscope.commands.group import cli
 
     try:
         cli(prog_name="lmemscope")

@@ -6,16 +6,16 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
-from lmemscope.config.cache_directory import default_directory
-from lmemscope.config.settings import Settings, available_cpus
-from lmemscope.model import CompileOptions, Frontend, Report
+from lmemscope.config.kinds import Place
+from lmemscope.config.settings import from_arguments
+from lmemscope.model import Frontend, Report
 
 
 def scan(
     *paths: str | os.PathLike[str],
     arch: Sequence[str] = (),
     frontend: Frontend = "auto",
-    include_dirs: Sequence[str] = (),
+    include_dirs: Sequence[str | os.PathLike[str]] = (),
     defines: Sequence[str] = (),
     std: str | None = None,
     maxrregcount: int | None = None,
@@ -48,8 +48,8 @@ def scan(
         signatures: types of Python kernels, ``kernel(float32[::1], int32)``.
         run_python: run ``.py`` inputs, each in a process of its own, to compile Numba kernels.
         kernels: globs over kernel names; without any, all.
-        jobs: worker processes; by default one per CPU.
-        timeout: seconds that one unit may take.
+        jobs: worker processes, 1 or more; by default one per CPU.
+        timeout: seconds that one unit may take, above 0.
         causes: whether to look for causes and names, or to stop at the facts.
         include, exclude: globs over files of directories and builds, relative to the working
             directory.
@@ -62,41 +62,20 @@ def scan(
         nothing is raised for it.
 
     Raises:
-        UsageError: the request is wrong whatever the inputs hold, such as an unknown architecture.
+        UsageError: the request is wrong whatever the inputs hold, such as an unknown architecture
+            or a value that an option does not take.
     """
+    # The parameters are the rows of the table of options that the API takes, by name.
+    given = dict(locals())
     from lmemscope import pipeline
     from lmemscope.running.launch import UNITS
     from lmemscope.running.pool import WorkerPool
 
-    settings = Settings(
-        archs=tuple(arch),
-        frontend=frontend,
-        options=CompileOptions(
-            include_dirs=tuple(os.path.abspath(path) for path in include_dirs),
-            defines=tuple(defines),
-            std=std,
-            maxrregcount=maxrregcount,
-            use_fast_math=use_fast_math,
-            instantiate=tuple(instantiate),
-            nvrtc_args=tuple(nvrtc_args),
-            nvcc_args=tuple(nvcc_args),
-            ptxas_args=tuple(ptxas_args),
-            signatures=tuple(signatures),
-            run_python=run_python,
-            time_limit=timeout,
-        ),
-        kernels=tuple(kernels),
-        jobs=jobs or available_cpus(),
-        timeout=timeout,
-        causes=causes,
-        include=tuple(include),
-        exclude=tuple(exclude),
-        root=os.getcwd(),
-        cache=default_directory() if cache else None,
-        toolkit=os.path.abspath(toolkit) if toolkit is not None else None,
-    )
+    settings = from_arguments(given)
     names = [os.fspath(path) for path in paths]
     if executor is not None:
+        if not callable(getattr(executor, "submit", None)):
+            raise Place("scan: executor").refuse(executor, "a concurrent.futures.Executor")
         return pipeline.run(names, settings, executor)
-    with WorkerPool(settings.jobs, timeout=timeout, preload=UNITS) as pool:
+    with WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS) as pool:
         return pipeline.run(names, settings, pool)

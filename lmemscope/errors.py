@@ -6,6 +6,8 @@ clear paragraph and an exit code, and a worker process can send it home by pickl
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class LmemscopeError(Exception):
     """A problem with a named stage (``compile``, ``ptxas``, ``read``, …) and a hint.
@@ -16,7 +18,10 @@ class LmemscopeError(Exception):
         hint: what to do next, or None when there is nothing better than the message.
         command: the tool invocation that failed, shell-quoted, or None.
         log: the tool's own output, or None.
+        exit_code: what a command that ends with it returns to the shell.
     """
+
+    exit_code: ClassVar[int] = 3
 
     def __init__(
         self,
@@ -55,6 +60,8 @@ def _rebuild(
 
 class UsageError(LmemscopeError):
     """The request itself is wrong: unknown architecture, unwritable output, bad option value."""
+
+    exit_code: ClassVar[int] = 2
 
 
 class InputError(LmemscopeError):

@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from lmemscope import __version__
@@ -21,7 +20,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.discover.walk import Globs, discover
 from lmemscope.errors import InternalError, LmemscopeError
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
     Artifacts,
     Failure,
@@ -252,16 +251,6 @@ def _ours(unit: Unit) -> Iterator[None]:
 
 def _failure(error: LmemscopeError) -> Failure:
     return Failure(error.stage, error.message, error.hint, error.command, error.log)
-
-
-def matches(globs: Iterable[str], name: str, demangled: str) -> bool:
-    """Whether a kernel is asked for: by mangled, demangled or bare name; no globs mean all."""
-    patterns = tuple(globs)
-    return not patterns or any(
-        fnmatchcase(spelling, pattern)
-        for pattern in patterns
-        for spelling in (name, demangled, demangled.partition("(")[0], short_name(demangled))
-    )
 
 
 def _distinct_tools(reports: Iterable[UnitReport]) -> tuple[Tool, ...]:

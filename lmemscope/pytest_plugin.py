@@ -18,8 +18,6 @@ from typing import Any
 
 import pytest
 
-_LIMITS = ("max_frame", "max_spill", "max_sites", "max_registers")
-
 
 @dataclass(frozen=True, slots=True)
 class KernelView:
@@ -62,6 +60,11 @@ class Kernels(Mapping[str, KernelView]):
     def __len__(self) -> int:
         return len(self._views)
 
+    @property
+    def views(self) -> list[KernelView]:
+        """Every kernel, those of one name on several architectures too."""
+        return [view for _, view in self._views]
+
 
 class Scanner:
     """The fixture's value."""
@@ -73,6 +76,7 @@ class Scanner:
         """Scan as `lmemscope.scan` does; fails the test where an input cannot be analysed."""
         import lmemscope
         from lmemscope.formats.demangle import short_name
+        from lmemscope.formats.kernel_names import spellings
 
         report = lmemscope.scan(*paths, **options)
         views = []
@@ -93,11 +97,10 @@ class Scanner:
                     causes=frozenset(share.cause for share in facts.causes),
                     report=kernel,
                 )
-                base = short.partition("<")[0].rpartition("::")[2]
-                views.append((tuple(dict.fromkeys((facts.name, short, base))), view))
+                views.append((spellings(facts.name, facts.demangled), view))
         kernels = Kernels(views)
         for mark in self._marks:
-            _check(kernels, mark)
+            _check(kernels, _limits(mark))
         return kernels
 
 
@@ -119,24 +122,45 @@ def lmem(request: pytest.FixtureRequest) -> Scanner:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Scan the paths of the marker before the test runs."""
     for mark in item.iter_markers("lmem"):
-        unknown = mark.kwargs.keys() - {*_LIMITS, "forbid"}
-        if unknown:
-            raise pytest.UsageError(f"mark.lmem takes no {', '.join(sorted(unknown))}")
+        _limits(mark)
         if mark.args:
             Scanner([mark]).scan(*mark.args)
 
 
-def _check(kernels: Kernels, mark: pytest.Mark) -> None:
-    for name in kernels:
-        view = kernels[name]
-        for limit in _LIMITS:
-            allowed = mark.kwargs.get(limit)
+def _limits(mark: pytest.Mark) -> dict[str, Any]:
+    """A marker's limits, checked as those of the configuration file are; a wrong one fails."""
+    from lmemscope.config.kinds import Place
+    from lmemscope.config.options import LIMIT
+    from lmemscope.errors import UsageError
+
+    rows = {row.name: row for row in LIMIT if row.name == "forbid" or row.name.startswith("max_")}
+    limits = {}
+    for name, value in mark.kwargs.items():
+        if name not in rows:
+            pytest.fail(f"usage: mark.lmem takes no {name}, but: {', '.join(rows)}", False)
+        if value is not None:
+            place = Place(f"usage: mark.lmem: {name}")
+            wrong = None
+            try:
+                limits[name] = rows[name].kind.check(value, place)
+            except UsageError as error:
+                wrong = "\n".join(filter(None, (error.message, error.hint)))
+            if wrong is not None:
+                pytest.fail(wrong, False)
+    return limits
+
+
+def _check(kernels: Kernels, limits: Mapping[str, Any]) -> None:
+    numbers = {name: value for name, value in limits.items() if name.startswith("max_")}
+    for view in kernels.views:
+        for limit, allowed in numbers.items():
             found = getattr(view, limit.removeprefix("max_"))
-            if allowed is not None and (found is None or found > allowed):
-                pytest.fail(f"{name}: {limit} is {allowed}, found {found}{_why(view)}", False)
-        forbidden = view.causes & set(mark.kwargs.get("forbid", ()))
+            if found is None or found > allowed:
+                pytest.fail(f"{view.name}: {limit} is {allowed}, found {found}{_why(view)}", False)
+        forbidden = view.causes & set(limits.get("forbid", ()))
         if forbidden:
-            pytest.fail(f"{name}: {', '.join(sorted(forbidden))} is forbidden{_why(view)}", False)
+            named = ", ".join(sorted(forbidden))
+            pytest.fail(f"{view.name}: {named} is forbidden{_why(view)}", False)
 
 
 def _why(view: KernelView) -> str:

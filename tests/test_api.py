@@ -62,14 +62,38 @@ def test_the_plugin_scans_and_limits(pytester: pytest.Pytester) -> None:
 
         def test_broken(lmem):
             lmem.scan("missing.cu")
+
+        @pytest.mark.lmem({HISTOGRAM!r}, max_frame="x")
+        def test_no_number():
+            pass
+
+        @pytest.mark.lmem(max_fame=3)
+        def test_unknown(lmem):
+            pass
+
+        @pytest.mark.lmem(forbid=["spill"])
+        def test_no_cause(lmem):
+            pass
+
+        @pytest.mark.lmem(max_registers=1)
+        def test_two_architectures(lmem):
+            lmem.scan({HISTOGRAM!r}, arch=["sm_80", "sm_90"])
         """
     )
     # Installed, the plugin loads by its entry point; from a checkout it has to be named.
     installed = any(e.name == "lmemscope" for e in entry_points(group="pytest11"))
     named = [] if installed else ["-p", "lmemscope.pytest_plugin"]
     result = pytester.runpytest(*named, "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=2, failed=2, errors=1)
+    result.assert_outcomes(passed=2, failed=3, errors=4)
     result.stdout.fnmatch_lines(["*max_frame is 128, found 256*", "*dynamic-index is forbidden*"])
+    for said in (
+        'usage: mark.lmem: max_frame is "x", not a whole number of bytes per thread from 0 up',
+        "usage: mark.lmem takes no max_fame, but: max_frame, max_spill, *",
+        'usage: mark.lmem: forbid holds "spill", not a cause such as dynamic-index',
+        "did you mean register-spill?",
+        "*: max_registers is 1, found *",
+    ):
+        result.stdout.fnmatch_lines([said])
 
 
 def test_importing_the_package_is_cheap(tmp_path: Path) -> None:

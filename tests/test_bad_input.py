@@ -173,6 +173,48 @@ def test_unwritable_output_is_said_before_anything_is_compiled(
     assert "hint:" in finished.err
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("check", "x.cu", "-o", "r.json"), "use one of .txt, .sarif, .xml, .md, .markdown"),
+        (("diff", "x.cu", "y.cu", "-o", "r.sarif"), "use one of .txt, .json, .md, .markdown"),
+        (("report", "x.cu", "-o", "r.xml"), ".sarif, .html\n"),
+        (("check", "x.cu", "-o", "no/r.sarif"), "no directory"),
+        (("diff", "x.cu", "y.cu", "-o", "no/r.json"), "no directory"),
+        (("baseline", "x.cu", "-o", "no/b.json"), "no directory"),
+        (("baseline", "x.cu", "-o", "."), "cannot be written"),
+        (("dump", "x.cu", "--ptx", "-o", "no/x.ptx"), "no directory"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else None,
+)
+def test_every_command_checks_its_destination_first(
+    tmp_path: Path, command: tuple[str, ...], said: str
+) -> None:
+    finished = run_program(*command, cwd=tmp_path)
+    assert finished.code == 2
+    assert "[output]" in finished.err
+    assert said in finished.err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_the_users_to_solve(good: Path) -> None:
+    finished = scan(good, "-o", "/dev/full", "--format", "json")
+    assert finished.code == 2
+    assert "/dev/full cannot be written: No space left" in finished.err
+
+
+def test_a_wrong_configuration_ends_every_command_with_2(good: Path) -> None:
+    (good.parent / "lmemscope.toml").write_text("jobs = -3\n")
+    for command in ("scan", "check", "baseline", "explain", "report", "diff", "dump"):
+        rest = {"report": ("-o", "r.md"), "diff": ("good.cu",), "dump": ("--ptx",)}
+        finished = run_program(command, "good.cu", *rest.get(command, ()), cwd=good.parent)
+        assert finished.code == 2, command
+        assert finished.err == (
+            f"error: [configuration] {good.parent / 'lmemscope.toml'}: "
+            "jobs is -3, not a whole number from 1 up\n"
+        )
+
+
 def test_a_compile_that_exceeds_the_timeout(good: Path, tmp_path: Path) -> None:
     slow = tmp_path / "slow.cu"
     slow.write_text(

@@ -219,7 +219,11 @@ def test_headers_of_cuda_and_cccl_are_found_without_flags(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("words", "offered"),
-    [("lmemscope sc", "plain,scan"), ("lmemscope scan --toolk", "plain,--toolkit")],
+    [
+        ("lmemscope sc", "plain,scan"),
+        ("lmemscope scan --toolk", "plain,--toolkit"),
+        ("lmemscope scan --frontend nv", "plain,nvcc"),
+    ],
 )
 def test_shells_complete(words: str, offered: str) -> None:
     done = run_program(

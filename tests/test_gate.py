@@ -15,7 +15,7 @@ from lmemscope.exporters.gate_markdown import cut, render_gate_markdown
 from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
 from lmemscope.exporters.sarif import render_sarif
-from lmemscope.gate import baseline, policy
+from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
 from lmemscope.model import (
     Allowance,
@@ -254,19 +254,12 @@ def test_a_missing_baseline_and_one_from_the_future(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "said"),
-    [
-        ({"limits": [{"max-fame": 3}]}, "unknown key max-fame"),
-        ({"limits": [{"max-frame": "x"}]}, "no number"),
-        ({"limits": [{"forbid": ["spill"]}]}, "unknown cause spill"),
-        ({"limits": 3}, "no list"),
-        ({"allowances": [{"cause": "volatile"}]}, "no reason"),
-        ({"allowances": [{"cause": "volatile", "reason": "x", "expires": "soon"}]}, "no date"),
-    ],
+    ("pattern", "applies"), [("rm", True), ("ns::rm", True), ("rm<32>", True), ("other", False)]
 )
-def test_mistakes_in_the_configuration_are_named(section: dict[str, object], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        policy.from_configuration(section, "lmemscope.toml")
+def test_a_limit_names_a_template_as_the_flag_does(pattern: str, applies: bool) -> None:
+    made = judged("void ns::rm<(int)32>(float*)", "dynamic-index")
+    result = gate(report(made), Policy((Limit(kernel=pattern, max_registers=1),)))
+    assert ("limit" in kinds(result)) == applies
 
 
 def test_sarif_has_rules_regions_fingerprints_and_suppressions() -> None:
@@ -369,7 +362,7 @@ def test_compile_options_come_from_the_configuration_and_flags_win(project: Path
     (project / "lmemscope.toml").write_text("arch = 90\n")
     bad = run(project, "scan", "histogram.cu")
     assert bad.code == 2
-    assert "arch is not a list of strings" in bad.err
+    assert "arch is 90, not a list of architectures" in bad.err
 
 
 @pytest.mark.toolchain
@@ -416,5 +409,13 @@ def test_exports_of_the_command(project: Path) -> None:
         "histogram_private"
     ]
     target = project / "out.sarif"
-    assert run(project, "check", ".", "--format", "sarif", "-o", str(target)).code == 1
+    assert run(project, "check", ".", "-o", str(target)).code == 1
     assert json.loads(target.read_text())["version"] == "2.1.0"
+    for name, starts in (("out.xml", "<?xml"), ("out.md", "# Local memory"), ("out.txt", "new: ")):
+        assert run(project, "check", ".", "-o", name).code == 1
+        assert (project / name).read_text().startswith(starts)
+    forced = run(project, "check", ".", "--format", "text", "-o", "gate.log")
+    assert (forced.code, forced.out) == (1, "")
+    unwritable = run(project, "check", ".", GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY="/no/s.md")
+    assert unwritable.code == 2
+    assert "/no/s.md cannot be written" in unwritable.err

@@ -171,7 +171,7 @@ def test_a_toolkit_that_is_no_directory(command: str) -> None:
     paths = [] if command == "doctor" else ["kernels/histogram.cu"]
     done = run_program(command, *paths, "--toolkit", "no/where")
     assert done.code == 2
-    assert "no/where is no directory" in done.err
+    assert '--toolkit is "no/where", not a directory' in done.err
     assert "hint: name a CUDA installation" in done.err
 
 

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import click
 
-from lmemscope.commands.check import DEFAULT
-from lmemscope.commands.options import compile_options
-from lmemscope.commands.output import unusable
-from lmemscope.commands.running import EXIT_USAGE, analyse, exit_code, fail
-from lmemscope.config.settings import Settings
-from lmemscope.errors import UsageError
+from lmemscope.commands.options import configured_options
+from lmemscope.commands.output import Sink
+from lmemscope.commands.running import analyse, exit_code
+from lmemscope.config.options import DEFAULT_BASELINE
+from lmemscope.config.settings import Configuration
 
 
 @click.command(name="baseline")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("-o", "--output", "target", metavar="FILE", help=f"[default: {DEFAULT}]")
-@compile_options
-def command(paths: tuple[str, ...], target: str | None, settings: Settings, color: str) -> None:
+@click.option("-o", "--output", "target", metavar="FILE", help=f"[default: {DEFAULT_BASELINE}]")
+@configured_options
+def command(
+    paths: tuple[str, ...], target: str | None, configuration: Configuration, color: str
+) -> None:
     """Write a baseline: the findings that `check` accepts from now on.
 
     The file is JSON with one finding per line, sorted, made for version control.
     """
-    from lmemscope.config import file as configuration
     from lmemscope.gate import baseline
 
-    try:
-        found = configuration.find()
-    except UsageError as error:
-        fail(error, EXIT_USAGE)
-    configured = found.section.get("baseline")
-    path = target or (os.path.join(found.directory, str(configured)) if configured else DEFAULT)
-    report = analyse(paths, settings)
+    path = target or configuration.baseline or DEFAULT_BASELINE
+    sink = Sink.open(path, "baseline")
+    report = analyse(paths, configuration.settings)
     made = baseline.from_report(report)
-    try:
-        Path(path).write_text(baseline.render(made), encoding="utf-8")
-    except OSError as error:
-        unusable(f"{path} cannot be written: {error.strerror}", "name another file with -o")
+    sink.write(baseline.render(made))
     click.echo(f"{path}: {len(made.entries)} known findings")
     for unit in report.units:
         if unit.failure is not None:

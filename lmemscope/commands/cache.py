@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from lmemscope.commands.running import EXIT_USAGE, fail
 from lmemscope.config.cache_directory import default_directory
 from lmemscope.errors import UsageError
 
@@ -40,14 +39,11 @@ def clear() -> None:
     try:
         removed = store.clear(directory)
     except OSError as error:
-        fail(
-            UsageError(
-                "cache",
-                f"{directory} cannot be emptied: {error.strerror}",
-                hint="check its permissions",
-            ),
-            EXIT_USAGE,
-        )
+        raise UsageError(
+            "cache",
+            f"{directory} cannot be emptied: {error.strerror}",
+            hint="check its permissions",
+        ) from error
     click.echo(f"removed {removed.entries} entries, {_size(removed.bytes)}")
 
 

@@ -7,39 +7,37 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from lmemscope.commands.options import comparing_options
-from lmemscope.commands.output import unusable
-from lmemscope.commands.running import (
-    EXIT_INCOMPLETE,
-    EXIT_USAGE,
-    analyse,
-    exit_code,
-    fail,
-)
-from lmemscope.config.settings import Settings, checked_toolkit
-from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.commands.output import Formats, Sink
+from lmemscope.commands.running import analyse, exit_code
+from lmemscope.config.settings import Settings
+from lmemscope.errors import UsageError
 
 if TYPE_CHECKING:
     from lmemscope.model import Report
+
+FORMATS: Formats = {"table": (".txt",), "json": (".json",), "markdown": (".md", ".markdown")}
 
 
 @click.command(name="diff")
 @click.argument("paths", nargs=-1, required=True, metavar="OLD NEW | PATH...")
 @click.option("--git", "revisions", metavar="A..B", help="Compare PATH... in two git revisions.")
 @click.option(
-    "--format", "format_name", type=click.Choice(["table", "json", "markdown"]), default="table"
+    "--format",
+    "format_name",
+    type=click.Choice(list(FORMATS)),
+    help="[default: from the ending of -o FILE, else table]",
 )
 @click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
 @comparing_options
 def command(
     paths: tuple[str, ...],
     revisions: str | None,
-    format_name: str,
+    format_name: str | None,
     target: str | None,
     toolkits: tuple[str, ...],
     settings: Settings,
@@ -61,19 +59,10 @@ def command(
     from lmemscope.exporters.difference import render_difference
     from lmemscope.gate.difference import difference, toolchain_changes
 
-    try:
-        old, new, ignore_arch, ignore_input = _sides(paths, revisions, toolkits, settings)
-    except LmemscopeError as error:
-        fail(error, EXIT_USAGE if isinstance(error, UsageError) else EXIT_INCOMPLETE)
+    sink = Sink.open(target, format_name, formats=FORMATS, color=color)
+    old, new, ignore_arch, ignore_input = _sides(paths, revisions, toolkits, settings)
     found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input)
-    text = render_difference(found, format_name, toolchain_changes(old, new))
-    if target is None:
-        click.echo(text, nl=False)
-    else:
-        try:
-            Path(target).write_text(text, encoding="utf-8")
-        except OSError as error:
-            unusable(f"{target} cannot be written: {error.strerror}", "name another file")
+    sink.write(render_difference(found, sink.format_name, toolchain_changes(old, new)))
     for unit in (*old.units, *new.units):
         if unit.failure is not None:
             click.echo(f"error: [{unit.failure.stage}] {unit.failure.message}", err=True)
@@ -81,10 +70,9 @@ def command(
 
 
 def _sides(
-    paths: Sequence[str], revisions: str | None, toolkits: Sequence[str], settings: Settings
+    paths: Sequence[str], revisions: str | None, chosen: Sequence[str], settings: Settings
 ) -> tuple[Report, Report, bool, bool]:
     """The two reports, and whether architectures or files are to be ignored in matching."""
-    chosen = [checked_toolkit(directory) for directory in toolkits]
     if len(paths) == 1 and chosen and revisions is None and len(chosen) <= 2:
         pair = chosen if len(chosen) == 2 else [settings.toolkit, *chosen]
         old, new = (analyse(paths, replace(settings, toolkit=each)) for each in pair)

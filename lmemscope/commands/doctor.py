@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 import click
 
-from lmemscope.commands.running import EXIT_USAGE, fail
-from lmemscope.config.settings import checked_toolkit
-from lmemscope.errors import ToolMissingError, UsageError
+from lmemscope.commands.options import flag
+from lmemscope.config.options import option
+from lmemscope.errors import ToolMissingError
 from lmemscope.model import Tool
 from lmemscope.tools.toolchain import WHEELS, Toolchain, host_compiler, tool_version
 
-_EXIT_MISSING = 3
 _ESSENTIAL = ("nvrtc", "ptxas", "cuda headers")
 
 
@@ -81,7 +80,7 @@ def mismatches(findings: tuple[Finding, ...]) -> tuple[str, ...]:
 
 
 @click.command(name="doctor")
-@click.option("--toolkit", metavar="DIR", help="Examine the toolkit in DIR.")
+@flag(option("toolkit"), help="Examine the toolkit in DIR.")
 def command(toolkit: str | None) -> None:
     """Show which tools were found, where, their versions, and what is missing.
 
@@ -89,11 +88,7 @@ def command(toolkit: str | None) -> None:
     """
     from lmemscope.discover.plan import choose_arch
 
-    try:
-        toolchain = Toolchain(checked_toolkit(toolkit))
-    except UsageError as error:
-        fail(error, EXIT_USAGE)
-    findings = examine(toolchain)
+    findings = examine(Toolchain(toolkit))
     for finding in findings:
         if finding.tool is not None:
             version = finding.tool.version or ""
@@ -105,8 +100,7 @@ def command(toolkit: str | None) -> None:
         click.echo(f"note: {problem}")
     missing = [f.name for f in findings if f.tool is None and f.name in _ESSENTIAL]
     if missing:
-        click.echo(f"error: [toolchain] missing: {', '.join(missing)}", err=True)
-        raise SystemExit(_EXIT_MISSING)
+        raise ToolMissingError("toolchain", f"missing: {', '.join(missing)}")
 
 
 def _found(name: str, find: object, purpose: str) -> Finding:

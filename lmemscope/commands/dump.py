@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 
 from lmemscope.commands.options import compile_options
-from lmemscope.commands.output import color_wanted, unusable
-from lmemscope.commands.running import EXIT_INCOMPLETE, EXIT_USAGE, fail, lower_all
+from lmemscope.commands.output import Sink
+from lmemscope.commands.running import lower_all
 from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError, UsageError
 from lmemscope.model import Artifacts
@@ -50,22 +49,18 @@ def command(
       lmemscope dump filter.cu --cubin -o filter.cubin
     """
     if kind is None:
-        fail(
-            UsageError("usage", "nothing to dump", hint=f"say one of --{', --'.join(_KINDS)}"),
-            EXIT_USAGE,
-        )
+        raise UsageError("usage", "nothing to dump", hint=f"say one of --{', --'.join(_KINDS)}")
     if kind == "cubin" and target is None and sys.stdout.isatty():
-        fail(UsageError("usage", "a cubin is binary", hint="write it with -o FILE"), EXIT_USAGE)
+        raise UsageError("usage", "a cubin is binary", hint="write it with -o FILE")
+    sink = Sink.open(target, kind, color=color)
     lowered, errors = lower_all(path, settings)
     if kind == "cubin" and len(lowered) > 1:
-        fail(UsageError("usage", "one cubin at a time", hint="name one --arch"), EXIT_USAGE)
-    try:
-        outputs = [_content(kind, artifacts, settings.kernels) for artifacts in lowered]
-    except LmemscopeError as error:
-        fail(error, EXIT_INCOMPLETE)
-    _write(kind, outputs, target, color_wanted(color, target))
+        raise UsageError("usage", "one cubin at a time", hint="name one --arch")
+    outputs = [_content(kind, artifacts, settings.kernels) for artifacts in lowered]
+    raw = sink.target is not None or kind == "cubin"
+    sink.write(b"\n".join(outputs) if raw else _shown(kind, outputs, sink.color))
     if errors:
-        fail(errors[0], EXIT_INCOMPLETE)
+        raise errors[0]
 
 
 def _content(kind: str, artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
@@ -120,7 +115,7 @@ def _sass(artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
 
 def _wanted(kernels: tuple[str, ...], name: str) -> bool:
     from lmemscope.formats.demangle import demangle
-    from lmemscope.pipeline import matches
+    from lmemscope.formats.kernel_names import matches
 
     return matches(kernels, name, demangle(name))
 
@@ -133,19 +128,11 @@ def _no_match(artifacts: Artifacts, kernels: tuple[str, ...]) -> LmemscopeError:
     )
 
 
-def _write(kind: str, outputs: list[bytes], target: str | None, color: bool) -> None:
-    if target is not None:
-        try:
-            Path(target).write_bytes(b"\n".join(outputs))
-        except OSError as error:
-            unusable(f"{target} cannot be written: {error.strerror}", "name another file")
-        return
-    if kind == "cubin":
-        for output in outputs:
-            sys.stdout.buffer.write(output)
-        return
+def _shown(kind: str, outputs: list[bytes], color: bool) -> str:
     marks = {"ptx": _LOCAL_PTX, "sass": _LOCAL_SASS, "log": _LOCAL_LOG}[kind]
+    lines = []
     for output in outputs:
         for line in output.decode("utf-8", "replace").splitlines():
             marked = color and any(mark in line for mark in marks) and " 0 bytes" not in line[:24]
-            click.echo(click.style(line, fg="yellow", bold=True) if marked else line, color=color)
+            lines.append(click.style(line, fg="yellow", bold=True) if marked else line)
+    return "".join(f"{line}\n" for line in lines)

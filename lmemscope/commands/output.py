@@ -1,90 +1,149 @@
-"""Where a report goes and in which format."""
+"""Where a command's output goes and in which format."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
-from lmemscope.commands.running import EXIT_USAGE, fail
 from lmemscope.errors import UsageError
 from lmemscope.model import Report
 
-FORMATS = ("table", "json", "markdown", "sarif", "html")
-_ENDINGS = {
-    ".json": "json",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".txt": "table",
-    ".sarif": "sarif",
-    ".html": "html",
+Formats = Mapping[str, tuple[str, ...]]
+"""Names of formats, and the endings of files that stand for each; the first is the default."""
+
+REPORT_FORMATS: Formats = {
+    "table": (".txt",),
+    "json": (".json",),
+    "markdown": (".md", ".markdown"),
+    "sarif": (".sarif",),
+    "html": (".html",),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """A checked destination: what is wrong with it is said before anything is compiled."""
+    """A checked destination: what is wrong with it is said before anything is compiled.
+
+    Attributes:
+        target: a file, or None for standard output.
+        format_name: one of the command's formats.
+        color: whether output may hold escape sequences.
+    """
 
     target: str | None
     format_name: str
-    color: bool
-    verbose: bool
-    with_accesses: bool = False
+    color: bool = False
 
     @classmethod
     def open(
         cls,
         target: str | None,
-        format_name: str | None,
+        format_name: str | None = None,
         *,
-        color: str,
-        verbose: bool,
-        with_accesses: bool = False,
+        formats: Formats | None = None,
+        color: str = "auto",
     ) -> Sink:
-        """Check the destination; a bad one ends the program with code 2."""
+        """Choose the format and check the destination.
+
+        Args:
+            target: ``-o``, or None.
+            format_name: ``--format``, or None to choose by the target's ending.
+            formats: of the command; None where ``format_name`` is its only one.
+            color: ``--color``.
+
+        Raises:
+            UsageError: the ending stands for no format, or the file cannot be written.
+        """
+        if format_name is None:
+            format_name = _format_of(target, formats or {})
         if target is not None:
-            if format_name is None:
-                ending = os.path.splitext(target)[1].lower()
-                if ending not in _ENDINGS:
-                    unusable(
-                        f"the ending of {target} names no format",
-                        f"use one of {', '.join(_ENDINGS)}, or say --format",
-                    )
-                format_name = _ENDINGS[ending]
             directory = os.path.dirname(os.path.abspath(target))
             if not os.path.isdir(directory):
-                unusable(f"{target} cannot be written: no directory {directory}", "create it")
+                raise _unusable(
+                    f"{target} cannot be written: no directory {directory}", "create it"
+                )
             writable = target if os.path.exists(target) else directory
-            if os.path.isdir(target) or not os.access(writable, os.W_OK):
-                unusable(f"{target} cannot be written", "name a file in a writable directory")
-        return cls(
-            target, format_name or "table", color_wanted(color, target), verbose, with_accesses
-        )
+            if not target or os.path.isdir(target) or not os.access(writable, os.W_OK):
+                raise _unusable(
+                    f"{target or '-o'} cannot be written", "name a file in a writable directory"
+                )
+        return cls(target, format_name, color_wanted(color, target))
 
-    def write(self, report: Report) -> None:
-        """Render and write; a full disk or a vanished directory ends the program with code 2."""
-        from lmemscope import exporters
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal that is written to; None for a pipe or a file."""
+        if self.target is not None or not sys.stdout.isatty():
+            return None
+        return click.get_current_context().terminal_width or os.get_terminal_size().columns
 
-        is_terminal = self.target is None and sys.stdout.isatty()
-        text = exporters.render(
-            report,
-            self.format_name,
-            color=self.color,
-            width=_terminal_width() if is_terminal else None,
-            verbose=self.verbose,
-            with_accesses=self.with_accesses,
-        )
-        if self.target is None:
-            click.echo(text, nl=False, color=self.color)
-            return
+    def write(self, content: str | bytes) -> None:
+        """Write everything.
+
+        Raises:
+            UsageError: a full disk, or a directory that has vanished meanwhile.
+        """
         try:
-            Path(self.target).write_text(text, encoding="utf-8")
+            if self.target is None:
+                click.echo(content, nl=False, color=self.color)
+            elif isinstance(content, bytes):
+                Path(self.target).write_bytes(content)
+            else:
+                Path(self.target).write_text(content, encoding="utf-8")
+        except BrokenPipeError:
+            raise
         except OSError as error:
-            unusable(f"{self.target} cannot be written: {error.strerror}", "name another file")
+            where = self.target or "standard output"
+            raise _unusable(
+                f"{where} cannot be written: {error.strerror}", "name another file with -o"
+            ) from error
+
+
+def rendered(report: Report, sink: Sink, *, verbose: bool, with_accesses: bool) -> str:
+    """A report in the sink's format and width."""
+    from lmemscope import exporters
+
+    return exporters.render(
+        report,
+        sink.format_name,
+        color=sink.color,
+        width=sink.width,
+        verbose=verbose,
+        with_accesses=with_accesses,
+    )
+
+
+def append(path: str, text: str) -> None:
+    """Add to a file that others write too.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        with open(path, "a", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise _unusable(f"{path} cannot be written: {error.strerror}", "check the path") from error
+
+
+def _format_of(target: str | None, formats: Formats) -> str:
+    if target is None:
+        return next(iter(formats))
+    ending = os.path.splitext(target)[1].lower()
+    for name, endings in formats.items():
+        if ending in endings:
+            return name
+    known = ", ".join(one for endings in formats.values() for one in endings)
+    context = click.get_current_context(silent=True)
+    named = context is not None and "format_name" in context.params
+    raise _unusable(
+        f"the ending of {target} names no format",
+        f"use one of {known}{', or say --format' if named else ''}",
+    )
 
 
 def color_wanted(color: str, target: str | None) -> bool:
@@ -94,10 +153,5 @@ def color_wanted(color: str, target: str | None) -> bool:
     return target is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def _terminal_width() -> int:
-    return click.get_current_context().terminal_width or os.get_terminal_size().columns
-
-
-def unusable(message: str, hint: str) -> NoReturn:
-    """Say what is wrong with the output and leave with the code of wrong usage."""
-    fail(UsageError("output", message, hint=hint), EXIT_USAGE)
+def _unusable(message: str, hint: str) -> UsageError:
+    return UsageError("output", message, hint=hint)

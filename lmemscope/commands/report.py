@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from lmemscope.commands import output
 from lmemscope.commands.options import compile_options
-from lmemscope.commands.running import EXIT_INCOMPLETE, EXIT_USAGE, analyse, exit_code, fail
+from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
+from lmemscope.commands.running import analyse, exit_code
 from lmemscope.config.settings import Settings
-from lmemscope.errors import LmemscopeError, UsageError
 
 
 @click.command(name="report")
@@ -30,15 +29,12 @@ def command(
       lmemscope report src/ -o local-memory.html
       lmemscope report saved.json -o local-memory.md
     """
-    sink = output.Sink.open(target, None, color=color, verbose=True, with_accesses=accesses)
+    sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
     if len(paths) == 1 and paths[0].endswith(".json"):
         from lmemscope.exporters.json_load import load_report
 
-        try:
-            report = load_report(paths[0])
-        except LmemscopeError as error:
-            fail(error, EXIT_USAGE if isinstance(error, UsageError) else EXIT_INCOMPLETE)
+        report = load_report(paths[0])
     else:
         report = analyse(paths, settings)
-    sink.write(report)
+    sink.write(rendered(report, sink, verbose=True, with_accesses=accesses))
     raise SystemExit(exit_code(report))

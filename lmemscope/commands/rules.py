@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-_EXIT_USAGE = 2
+from lmemscope.errors import UsageError
 
 
 @click.command(name="rules")
@@ -22,7 +22,5 @@ def command(name: str | None) -> None:
         return
     one = rule(name)
     if one is None:
-        click.echo(f"error: [rules] there is no rule {name}", err=True)
-        click.echo("hint: `lmemscope rules` lists them", err=True)
-        raise SystemExit(_EXIT_USAGE)
+        raise UsageError("rules", f"there is no rule {name}", hint="`lmemscope rules` lists them")
     click.echo(f"{one.id} {one.cause}\n\n{one.page}")

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from lmemscope.model import Artifacts, Report
     from lmemscope.pipeline import Progress
 
-EXIT_CLEAN, EXIT_GATE, EXIT_USAGE, EXIT_INCOMPLETE = 0, 1, 2, 3
+EXIT_CLEAN, EXIT_GATE, EXIT_INCOMPLETE = 0, 1, 3
 
 
 def analyse(paths: Sequence[str], settings: Settings) -> Report:
-    """Analyse inputs with worker processes; a wrong request ends the program with code 2."""
+    """Analyse inputs with worker processes.
+
+    Raises:
+        UsageError: the request is wrong whatever the inputs hold.
+    """
     pool = _executor(settings)
     from lmemscope import pipeline
 
@@ -34,9 +38,9 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
     try:
         with _progress() as progress:
             report = pipeline.run(paths, settings, pool, progress=progress)
-    except UsageError as error:
+    except UsageError:
         pool.shutdown(cancel_futures=True)
-        fail(error, EXIT_USAGE)
+        raise
     except KeyboardInterrupt:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
@@ -51,10 +55,7 @@ def _executor(settings: Settings) -> Executor:
     if settings.executor is not None:
         from lmemscope.running.dask import open_executor
 
-        try:
-            return open_executor(settings.executor, settings.timeout)
-        except UsageError as error:
-            fail(error, EXIT_USAGE)
+        return open_executor(settings.executor, settings.timeout)
     pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS)
     pool.prestart()
     return pool
@@ -69,15 +70,16 @@ def _trim(directory: str, report: Report) -> None:
 
 
 def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[LmemscopeError]]:
-    """Artefacts of one input for every architecture asked for, and what went wrong."""
+    """Artefacts of one input for every architecture asked for, and what went wrong.
+
+    Raises:
+        UsageError: as `analyse`.
+    """
     from lmemscope import pipeline
 
     with WorkerPool(1, timeout=settings.timeout, preload=UNITS) as pool:
         pool.prestart()
-        try:
-            units, errors = pipeline.plan_units([path], settings, pool)
-        except UsageError as error:
-            fail(error, EXIT_USAGE)
+        units, errors = pipeline.plan_units([path], settings, pool)
         done: list[Artifacts] = []
         failed: list[LmemscopeError] = [error for _, error in errors]
         for unit in units:
@@ -95,14 +97,14 @@ def exit_code(report: Report) -> int:
     return EXIT_CLEAN if any(unit.kernels for unit in report.units) else EXIT_INCOMPLETE
 
 
-def fail(error: LmemscopeError, code: int) -> NoReturn:
-    """Print an error of our own to stderr and leave with a code."""
+def fail(error: LmemscopeError) -> NoReturn:
+    """Print an error of our own to stderr and leave with the exit code it carries."""
     click.echo(f"error: [{error.stage}] {error.message}", err=True)
     if error.log:
         click.echo("\n".join(f"  {line}" for line in error.log.splitlines()), err=True)
     if error.hint:
         click.echo(f"hint: {error.hint}", err=True)
-    raise SystemExit(code)
+    raise SystemExit(error.exit_code)
 
 
 def _import_renderer(on_terminal: bool) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
-from lmemscope.commands import output
-from lmemscope.commands.options import compile_options
+from lmemscope.commands.options import compile_options, group_options
+from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import analyse, exit_code
 from lmemscope.config.settings import Settings
 
@@ -17,11 +15,11 @@ from lmemscope.config.settings import Settings
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(output.FORMATS),
+    type=click.Choice(list(REPORT_FORMATS)),
     help="[default: from the ending of -o FILE, else table]",
 )
 @click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
-@click.option("--no-causes", is_flag=True, help="Facts only, no causes and names; faster.")
+@group_options("facts")
 @click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
 @click.option("-v", "--verbose", is_flag=True, help="Whole logs, and log lines not understood.")
 @compile_options
@@ -29,7 +27,6 @@ def command(
     paths: tuple[str, ...],
     format_name: str | None,
     target: str | None,
-    no_causes: bool,
     accesses: bool,
     verbose: bool,
     settings: Settings,
@@ -47,9 +44,7 @@ def command(
       lmemscope scan kernels.py --run-python
       lmemscope scan src/ -o local-memory.md
     """
-    sink = output.Sink.open(
-        target, format_name, color=color, verbose=verbose, with_accesses=accesses
-    )
-    report = analyse(paths, replace(settings, causes=not no_causes))
-    sink.write(report)
+    sink = Sink.open(target, format_name, formats=REPORT_FORMATS, color=color)
+    report = analyse(paths, settings)
+    sink.write(rendered(report, sink, verbose=verbose, with_accesses=accesses))
     raise SystemExit(exit_code(report))

@@ -1,91 +1,127 @@
-"""``[tool.lmemscope]`` of pyproject.toml, or lmemscope.toml: found upwards from where one is."""
+"""``[tool.lmemscope]`` of pyproject.toml, or lmemscope.toml: found upwards, read once, checked."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmemscope.config.kinds import Place, nearest
+from lmemscope.config.options import ALLOWANCE, LIMIT, OPTIONS, Option
 from lmemscope.errors import UsageError
 
-OPTIONS = frozenset(
-    {
-        "arch",
-        "frontend",
-        "include-dirs",
-        "defines",
-        "std",
-        "maxrregcount",
-        "use-fast-math",
-        "instantiate",
-        "nvrtc-args",
-        "nvcc-args",
-        "ptxas-args",
-        "kernels",
-        "jobs",
-        "timeout",
-        "toolkit",
-        "executor",
-        "include",
-        "exclude",
-        "signatures",
-        "baseline",
-        "tolerance",
-        "limits",
-        "allowances",
-    }
-)
+OWN = "lmemscope.toml"
+_STAGE = "configuration"
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
-    """The section as read, and the file it is from (``path`` is None without one)."""
+class ConfigurationFile:
+    """What the nearest file says.
+
+    Attributes:
+        path: absolute; None where there is no file.
+        values: checked, by the option's name. Of a list of tables each table has all its keys.
+    """
 
     path: str | None = None
-    section: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def directory(self) -> str:
-        """Directory that relative paths of the section start from."""
+        """Directory that relative paths and globs of the file start from."""
         return str(Path(self.path).parent) if self.path is not None else "."
 
 
-def find(start: str = ".") -> Configuration:
-    """Read the nearest configuration.
+def read(start: str = ".") -> ConfigurationFile:
+    """Read the nearest configuration, from a directory upwards.
 
     Raises:
-        UsageError: the file is no TOML, or has a key that is not known.
+        UsageError: the file is no TOML, has a key that is not known, or a value that its key does
+            not take.
     """
     here = Path(start).resolve()
     for directory in (here, *here.parents):
-        own = directory / "lmemscope.toml"
+        own = directory / OWN
         if own.is_file():
             return _checked(own, _parsed(own))
         project = directory / "pyproject.toml"
         if project.is_file():
-            section = _parsed(project).get("tool", {}).get("lmemscope")
+            tools = _parsed(project).get("tool")
+            section = tools.get("lmemscope") if isinstance(tools, dict) else None
             if section is not None:
                 return _checked(project, section)
-    return Configuration()
+    return ConfigurationFile()
 
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError("configuration", f"{path} cannot be read: {error}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(_STAGE, f"{path} cannot be read: {error}") from error
 
 
-def _checked(path: Path, section: Any) -> Configuration:
+def _checked(path: Path, section: object) -> ConfigurationFile:
     if not isinstance(section, dict):
-        raise UsageError("configuration", f"{path}: tool.lmemscope is no table")
-    for key in section:
-        if key not in OPTIONS:
-            raise UsageError(
-                "configuration",
-                f"{path}: unknown key {key}",
-                hint=f"keys: {', '.join(sorted(OPTIONS))}",
+        raise UsageError(
+            _STAGE, f"{path}: tool.lmemscope is no table", hint="write [tool.lmemscope]"
+        )
+    rows = [row for row in OPTIONS if row.file]
+    if path.name == OWN and "tool" in section:
+        raise UsageError(
+            _STAGE,
+            f"{path}: unknown key tool",
+            hint=f"[tool.lmemscope] is for pyproject.toml; in {OWN} the keys stand at the top",
+        )
+    return ConfigurationFile(str(path), _values(section, rows, f"{path}: ", str(path.parent)))
+
+
+def _values(
+    table: Mapping[str, object], rows: Sequence[Option], prefix: str, directory: str
+) -> dict[str, Any]:
+    """The checked values of a table's keys, by option name."""
+    known = {row.key: row for row in rows}
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            raise UsageError(_STAGE, f"{prefix}unknown key {key}", hint=_meant(key, known))
+        row = known[key]
+        place = Place(f"{prefix}{key}", directory, _STAGE)
+        checked = row.kind.check(value, place)
+        if row.rows:
+            checked = tuple(
+                _complete(one, row.rows, f"{prefix}{key}, table {number}: ", directory)
+                for number, one in enumerate(checked, start=1)
             )
-    return Configuration(str(path), section)
+        values[row.name] = checked
+    return values
+
+
+def _complete(
+    table: Mapping[str, object], rows: Sequence[Option], prefix: str, directory: str
+) -> dict[str, Any]:
+    """A table of a list: what it says, and the defaults of what it leaves out."""
+    values = _values(table, rows, prefix, directory)
+    for row in rows:
+        if row.required and row.name not in values:
+            raise UsageError(
+                _STAGE, f"{prefix}no {row.key}", hint=f"{row.key} takes {row.kind.accepts}"
+            )
+    return {row.name: row.default for row in rows} | values
+
+
+def _meant(key: str, known: Mapping[str, Option]) -> str:
+    """What a key that is not known was probably to be."""
+    listed = f"keys: {', '.join(sorted(known))}"
+    near = nearest(key, list(known), 0.8)
+    if near is not None:
+        return f"did you mean {near}?"
+    alone = next((row for row in OPTIONS if row.name == key.replace("-", "_")), None)
+    if alone is not None and not alone.file:
+        return f"only the command line takes it: {alone.flag}"
+    for name, rows in (("limits", LIMIT), ("allowances", ALLOWANCE)):
+        if any(row.key == key.replace("_", "-") for row in rows) and name in known:
+            return f"{key} belongs in a table of the list {name}"
+    near = nearest(key, list(known))
+    return f"did you mean {near}?" if near is not None else listed

@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 
 from lmemscope.errors import UsageError
 from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.baseline import IGNORED, toolchain_of
 from lmemscope.gate.policy import from_sources
 from lmemscope.model import (
@@ -326,11 +327,7 @@ def _applies(limit: Limit, unit: UnitReport, kernel: KernelReport) -> bool:
 
 
 def _is_kernel(pattern: str, kernel: KernelReport) -> bool:
-    facts = kernel.facts
-    short = short_name(facts.demangled)
-    base = short.partition("<")[0].rpartition("::")[2]
-    names = (facts.name, facts.demangled, short, base)
-    return any(fnmatchcase(name, pattern) for name in names)
+    return matches((pattern,), kernel.facts.name, kernel.facts.demangled)
 
 
 def _holds(found: int | None, operator: str, wanted: int) -> bool:

@@ -1,0 +1,81 @@
+"""The click group, the program's front page; each command is a module beside this one.
+
+Commands are imported when they run: ``--help`` must not pay for a compiler binding.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from lmemscope import __version__
+from lmemscope.errors import LmemscopeError
+
+_COMMANDS = {
+    "cache": "Show or empty the store of compilers' outputs.",
+    "baseline": "Write down the findings that check accepts.",
+    "check": "Fail on local memory that is neither known nor allowed.",
+    "diff": "Show what changed between two reports, inputs, architectures or revisions.",
+    "doctor": "Show which tools were found, where, and what is missing.",
+    "dump": "Print the PTX, SASS, cubin or compiler log of an input.",
+    "explain": "Explain a kernel's local memory and what would remove it.",
+    "report": "Write a full report as Markdown, HTML, JSON or SARIF.",
+    "rules": "List the causes, or show the page of one.",
+    "scan": "Show which kernels use local memory, as a table or a report.",
+}
+"""Name and one-line help of each command; the module of the same name holds it."""
+
+EXIT_CODES = """\b
+Exit codes:
+  0  clean, or nothing asked to fail
+  1  the gate failed
+  2  usage: unknown option, architecture or value
+  3  an input could not be analysed, or evidence is missing
+"""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and help lines without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, sorted."""
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module now."""
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"lmemscope.commands.{cmd_name}").command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error of ours is said and becomes the exit code it carries."""
+        try:
+            return super().invoke(ctx)
+        except LmemscopeError as error:
+            from lmemscope.commands.running import fail
+
+            fail(error)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in ``--help``, from the table instead of from the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _COMMANDS[name]) for name in self.list_commands(ctx)])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXIT_CODES,
+)
+@click.version_option(__version__, "-V", "--version", prog_name="lmemscope")
+def cli() -> None:
+    """Which CUDA kernels use local memory, what causes it, and what would remove it.
+
+    Kernels are compiled with NVRTC (or nvcc, where a file holds host code); PTX, the report of
+    ptxas and the machine code are read side by side, because each alone lies. No GPU is needed.
+
+    Start with:  lmemscope scan my_kernels.cu
+    """

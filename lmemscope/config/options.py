@@ -1,0 +1,414 @@
+"""The one table of options.
+
+A row is all there is to say about a setting: its name, what it takes, which doors it comes in by
+(flag, configuration file, API), how a flag and the file combine, and its help. The flags of the
+commands, the keys of the file, the checks of `lmemscope.scan` and of the pytest plugin, and the
+table in docs/configuration.md are made from the rows; the values arrive in `Settings`, in the
+`CompileOptions` it holds, or in the gate's `Policy`, each in the field of the option's name.
+
+Nothing heavy is imported here: ``--help`` reads this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lmemscope.config import kinds
+from lmemscope.config.kinds import Kind
+from lmemscope.model import CompileOptions, Frontend, Quote
+
+Merge = Literal["replace", "before", "after"]
+"""What a flag does to the file's value: take its place, or stand before or after it in one list."""
+
+Group = Literal["compile", "facts", "gate"]
+"""The commands that have an option: all that compile, `scan` alone, `check` alone."""
+
+DEFAULT_BASELINE = "lmemscope-baseline.json"
+"""The baseline where none is named."""
+
+LONGEST_TIMEOUT = 1_000_000
+"""Seconds; what the operating system's waiting takes, about 12 days."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting.
+
+    Attributes:
+        key: its name in the file; with underscores, its name in the API.
+        kind: what it takes.
+        help: one sentence, for ``--help``.
+        meaning: the same for the documentation of a key, where that takes other words.
+        flags: its spellings on the command line; empty where it has none.
+        metavar: stands for the value in the help.
+        merge: how a flag combines with the file.
+        default: where nothing says otherwise; None means "not set".
+        group: the commands that have its flag.
+        file, api: whether the file and `lmemscope.scan` take it.
+        required: of a key in a table: it must be there.
+        rows: the keys of its tables, where its value is a list of tables.
+    """
+
+    key: str
+    kind: Kind
+    help: str
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    merge: Merge = "replace"
+    default: Any = None
+    group: Group = "compile"
+    file: bool = True
+    api: bool = True
+    required: bool = False
+    rows: tuple[Option, ...] = ()
+    meaning: str = ""
+
+    @property
+    def name(self) -> str:
+        """The key as a Python name."""
+        return self.key.replace("-", "_")
+
+    @property
+    def flag(self) -> str:
+        """The flag by which messages call it."""
+        return self.flags[-1].partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a command was asked to do, beyond its inputs: the values of the options below.
+
+    Attributes:
+        archs: architectures asked for; empty means "choose".
+        frontend: route from CUDA C++ to PTX.
+        options: how to compile.
+        kernels: globs over kernel names; empty means all.
+        jobs: compilations at a time.
+        timeout: seconds that one unit may take, or None.
+        causes: whether to look for causes and names, or to stop at the facts.
+        quotes: lines of the artefacts that reports hold beside findings; `explain` asks for them.
+        cache: directory where compilers' outputs are kept between runs, or None.
+        toolkit: directory of the toolkit to use instead of the installed one, or None.
+        executor: where units run (``dask://host:port``), or None for this machine.
+        include, exclude: globs over files of directories and builds, relative to ``root``.
+        root: directory of the configuration, absolute.
+    """
+
+    archs: tuple[str, ...] = ()
+    frontend: Frontend = "auto"
+    options: CompileOptions = field(default_factory=CompileOptions)
+    kernels: tuple[str, ...] = ()
+    jobs: int = 1
+    timeout: float | None = None
+    causes: bool = True
+    quotes: tuple[Quote, ...] = ()
+    cache: str | None = None
+    toolkit: str | None = None
+    executor: str | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    root: str = "/"
+
+
+def _arguments(tool: str) -> Option:
+    """The option that passes arguments through to a tool."""
+    return Option(
+        f"{tool.lower()}-args",
+        kinds.listed(kinds.text("an argument", empty=True), "a list of arguments"),
+        f"Pass ARG to {tool}.",
+        flags=(f"--{tool.lower()}-arg",),
+        metavar="ARG",
+        merge="after",
+        default=(),
+    )
+
+
+LIMIT = (
+    Option(
+        "kernel",
+        kinds.text("a glob over kernel names"),
+        "Kernels that the limit is for, as --kernel names them.",
+        default="*",
+    ),
+    Option(
+        "arch",
+        kinds.text("a glob over architectures, such as sm_9*"),
+        "Architectures that the limit is for.",
+        default="*",
+    ),
+    Option(
+        "max-frame",
+        kinds.whole(0, "bytes per thread"),
+        "Limit for all kernels.",
+        flags=("--max-frame",),
+        metavar="BYTES",
+        meaning="Stack frame, at most.",
+    ),
+    Option(
+        "max-spill",
+        kinds.whole(0, "bytes"),
+        "Stores and loads.",
+        flags=("--max-spill",),
+        metavar="BYTES",
+        meaning="Spill stores and loads together, at most.",
+    ),
+    Option(
+        "max-sites",
+        kinds.whole(0, "instructions"),
+        "LDL and STL instructions.",
+        flags=("--max-sites",),
+        metavar="N",
+        meaning="LDL and STL instructions, at most.",
+    ),
+    Option(
+        "max-registers",
+        kinds.whole(0, "registers"),
+        "Per thread.",
+        flags=("--max-registers",),
+        metavar="N",
+        meaning="Per thread, at most.",
+    ),
+    Option(
+        "forbid",
+        kinds.listed(kinds.cause(), "a list of causes"),
+        "Only this cause; repeatable.",
+        flags=("--forbid",),
+        metavar="CAUSE",
+        meaning="Causes that must not appear; the others may.",
+    ),
+    Option(
+        "allow",
+        kinds.listed(kinds.cause(), "a list of causes"),
+        "Not this cause; repeatable.",
+        flags=("--allow",),
+        metavar="CAUSE",
+        meaning="Causes that may appear.",
+        default=(),
+    ),
+)
+"""The keys of a ``[[limits]]`` table; their flags make one more limit, for all kernels."""
+
+ALLOWANCE = (
+    Option(
+        "kernel",
+        kinds.text("a glob over kernel names"),
+        "Kernels that it is for, as --kernel names them.",
+        default="*",
+    ),
+    Option("cause", kinds.cause(), "What is accepted.", required=True),
+    Option("bytes", kinds.whole(0, "bytes"), "At most; without it, any amount."),
+    Option("reason", kinds.text("text that says why it is accepted"), "Why.", required=True),
+    Option("expires", kinds.day(), "The last day on which it holds; without it, always."),
+)
+"""The keys of an ``[[allowances]]`` table."""
+
+OPTIONS = (
+    Option(
+        "arch",
+        kinds.listed(
+            kinds.text("an architecture such as sm_90"), "a list of architectures such as sm_90"
+        ),
+        "Real architecture such as sm_90; repeatable; `all-major` for every family. "
+        "[default: the GPU present, else sm_90]",
+        flags=("--arch",),
+        metavar="SM",
+        default=(),
+    ),
+    Option(
+        "include-dirs",
+        kinds.listed(kinds.directory("a directory"), "a list of directories"),
+        "Header directory.",
+        flags=("-I",),
+        metavar="DIR",
+        merge="before",
+        default=(),
+    ),
+    Option(
+        "defines",
+        kinds.listed(kinds.text("a macro NAME or NAME=VALUE"), "a list of macros, NAME=VALUE"),
+        "Define a macro.",
+        flags=("-D",),
+        metavar="NAME[=VALUE]",
+        merge="after",
+        default=(),
+    ),
+    Option(
+        "std",
+        kinds.text("a dialect such as c++20"),
+        "C++ dialect, such as c++20.",
+        flags=("--std",),
+        metavar="DIALECT",
+    ),
+    Option(
+        "maxrregcount",
+        kinds.whole(1, "registers"),
+        "Register cap per thread.",
+        flags=("--maxrregcount",),
+        metavar="N",
+    ),
+    Option(
+        "use-fast-math",
+        kinds.switch(),
+        "As the compilers' --use_fast_math.",
+        flags=("--use-fast-math/--no-use-fast-math",),
+        default=False,
+    ),
+    Option(
+        "instantiate",
+        kinds.listed(
+            kinds.text("a name expression such as rm<32>"),
+            "a list of name expressions such as rm<32>",
+        ),
+        "Instantiate a template kernel, such as 'rm<32>'; repeatable.",
+        flags=("--instantiate",),
+        metavar="EXPR",
+        merge="after",
+        default=(),
+    ),
+    Option(
+        "frontend",
+        kinds.choice("auto", "nvrtc", "nvcc", "both"),
+        "Route from CUDA C++ to PTX; auto takes nvcc where a file holds host code.",
+        flags=("--frontend",),
+        default="auto",
+    ),
+    _arguments("NVRTC"),
+    _arguments("nvcc"),
+    _arguments("ptxas"),
+    Option(
+        "run-python",
+        kinds.switch(),
+        "Run .py inputs to compile their Numba kernels. Without it they are only read.",
+        flags=("--run-python",),
+        default=False,
+        # A file that is found must not run programs.
+        file=False,
+    ),
+    Option(
+        "signatures",
+        kinds.listed(
+            kinds.text("a signature such as kernel(float32[::1], int32)"), "a list of signatures"
+        ),
+        "Types of a Python kernel: 'kernel(float32[::1], int32)'; repeatable.",
+        flags=("--signature",),
+        metavar="SIG",
+        merge="before",
+        default=(),
+    ),
+    Option(
+        "kernels",
+        kinds.listed(kinds.text("a glob over kernel names"), "a list of globs over kernel names"),
+        "Only kernels whose demangled or mangled name matches; repeatable.",
+        flags=("--kernel",),
+        metavar="GLOB",
+        default=(),
+    ),
+    Option(
+        "jobs",
+        kinds.whole(1),
+        "Compilations at a time. [default: number of CPUs]",
+        flags=("-j", "--jobs"),
+        metavar="N",
+    ),
+    Option(
+        "timeout",
+        kinds.seconds(LONGEST_TIMEOUT),
+        "Seconds that one input may take.",
+        flags=("--timeout",),
+        metavar="S",
+    ),
+    Option(
+        "toolkit",
+        kinds.directory(
+            "a directory",
+            exists=True,
+            hint="name a CUDA installation, or a directory that CUDA wheels are installed in",
+        ),
+        "Take every CUDA tool from DIR: an installation, or a directory of wheels.",
+        flags=("--toolkit",),
+        metavar="DIR",
+    ),
+    Option(
+        "executor",
+        kinds.cluster(),
+        "Analyse on the workers of a Dask cluster: dask://HOST:PORT.",
+        flags=("--executor",),
+        metavar="URL",
+        # `scan` takes an Executor in its place.
+        api=False,
+    ),
+    Option(
+        "cache",
+        kinds.switch(),
+        "Keep what the compilers made for the next run; see `lmemscope cache`.",
+        flags=("--cache/--no-cache",),
+        default=True,
+    ),
+    Option(
+        "include",
+        kinds.listed(kinds.text("a glob over files"), "a list of globs over files"),
+        "Files of directories and builds: at least one glob must match.",
+        default=(),
+    ),
+    Option(
+        "exclude",
+        kinds.listed(kinds.text("a glob over files"), "a list of globs over files"),
+        "Files of directories and builds: no glob may match.",
+        default=(),
+    ),
+    Option(
+        "causes",
+        kinds.switch(),
+        "Facts only, no causes and names; faster.",
+        flags=("--no-causes",),
+        default=True,
+        group="facts",
+        # A gate that looks for no causes would pass blindly.
+        file=False,
+        meaning="Whether to look for causes and names, or to stop at the facts; faster.",
+    ),
+    Option(
+        "baseline",
+        kinds.path("the path of a file"),
+        "Known findings.",
+        flags=("--baseline",),
+        metavar="FILE",
+        group="gate",
+        api=False,
+    ),
+    Option(
+        "limits",
+        kinds.tables(),
+        "What kernels may have at most.",
+        default=(),
+        group="gate",
+        api=False,
+        rows=LIMIT,
+    ),
+    Option(
+        "allowances",
+        kinds.tables(),
+        "Findings that are accepted, each with its reason.",
+        default=(),
+        group="gate",
+        api=False,
+        rows=ALLOWANCE,
+    ),
+    Option(
+        "tolerance",
+        kinds.whole(0, "bytes"),
+        "Drift of known findings.",
+        flags=("--tolerance",),
+        metavar="BYTES",
+        default=0,
+        group="gate",
+        api=False,
+    ),
+)
+"""Every setting; within a group in the order of the help."""
+
+
+def option(key: str) -> Option:
+    """A row by its key."""
+    return next(row for row in OPTIONS if row.key == key)
