@@ -16,11 +16,12 @@ TESTS = sorted((ROOT / "tests").glob("*.py"))
 LAYERS = (
     {"model", "errors"},
     {"formats"},
+    {"config"},
     {"analysis"},
     {"rules"},
     {"gate"},
     {"exporters"},
-    {"config", "sources", "tools"},
+    {"sources", "tools"},
     {"lowering"},
     {"discover"},
     {"running"},

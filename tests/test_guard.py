@@ -42,7 +42,8 @@ def test_nothing_compiles_in_an_unmarked_test(frontend: str) -> None:
 
 def test_neither_does_a_worker_of_an_unmarked_test() -> None:
     with WorkerPool(1) as pool:
-        for attempt in (pool.submit(lower, HISTOGRAM), pool.submit(INSTALLED.find, "ptxas")):
+        assembling = pool.submit(ptxas.assemble, b".version 8.0", "a.ptx", ())
+        for attempt in (pool.submit(lower, HISTOGRAM), assembling):
             with pytest.raises(ToolMissingError):
                 attempt.result()
 
