@@ -27,30 +27,7 @@ from lmemscope.model import (
     UnitReport,
 )
 from lmemscope.rules.verdict import judge
-
-NOTHING = SiteClass()
-
-
-def facts(name: str = "clean_kernel", **changes: object) -> KernelFacts:
-    empty = SiteSplit(NOTHING, NOTHING, NOTHING)
-    kernel = KernelFacts(
-        name=name,
-        demangled=name,
-        kind="entry",
-        location=SourceLocation("a.cu", 3),
-        stack_known=True,
-        launch_bounds=None,
-        ptxas=PtxasFacts(32, 0, 0, 0, 0, None, 0),
-        cubin=CubinFacts(32, 0, 0, 255),
-        ptx=PtxFacts(0, 0, 0, 0, 0),
-        sass=SassFacts(0, 0, 0, 0),
-        sites=empty,
-        own_sites=empty,
-        lines=(),
-        callees=(),
-        disagreements=(),
-    )
-    return dataclasses.replace(kernel, **changes)  # type: ignore[arg-type]
+from tests.builders import NOTHING, facts
 
 
 def spilling() -> KernelFacts:

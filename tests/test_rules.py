@@ -7,94 +7,20 @@ import dataclasses
 import pytest
 
 from lmemscope.model import (
-    CallFacts,
-    Cause,
-    CauseShare,
     CubinFacts,
     Finding,
-    FrameRange,
     IndexFacts,
     IndexSource,
     InlineFrame,
-    KernelFacts,
     LaunchBounds,
-    LocalAccess,
-    LocalObject,
-    PtxFacts,
-    SassFacts,
-    SiteClass,
     SourceLocation,
     Uniformity,
 )
 from lmemscope.rules import RULES, rule
 from lmemscope.rules.base import Rule
 from lmemscope.rules.register_cap import cap_of, registers_for
-from tests.builders import find
-from tests.test_exporters import facts
-
-HERE = SourceLocation("a.cu", 7)
-
-
-def access(
-    cause: Cause,
-    *,
-    number: int | None = 0,
-    depth: int = 0,
-    store: bool = False,
-    uniformity: Uniformity = "uniform",
-    evidence: tuple[str, ...] = (),
-) -> LocalAccess:
-    return LocalAccess(
-        pc=16, opcode="STL" if store else "LDL", is_store=store, width=4, function="k",
-        ptx_line=9, chain=(InlineFrame(HERE, None),), loop_depth=depth, cause=cause,
-        object=number, uniformity=uniformity, sectors=4, requests=1, evidence=evidence,
-    )  # fmt: skip
-
-
-def stack_object(
-    cause: Cause, index: IndexFacts | None = None, kind: str = "float[20]"
-) -> LocalObject:
-    return LocalObject(
-        "k",
-        0,
-        80,
-        cause,
-        "table",
-        kind,
-        SourceLocation("a.cu", 3),
-        "certain",
-        index,
-        ("its address goes to _Z4leafPf",) if cause == "address-taken" else (),
-    )
-
-
-def kernel(
-    cause: Cause,
-    *,
-    index: IndexFacts | None = None,
-    depth: int = 0,
-    uniformity: Uniformity = "uniform",
-    with_object: bool = True,
-    kind: str = "float[20]",
-) -> KernelFacts:
-    number = 0 if with_object else None
-    load = access(
-        cause,
-        number=number,
-        depth=depth,
-        uniformity=uniformity,
-        evidence=("marked SpillRefill",) if cause == "register-spill" else (),
-    )
-    return facts(
-        "k",
-        objects=(stack_object(cause, index, kind),) if with_object else (),
-        accesses=(load,),
-        frame=(FrameRange(0, 80, "object", cause, number),),
-        causes=(CauseShare(cause, number, 80, SiteClass(1, 0, 4, 0)),),
-        sass=SassFacts(1, 0, 4, 0),
-        ptx=PtxFacts(80, 1, 1, 0, 0),
-        calls=CallFacts((), (), False),
-    )
+from tests.builders import access, facts, find
+from tests.builders import kernel_with as kernel
 
 
 def only(found: tuple[Finding, ...]) -> Finding:
@@ -193,7 +119,7 @@ def test_unrolling_is_advised_at_the_loops_line() -> None:
 def test_unmarked_spills_are_only_likely() -> None:
     marked = kernel("register-spill", with_object=False)
     assert only(find(marked)).confidence == "certain"
-    unmarked = dataclasses.replace(marked, accesses=(access("register-spill", number=None),))
+    unmarked = dataclasses.replace(marked, accesses=(access("register-spill", object=None),))
     assert only(find(unmarked)).confidence == "likely"
     assert only(find(kernel("unattributed", with_object=False))).confidence == "possible"
 

@@ -27,6 +27,7 @@ from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.model import (
     CallFacts,
     Cause,
+    Evidence,
     IndexFacts,
     IndexSource,
     KernelFacts,
@@ -35,9 +36,9 @@ from lmemscope.model import (
     SourceLocation,
     SourceText,
     Uniformity,
+    traits_of,
 )
 
-_NAMELESS: frozenset[Cause] = frozenset({"printf-args", "math-slow-path", "device-launch"})
 _CALL_PARTS = frozenset({"call", "ret"})
 _ObjectKey = tuple[str, int]
 
@@ -91,14 +92,12 @@ class _Kernel:
     def result(self) -> KernelFacts:
         self._find_objects()
         accesses = tuple(self._access(site) for site in self._function.all_sites)
-        touched = {access.object for access in accesses}
         frame = frame_map(
             self._facts.stack_frame,
             self._function,
             accesses,
             self._objects,
             self._offsets,
-            touched,
         )
         promoted = not self._facts.stack_frame and not accesses
         objects = tuple(
@@ -164,7 +163,7 @@ class _Kernel:
     ) -> dict[int, ObjectName]:
         if self._names is None:
             return {}
-        wanted = [item for item in found if causes[item.offset].cause not in _NAMELESS]
+        wanted = [item for item in found if traits_of(causes[item.offset].cause).named]
         return self._names.of_objects(objects, wanted)
 
     def _object(
@@ -308,7 +307,7 @@ class _Kernel:
 
     def _explain(
         self, site: Site, body: CubinFunction, ptx_line: int | None
-    ) -> tuple[Cause, int | None, Uniformity, int, tuple[str, ...]]:
+    ) -> tuple[Cause, int | None, Uniformity, int, tuple[Evidence, ...]]:
         """Cause, object, uniformity, loop depth and evidence of one site."""
         depth, indices, name = 0, [], None
         if self._module is not None and ptx_line is not None:
@@ -319,7 +318,7 @@ class _Kernel:
                 indices = dataflow.by_line.get(ptx_line, [])
                 depth = max((dataflow.flow.depth(index) for index in indices), default=0)
         if site.spill_refill:
-            return self._made("register-spill"), None, "uniform", depth, ("marked SpillRefill",)
+            return self._made("register-spill"), None, "uniform", depth, (Evidence("spill-mark"),)
         if ptx_line is None or self._module is None:
             return self._made("unattributed"), None, "unknown", depth, ()
         if name is not None and indices:
@@ -334,7 +333,7 @@ class _Kernel:
 
     def _of_object(
         self, site: Site, name: str, indices: list[int], ptx_line: int
-    ) -> tuple[Cause, int | None, Uniformity, tuple[str, ...]] | None:
+    ) -> tuple[Cause, int | None, Uniformity, tuple[Evidence, ...]] | None:
         """Attribution through the PTX access on the site's line, or None where there is none."""
         assert self._module is not None
         objects = self._module.objects(name)
@@ -343,7 +342,7 @@ class _Kernel:
             opcode = objects.body.instructions[index].opcode
             if not may_become(opcode, site.is_store):
                 continue
-            evidence = (f"PTX line {ptx_line}: {opcode}",)
+            evidence = (Evidence("ptx-instruction", ptx_line=ptx_line, opcode=opcode),)
             access = objects.access_at.get(index)
             if access is None:
                 return self._made("unattributed"), None, "unknown", evidence
@@ -383,29 +382,31 @@ class _Kernel:
 
     def _made_by_ptxas(
         self, body: CubinFunction, name: str | None, indices: list[int], ptx_line: int
-    ) -> tuple[Cause, tuple[str, ...]]:
+    ) -> tuple[Cause, tuple[Evidence, ...]]:
         """Causes of accesses that no PTX access explains and that are not marked as spills."""
         assert self._module is not None
-        where = f"PTX line {ptx_line} is no access of local memory"
+        where = Evidence("no-local-access", ptx_line=ptx_line)
         calls = self._module.calls(self._facts.name)
         if body.kind == "function":
             if body.name in calls.recursive:
-                return "call-frame", (f"{body.name} calls itself", where)
+                return "call-frame", (Evidence("calls-itself", body.name), where)
             if calls.indirect and body.name not in calls.reached:
-                return "call-frame", (f"{body.name} is called through a pointer", where)
-            return "callee-save", (f"{body.name} is called and keeps its caller's registers", where)
+                return "call-frame", (Evidence("called-by-pointer", body.name), where)
+            return "callee-save", (Evidence("called-directly", body.name), where)
         assert name is None or self._module is not None
         dataflow = self._module.dataflow(name) if name is not None else None
         for index in indices:
             parts = dataflow.body.instructions[index].modifiers if dataflow is not None else []
             if parts[:1] and (parts[0] in _CALL_PARTS or "param" in parts):
-                return "call-frame", (f"PTX line {ptx_line}: {'.'.join(parts)}",)
+                opcode = ".".join(parts)
+                seen = Evidence("ptx-instruction", ptx_line=ptx_line, opcode=opcode)
+                return "call-frame", (seen,)
         reported = self._facts.ptxas
         if reported is not None and (reported.spill_stores or reported.spill_loads):
-            text = f"ptxas: {reported.spill_stores} bytes spill stores"
-            return "register-spill", (text, where)
+            said = Evidence("reported-spill", bytes=reported.spill_stores)
+            return "register-spill", (said, where)
         if calls.reached or calls.indirect:
-            return "call-frame", (where, "the kernel makes calls and ptxas reports no spill")
+            return "call-frame", (where, Evidence("calls-without-spill"))
         return "unattributed", (where,)
 
 

@@ -13,7 +13,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.slicing import Leaf
 from lmemscope.formats.ptx_body import Address
-from lmemscope.model import Cause
+from lmemscope.model import Cause, Evidence
 
 REGISTER_FILE_BYTES = 255 * 4
 """What one thread can hold in registers at most (255 of 4 bytes): CUDA C++ Programming Guide,
@@ -27,10 +27,10 @@ _SLOW_PATHS = ("__internal_trig_reduction", "__internal_")
 
 @dataclass(frozen=True, slots=True)
 class ObjectCause:
-    """A cause with its evidence, and whether an index is part of it."""
+    """The cause of a stack object, with its evidence."""
 
     cause: Cause
-    evidence: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
 
 
 def object_cause(
@@ -46,18 +46,17 @@ def object_cause(
         return ObjectCause("volatile", (_said(objects, volatile.index),))
     for call, _ in found.passed_to:
         if call.callee in _PRINTING:
-            return ObjectCause("printf-args", (f"its address goes to {call.callee}",))
+            return ObjectCause("printf-args", (Evidence("address-passed", call.callee),))
         if call.callee is not None and call.callee.startswith(_LAUNCHING):
-            return ObjectCause("device-launch", (f"its address goes to {call.callee}",))
+            return ObjectCause("device-launch", (Evidence("address-passed", call.callee),))
     slow = _slow_path(objects, found)
     if slow is not None:
         return ObjectCause("math-slow-path", (slow,))
     copied = _copied_parameter(objects, found)
     if copied is not None:
-        return ObjectCause("param-copy", (f"filled from the kernel parameter {copied}",))
+        return ObjectCause("param-copy", (Evidence("parameter-copy", copied),))
     for call, _ in found.passed_to:
-        callee = call.callee or "a function pointer"
-        return ObjectCause("address-taken", (f"its address goes to {callee}",))
+        return ObjectCause("address-taken", (Evidence("address-passed", call.callee),))
     if found.stored_at:
         return ObjectCause("address-taken", (_said(objects, found.stored_at[0]),))
     return _by_index(objects, found, accesses)
@@ -96,15 +95,11 @@ def _by_index(
     dynamic = next((a for a in indexed if any(is_dynamic(leaf) for leaf in a.leaves)), None)
     if dynamic is not None:
         if _is_table(objects, found):
-            return ObjectCause(
-                "const-table", ("only constants are stored in it, then it is read by index",)
-            )
+            return ObjectCause("const-table", (Evidence("constant-stores"),))
         return ObjectCause("dynamic-index", (_said(objects, dynamic.index),))
     if found.size > REGISTER_FILE_BYTES:
-        return ObjectCause(
-            "large-array",
-            (f"{found.size} bytes; a thread has at most {REGISTER_FILE_BYTES} in registers",),
-        )
+        size = Evidence("object-size", bytes=found.size, limit=REGISTER_FILE_BYTES)
+        return ObjectCause("large-array", (size,))
     if indexed:
         return ObjectCause("rolled-loop", (_said(objects, indexed[0].index),))
     return ObjectCause("unattributed", ())
@@ -148,11 +143,11 @@ def _value_names(operand: object) -> tuple[str, ...]:
     return tuple(items) if isinstance(items, tuple) else ()
 
 
-def _slow_path(objects: FunctionObjects, found: StackObject) -> str | None:
+def _slow_path(objects: FunctionObjects, found: StackObject) -> Evidence | None:
     """Proof that an object belongs to a mathematical function's argument reduction."""
     name = objects.dataflow.function.name
     if name.startswith(_SLOW_PATHS):
-        return f"it belongs to the library function {name}"
+        return Evidence("library-function", name)
     for access in found.accesses:
         if not access.is_store:
             continue
@@ -160,7 +155,7 @@ def _slow_path(objects: FunctionObjects, found: StackObject) -> str | None:
             for register in _value_names(operand):
                 for leaf in sorted(objects.dataflow.leaves(register), key=str):
                     if (leaf.name or "").startswith(_REDUCTION_TABLES):
-                        return f"filled from {leaf.name}, the library's table of 2/pi"
+                        return Evidence("library-table", leaf.name)
     return None
 
 
@@ -197,6 +192,6 @@ def _loaded_from(objects: FunctionObjects, register: str) -> tuple[str, int] | N
     return address.base, address.offset
 
 
-def _said(objects: FunctionObjects, index: int) -> str:
+def _said(objects: FunctionObjects, index: int) -> Evidence:
     instruction = objects.body.instructions[index]
-    return f"PTX line {instruction.line}: {instruction.opcode}"
+    return Evidence("ptx-instruction", ptx_line=instruction.line, opcode=instruction.opcode)

@@ -15,6 +15,7 @@ from lmemscope.model import (
     SiteClass,
     SourceText,
     Variable,
+    traits_of,
 )
 
 _DEVICE_LAUNCH = b"cudaCDP2LaunchDevice"
@@ -89,7 +90,7 @@ def _without_bytes(layers: Layers, fact: KernelFacts) -> list[Cause]:
         found.append("device-launch")
     if fact.cubin is not None and fact.cubin.shared_spills:
         found.append("register-spill")
-    if not fact.stack_known and not _causes(fact) & {"call-frame", "alloca"}:
+    if not fact.stack_known and not any(traits_of(cause).deepens for cause in _causes(fact)):
         found.append("call-frame")
     return found
 

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.sites import STACK_POINTER, Site
-from lmemscope.model import Cause, FrameRange, LocalAccess, LocalObject
+from lmemscope.model import Cause, FrameOwner, FrameRange, LocalAccess, LocalObject, traits_of
 
 _ALIGNMENT = 16
-_SAVING: frozenset[Cause] = frozenset({"callee-save", "call-frame"})
 
 
 def frame_map(
@@ -25,7 +24,6 @@ def frame_map(
     accesses: Sequence[LocalAccess],
     objects: Sequence[LocalObject],
     placed: Sequence[tuple[tuple[str, int], Site, int]],
-    touched: set[int | None],
 ) -> tuple[FrameRange, ...]:
     """Ranges that add up to the frame exactly; empty without a frame.
 
@@ -35,11 +33,10 @@ def frame_map(
         accesses: its sites with causes.
         objects: its stack objects.
         placed: sites at constant places: object, site, offset in the PTX depot.
-        touched: objects that some site accesses.
     """
     if not frame:
         return ()
-    owners: list[tuple[str, Cause | None, int | None] | None] = [None] * frame
+    owners: list[tuple[FrameOwner, Cause | None, int | None] | None] = [None] * frame
     starts = _depot_starts(frame, function, objects, placed, accesses)
     for number, found in enumerate(objects):
         start = starts.get(found.function)
@@ -53,14 +50,12 @@ def frame_map(
         site = by_pc[access.pc]
         if access.object is not None or site.base != STACK_POINTER:
             continue
-        label = "saved registers" if access.cause in _SAVING else "spill slots"
-        if access.cause not in _SAVING and access.cause != "register-spill":
-            label = "unknown"
-        if access.function != function.name and access.cause != "register-spill":
+        owner = traits_of(access.cause).owner
+        if access.function != function.name and owner != "spill slots":
             continue  # a callee that moves the stack pointer has a frame of its own
         for at in range(site.displacement, min(site.displacement + site.width, frame)):
             if at >= 0 and owners[at] is None:
-                owners[at] = (label, access.cause, None)
+                owners[at] = (owner, access.cause, None)
     return _ranges(owners)
 
 
@@ -78,7 +73,7 @@ def _depot_starts(
             votes[name][site.displacement - offset] += 1
     starts = {name: counter.most_common(1)[0][0] for name, counter in votes.items()}
     unplaced = {found.function for found in objects} - starts.keys()
-    spilled = any(access.cause == "register-spill" for access in accesses)
+    spilled = any(traits_of(access.cause).owner == "spill slots" for access in accesses)
     if unplaced == {function.name} and len({found.function for found in objects}) == 1:
         size = max(found.offset + found.size for found in objects)
         # Alone in a frame of its own size, a depot has only one place.
@@ -93,7 +88,7 @@ def _depot_starts(
 
 
 def _ranges(
-    owners: list[tuple[str, Cause | None, int | None] | None],
+    owners: list[tuple[FrameOwner, Cause | None, int | None] | None],
 ) -> tuple[FrameRange, ...]:
     result: list[FrameRange] = []
     start = 0

@@ -202,7 +202,7 @@ class Explainer:
         if finding.index is not None:
             lines += self._wrapped(_index(finding.index), "   ")
         if finding.evidence:
-            lines += self._wrapped(f"Evidence: {'; '.join(finding.evidence)}.", "   ")
+            lines += self._wrapped(f"Evidence: {layout.evidence(finding)}.", "   ")
         if finding.confidence != "certain":
             lines.append(f"   Confidence: {finding.confidence}.")
         if finding.advice:

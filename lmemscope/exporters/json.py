@@ -11,6 +11,7 @@ from typing import Any
 
 from lmemscope.model import (
     CauseShare,
+    Evidence,
     Failure,
     Finding,
     FrameRange,
@@ -22,6 +23,7 @@ from lmemscope.model import (
     SourceLocation,
     Tool,
     UnitReport,
+    evidence_text,
 )
 
 SCHEMA = "lmemscope.report/1"
@@ -169,6 +171,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     document = asdict(finding)
     if finding.index is not None:
         document["index"]["sources"] = [asdict(source) for source in finding.index.sources]
+    document |= _evidence(finding.evidence)
     return {
         key: list(value) if isinstance(value, tuple) else value for key, value in document.items()
     }
@@ -176,11 +179,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _object(found: LocalObject) -> dict[str, Any]:
     document = asdict(found)
-    return {**document, "evidence": list(found.evidence)}
-
-
-def _accesses(facts: KernelFacts) -> list[dict[str, Any]]:
-    return [_access(access) for access in (*facts.accesses, *facts.generic)]
+    return document | _evidence(found.evidence)
 
 
 def _access(access: LocalAccess) -> dict[str, Any]:
@@ -188,7 +187,18 @@ def _access(access: LocalAccess) -> dict[str, Any]:
     document["chain"] = [
         {**asdict(frame.location), "function": frame.function} for frame in access.chain
     ]
-    return document
+    return document | _evidence(access.evidence)
+
+
+def _evidence(evidence: tuple[Evidence, ...]) -> dict[str, Any]:
+    """For people and for programs; a fact has only the keys that belong to its kind."""
+    return {
+        "evidence": [evidence_text(one) for one in evidence],
+        "evidence_facts": [
+            {key: value for key, value in asdict(one).items() if value is not None}
+            for one in evidence
+        ],
+    }
 
 
 def _location(location: SourceLocation | None) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from lmemscope.model import (
     CauseShare,
     CubinFacts,
     Disagreement,
+    Evidence,
     Failure,
     Finding,
     FrameRange,
@@ -158,12 +159,11 @@ def _kernel(kernel: dict[str, Any]) -> KernelReport:
 def _finding(finding: dict[str, Any]) -> Finding:
     return Finding(
         **{
-            **finding,
+            **_with_evidence(finding),
             "location": _maybe(SourceLocation, finding["location"]),
             "related": tuple(SourceLocation(**place) for place in finding["related"]),
             "index": _index(finding["index"]),
             "advice": tuple(Advice(**advice) for advice in finding["advice"]),
-            "evidence": tuple(finding["evidence"]),
         }
     )
 
@@ -182,10 +182,9 @@ def _index(index: dict[str, Any] | None) -> IndexFacts | None:
 def _object(found: dict[str, Any]) -> LocalObject:
     return LocalObject(
         **{
-            **found,
+            **_with_evidence(found),
             "declared": _maybe(SourceLocation, found["declared"]),
             "index": _index(found["index"]),
-            "evidence": tuple(found["evidence"]),
         }
     )
 
@@ -195,7 +194,17 @@ def _access(access: dict[str, Any]) -> LocalAccess:
         InlineFrame(SourceLocation(frame["file"], frame["line"]), frame["function"])
         for frame in access["chain"]
     )
-    return LocalAccess(**{**access, "chain": chain, "evidence": tuple(access["evidence"])})
+    return LocalAccess(**{**_with_evidence(access), "chain": chain})
+
+
+def _with_evidence(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with typed evidence; older reports have its sentences only."""
+    result = dict(document)
+    facts = result.pop("evidence_facts", None)
+    if facts is None:
+        facts = [{"kind": "text", "subject": text} for text in document["evidence"]]
+    result["evidence"] = tuple(Evidence(**fact) for fact in facts)
+    return result
 
 
 def _calls(calls: dict[str, Any] | None) -> CallFacts | None:

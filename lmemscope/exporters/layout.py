@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lmemscope.formats.demangle import short_name as short_name
-from lmemscope.model import KernelReport, Report, SourceLocation, UnitReport
+from lmemscope.model import (
+    VERDICT_KINDS,
+    Finding,
+    KernelReport,
+    Report,
+    SourceLocation,
+    UnitReport,
+    evidence_text,
+    verdict_kind,
+)
 
 Row = tuple[UnitReport, KernelReport]
 
@@ -59,15 +68,15 @@ def summary(report: Report) -> str:
     listed = rows(report)
     kinds = [kernel.verdict.kind for _, kernel in listed]
     files = len(dict.fromkeys(unit.input for unit in report.units))
-    using = sum(kind not in ("clean", "promoted") for kind in kinds)
+    using = sum(verdict_kind(kind).uses_memory for kind in kinds)
     if listed:
         parts = [f"{count(len(listed), 'kernel')} in {count(files, 'file')}"]
         parts.append(f"{using} with local memory" if using else "none uses local memory")
     else:
         parts = [f"no kernel in {count(files, 'file')}"]
-    for kind, phrase in (("spill", "spill registers"), ("promoted", "promoted to registers")):
-        if kind in kinds:
-            parts.append(f"{kinds.count(kind)} {phrase}")
+    for one in reversed(VERDICT_KINDS):
+        if one.counted is not None and one.name in kinds:
+            parts.append(f"{kinds.count(one.name)} {one.counted}")
     failed = sum(unit.failure is not None for unit in report.units)
     if failed:
         parts.append(f"{count(failed, 'input')} could not be analysed")
@@ -94,6 +103,11 @@ def route_differences(report: Report) -> list[str]:
         if differing:
             lines.append(f"{path} ({arch}): {short_name(ours.demangled)}: {'; '.join(differing)}")
     return lines
+
+
+def evidence(finding: Finding) -> str:
+    """What shows a finding, in one line."""
+    return "; ".join(evidence_text(one) for one in finding.evidence)
 
 
 def routes(report: Report) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any, get_args
+from typing import Any
 
 from lmemscope.errors import UsageError
-from lmemscope.model import Allowance, Cause, KernelDirective, Limit, Policy, UnitReport
+from lmemscope.model import CAUSES, Allowance, Cause, KernelDirective, Limit, Policy, UnitReport
 
-_CAUSES: tuple[str, ...] = get_args(Cause)
+_CAUSES = tuple(cause.name for cause in CAUSES)
 _NUMBERS = ("max-frame", "max-spill", "max-sites", "max-registers")
 _LIMIT_KEYS = frozenset({"kernel", "arch", "forbid", "allow", *_NUMBERS})
 _ALLOWANCE_KEYS = frozenset({"kernel", "cause", "bytes", "reason", "expires"})
@@ -75,7 +75,7 @@ def cause_of(name: str, place: str) -> Cause:
         raise UsageError(
             "policy", f"{place}: unknown cause {name}", hint=f"causes: {', '.join(_CAUSES)}"
         )
-    return name  # type: ignore[return-value]
+    return name
 
 
 def _tables(section: Mapping[str, Any], key: str, file: str) -> list[Mapping[str, Any]]:
