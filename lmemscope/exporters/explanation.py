@@ -95,7 +95,9 @@ class Explainer:
         else:
             parts.append("no spills")
         if facts.sass is not None:
-            parts.append(f"{facts.sass.ldl} LDL and {facts.sass.stl} STL instructions")
+            parts.append(
+                f"{facts.sass.load_sites} LDL and {facts.sass.store_sites} STL instructions"
+            )
         if not facts.stack_known:
             parts.append("stack depth not statically known")
         return ", ".join(parts) + "." + _calls(facts.calls)

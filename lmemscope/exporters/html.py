@@ -122,15 +122,13 @@ def _table(listed: list[Row]) -> list[str]:
     ]
     for number, (unit, kernel) in enumerate(listed):
         facts = kernel.facts
-        stores, loads = facts.spill_stores, facts.spill_loads
-        spill = None if stores is None or loads is None else stores + loads
         name = escape(layout.short_name(facts.demangled))
         figures = (
             facts.registers,
             facts.stack_frame,
-            spill,
-            facts.sass.ldl if facts.sass is not None else None,
-            facts.sass.stl if facts.sass is not None else None,
+            facts.spill_bytes,
+            facts.sass.load_sites if facts.sass is not None else None,
+            facts.sass.store_sites if facts.sass is not None else None,
             facts.ptx.local_bytes if facts.ptx is not None else None,
         )
         cells = "".join(

@@ -6,7 +6,7 @@ All names and null rules are in docs/json.md. Sizes are bytes per thread; null m
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any
 
 from lmemscope.model import (
@@ -20,6 +20,7 @@ from lmemscope.model import (
     LocalAccess,
     LocalObject,
     Report,
+    SiteClass,
     SourceLocation,
     Tool,
     UnitReport,
@@ -27,6 +28,7 @@ from lmemscope.model import (
 )
 
 SCHEMA = "lmemscope.report/1"
+SASS_KEYS = ("ldl", "stl", "ldl_bytes", "stl_bytes")
 
 
 def render_json(report: Report, *, with_accesses: bool = False) -> str:
@@ -95,7 +97,7 @@ def _kernel(kernel: KernelReport, with_accesses: bool) -> dict[str, Any]:
         "barriers": facts.ptxas.barriers if facts.ptxas is not None else None,
         "launch_bounds": None if facts.launch_bounds is None else asdict(facts.launch_bounds),
         "ptx": None if facts.ptx is None else asdict(facts.ptx),
-        "sass": None if facts.sass is None else asdict(facts.sass),
+        "sass": _sass(facts.sass),
         "sites": None if facts.sites is None else asdict(facts.sites),
         "own_sites": None if facts.own_sites is None else asdict(facts.own_sites),
         "lines": [
@@ -106,7 +108,7 @@ def _kernel(kernel: KernelReport, with_accesses: bool) -> dict[str, Any]:
                 "name": callee.name,
                 "demangled": callee.demangled,
                 "ptxas": None if callee.ptxas is None else asdict(callee.ptxas),
-                "sass": None if callee.sass is None else asdict(callee.sass),
+                "sass": _sass(callee.sass),
                 "sites": None if callee.sites is None else asdict(callee.sites),
             }
             for callee in facts.callees
@@ -132,6 +134,11 @@ def _kernel(kernel: KernelReport, with_accesses: bool) -> dict[str, Any]:
             for found in facts.disagreements
         ],
     }
+
+
+def _sass(sites: SiteClass | None) -> dict[str, int] | None:
+    """Sites under the names of the machine instructions."""
+    return None if sites is None else dict(zip(SASS_KEYS, astuple(sites), strict=True))
 
 
 def _sources(facts: KernelFacts) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lmemscope.errors import InputError, UsageError
-from lmemscope.exporters.json import SCHEMA
+from lmemscope.exporters.json import SASS_KEYS, SCHEMA
 from lmemscope.model import (
     Advice,
     CallFacts,
@@ -32,7 +32,6 @@ from lmemscope.model import (
     PtxasFacts,
     PtxFacts,
     Report,
-    SassFacts,
     SiteClass,
     SiteSplit,
     SourceLine,
@@ -111,7 +110,7 @@ def _kernel(kernel: dict[str, Any]) -> KernelReport:
         ptxas=_maybe(PtxasFacts, kernel["sources"]["ptxas"]),
         cubin=_maybe(CubinFacts, kernel["sources"]["cubin"]),
         ptx=_maybe(PtxFacts, kernel["ptx"]),
-        sass=_maybe(SassFacts, kernel["sass"]),
+        sass=_sass(kernel["sass"]),
         sites=_split(kernel["sites"]),
         own_sites=_split(kernel["own_sites"]),
         lines=tuple(
@@ -123,7 +122,7 @@ def _kernel(kernel: dict[str, Any]) -> KernelReport:
                 callee["name"],
                 callee["demangled"],
                 _maybe(PtxasFacts, callee["ptxas"]),
-                _maybe(SassFacts, callee["sass"]),
+                _sass(callee["sass"]),
                 _split(callee["sites"]),
             )
             for callee in kernel["callees"]
@@ -226,6 +225,10 @@ def _split(split: dict[str, Any] | None) -> SiteSplit | None:
         SiteClass(**split["local_object"]),
         SiteClass(**split["unknown"]),
     )
+
+
+def _sass(document: dict[str, Any] | None) -> SiteClass | None:
+    return None if document is None else SiteClass(*(document[key] for key in SASS_KEYS))
 
 
 def _sites(document: dict[str, Any]) -> SiteClass:

@@ -8,6 +8,7 @@ from lmemscope.formats.demangle import short_name as short_name
 from lmemscope.model import (
     VERDICT_KINDS,
     Finding,
+    KernelFacts,
     KernelReport,
     Report,
     SourceLocation,
@@ -96,9 +97,9 @@ def route_differences(report: Report) -> list[str]:
             continue
         ours, theirs = by_route["nvrtc"].facts, by_route["nvcc"].facts
         differing = [
-            f"{what} {getattr(ours, what)} by nvrtc, {getattr(theirs, what)} by nvcc"
-            for what in ("registers", "stack_frame", "spill_stores", "spill_loads", "sass")
-            if getattr(ours, what) != getattr(theirs, what)
+            f"{what} {was} by nvrtc, {now} by nvcc"
+            for what, was, now in zip(_COMPARED, _figures(ours), _figures(theirs), strict=True)
+            if was != now
         ]
         if differing:
             lines.append(f"{path} ({arch}): {short_name(ours.demangled)}: {'; '.join(differing)}")
@@ -108,6 +109,21 @@ def route_differences(report: Report) -> list[str]:
 def evidence(finding: Finding) -> str:
     """What shows a finding, in one line."""
     return "; ".join(evidence_text(one) for one in finding.evidence)
+
+
+_COMPARED = ("registers", "stack_frame", "spill_stores", "spill_loads", "LDL", "STL")
+
+
+def _figures(facts: KernelFacts) -> tuple[int | None, ...]:
+    sites = facts.sass
+    return (
+        facts.registers,
+        facts.stack_frame,
+        facts.spill_stores,
+        facts.spill_loads,
+        None if sites is None else sites.load_sites,
+        None if sites is None else sites.store_sites,
+    )
 
 
 def routes(report: Report) -> str:

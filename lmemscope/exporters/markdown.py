@@ -70,7 +70,7 @@ def _table(listed: list[Row]) -> list[str]:
             layout.number(facts.registers),
             layout.number(facts.stack_frame),
             layout.pair(facts.spill_stores, facts.spill_loads),
-            "?" if sass is None else layout.pair(sass.ldl, sass.stl),
+            "?" if sass is None else layout.pair(sass.load_sites, sass.store_sites),
             "?" if ptx is None else str(ptx.local_bytes or "-"),
             _text(kernel.verdict.text),
         ]

@@ -76,7 +76,7 @@ def _cells(row: Row, name_width: int) -> list[str]:
         layout.number(facts.registers),
         layout.number(facts.stack_frame),
         layout.pair(facts.spill_stores, facts.spill_loads),
-        "?" if sass is None else layout.pair(sass.ldl, sass.stl),
+        "?" if sass is None else layout.pair(sass.load_sites, sass.store_sites),
         "?" if ptx is None else layout.number(ptx.local_bytes or None).replace("?", "-"),
         _verdict(row),
     ]

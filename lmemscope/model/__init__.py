@@ -50,7 +50,6 @@ from lmemscope.model.facts import (
     LineUse,
     PtxasFacts,
     PtxFacts,
-    SassFacts,
     SiteSplit,
 )
 from lmemscope.model.gate import (
@@ -145,7 +144,6 @@ __all__ = [
     "PtxFacts",
     "PtxasFacts",
     "Report",
-    "SassFacts",
     "Severity",
     "SiteClass",
     "SiteKind",

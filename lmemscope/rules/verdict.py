@@ -29,7 +29,7 @@ def judge(facts: KernelFacts) -> Verdict:
     said.sort(key=lambda item: -verdict_kind(item[0]).rank)
     kind = said[0][0]
     sass = facts.sass
-    site_bytes = sass.ldl_bytes + sass.stl_bytes if sass is not None else 0
+    site_bytes = sass.bytes if sass is not None else 0
     texts = dict.fromkeys(text for _, text in said)
     return Verdict(kind, "; ".join(texts), (verdict_kind(kind).rank, site_bytes))
 
