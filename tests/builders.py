@@ -1,22 +1,38 @@
-"""Hand-made facts and what follows from them, without any toolchain."""
+"""Hand-made facts, PTX and machine code, and what follows from them, without any toolchain."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from lmemscope import rules
+from lmemscope.analysis.explanation import explain_facts
+from lmemscope.analysis.facts import gather_facts
+from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.origin import Origins
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.objects import FunctionObjects
+from lmemscope.formats.cubin import CubinFunction
+from lmemscope.formats.line_table import InlinedLine
+from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.ptxas_log import parse_ptxas_log
+from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.model import (
+    Artifacts,
     CallFacts,
     Cause,
     CauseShare,
     CubinFacts,
+    DisplayPaths,
     Evidence,
     Finding,
     FrameRange,
     IndexFacts,
     InlineFrame,
     KernelFacts,
+    KernelKind,
     LocalAccess,
     LocalObject,
     PtxasFacts,
@@ -26,6 +42,8 @@ from lmemscope.model import (
     SourceLocation,
     SourceText,
     Uniformity,
+    Unit,
+    Variable,
 )
 
 HERE = SourceLocation("a.cu", 7)
@@ -126,4 +144,219 @@ def kernel_with(
         sass=SiteClass(1, 0, 4, 0),
         ptx=PtxFacts(80, 1, 1, 0, 0),
         calls=CallFacts((), (), False),
+    )
+
+
+# PTX and machine code by hand.
+
+
+def depot(size: int) -> str:
+    """A function's local memory, addressed as NVIDIA's compilers do."""
+    return (
+        f".local .align 16 .b8 __local_depot0[{size}];\n"
+        "mov.u64 %SPL, __local_depot0;\n"
+        "cvta.local.u64 %SP, %SPL;"
+    )
+
+
+POINTER_AND_NUMBER = ".param .u64 k_param_0, .param .u32 k_param_1"
+
+
+def program(
+    body: str, *, parameters: str = POINTER_AND_NUMBER, debug: bool = False, **functions: str
+) -> PtxModule:
+    """PTX with a kernel ``k`` and functions of one pointer; ``.loc 1 7 0`` is line 7 of ``a.cu``.
+
+    Args:
+        body: of the kernel.
+        parameters: of the kernel.
+        debug: compiled with ``-G``.
+        functions: their bodies by name; the pointer is ``NAME_param_0``.
+    """
+    target = ".target sm_90, debug" if debug else ".target sm_90"
+    lines = [".version 9.0", target, ".address_size 64"]
+    for name, text in functions.items():
+        lines += [f".func {name}(.param .b64 {name}_param_0)", "{", *text.splitlines(), "}"]
+    lines += [f".visible .entry k({parameters})", "{"]
+    lines += [*body.splitlines(), "}", '.file 1 "a.cu"']
+    return PtxModule("\n".join(lines).encode())
+
+
+def objects_of(body: str, name: str = "k", **functions: str) -> FunctionObjects:
+    """The stack objects of the kernel, or of one of the functions."""
+    found = ModuleFlow(program(body, **functions)).objects(name)
+    assert found is not None
+    return found
+
+
+def call(function: str, register: str) -> str:
+    """A call with one argument, as compilers write it."""
+    return (
+        "{ .param .b64 param0;\n"
+        f"st.param.b64 [param0+0], {register};\n"
+        f"call.uni {function}, (param0);\n"
+        "}"
+    )
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """A machine instruction before it has a place: its PTX line begins with ``ptx``."""
+
+    ptx: str | None
+    site: Site
+    source: int | None = None
+
+
+def ldl(
+    ptx: str | None = None,
+    *,
+    at: int = 0,
+    width: int = 4,
+    base: int | None = STACK_POINTER,
+    marked: bool = False,
+    generic: bool = False,
+    store: bool = False,
+    source: int | None = None,
+) -> MachineCode:
+    """``LDL [R1+at]`` that comes from the PTX line which begins with ``ptx``."""
+    site = Site(0, store, width, 4, base, None, at, False, marked, generic)
+    return MachineCode(ptx, site, source)
+
+
+def stl(ptx: str | None = None, **changes: Any) -> MachineCode:
+    """``STL [R1+at]``; as `ldl`."""
+    return ldl(ptx, store=True, **changes)
+
+
+@dataclass
+class StandInCubin:
+    """What the analysis asks of a cubin."""
+
+    functions: tuple[CubinFunction, ...]
+    ptx_lines: dict[str, list[InlinedLine]]
+    source_lines: dict[str, list[InlinedLine]]
+    generic: tuple[Site, ...] = ()
+    arch: str = "sm_90"
+
+    def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
+        return self.generic
+
+
+def cubin_function(
+    name: str = "k",
+    *sites: Site,
+    kind: KernelKind = "entry",
+    start: int = 0,
+    end: int = 0x1000,
+    frame: int | None = 0,
+    callees: tuple[CubinFunction, ...] = (),
+    **changes: Any,
+) -> CubinFunction:
+    """A body of machine code of 32 registers."""
+    made = CubinFunction(
+        name, kind, ".text.k", start, end, 32, frame, frame, True, 255, 0, sites, callees
+    )
+    return dataclasses.replace(made, **changes)
+
+
+def layers(
+    ptx: PtxModule | None,
+    *code: MachineCode,
+    frame: int | None = 0,
+    log: str | None = None,
+    callees: Mapping[str, Sequence[MachineCode]] | None = None,
+    **changes: Any,
+) -> Layers:
+    """The layers of a unit with one kernel, ``k``.
+
+    Args:
+        ptx: its PTX, or None.
+        code: the kernel's ``LDL``/``STL`` in order; a generic one is ``LD``/``ST``.
+        frame: bytes of its stack frame.
+        log: ptxas's report.
+        callees: machine code of functions that are not inlined, behind the kernel's own.
+        changes: of the kernel's `CubinFunction`.
+    """
+    ptx_lines: list[InlinedLine] = []
+    source_lines: list[InlinedLine] = []
+    pc = 0
+
+    def placed(listed: Sequence[MachineCode]) -> tuple[Site, ...]:
+        nonlocal pc
+        sites = []
+        for one in listed:
+            pc += 16
+            sites.append(dataclasses.replace(one.site, pc=pc))
+            line = 0 if ptx is None or one.ptx is None else line_of(ptx, one.ptx)
+            ptx_lines.append(_row(pc, "k.ptx", line))
+            source_lines.append(_row(pc, "a.cu", one.source or 0))
+        return tuple(sites)
+
+    own = placed([one for one in code if not one.site.is_generic])
+    generic = placed([one for one in code if one.site.is_generic])
+    inner = []
+    for name, listed in (callees or {}).items():
+        start = pc + 16
+        sites = placed(listed)
+        inner.append(cubin_function(name, *sites, kind="function", start=start, end=pc + 16))
+    kernel = cubin_function("k", *own, frame=frame, callees=tuple(inner), **changes)
+    known = any(one.source is not None for one in code)
+    cubin: Any = StandInCubin(
+        (kernel,), {".text.k": ptx_lines}, {".text.k": source_lines} if known else {}, generic
+    )
+    flow = ModuleFlow(ptx) if ptx is not None else None
+    unit = Unit("a.cu", "a.cu", "nvrtc", "sm_90")
+    return Layers(
+        artifacts=Artifacts(unit, "nvrtc", (), None, log, b"", ()),
+        paths=DisplayPaths("a.cu", "a.cu", "/"),
+        ptx=ptx,
+        log=parse_ptxas_log(log) if log is not None else None,
+        cubin=cubin,
+        gaps=(),
+        flow=flow,
+        origins=Origins(flow, cubin),
+    )
+
+
+def _row(pc: int, file: str, line: int) -> InlinedLine:
+    return InlinedLine(pc, (InlineFrame(SourceLocation(file, line), None),))
+
+
+def line_of(ptx: PtxModule, beginning: str) -> int:
+    """Number of the only line that begins with a text."""
+    found = [
+        number
+        for number in range(1, ptx.functions[-1].end_line + 1)
+        if ptx.line(number).strip().startswith(beginning)
+    ]
+    assert len(found) == 1, f"{beginning} is on lines {found}"
+    return found[0]
+
+
+def attributed(
+    given: Layers,
+    variables: Sequence[Variable] | None = None,
+    files: Mapping[str, str] | None = None,
+) -> KernelFacts:
+    """The kernel's facts with causes."""
+    (fact,) = explain_facts(given, gather_facts(given), variables, source_text(files))
+    return fact
+
+
+def variable(name: str, type_: str, size: int, line: int = 1, **changes: Any) -> Variable:
+    """A local variable of the kernel, declared in ``a.cu``."""
+    made = Variable("k", name, type_, size, "a.cu", line, False, (), line)
+    return dataclasses.replace(made, **changes)
+
+
+def ptxas_report(
+    stores: int = 0, loads: int = 0, *, frame: int = 0, function: str = "k", of: str = "k"
+) -> str:
+    """What ``ptxas -v`` says of a kernel, or of a function that it calls."""
+    return (
+        f"ptxas info    : Compiling entry function '{of}' for 'sm_90'\n"
+        f"ptxas info    : Function properties for {function}\n"
+        f"    {frame} bytes stack frame, {stores} bytes spill stores, {loads} bytes spill loads\n"
+        "ptxas info    : Used 32 registers\n"
     )
