@@ -87,13 +87,12 @@ class Scanner:
             for kernel in unit.kernels:
                 facts = kernel.facts
                 short = short_name(facts.demangled)
-                stores, loads = facts.spill_stores, facts.spill_loads
                 view = KernelView(
                     name=short,
                     frame=facts.stack_frame,
-                    spill=None if stores is None or loads is None else stores + loads,
+                    spill=facts.spill_bytes,
                     registers=facts.registers,
-                    sites=None if facts.sass is None else facts.sass.ldl + facts.sass.stl,
+                    sites=None if facts.sass is None else facts.sass.count,
                     causes=frozenset(share.cause for share in facts.causes),
                     report=kernel,
                 )

@@ -19,7 +19,6 @@ from lmemscope.model import (
     PtxasFacts,
     PtxFacts,
     Report,
-    SassFacts,
     SiteClass,
     SiteSplit,
     SourceLocation,
@@ -36,7 +35,7 @@ def spilling() -> KernelFacts:
     return facts(
         "void ns::spilling<(int)32, float>(float*, int)",
         ptxas=PtxasFacts(32, 240, 412, 484, 240, None, 0),
-        sass=SassFacts(60, 51, 484, 412),
+        sass=SiteClass(60, 51, 484, 412),
         sites=split,
         own_sites=split,
     )
@@ -49,7 +48,7 @@ def with_object() -> KernelFacts:
         "ring",
         ptxas=PtxasFacts(32, 128, 0, 0, 128, None, 0),
         ptx=PtxFacts(128, 1, 32, 9, 0),
-        sass=SassFacts(31, 9, 124, 36),
+        sass=SiteClass(31, 9, 124, 36),
         sites=split,
         own_sites=split,
         lines=(LineUse(SourceLocation("a.cu", 31), "local-object", share),),
@@ -100,7 +99,7 @@ def test_verdicts(kernel: KernelFacts, kind: str, text: str) -> None:
 
 def test_unknown_origin_is_never_called_a_spill() -> None:
     split = SiteSplit(NOTHING, NOTHING, SiteClass(1, 2, 4, 8))
-    verdict = judge(facts(ptxas=None, sass=SassFacts(1, 2, 4, 8), sites=split, own_sites=split))
+    verdict = judge(facts(ptxas=None, sass=SiteClass(1, 2, 4, 8), sites=split, own_sites=split))
     assert verdict.kind == "unknown"
     assert "spill" not in verdict.text
 

@@ -119,8 +119,8 @@ def test_both_ledgers_close(instances: Instances, label: Label, arch: str) -> No
         facts = kernel.facts
         assert facts.sass is not None
         sites = [share.sites for share in facts.causes]
-        assert sum(s.load_bytes for s in sites) == facts.sass.ldl_bytes
-        assert sum(s.store_bytes for s in sites) == facts.sass.stl_bytes
+        assert sum(s.load_bytes for s in sites) == facts.sass.load_bytes
+        assert sum(s.store_bytes for s in sites) == facts.sass.store_bytes
         assert sum(part.size for part in facts.frame) == (facts.stack_frame or 0)
         position = 0
         for part in facts.frame:

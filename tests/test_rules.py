@@ -19,7 +19,8 @@ from lmemscope.model import (
 from lmemscope.rules import RULES, rule
 from lmemscope.rules.base import Rule
 from lmemscope.rules.register_cap import cap_of, registers_for
-from tests.builders import access, facts, find, kernel
+from tests.builders import access, facts, find
+from tests.builders import kernel_with as kernel
 
 
 def only(found: tuple[Finding, ...]) -> Finding:
@@ -118,7 +119,7 @@ def test_unrolling_is_advised_at_the_loops_line() -> None:
 def test_unmarked_spills_are_only_likely() -> None:
     marked = kernel("register-spill", with_object=False)
     assert only(find(marked)).confidence == "certain"
-    unmarked = dataclasses.replace(marked, accesses=(access("register-spill", number=None),))
+    unmarked = dataclasses.replace(marked, accesses=(access("register-spill", object=None),))
     assert only(find(unmarked)).confidence == "likely"
     assert only(find(kernel("unattributed", with_object=False))).confidence == "possible"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lmemscope.analysis.ptx.graph import ControlFlow
-from lmemscope.analysis.ptx.slicing import Dataflow, Leaf
+from lmemscope.analysis.ptx.leaves import Leaf
+from lmemscope.analysis.ptx.slicing import Dataflow
 from tests.builders import ptx_module as module
 
 PARAMETERS = ".visible .entry k(.param .u64 k_param_0, .param .u32 k_param_1)"

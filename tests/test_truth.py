@@ -92,8 +92,8 @@ def test_spilled_site_bytes_equal_ptxas(analysed: Analysed, source: Path) -> Non
         assert kernel.sites is not None
         assert kernel.sass is not None
         split = (kernel.sites.spill, kernel.sites.local_object, kernel.sites.unknown)
-        assert sum(c.load_bytes for c in split) == kernel.sass.ldl_bytes
-        assert sum(c.store_bytes for c in split) == kernel.sass.stl_bytes
+        assert sum(c.load_bytes for c in split) == kernel.sass.load_bytes
+        assert sum(c.store_bytes for c in split) == kernel.sass.store_bytes
 
 
 def _tool(name: str, *arguments: str) -> str:

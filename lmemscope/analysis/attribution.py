@@ -1,270 +1,116 @@
 """Every ``LDL``/``STL`` gets one cause, and the object it belongs to where there is one.
 
-The PTX line is the join: it leads from a machine instruction to the PTX instruction, whose address
-leads to the stack object. What no PTX access explains was made by ptxas: a spill where it is
-marked as one, a saved register in a function that is called, the frame of a call.
+Where a site comes from is its `Origin`. A site of the program's own leads by its PTX access to the
+stack object; the others were made by ptxas: a spill where it is marked as one, a saved register in
+a function that is called, the frame of a call.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from lmemscope.analysis.causes import ObjectCause, accesses_of_callees, is_dynamic, object_cause
-from lmemscope.analysis.frame import frame_map
+from lmemscope.analysis.frame import Placement, frame_map
+from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ledger import shares
-from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.names import Names
+from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.flow import is_generic_access, may_become
-from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
-from lmemscope.analysis.ptx.slicing import Leaf, worst
+from lmemscope.analysis.ptx.leaves import worst
 from lmemscope.analysis.ptx.uniformity import requests_per_access, sectors_per_request
+from lmemscope.analysis.saves import saving_cause
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import line_at
-from lmemscope.formats.ptx_body import Address
-from lmemscope.formats.sites import STACK_POINTER, Site
+from lmemscope.formats.sites import Site
 from lmemscope.model import (
-    CallFacts,
     Cause,
-    IndexFacts,
-    IndexSource,
+    Evidence,
     KernelFacts,
     LocalAccess,
-    LocalObject,
-    SourceLocation,
     SourceText,
     Uniformity,
 )
 
-_NAMELESS: frozenset[Cause] = frozenset({"printf-args", "math-slow-path", "device-launch"})
-_CALL_PARTS = frozenset({"call", "ret"})
-_ObjectKey = tuple[str, int]
 
-
-def needs_attribution(facts: KernelFacts) -> bool:
-    """Whether a kernel has any local memory to explain."""
-    sass = facts.sass
-    return bool(facts.stack_frame) or (sass is not None and sass.ldl + sass.stl > 0)
-
-
-class Attributor:
-    """Attribution for the kernels of one unit.
+def attribute(
+    layers: Layers,
+    names: Names | None,
+    sources: SourceText,
+    function: CubinFunction,
+    facts: KernelFacts,
+) -> KernelFacts:
+    """A kernel's facts with objects, accesses, frame map, ledgers and call graph.
 
     Args:
-        layers: the unit's layers.
-        names: variable names, possibly none.
+        layers: the unit's.
+        names: of variables, or None.
         sources: the user's files.
+        function: the kernel's machine code.
+        facts: the kernel's.
+    """
+    kernel = _Kernel(layers, names, sources, function, facts)
+    accesses = tuple(kernel.access(site) for site in function.all_sites)
+    objects = tuple(kernel.objects.listed)
+    frame = frame_map(facts.stack_frame, function, accesses, objects, kernel.placements)
+    if not facts.stack_frame and not accesses:
+        objects = tuple(replace(found, cause="promoted") for found in objects)
+    return replace(
+        facts,
+        objects=objects,
+        accesses=accesses,
+        generic=kernel.generic(),
+        frame=frame,
+        causes=shares(accesses, frame, objects),
+        calls=layers.flow.calls(facts.name) if layers.flow is not None else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """What is known of a site.
+
+    Attributes:
+        cause: exactly one.
+        object: index into the kernel's objects, or None.
+        uniformity: of its address across the lanes.
+        evidence: what shows the cause.
     """
 
-    def __init__(self, layers: Layers, names: Names | None, sources: SourceText) -> None:
-        self._layers, self._names, self._sources = layers, names, sources
-        self._module = ModuleFlow(layers.ptx) if layers.ptx is not None else None
-        self._functions = {function.name: function for function in layers.cubin.functions}
-        self._debug = layers.ptx is not None and layers.ptx.is_debug
-        self._paths = layers.paths
-
-    def calls(self, kernel: str) -> CallFacts | None:
-        """The call graph below a kernel, or None without PTX."""
-        return self._module.calls(kernel) if self._module is not None else None
-
-    def attribute(self, facts: KernelFacts) -> KernelFacts:
-        """The facts with objects, accesses, frame map, ledgers and call graph."""
-        function = self._functions[facts.name]
-        kernel = _Kernel(self, facts, function)
-        return kernel.result()
+    cause: Cause
+    object: int | None
+    uniformity: Uniformity
+    evidence: tuple[Evidence, ...]
 
 
 class _Kernel:
-    """The attribution of one kernel."""
+    """The sites of one kernel.
 
-    def __init__(self, unit: Attributor, facts: KernelFacts, function: CubinFunction) -> None:
-        self._facts, self._function = facts, function
-        self._layers, self._names, self._sources = unit._layers, unit._names, unit._sources
-        self._module, self._debug = unit._module, unit._debug
-        self._reached = self._module.reached(facts.name) if self._module is not None else ()
-        self._keys: dict[_ObjectKey, int] = {}
-        self._objects: list[LocalObject] = []
-        self._paths = unit._paths
-        self._offsets: list[tuple[_ObjectKey, Site, int]] = []
+    Attributes:
+        objects: its stack objects.
+        placements: sites seen so far that tell where ptxas put an object.
+    """
 
-    def result(self) -> KernelFacts:
-        self._find_objects()
-        accesses = tuple(self._access(site) for site in self._function.all_sites)
-        touched = {access.object for access in accesses}
-        frame = frame_map(
-            self._facts.stack_frame,
-            self._function,
-            accesses,
-            self._objects,
-            self._offsets,
-            touched,
-        )
-        promoted = not self._facts.stack_frame and not accesses
-        objects = tuple(
-            replace(found, cause="promoted") if promoted else found for found in self._objects
-        )
-        return replace(
-            self._facts,
-            objects=objects,
-            accesses=accesses,
-            generic=self._generic(),
-            frame=frame,
-            causes=shares(accesses, frame, objects),
-            calls=self._module.calls(self._facts.name) if self._module is not None else None,
-        )
-
-    def _find_objects(self) -> None:
-        """Objects of every function that the kernel reaches."""
-        if self._module is None:
-            return
-        inside = {self._function.name, *(callee.name for callee in self._function.callees)}
-        for name in self._reached:
-            function = self._module.ptx.function(name)
-            if function is None or not function.survey.declarations:
-                continue
-            if name not in inside and self._has_own_section(name):
-                continue
-            objects = self._module.objects(name)
-            assert objects is not None
-            found = list(objects.objects.values())
-            causes = {
-                item.offset: object_cause(self._module, self._facts.name, objects, item)
-                for item in found
-            }
-            named = self._named(objects, found, causes)
-            for item in found:
-                made = self._object(objects, item, causes[item.offset], named.get(item.offset))
-                self._add(made, (name, item.offset))
-
-    def _add(self, made: LocalObject, key: _ObjectKey) -> None:
-        """Add an object; the pieces of one variable that the compiler split are one object."""
-        last = self._objects[-1] if self._objects else None
-        if (
-            last is not None
-            and made.name is not None
-            and (last.function, last.name, last.declared)
-            == (made.function, made.name, made.declared)
-            and last.cause == made.cause
-            and last.offset + last.size == made.offset
-        ):
-            self._objects[-1] = replace(last, size=last.size + made.size)
-        else:
-            self._objects.append(made)
-        self._keys[key] = len(self._objects) - 1
-
-    def _has_own_section(self, name: str) -> bool:
-        return any(function.name == name for function in self._layers.cubin.functions)
-
-    def _named(
+    def __init__(
         self,
-        objects: FunctionObjects,
-        found: list[StackObject],
-        causes: dict[int, ObjectCause],
-    ) -> dict[int, ObjectName]:
-        if self._names is None:
-            return {}
-        wanted = [item for item in found if causes[item.offset].cause not in _NAMELESS]
-        return self._names.of_objects(objects, wanted)
+        layers: Layers,
+        names: Names | None,
+        sources: SourceText,
+        function: CubinFunction,
+        facts: KernelFacts,
+    ) -> None:
+        self._layers, self._function, self._facts = layers, function, facts
+        self._debug = layers.ptx is not None and layers.ptx.is_debug
+        self.objects = find_objects(layers, names, sources, function)
+        self.placements: list[Placement] = []
 
-    def _object(
-        self,
-        objects: FunctionObjects,
-        found: StackObject,
-        cause: ObjectCause,
-        named: ObjectName | None,
-    ) -> LocalObject:
-        function = objects.dataflow.function.name
-        size = named.size if named is not None and named.size < found.size else found.size
-        return LocalObject(
-            function=function,
-            offset=found.offset,
-            size=size,
-            cause="debug-build" if self._debug else cause.cause,
-            name=named.name if named is not None else None,
-            type=named.type if named is not None else None,
-            declared=self._paths.shown(named.declared) if named is not None else None,
-            confidence=named.confidence if named is not None else None,
-            index=self._index(objects, found, named),
-            evidence=cause.evidence,
-        )
-
-    def _index(
-        self, objects: FunctionObjects, found: StackObject, named: ObjectName | None
-    ) -> IndexFacts | None:
-        assert self._module is not None
-        theirs = accesses_of_callees(self._module, self._facts.name, objects, found)
-        own = [access for access in found.accesses if access.leaves]
-        indexed = [*own, *theirs]
-        # Initialising loops say nothing about why an array is indexed at run time.
-        dynamic = [a for a in indexed if any(is_dynamic(leaf) for leaf in a.leaves)]
-        leaves = frozenset(
-            leaf for access in dynamic or indexed for leaf in access.leaves if leaf.kind != "symbol"
-        )
-        if not leaves:
-            return None
-        function = objects.dataflow.function.name
-        sources = {self._source(function, leaf) for leaf in leaves}
-        only_loops = all(not is_dynamic(leaf) for leaf in leaves)
-        counters = [leaf.header for leaf in leaves if leaf.kind == "loop-counter"]
-        header = min(counters, default=None)
-        return IndexFacts(
-            expression=self._expression(objects, own, named),
-            sources=tuple(sorted(sources, key=str)),
-            uniformity=worst([leaf.uniformity for leaf in leaves]),
-            loop=self._loop_line(objects, header) if only_loops and header is not None else None,
-        )
-
-    def _expression(
-        self,
-        objects: FunctionObjects,
-        accesses: list[PtxAccess],
-        named: ObjectName | None,
-    ) -> str | None:
-        """The index as written on a line of an access; a run-time one is preferred."""
-        if named is None or self._layers.ptx is None:
-            return None
-        last = named.name.rpartition(".")[2]
-        dynamic = [a for a in accesses if any(is_dynamic(leaf) for leaf in a.leaves)]
-        found: Counter[str] = Counter()
-        for access in dynamic or accesses:
-            for frame in self._layers.ptx.chain(objects.body.instructions[access.index]):
-                place = frame.location
-                text = self._sources.subscript(place.file, place.line, named.name)
-                text = text or self._sources.subscript(place.file, place.line, last)
-                text = text or self._sources.subscript(place.file, place.line, f".{last}")
-                if text is not None:
-                    found[text] += 1
-                    break
-        return found.most_common(1)[0][0] if found else None
-
-    def _loop_line(self, objects: FunctionObjects, header: int) -> SourceLocation | None:
-        assert self._layers.ptx is not None
-        chain = self._layers.ptx.chain(objects.body.instructions[header])
-        return self._paths.shown(chain[0].location) if chain else None
-
-    def _source(self, function: str, leaf: Leaf) -> IndexSource:
-        name, position = leaf.name, None
-        if name is not None and "_param_" in name:
-            owner, _, number = name.rpartition("_param_")
-            position = int(number) if number.isdigit() else None
-            known = self._names.parameter(owner, name) if self._names is not None else None
-            name = known or f"parameter {number}"
-        elif leaf.kind in ("thread-id", "block-id") and name is not None:
-            base, _, dimension = name.lstrip("%").partition(".")
-            name = _BUILTINS.get(base, base) + (f".{dimension}" if dimension else "")
-        constant = leaf.constant_trip if leaf.kind == "loop-counter" else None
-        return IndexSource(leaf.kind, name, position, constant)
-
-    def _access(self, site: Site) -> LocalAccess:
-        cubin = self._layers.cubin
-        body = next(
-            (c for c in self._function.callees if c.start <= site.pc < c.end), self._function
-        )
-        source = line_at(cubin.source_lines.get(self._function.section, []), site.pc)
-        entry = line_at(cubin.ptx_lines.get(self._function.section, []), site.pc)
-        ptx_line = entry.line if entry is not None and entry.line > 0 else None
-        cause, found, uniformity, depth, evidence = self._explain(site, body, ptx_line)
+    def access(self, site: Site) -> LocalAccess:
+        """A site with its place, its cause and its cost."""
+        function = self._function
+        body = next((c for c in function.callees if c.start <= site.pc < c.end), function)
+        source = line_at(self._layers.cubin.source_lines.get(function.section, []), site.pc)
+        origin = self._layers.origins.of(function, site)
+        found = self._explain(site, body, origin)
+        uniformity = found.uniformity
         if site.is_uniform and site.base is None:
             uniformity = "uniform"
         return LocalAccess(
@@ -273,140 +119,91 @@ class _Kernel:
             is_store=site.is_store,
             width=site.width,
             function=body.name,
-            ptx_line=ptx_line,
+            ptx_line=origin.ptx_line,
             chain=tuple(
-                replace(frame, location=self._paths.shown(frame.location))
+                replace(frame, location=self._layers.paths.shown(frame.location))
                 for frame in (source.chain if source is not None else ())
             ),
-            loop_depth=depth,
-            cause=cause,
-            object=found,
+            loop_depth=self._loop_depth(origin),
+            cause="debug-build" if self._debug else found.cause,
+            object=found.object,
             uniformity=uniformity,
             sectors=sectors_per_request(uniformity),
             requests=requests_per_access(site.width),
-            evidence=evidence,
+            evidence=found.evidence,
         )
 
-    def _generic(self) -> tuple[LocalAccess, ...]:
+    def generic(self) -> tuple[LocalAccess, ...]:
         """``LD``/``ST`` at PTX accesses whose address is local on every path."""
-        if self._module is None or not self._objects:
+        flow, function = self._layers.flow, self._function
+        if flow is None or not self.objects.listed:
             return ()
-        table = self._layers.cubin.ptx_lines.get(self._function.section, [])
+        reached = flow.reached(self._facts.name)
         result = []
-        for site in self._layers.cubin.generic_sites(self._function):
-            entry = line_at(table, site.pc)
-            function = self._module.ptx.function_at(entry.line) if entry is not None else None
-            if entry is None or function is None or function.name not in self._reached:
-                continue
-            objects = self._module.objects(function.name)
-            assert objects is not None
-            if any(objects.is_local(i) for i in objects.dataflow.by_line.get(entry.line, [])):
-                access = self._access(site)
+        for site in self._layers.cubin.generic_sites(function):
+            origin = self._layers.origins.of(function, site)
+            if origin.function in reached and _is_local(flow, origin):
+                access = self.access(site)
                 if access.object is not None:
                     result.append(access)
         return tuple(result)
 
-    def _explain(
-        self, site: Site, body: CubinFunction, ptx_line: int | None
-    ) -> tuple[Cause, int | None, Uniformity, int, tuple[str, ...]]:
-        """Cause, object, uniformity, loop depth and evidence of one site."""
-        depth, indices, name = 0, [], None
-        if self._module is not None and ptx_line is not None:
-            function = self._module.ptx.function_at(ptx_line)
-            name = function.name if function is not None else None
-            dataflow = self._module.dataflow(name) if name is not None else None
-            if dataflow is not None:
-                indices = dataflow.by_line.get(ptx_line, [])
-                depth = max((dataflow.flow.depth(index) for index in indices), default=0)
-        if site.spill_refill:
-            return self._made("register-spill"), None, "uniform", depth, ("marked SpillRefill",)
-        if ptx_line is None or self._module is None:
-            return self._made("unattributed"), None, "unknown", depth, ()
-        if name is not None and indices:
-            found = self._of_object(site, name, indices, ptx_line)
-            if found is not None:
-                return (*found[:3], depth, found[3])
-        cause, evidence = self._made_by_ptxas(body, name, indices, ptx_line)
-        return self._made(cause), None, "uniform", depth, evidence
+    def _loop_depth(self, origin: Origin) -> int:
+        """How many loops are around the PTX line."""
+        flow = self._layers.flow
+        if flow is None or origin.function is None or origin.ptx_line is None:
+            return 0
+        dataflow = flow.dataflow(origin.function)
+        if dataflow is None:
+            return 0
+        indices = dataflow.by_line.get(origin.ptx_line, ())
+        return max((dataflow.flow.depth(index) for index in indices), default=0)
 
-    def _made(self, cause: Cause) -> Cause:
-        return "debug-build" if self._debug else cause
+    def _explain(self, site: Site, body: CubinFunction, origin: Origin) -> _Explained:
+        flow = self._layers.flow
+        if origin.kind == "spill":
+            return _Explained("register-spill", None, "uniform", (Evidence("spill-mark"),))
+        if flow is None or origin.kind == "unknown":
+            return _Explained("unattributed", None, "unknown", ())
+        if origin.kind == "save":
+            saved = saving_cause(flow, self._facts, body, origin)
+            return _Explained(saved.cause, None, "uniform", saved.evidence)
+        return self._of_object(flow, site, origin)
 
-    def _of_object(
-        self, site: Site, name: str, indices: list[int], ptx_line: int
-    ) -> tuple[Cause, int | None, Uniformity, tuple[str, ...]] | None:
-        """Attribution through the PTX access on the site's line, or None where there is none."""
-        assert self._module is not None
-        objects = self._module.objects(name)
+    def _of_object(self, flow: ModuleFlow, site: Site, origin: Origin) -> _Explained:
+        """Attribution through the PTX access, whose address leads to the object."""
+        assert origin.function is not None
+        assert origin.instruction is not None
+        objects = flow.objects(origin.function)
         assert objects is not None
-        for index in indices:
-            opcode = objects.body.instructions[index].opcode
-            if not may_become(opcode, site.is_store):
-                continue
-            evidence = (f"PTX line {ptx_line}: {opcode}",)
-            access = objects.access_at.get(index)
-            if access is None:
-                return self._made("unattributed"), None, "unknown", evidence
-            owners = self._module.owner(self._facts.name, name, access.origins)
-            known = sorted(self._keys[key] for key in owners if key in self._keys)
-            uniformity = worst([leaf.uniformity for leaf in access.leaves])
-            if any(origin.kind == "alloca" for origin in access.origins):
-                return self._made("alloca"), None, uniformity, evidence
-            if len(known) == 1:
-                if access.offset is not None:
-                    self._remember(site, owners, objects, index, access.offset)
-                return self._objects[known[0]].cause, known[0], uniformity, evidence
-            causes = {self._objects[number].cause for number in known}
-            if len(causes) == 1:
-                return causes.pop(), None, uniformity, evidence
-            if any(origin.kind == "parameter" for origin in access.origins):
-                if is_generic_access(opcode) and site.base == STACK_POINTER:
-                    # Where a parameter points is in no fixed place of this function's frame.
-                    return None
-                return self._made("address-taken"), None, uniformity, evidence
-            return self._made("unattributed"), None, uniformity, evidence
-        return None
-
-    def _remember(
-        self,
-        site: Site,
-        owners: frozenset[_ObjectKey],
-        objects: FunctionObjects,
-        index: int,
-        offset: int,
-    ) -> None:
-        """A site at a constant place tells where ptxas put the object in the frame."""
-        (key,) = owners
-        instruction = objects.body.instructions[index]
-        if any(isinstance(operand, Address) for operand in instruction.operands):
-            self._offsets.append((key, site, offset))
-
-    def _made_by_ptxas(
-        self, body: CubinFunction, name: str | None, indices: list[int], ptx_line: int
-    ) -> tuple[Cause, tuple[str, ...]]:
-        """Causes of accesses that no PTX access explains and that are not marked as spills."""
-        assert self._module is not None
-        where = f"PTX line {ptx_line} is no access of local memory"
-        calls = self._module.calls(self._facts.name)
-        if body.kind == "function":
-            if body.name in calls.recursive:
-                return "call-frame", (f"{body.name} calls itself", where)
-            if calls.indirect and body.name not in calls.reached:
-                return "call-frame", (f"{body.name} is called through a pointer", where)
-            return "callee-save", (f"{body.name} is called and keeps its caller's registers", where)
-        assert name is None or self._module is not None
-        dataflow = self._module.dataflow(name) if name is not None else None
-        for index in indices:
-            parts = dataflow.body.instructions[index].modifiers if dataflow is not None else []
-            if parts[:1] and (parts[0] in _CALL_PARTS or "param" in parts):
-                return "call-frame", (f"PTX line {ptx_line}: {'.'.join(parts)}",)
-        reported = self._facts.ptxas
-        if reported is not None and (reported.spill_stores or reported.spill_loads):
-            text = f"ptxas: {reported.spill_stores} bytes spill stores"
-            return "register-spill", (text, where)
-        if calls.reached or calls.indirect:
-            return "call-frame", (where, "the kernel makes calls and ptxas reports no spill")
-        return "unattributed", (where,)
+        opcode = objects.body.instructions[origin.instruction].opcode
+        evidence = (Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode),)
+        access = objects.access_at.get(origin.instruction)
+        if access is None:
+            return _Explained("unattributed", None, "unknown", evidence)
+        uniformity = worst(leaf.uniformity for leaf in access.leaves)
+        kinds = {pointee.kind for pointee in access.pointees}
+        if "alloca" in kinds:
+            return _Explained("alloca", None, uniformity, evidence)
+        owners = flow.owners(self._facts.name, origin.function, access.pointees)
+        numbers = {self.objects.number(key) for key in owners}
+        known = [number for number in numbers if number is not None]
+        if len(known) == 1:
+            if access.offset is not None:
+                # A constant place: it tells where ptxas put the object in the frame.
+                self.placements.append(Placement(origin.function, site, access.offset))
+            found = self.objects.listed[known[0]]
+            return _Explained(found.cause, known[0], uniformity, evidence)
+        causes = {self.objects.listed[number].cause for number in known}
+        if len(causes) == 1:
+            return _Explained(causes.pop(), None, uniformity, evidence)
+        cause: Cause = "address-taken" if "parameter" in kinds else "unattributed"
+        return _Explained(cause, None, uniformity, evidence)
 
 
-_BUILTINS = {"tid": "threadIdx", "ctaid": "blockIdx"}
+def _is_local(flow: ModuleFlow, origin: Origin) -> bool:
+    """Whether the address on an origin's line is a local one on every path."""
+    objects = flow.objects(origin.function) if origin.function is not None else None
+    if objects is None or origin.ptx_line is None:
+        return False
+    return any(objects.is_local(i) for i in objects.dataflow.by_line.get(origin.ptx_line, ()))

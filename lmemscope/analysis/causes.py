@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
-from lmemscope.analysis.ptx.slicing import Leaf
-from lmemscope.formats.ptx_body import Address
-from lmemscope.model import Cause
+from lmemscope.formats.ptx_body import Operand, Vector
+from lmemscope.model import Cause, Evidence
 
 REGISTER_FILE_BYTES = 255 * 4
 """What one thread can hold in registers at most (255 of 4 bytes): CUDA C++ Programming Guide,
@@ -26,16 +26,16 @@ _SLOW_PATHS = ("__internal_trig_reduction", "__internal_")
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectCause:
-    """A cause with its evidence, and whether an index is part of it."""
+class ProvenCause:
+    """A cause with what shows it."""
 
     cause: Cause
-    evidence: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
 
 
 def object_cause(
     module: ModuleFlow, kernel: str, objects: FunctionObjects, found: StackObject
-) -> ObjectCause:
+) -> ProvenCause:
     """The cause of one stack object of a function that ``kernel`` reaches."""
     body = objects.body
     accesses = [*found.accesses, *accesses_of_callees(module, kernel, objects, found)]
@@ -43,23 +43,22 @@ def object_cause(
         (a for a in found.accesses if "volatile" in body.instructions[a.index].modifiers), None
     )
     if volatile is not None:
-        return ObjectCause("volatile", (_said(objects, volatile.index),))
+        return ProvenCause("volatile", (_said(objects, volatile.index),))
     for call, _ in found.passed_to:
         if call.callee in _PRINTING:
-            return ObjectCause("printf-args", (f"its address goes to {call.callee}",))
+            return ProvenCause("printf-args", (Evidence("address-passed", call.callee),))
         if call.callee is not None and call.callee.startswith(_LAUNCHING):
-            return ObjectCause("device-launch", (f"its address goes to {call.callee}",))
+            return ProvenCause("device-launch", (Evidence("address-passed", call.callee),))
     slow = _slow_path(objects, found)
     if slow is not None:
-        return ObjectCause("math-slow-path", (slow,))
+        return ProvenCause("math-slow-path", (slow,))
     copied = _copied_parameter(objects, found)
     if copied is not None:
-        return ObjectCause("param-copy", (f"filled from the kernel parameter {copied}",))
+        return ProvenCause("param-copy", (Evidence("parameter-copy", copied),))
     for call, _ in found.passed_to:
-        callee = call.callee or "a function pointer"
-        return ObjectCause("address-taken", (f"its address goes to {callee}",))
+        return ProvenCause("address-taken", (Evidence("address-passed", call.callee),))
     if found.stored_at:
-        return ObjectCause("address-taken", (_said(objects, found.stored_at[0]),))
+        return ProvenCause("address-taken", (_said(objects, found.stored_at[0]),))
     return _by_index(objects, found, accesses)
 
 
@@ -78,36 +77,27 @@ def accesses_of_callees(
         result += [
             access
             for access in theirs.accesses
-            if any(o.kind == "parameter" for o in access.origins)
-            and (own, found.offset) in module.owner(kernel, name, access.origins)
+            if any(pointee.kind == "parameter" for pointee in access.pointees)
+            and (own, found.offset) in module.owners(kernel, name, access.pointees)
         ]
     return result
 
 
-def is_dynamic(leaf: Leaf) -> bool:
-    """Whether an index with this leaf cannot become constant by unrolling loops."""
-    return not (leaf.kind == "loop-counter" and leaf.constant_trip)
-
-
 def _by_index(
     objects: FunctionObjects, found: StackObject, accesses: list[PtxAccess]
-) -> ObjectCause:
+) -> ProvenCause:
     indexed = [access for access in accesses if access.leaves]
-    dynamic = next((a for a in indexed if any(is_dynamic(leaf) for leaf in a.leaves)), None)
+    dynamic = next((a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)), None)
     if dynamic is not None:
         if _is_table(objects, found):
-            return ObjectCause(
-                "const-table", ("only constants are stored in it, then it is read by index",)
-            )
-        return ObjectCause("dynamic-index", (_said(objects, dynamic.index),))
+            return ProvenCause("const-table", (Evidence("constant-stores"),))
+        return ProvenCause("dynamic-index", (_said(objects, dynamic.index),))
     if found.size > REGISTER_FILE_BYTES:
-        return ObjectCause(
-            "large-array",
-            (f"{found.size} bytes; a thread has at most {REGISTER_FILE_BYTES} in registers",),
-        )
+        size = Evidence("object-size", bytes=found.size, limit=REGISTER_FILE_BYTES)
+        return ProvenCause("large-array", (size,))
     if indexed:
-        return ObjectCause("rolled-loop", (_said(objects, indexed[0].index),))
-    return ObjectCause("unattributed", ())
+        return ProvenCause("rolled-loop", (_said(objects, indexed[0].index),))
+    return ProvenCause("unattributed", ())
 
 
 def _is_table(objects: FunctionObjects, found: StackObject) -> bool:
@@ -119,7 +109,7 @@ def _is_table(objects: FunctionObjects, found: StackObject) -> bool:
     loads = [access for access in found.accesses if not access.is_store]
     if not stores or not loads:
         return False
-    if any(is_dynamic(leaf) for access in stores for leaf in access.leaves):
+    if any(leaf.is_dynamic for access in stores for leaf in access.leaves):
         return False
     values: set[str] = set()
     counted = False
@@ -128,7 +118,7 @@ def _is_table(objects: FunctionObjects, found: StackObject) -> bool:
             for name in _value_names(operand):
                 leaves = objects.dataflow.leaves(name) if name.startswith("%") else frozenset()
                 made_of = [leaf for leaf in leaves if leaf.kind != "symbol"]
-                if any(is_dynamic(leaf) and not _is_constant_data(leaf) for leaf in made_of):
+                if any(leaf.is_dynamic and not _is_constant_data(leaf) for leaf in made_of):
                     return False
                 counted = counted or bool(made_of)
                 values.add(name)
@@ -141,18 +131,18 @@ def _is_constant_data(leaf: Leaf) -> bool:
     return leaf.kind == "memory" and (leaf.name or "").lstrip("_$").startswith("const")
 
 
-def _value_names(operand: object) -> tuple[str, ...]:
+def _value_names(operand: Operand) -> tuple[str, ...]:
+    """Registers and constants that a stored operand is made of."""
     if isinstance(operand, str):
         return (operand,)
-    items = getattr(operand, "items", ())
-    return tuple(items) if isinstance(items, tuple) else ()
+    return operand.items if isinstance(operand, Vector) else ()
 
 
-def _slow_path(objects: FunctionObjects, found: StackObject) -> str | None:
+def _slow_path(objects: FunctionObjects, found: StackObject) -> Evidence | None:
     """Proof that an object belongs to a mathematical function's argument reduction."""
     name = objects.dataflow.function.name
     if name.startswith(_SLOW_PATHS):
-        return f"it belongs to the library function {name}"
+        return Evidence("library-function", name)
     for access in found.accesses:
         if not access.is_store:
             continue
@@ -160,7 +150,7 @@ def _slow_path(objects: FunctionObjects, found: StackObject) -> str | None:
             for register in _value_names(operand):
                 for leaf in sorted(objects.dataflow.leaves(register), key=str):
                     if (leaf.name or "").startswith(_REDUCTION_TABLES):
-                        return f"filled from {leaf.name}, the library's table of 2/pi"
+                        return Evidence("library-table", leaf.name)
     return None
 
 
@@ -191,12 +181,12 @@ def _loaded_from(objects: FunctionObjects, register: str) -> tuple[str, int] | N
     if len(indices) != 1:
         return None
     instruction = objects.body.instructions[indices[0]]
-    address = next((o for o in instruction.operands if isinstance(o, Address)), None)
+    address = instruction.address
     if instruction.modifiers[:2] != ["ld", "param"] or address is None or address.base is None:
         return None
     return address.base, address.offset
 
 
-def _said(objects: FunctionObjects, index: int) -> str:
+def _said(objects: FunctionObjects, index: int) -> Evidence:
     instruction = objects.body.instructions[index]
-    return f"PTX line {instruction.line}: {instruction.opcode}"
+    return Evidence("ptx-instruction", ptx_line=instruction.line, opcode=instruction.opcode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lmemscope.analysis.attribution import Attributor, needs_attribution
+from lmemscope.analysis.attribution import attribute
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.names import Names
 from lmemscope.model import (
@@ -15,6 +15,7 @@ from lmemscope.model import (
     SiteClass,
     SourceText,
     Variable,
+    traits_of,
 )
 
 _DEVICE_LAUNCH = b"cudaCDP2LaunchDevice"
@@ -37,37 +38,32 @@ def explain_facts(
     names = None
     if variables is not None and layers.ptx is not None:
         names = Names(variables, layers.ptx, sources)
-    attributor = Attributor(layers, names, sources)
-    explained = tuple(_explain(attributor, layers, fact) for fact in facts)
-    return tuple(_roll_up(attributor, fact, explained) for fact in explained)
+    functions = {function.name: function for function in layers.cubin.functions}
+    explained = []
+    for fact in facts:
+        if fact.uses_local_memory:
+            fact = attribute(layers, names, sources, functions[fact.name], fact)
+        explained.append(_with_hidden_causes(layers, fact))
+    return tuple(_roll_up(layers, fact, explained) for fact in explained)
 
 
 def needs_names(layers: Layers, facts: Sequence[KernelFacts]) -> bool:
     """Whether variables' names are wanted: some kernel uses local memory, and PTX has objects."""
-    return any(needs_attribution(fact) for fact in facts) and _has_objects(layers)
+    return any(fact.uses_local_memory for fact in facts) and _has_objects(layers)
 
 
-def _roll_up(
-    attributor: Attributor, fact: KernelFacts, others: tuple[KernelFacts, ...]
-) -> KernelFacts:
+def _roll_up(layers: Layers, fact: KernelFacts, others: Sequence[KernelFacts]) -> KernelFacts:
     """Separately compiled functions keep their ledgers; kernels that reach them must say so."""
-    using = {other.name for other in others if other.kind == "function" and _uses(other)}
-    if fact.kind != "entry" or not using:
+    using = {o.name for o in others if o.kind == "function" and o.uses_local_memory}
+    if fact.kind != "entry" or not using or layers.flow is None:
         return fact
-    calls = attributor.calls(fact.name)
-    if calls is None:
-        return fact
+    calls = layers.flow.calls(fact.name)
     reached = tuple(name for name in calls.reached if name in using)
     return replace(fact, calls=replace(calls, with_local_memory=reached)) if reached else fact
 
 
-def _uses(fact: KernelFacts) -> bool:
-    return bool(fact.stack_frame) or (fact.sass is not None and fact.sass.ldl + fact.sass.stl > 0)
-
-
-def _explain(attributor: Attributor, layers: Layers, fact: KernelFacts) -> KernelFacts:
-    if needs_attribution(fact):
-        fact = attributor.attribute(fact)
+def _with_hidden_causes(layers: Layers, fact: KernelFacts) -> KernelFacts:
+    """The facts with shares of no bytes for the causes that neither ledger shows."""
     extra = [cause for cause in _without_bytes(layers, fact) if cause not in _causes(fact)]
     shares = tuple(CauseShare(cause, None, 0, SiteClass()) for cause in extra)
     return replace(fact, causes=(*fact.causes, *shares)) if shares else fact
@@ -80,7 +76,7 @@ def _causes(fact: KernelFacts) -> set[Cause]:
 def _without_bytes(layers: Layers, fact: KernelFacts) -> list[Cause]:
     """What a kernel's own frame and sites do not show."""
     found: list[Cause] = []
-    if not needs_attribution(fact) and fact.ptx is not None and fact.ptx.local_bytes:
+    if not fact.uses_local_memory and fact.ptx is not None and fact.ptx.local_bytes:
         found.append("promoted")
     function = layers.ptx.function(fact.name) if layers.ptx is not None else None
     if function is None:
@@ -89,7 +85,7 @@ def _without_bytes(layers: Layers, fact: KernelFacts) -> list[Cause]:
         found.append("device-launch")
     if fact.cubin is not None and fact.cubin.shared_spills:
         found.append("register-spill")
-    if not fact.stack_known and not _causes(fact) & {"call-frame", "alloca"}:
+    if not fact.stack_known and not any(traits_of(cause).deepens for cause in _causes(fact)):
         found.append("call-frame")
     return found
 

@@ -7,14 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.ptx.flow import (
-    generic_local_accesses,
-    may_become,
-)
+from lmemscope.analysis.origin import OriginKind
+from lmemscope.analysis.ptx.flow import generic_local_accesses
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.line_table import InlinedLine, line_at
-from lmemscope.formats.ptx import PtxFunction, PtxModule
+from lmemscope.formats.ptx import PtxFunction
 from lmemscope.formats.ptxas_log import PtxasFunction
 from lmemscope.formats.sites import Site
 from lmemscope.model import (
@@ -26,12 +24,19 @@ from lmemscope.model import (
     LineUse,
     PtxasFacts,
     PtxFacts,
-    SassFacts,
     SiteClass,
     SiteKind,
     SiteSplit,
     SourceLocation,
 )
+
+_ENTRIES: dict[OriginKind, SiteKind] = {
+    "spill": "spill",
+    "save": "spill",
+    "object": "local-object",
+    "unknown": "unknown",
+}
+"""ptxas counts what it saves across calls as spills too."""
 
 
 def gather_facts(layers: Layers) -> tuple[KernelFacts, ...]:
@@ -47,7 +52,6 @@ class _Gatherer:
     def __init__(self, layers: Layers) -> None:
         self._layers = layers
         self._unit = layers.artifacts.unit
-        self._opcodes: dict[int, str | None] = {}
         self._paths = layers.paths
 
     def kernel(self, function: CubinFunction) -> KernelFacts:
@@ -55,7 +59,9 @@ class _Gatherer:
         log, reported = self._layers.log, self._reported(function.name)
         own = self._split(function, function.sites)
         callees = tuple(self._callee(function, callee) for callee in function.callees)
-        splits = [own, *(callee.sites for callee in callees if callee.sites is not None)]
+        sites = own
+        for callee in callees:
+            sites = sites + callee.sites if callee.sites is not None else sites
         kinds = {site.pc: self._kind(function, site) for site in function.all_sites}
         cubin = CubinFacts(
             function.registers,
@@ -76,8 +82,8 @@ class _Gatherer:
             ptxas=ptxas,
             cubin=cubin,
             ptx=_ptx_facts(ptx_function) if ptx_function is not None else None,
-            sass=_sass_facts(function.all_sites),
-            sites=_sum_splits(splits),
+            sass=SiteClass.of(function.all_sites),
+            sites=sites,
             own_sites=own,
             lines=self._lines(function, kinds),
             callees=callees,
@@ -96,7 +102,7 @@ class _Gatherer:
             name=callee.name,
             demangled=demangle(callee.name),
             ptxas=_ptxas_facts(reported),
-            sass=_sass_facts(callee.sites),
+            sass=SiteClass.of(callee.sites),
             sites=self._split(kernel, callee.sites),
         )
 
@@ -114,29 +120,14 @@ class _Gatherer:
         for site in sites:
             classes[self._kind(function, site)].append(site)
         return SiteSplit(
-            spill=_site_class(classes["spill"]),
-            local_object=_site_class(classes["local-object"]),
-            unknown=_site_class(classes["unknown"]),
+            spill=SiteClass.of(classes["spill"]),
+            local_object=SiteClass.of(classes["local-object"]),
+            unknown=SiteClass.of(classes["unknown"]),
         )
 
     def _kind(self, function: CubinFunction, site: Site) -> SiteKind:
-        """Which ledger entry a site belongs to (design: the PTX line is the join)."""
-        if site.spill_refill:
-            return "spill"
-        ptx = self._layers.ptx
-        table = self._layers.cubin.ptx_lines.get(function.section)
-        entry = line_at(table, site.pc) if table and ptx is not None else None
-        if entry is None or ptx is None or entry.line <= 0:
-            return "unknown"
-        opcode = self._opcode(ptx, entry.line)
-        if opcode is not None and may_become(opcode, site.is_store):
-            return "local-object"
-        return "spill"
-
-    def _opcode(self, ptx: PtxModule, line: int) -> str | None:
-        if line not in self._opcodes:
-            self._opcodes[line] = ptx.opcode_at(line)
-        return self._opcodes[line]
+        """Which ledger entry a site belongs to."""
+        return _ENTRIES[self._layers.origins.of(function, site).kind]
 
     def _definition(
         self, function: CubinFunction, ptx_function: PtxFunction | None
@@ -161,8 +152,8 @@ class _Gatherer:
             entry = line_at(table, site.pc) if table else None
             if entry is not None:
                 groups[self._paths.shown(self._reader_line(entry)), kinds[site.pc]].append(site)
-        uses = [LineUse(place, kind, _site_class(s)) for (place, kind), s in groups.items()]
-        return tuple(sorted(uses, key=lambda use: (-_bytes(use.sites), use.location, use.kind)))
+        uses = [LineUse(place, kind, SiteClass.of(s)) for (place, kind), s in groups.items()]
+        return tuple(sorted(uses, key=lambda use: (-use.sites.bytes, use.location, use.kind)))
 
     def _reader_line(self, entry: InlinedLine) -> SourceLocation:
         """The innermost line in the user's own file, else the outermost one there is."""
@@ -172,41 +163,6 @@ class _Gatherer:
 
 def _same_file(frame: InlineFrame, path: str) -> bool:
     return os.path.normpath(frame.location.file) == path
-
-
-def _bytes(sites: SiteClass) -> int:
-    return sites.load_bytes + sites.store_bytes
-
-
-def _site_class(sites: Iterable[Site]) -> SiteClass:
-    loads = [site.width for site in sites if not site.is_store]
-    stores = [site.width for site in sites if site.is_store]
-    return SiteClass(len(loads), len(stores), sum(loads), sum(stores))
-
-
-def _sass_facts(sites: Iterable[Site]) -> SassFacts:
-    counted = _site_class(sites)
-    return SassFacts(
-        counted.load_sites, counted.store_sites, counted.load_bytes, counted.store_bytes
-    )
-
-
-def _sum_splits(splits: list[SiteSplit]) -> SiteSplit:
-    return SiteSplit(
-        spill=_sum(split.spill for split in splits),
-        local_object=_sum(split.local_object for split in splits),
-        unknown=_sum(split.unknown for split in splits),
-    )
-
-
-def _sum(classes: Iterable[SiteClass]) -> SiteClass:
-    listed = list(classes)
-    return SiteClass(
-        sum(c.load_sites for c in listed),
-        sum(c.store_sites for c in listed),
-        sum(c.load_bytes for c in listed),
-        sum(c.store_bytes for c in listed),
-    )
 
 
 def _ptx_facts(function: PtxFunction) -> PtxFacts:

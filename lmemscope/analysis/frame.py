@@ -10,13 +10,37 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.sites import STACK_POINTER, Site
-from lmemscope.model import Cause, FrameRange, LocalAccess, LocalObject
+from lmemscope.model import Cause, FrameOwner, FrameRange, LocalAccess, LocalObject, traits_of
 
 _ALIGNMENT = 16
-_SAVING: frozenset[Cause] = frozenset({"callee-save", "call-frame"})
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A site at a constant place of an object: it tells where ptxas put the object's depot.
+
+    Attributes:
+        function: mangled name of the PTX function that owns the depot.
+        site: the machine instruction.
+        offset: byte of the depot that it accesses.
+    """
+
+    function: str
+    site: Site
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """Who owns a byte of the frame: as in `FrameRange`."""
+
+    kind: FrameOwner
+    cause: Cause
+    object: int | None
 
 
 def frame_map(
@@ -24,8 +48,7 @@ def frame_map(
     function: CubinFunction,
     accesses: Sequence[LocalAccess],
     objects: Sequence[LocalObject],
-    placed: Sequence[tuple[tuple[str, int], Site, int]],
-    touched: set[int | None],
+    placements: Sequence[Placement],
 ) -> tuple[FrameRange, ...]:
     """Ranges that add up to the frame exactly; empty without a frame.
 
@@ -34,33 +57,30 @@ def frame_map(
         function: the kernel's machine code.
         accesses: its sites with causes.
         objects: its stack objects.
-        placed: sites at constant places: object, site, offset in the PTX depot.
-        touched: objects that some site accesses.
+        placements: sites at constant places of objects.
     """
     if not frame:
         return ()
-    owners: list[tuple[str, Cause | None, int | None] | None] = [None] * frame
-    starts = _depot_starts(frame, function, objects, placed, accesses)
+    owners: list[_Owner | None] = [None] * frame
+    starts = _depot_starts(frame, function, objects, placements, accesses)
     for number, found in enumerate(objects):
         start = starts.get(found.function)
         if start is None:
             continue
         for at in range(start + found.offset, min(start + found.offset + found.size, frame)):
             if at >= 0 and owners[at] is None:
-                owners[at] = ("object", found.cause, number)
+                owners[at] = _Owner("object", found.cause, number)
     by_pc = {site.pc: site for site in function.all_sites}
     for access in accesses:
         site = by_pc[access.pc]
         if access.object is not None or site.base != STACK_POINTER:
             continue
-        label = "saved registers" if access.cause in _SAVING else "spill slots"
-        if access.cause not in _SAVING and access.cause != "register-spill":
-            label = "unknown"
-        if access.function != function.name and access.cause != "register-spill":
+        owner = traits_of(access.cause).owner
+        if access.function != function.name and owner != "spill slots":
             continue  # a callee that moves the stack pointer has a frame of its own
         for at in range(site.displacement, min(site.displacement + site.width, frame)):
             if at >= 0 and owners[at] is None:
-                owners[at] = (label, access.cause, None)
+                owners[at] = _Owner(owner, access.cause, None)
     return _ranges(owners)
 
 
@@ -68,17 +88,17 @@ def _depot_starts(
     frame: int,
     function: CubinFunction,
     objects: Sequence[LocalObject],
-    placed: Sequence[tuple[tuple[str, int], Site, int]],
+    placements: Sequence[Placement],
     accesses: Sequence[LocalAccess],
 ) -> dict[str, int]:
     """Where each function's depot begins in the frame, by the votes of its sites."""
     votes: dict[str, Counter[int]] = defaultdict(Counter)
-    for (name, _), site, offset in placed:
-        if site.base == STACK_POINTER:
-            votes[name][site.displacement - offset] += 1
+    for placed in placements:
+        if placed.site.base == STACK_POINTER:
+            votes[placed.function][placed.site.displacement - placed.offset] += 1
     starts = {name: counter.most_common(1)[0][0] for name, counter in votes.items()}
     unplaced = {found.function for found in objects} - starts.keys()
-    spilled = any(access.cause == "register-spill" for access in accesses)
+    spilled = any(traits_of(access.cause).owner == "spill slots" for access in accesses)
     if unplaced == {function.name} and len({found.function for found in objects}) == 1:
         size = max(found.offset + found.size for found in objects)
         # Alone in a frame of its own size, a depot has only one place.
@@ -93,7 +113,7 @@ def _depot_starts(
 
 
 def _ranges(
-    owners: list[tuple[str, Cause | None, int | None] | None],
+    owners: Sequence[_Owner | None],
 ) -> tuple[FrameRange, ...]:
     result: list[FrameRange] = []
     start = 0
@@ -103,7 +123,7 @@ def _ranges(
         owner = owners[start]
         size = at - start
         if owner is not None:
-            result.append(FrameRange(start, size, *owner))
+            result.append(FrameRange(start, size, owner.kind, owner.cause, owner.object))
         elif size < _ALIGNMENT and (result or at == len(owners)):
             result.append(FrameRange(start, size, "padding", None, None))
         else:

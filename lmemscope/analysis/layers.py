@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmemscope.analysis.origin import Origins
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.errors import CompileError
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.demangle import demangle, short_name
@@ -23,6 +25,8 @@ class Layers:
         log: None where there is no report.
         cubin: always there.
         gaps: what is missing, those of the artefacts included.
+        flow: analyses of the PTX, each made when it is first asked for; None without PTX.
+        origins: where each machine instruction comes from.
     """
 
     artifacts: Artifacts
@@ -31,6 +35,8 @@ class Layers:
     log: PtxasLog | None
     cubin: Cubin
     gaps: tuple[Gap, ...]
+    flow: ModuleFlow | None
+    origins: Origins
 
 
 def parse(artifacts: Artifacts, directory: str) -> Layers:
@@ -58,7 +64,8 @@ def parse(artifacts: Artifacts, directory: str) -> Layers:
     if not cubin.functions:
         gaps.append(Gap("kernels", _why_no_kernels(artifacts)))
     module = PtxModule(text) if text is not None else None
-    return Layers(artifacts, paths, module, log, cubin, tuple(gaps))
+    flow = ModuleFlow(module) if module is not None else None
+    return Layers(artifacts, paths, module, log, cubin, tuple(gaps), flow, Origins(flow, cubin))
 
 
 def _check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None:

@@ -32,19 +32,12 @@ def shares(
         if found.cause == "promoted":
             frames[found.cause, number] += 0
     result = [
-        CauseShare(cause, found, frames.get((cause, found), 0), _count(sites[cause, found]))
+        CauseShare(cause, found, frames.get((cause, found), 0), SiteClass.of(sites[cause, found]))
         for cause, found in {**frames, **sites}
     ]
     return tuple(sorted(result, key=_order))
 
 
 def _order(share: CauseShare) -> tuple[int, int, str, int]:
-    site_bytes = share.sites.load_bytes + share.sites.store_bytes
     number = -1 if share.object is None else share.object
-    return (-site_bytes, -share.frame_bytes, share.cause, number)
-
-
-def _count(accesses: Sequence[LocalAccess]) -> SiteClass:
-    loads = [access.width for access in accesses if not access.is_store]
-    stores = [access.width for access in accesses if access.is_store]
-    return SiteClass(len(loads), len(stores), sum(loads), sum(stores))
+    return (-share.sites.bytes, -share.frame_bytes, share.cause, number)

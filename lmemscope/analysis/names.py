@@ -83,14 +83,6 @@ class Names:
             return None
         return parameters[int(position)].name
 
-    def copied_parameter(self, function: str, ptx_name: str) -> ObjectName | None:
-        """The by-value parameter that an object is a copy of."""
-        position = ptx_name.rpartition("_param_")[2]
-        parameters = [v for v in self._by_function.get(function, ()) if v.is_parameter]
-        if not position.isdigit() or int(position) >= len(parameters):
-            return None
-        return _named(parameters[int(position)], parameters[int(position)].name, "certain")
-
     def of_objects(
         self, objects: FunctionObjects, wanted: Iterable[StackObject]
     ) -> dict[int, ObjectName]:

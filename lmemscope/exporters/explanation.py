@@ -74,7 +74,9 @@ class Explainer:
         else:
             parts.append("no spills")
         if facts.sass is not None:
-            parts.append(f"{facts.sass.ldl} LDL and {facts.sass.stl} STL instructions")
+            parts.append(
+                f"{facts.sass.load_sites} LDL and {facts.sass.store_sites} STL instructions"
+            )
         if not facts.stack_known:
             parts.append("stack depth not statically known")
         return ", ".join(parts) + "." + _calls(facts.calls)
@@ -181,7 +183,7 @@ class Explainer:
         if finding.index is not None:
             lines += self._wrapped(_index(finding.index), "   ")
         if finding.evidence:
-            lines += self._wrapped(f"Evidence: {'; '.join(finding.evidence)}.", "   ")
+            lines += self._wrapped(f"Evidence: {layout.evidence(finding)}.", "   ")
         if finding.confidence != "certain":
             lines.append(f"   Confidence: {finding.confidence}.")
         if finding.advice:

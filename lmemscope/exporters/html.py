@@ -12,9 +12,10 @@ from html import escape
 from lmemscope.exporters import layout
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.layout import Row
-from lmemscope.model import Finding, KernelReport, Report, UnitReport
+from lmemscope.model import VERDICT_KINDS, Finding, KernelReport, Report, UnitReport
 
-_STYLE = """
+_STYLE = (
+    """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#59636e;--line:#d1d9e0;--panel:#f6f8fa;
 --spill:#c93c37;--object:#b35900;--call:#7d4e00;--minor:#0969da;--clean:#1a7f37;--unknown:#8250df}
 @media(prefers-color-scheme:dark){:root{--bg:#0d1117;--fg:#e6edf3;--dim:#9198a1;--line:#3d444d;
@@ -32,9 +33,7 @@ outline-offset:2px}th[aria-sort=ascending] button::after{content:" \\2191"}
 th[aria-sort=descending] button::after{content:" \\2193"}code,pre{font:13px/1.45 ui-monospace,
 monospace}pre{margin:.5rem 0;padding:.6rem;background:var(--panel);border:1px solid var(--line);
 border-radius:6px;overflow-x:auto}details{border:1px solid var(--line);border-radius:6px;
-margin:.6rem 0;padding:.4rem .8rem}summary{cursor:pointer}.spill{color:var(--spill)}
-.local-object{color:var(--object)}.call-stack{color:var(--call)}.minor,.promoted{color:var(--minor)}
-.clean{color:var(--clean)}.unknown{color:var(--unknown)}.bar{display:flex;height:1.6rem;
+margin:.6rem 0;padding:.4rem .8rem}summary{cursor:pointer}.bar{display:flex;height:1.6rem;
 border:1px solid var(--line);border-radius:4px;overflow:hidden}.bar span{min-width:2px;
 padding:0 .3rem;overflow:hidden;white-space:nowrap;font-size:12px;line-height:1.5rem;color:#fff}
 .chart{width:auto}.chart td{border:0;padding:.1rem .6rem}.chart td:nth-child(2){width:28rem;
@@ -44,6 +43,8 @@ border-radius:3px;min-width:2px}.src{display:grid;grid-template-columns:auto 1fr
 text-overflow:ellipsis}.src .l{text-align:right;color:var(--dim)}.src .note{grid-column:2;
 color:var(--object);white-space:normal}
 """.strip()
+    + "".join(f"\n.{kind.name}{{color:var(--{kind.shade})}}" for kind in VERDICT_KINDS)
+)
 _SCRIPT = """
 for(const b of document.querySelectorAll('th button'))b.addEventListener('click',()=>{
 const th=b.parentElement,t=th.closest('table'),i=[...th.parentElement.children].indexOf(th);
@@ -121,15 +122,13 @@ def _table(listed: list[Row]) -> list[str]:
     ]
     for number, (unit, kernel) in enumerate(listed):
         facts = kernel.facts
-        stores, loads = facts.spill_stores, facts.spill_loads
-        spill = None if stores is None or loads is None else stores + loads
         name = escape(layout.short_name(facts.demangled))
         figures = (
             facts.registers,
             facts.stack_frame,
-            spill,
-            facts.sass.ldl if facts.sass is not None else None,
-            facts.sass.stl if facts.sass is not None else None,
+            facts.spill_bytes,
+            facts.sass.load_sites if facts.sass is not None else None,
+            facts.sass.store_sites if facts.sass is not None else None,
             facts.ptx.local_bytes if facts.ptx is not None else None,
         )
         cells = "".join(
@@ -249,5 +248,5 @@ def _finding(finding: Finding) -> list[str]:
         lines.append(f"<li>{escape(advice.text)}{code}</li>")
     lines.append("</ul>")
     if finding.evidence:
-        lines.append(f'<p class="dim">Evidence: {escape("; ".join(finding.evidence))}</p>')
+        lines.append(f'<p class="dim">Evidence: {escape(layout.evidence(finding))}</p>')
     return lines

@@ -6,11 +6,12 @@ All names and null rules are in docs/json.md. Sizes are bytes per thread; null m
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any
 
 from lmemscope.model import (
     CauseShare,
+    Evidence,
     Failure,
     Finding,
     FrameRange,
@@ -19,12 +20,15 @@ from lmemscope.model import (
     LocalAccess,
     LocalObject,
     Report,
+    SiteClass,
     SourceLocation,
     Tool,
     UnitReport,
+    evidence_text,
 )
 
 SCHEMA = "lmemscope.report/1"
+SASS_KEYS = ("ldl", "stl", "ldl_bytes", "stl_bytes")
 
 
 def render_json(report: Report, *, with_accesses: bool = False) -> str:
@@ -93,7 +97,7 @@ def _kernel(kernel: KernelReport, with_accesses: bool) -> dict[str, Any]:
         "barriers": facts.ptxas.barriers if facts.ptxas is not None else None,
         "launch_bounds": None if facts.launch_bounds is None else asdict(facts.launch_bounds),
         "ptx": None if facts.ptx is None else asdict(facts.ptx),
-        "sass": None if facts.sass is None else asdict(facts.sass),
+        "sass": _sass(facts.sass),
         "sites": None if facts.sites is None else asdict(facts.sites),
         "own_sites": None if facts.own_sites is None else asdict(facts.own_sites),
         "lines": [
@@ -104,7 +108,7 @@ def _kernel(kernel: KernelReport, with_accesses: bool) -> dict[str, Any]:
                 "name": callee.name,
                 "demangled": callee.demangled,
                 "ptxas": None if callee.ptxas is None else asdict(callee.ptxas),
-                "sass": None if callee.sass is None else asdict(callee.sass),
+                "sass": _sass(callee.sass),
                 "sites": None if callee.sites is None else asdict(callee.sites),
             }
             for callee in facts.callees
@@ -130,6 +134,11 @@ def _kernel(kernel: KernelReport, with_accesses: bool) -> dict[str, Any]:
             for found in facts.disagreements
         ],
     }
+
+
+def _sass(sites: SiteClass | None) -> dict[str, int] | None:
+    """Sites under the names of the machine instructions."""
+    return None if sites is None else dict(zip(SASS_KEYS, astuple(sites), strict=True))
 
 
 def _sources(facts: KernelFacts) -> dict[str, Any]:
@@ -169,6 +178,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     document = asdict(finding)
     if finding.index is not None:
         document["index"]["sources"] = [asdict(source) for source in finding.index.sources]
+    document |= _evidence(finding.evidence)
     return {
         key: list(value) if isinstance(value, tuple) else value for key, value in document.items()
     }
@@ -176,11 +186,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _object(found: LocalObject) -> dict[str, Any]:
     document = asdict(found)
-    return {**document, "evidence": list(found.evidence)}
-
-
-def _accesses(facts: KernelFacts) -> list[dict[str, Any]]:
-    return [_access(access) for access in (*facts.accesses, *facts.generic)]
+    return document | _evidence(found.evidence)
 
 
 def _access(access: LocalAccess) -> dict[str, Any]:
@@ -188,7 +194,18 @@ def _access(access: LocalAccess) -> dict[str, Any]:
     document["chain"] = [
         {**asdict(frame.location), "function": frame.function} for frame in access.chain
     ]
-    return document
+    return document | _evidence(access.evidence)
+
+
+def _evidence(evidence: tuple[Evidence, ...]) -> dict[str, Any]:
+    """For people and for programs; a fact has only the keys that belong to its kind."""
+    return {
+        "evidence": [evidence_text(one) for one in evidence],
+        "evidence_facts": [
+            {key: value for key, value in asdict(one).items() if value is not None}
+            for one in evidence
+        ],
+    }
 
 
 def _location(location: SourceLocation | None) -> dict[str, Any] | None:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lmemscope.errors import InputError, UsageError
-from lmemscope.exporters.json import SCHEMA
+from lmemscope.exporters.json import SASS_KEYS, SCHEMA
 from lmemscope.model import (
     Advice,
     CallFacts,
     CauseShare,
     CubinFacts,
     Disagreement,
+    Evidence,
     Failure,
     Finding,
     FrameRange,
@@ -31,7 +32,6 @@ from lmemscope.model import (
     PtxasFacts,
     PtxFacts,
     Report,
-    SassFacts,
     SiteClass,
     SiteSplit,
     SourceLine,
@@ -110,7 +110,7 @@ def _kernel(kernel: dict[str, Any]) -> KernelReport:
         ptxas=_maybe(PtxasFacts, kernel["sources"]["ptxas"]),
         cubin=_maybe(CubinFacts, kernel["sources"]["cubin"]),
         ptx=_maybe(PtxFacts, kernel["ptx"]),
-        sass=_maybe(SassFacts, kernel["sass"]),
+        sass=_sass(kernel["sass"]),
         sites=_split(kernel["sites"]),
         own_sites=_split(kernel["own_sites"]),
         lines=tuple(
@@ -122,7 +122,7 @@ def _kernel(kernel: dict[str, Any]) -> KernelReport:
                 callee["name"],
                 callee["demangled"],
                 _maybe(PtxasFacts, callee["ptxas"]),
-                _maybe(SassFacts, callee["sass"]),
+                _sass(callee["sass"]),
                 _split(callee["sites"]),
             )
             for callee in kernel["callees"]
@@ -158,12 +158,11 @@ def _kernel(kernel: dict[str, Any]) -> KernelReport:
 def _finding(finding: dict[str, Any]) -> Finding:
     return Finding(
         **{
-            **finding,
+            **_with_evidence(finding),
             "location": _maybe(SourceLocation, finding["location"]),
             "related": tuple(SourceLocation(**place) for place in finding["related"]),
             "index": _index(finding["index"]),
             "advice": tuple(Advice(**advice) for advice in finding["advice"]),
-            "evidence": tuple(finding["evidence"]),
         }
     )
 
@@ -182,10 +181,9 @@ def _index(index: dict[str, Any] | None) -> IndexFacts | None:
 def _object(found: dict[str, Any]) -> LocalObject:
     return LocalObject(
         **{
-            **found,
+            **_with_evidence(found),
             "declared": _maybe(SourceLocation, found["declared"]),
             "index": _index(found["index"]),
-            "evidence": tuple(found["evidence"]),
         }
     )
 
@@ -195,7 +193,17 @@ def _access(access: dict[str, Any]) -> LocalAccess:
         InlineFrame(SourceLocation(frame["file"], frame["line"]), frame["function"])
         for frame in access["chain"]
     )
-    return LocalAccess(**{**access, "chain": chain, "evidence": tuple(access["evidence"])})
+    return LocalAccess(**{**_with_evidence(access), "chain": chain})
+
+
+def _with_evidence(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with typed evidence; older reports have its sentences only."""
+    result = dict(document)
+    facts = result.pop("evidence_facts", None)
+    if facts is None:
+        facts = [{"kind": "text", "subject": text} for text in document["evidence"]]
+    result["evidence"] = tuple(Evidence(**fact) for fact in facts)
+    return result
 
 
 def _calls(calls: dict[str, Any] | None) -> CallFacts | None:
@@ -217,6 +225,10 @@ def _split(split: dict[str, Any] | None) -> SiteSplit | None:
         SiteClass(**split["local_object"]),
         SiteClass(**split["unknown"]),
     )
+
+
+def _sass(document: dict[str, Any] | None) -> SiteClass | None:
+    return None if document is None else SiteClass(*(document[key] for key in SASS_KEYS))
 
 
 def _sites(document: dict[str, Any]) -> SiteClass:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lmemscope.formats.demangle import short_name as short_name
-from lmemscope.model import KernelReport, Report, SourceLocation, UnitReport
+from lmemscope.model import (
+    VERDICT_KINDS,
+    Finding,
+    KernelFacts,
+    KernelReport,
+    Report,
+    SourceLocation,
+    UnitReport,
+    evidence_text,
+    verdict_kind,
+)
 
 Row = tuple[UnitReport, KernelReport]
 
@@ -59,15 +69,15 @@ def summary(report: Report) -> str:
     listed = rows(report)
     kinds = [kernel.verdict.kind for _, kernel in listed]
     files = len(dict.fromkeys(unit.input for unit in report.units))
-    using = sum(kind not in ("clean", "promoted") for kind in kinds)
+    using = sum(verdict_kind(kind).uses_memory for kind in kinds)
     if listed:
         parts = [f"{count(len(listed), 'kernel')} in {count(files, 'file')}"]
         parts.append(f"{using} with local memory" if using else "none uses local memory")
     else:
         parts = [f"no kernel in {count(files, 'file')}"]
-    for kind, phrase in (("spill", "spill registers"), ("promoted", "promoted to registers")):
-        if kind in kinds:
-            parts.append(f"{kinds.count(kind)} {phrase}")
+    for one in reversed(VERDICT_KINDS):
+        if one.counted is not None and one.name in kinds:
+            parts.append(f"{kinds.count(one.name)} {one.counted}")
     failed = sum(unit.failure is not None for unit in report.units)
     if failed:
         parts.append(f"{count(failed, 'input')} could not be analysed")
@@ -87,13 +97,33 @@ def route_differences(report: Report) -> list[str]:
             continue
         ours, theirs = by_route["nvrtc"].facts, by_route["nvcc"].facts
         differing = [
-            f"{what} {getattr(ours, what)} by nvrtc, {getattr(theirs, what)} by nvcc"
-            for what in ("registers", "stack_frame", "spill_stores", "spill_loads", "sass")
-            if getattr(ours, what) != getattr(theirs, what)
+            f"{what} {was} by nvrtc, {now} by nvcc"
+            for what, was, now in zip(_COMPARED, _figures(ours), _figures(theirs), strict=True)
+            if was != now
         ]
         if differing:
             lines.append(f"{path} ({arch}): {short_name(ours.demangled)}: {'; '.join(differing)}")
     return lines
+
+
+def evidence(finding: Finding) -> str:
+    """What shows a finding, in one line."""
+    return "; ".join(evidence_text(one) for one in finding.evidence)
+
+
+_COMPARED = ("registers", "stack_frame", "spill_stores", "spill_loads", "LDL", "STL")
+
+
+def _figures(facts: KernelFacts) -> tuple[int | None, ...]:
+    sites = facts.sass
+    return (
+        facts.registers,
+        facts.stack_frame,
+        facts.spill_stores,
+        facts.spill_loads,
+        None if sites is None else sites.load_sites,
+        None if sites is None else sites.store_sites,
+    )
 
 
 def routes(report: Report) -> str:

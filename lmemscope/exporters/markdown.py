@@ -12,10 +12,9 @@ from lmemscope.model import (
     KernelReport,
     Report,
     UnitReport,
+    verdict_kind,
 )
 
-_MARKS = {"clean": "✅", "promoted": "✅", "minor": "🟨", "unknown": "❔", "spill": "🟥"}
-_OTHER_MARK = "🟧"
 _BAR = 32
 
 
@@ -64,14 +63,14 @@ def _table(listed: list[Row]) -> list[str]:
         facts = kernel.facts
         sass, ptx = facts.sass, facts.ptx
         cells = [
-            _MARKS.get(kernel.verdict.kind, _OTHER_MARK),
+            verdict_kind(kernel.verdict.kind).mark,
             _code(layout.short_name(facts.demangled)),
             _code(_place(unit, facts)),
             unit.arch,
             layout.number(facts.registers),
             layout.number(facts.stack_frame),
             layout.pair(facts.spill_stores, facts.spill_loads),
-            "?" if sass is None else layout.pair(sass.ldl, sass.stl),
+            "?" if sass is None else layout.pair(sass.load_sites, sass.store_sites),
             "?" if ptx is None else str(ptx.local_bytes or "-"),
             _text(kernel.verdict.text),
         ]
@@ -159,7 +158,7 @@ def _finding(finding: Finding) -> list[str]:
         if advice.code is not None:
             lines += ["", "  ```cuda", *(f"  {line}" for line in advice.code.splitlines()), "  ```"]
     if finding.evidence:
-        lines += ["", f"Evidence: {_text('; '.join(finding.evidence))}."]
+        lines += ["", f"Evidence: {_text(layout.evidence(finding))}."]
     return lines
 
 

@@ -8,26 +8,10 @@ from dataclasses import dataclass
 
 from lmemscope.exporters import layout
 from lmemscope.exporters.layout import Row
-from lmemscope.model import Failure, Report, UnitReport
+from lmemscope.model import VERDICT_KINDS, Failure, Report, UnitReport, verdict_kind
 
-_STYLES = {
-    "spill": "bold red",
-    "local-object": "yellow",
-    "unknown": "magenta",
-    "call-stack": "yellow",
-    "minor": "cyan",
-    "promoted": "cyan",
-    "clean": "green",
-}
-_ANSI = {
-    "spill": "\x1b[1;31m",
-    "local-object": "\x1b[33m",
-    "unknown": "\x1b[35m",
-    "call-stack": "\x1b[33m",
-    "minor": "\x1b[36m",
-    "promoted": "\x1b[36m",
-    "clean": "\x1b[32m",
-}
+_CODES = {"bold red": "1;31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
+_ANSI = {kind.name: f"\x1b[{_CODES[kind.color]}m" for kind in VERDICT_KINDS}
 _NAME_WIDTH = 44
 _NARROW, _MEDIUM, _COMFORTABLE = 72, 90, 100
 _LOG_LINES = 20
@@ -92,7 +76,7 @@ def _cells(row: Row, name_width: int) -> list[str]:
         layout.number(facts.registers),
         layout.number(facts.stack_frame),
         layout.pair(facts.spill_stores, facts.spill_loads),
-        "?" if sass is None else layout.pair(sass.ldl, sass.stl),
+        "?" if sass is None else layout.pair(sass.load_sites, sass.store_sites),
         "?" if ptx is None else layout.number(ptx.local_bytes or None).replace("?", "-"),
         _verdict(row),
     ]
@@ -150,7 +134,7 @@ def _drawn(listed: list[Row], color: bool, width: int) -> str:
             overflow="fold",
         )
     for row in listed:
-        style = _STYLES[row[1].verdict.kind]
+        style = verdict_kind(row[1].verdict.kind).color
         cells: list[Text] = []
         for index, cell in enumerate(_cells(row, name_width)):
             text = Text(cell, style=style if index == len(_COLUMNS) - 1 else "")

@@ -4,7 +4,7 @@ Optimised code has no variable names. A second compilation with ``-G``, to PTX o
 part of the time of the first (measured: 7% for 20 kernels) and names every variable with type,
 size, declaration line and its place in that compilation's own depot. In PTX the sections are text
 (``.b8 1,2,3``, labels for addresses); they are assembled to bytes here and read by pyelftools.
-Attributes: DWARF 2, sections 3.3 and 4; DW_AT_address_class 6 is NVIDIA's "local memory".
+Attributes: DWARF 2, sections 3.3 and 4.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ _SECTION = re.compile(
 )
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
 _WIDTH = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
-_LOCAL_CLASS = 6
-_OP_ADDR, _OP_PLUS_UCONST = 0x03, 0x23
 _QUALIFIERS = {
     "DW_TAG_const_type": "const ",
     "DW_TAG_volatile_type": "volatile ",
@@ -48,10 +46,9 @@ def read_variables(ptx: str) -> tuple[Variable, ...]:
         raise FormatError("dwarf", f"debug information cannot be read: {error}") from error
 
 
-def _assemble(text: str) -> tuple[bytes, dict[int, str]]:
-    """Bytes of a section, and the labels that its words stand for, by offset."""
+def _assemble(text: str) -> bytes:
+    """Bytes of a section; labels, which stand for addresses, are zero."""
     out = bytearray()
-    labels: dict[int, str] = {}
     for raw in text.splitlines():
         line = raw.strip()
         if not line or line.endswith(":"):
@@ -70,19 +67,16 @@ def _assemble(text: str) -> tuple[bytes, dict[int, str]]:
             if item.lstrip("-").isdigit():
                 out += (int(item) & ((1 << 8 * width) - 1)).to_bytes(width, "little")
             else:
-                labels[len(out)] = item
                 out += bytes(width)
-    return bytes(out), labels
+    return bytes(out)
 
 
 class _Reader:
-    def __init__(
-        self, sections: dict[str, tuple[bytes, dict[int, str]]], files: dict[int, str]
-    ) -> None:
+    def __init__(self, sections: dict[str, bytes], files: dict[int, str]) -> None:
         from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
 
         def section(name: str) -> Any:
-            data = sections.get(name, (b"", {}))[0]
+            data = sections.get(name, b"")
             return DebugSectionDescriptor(io.BytesIO(data), name, 0, len(data), 0)
 
         code = DWARFInfo.__init__.__code__
@@ -95,9 +89,7 @@ class _Reader:
         }
         config = DwarfConfig(little_endian=True, machine_arch="x64", default_address_size=8)
         self._dwarf = DWARFInfo(config=config, **arguments)
-        self._labels = sections[".debug_info"][1]
         self._files = files
-        self._sizes: dict[int, int] = {}
 
     def variables(self) -> list[Variable]:
         result: list[Variable] = []
@@ -118,37 +110,15 @@ class _Reader:
         declared = _function_of(abstract) or owner
         return Variable(
             function=_linkage_name(declared),
-            function_line=_number(_origin(declared), "DW_AT_decl_line"),
             name=_text(abstract, "DW_AT_name"),
             type=type_name(kind),
             size=type_size(kind),
             file=self._files.get(_number(abstract, "DW_AT_decl_file"), ""),
             line=_number(abstract, "DW_AT_decl_line"),
             is_parameter=entry.tag == "DW_TAG_formal_parameter",
-            depot_offset=self._depot_offset(entry),
             members=_members(kind),
             order=order,
         )
-
-    def _depot_offset(self, entry: Any) -> int | None:
-        location = entry.attributes.get("DW_AT_location")
-        if location is None or not isinstance(location.value, list):
-            return None
-        if _number(entry, "DW_AT_address_class") != _LOCAL_CLASS:
-            return None
-        block = bytes(location.value)
-        if not block or block[0] != _OP_ADDR:
-            return None
-        rest = block[9:]
-        if rest[:1] != bytes([_OP_PLUS_UCONST]):
-            return 0
-        value = shift = 0
-        for byte in rest[1:]:
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                break
-        return value
 
 
 def type_name(entry: Any) -> str:

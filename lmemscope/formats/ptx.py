@@ -13,6 +13,7 @@ address of the object at that offset.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ _PLAIN_ACCESS = re.compile(
 _PLAIN_ADDRESS = re.compile(
     rb"[ \t]*(?:add\.[us]64[ \t]+%rd\d+, %SPL?, (\d+)|\.reg[ \t]+\.b64[ \t]+%SPL?);[ \t]*$"
 )
-_VERSION = re.compile(rb"^[ \t]*\.version[ \t]+(\d+)\.(\d+)", re.MULTILINE)
+_VERSION = re.compile(rb"^[ \t]*\.version[ \t]+\d+\.\d+", re.MULTILINE)
 _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+(sm_\w+)([^\n]*)", re.MULTILINE)
 _LOC = re.compile(rb"\.loc[ \t]+(\d+)[ \t]+(\d+)")
 _FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d+)[ \t]+"([^"]*)"', re.MULTILINE)
@@ -210,7 +211,6 @@ class PtxModule:
     """A PTX file.
 
     Attributes:
-        isa_version: ``(9, 5)``, or None without ``.version``.
         target: ``sm_90``, or None.
         is_debug: compiled with ``-G`` (``.target sm_90, debug``).
         functions: definitions, in file order.
@@ -221,10 +221,9 @@ class PtxModule:
 
     def __init__(self, text: bytes) -> None:
         self._text = text
-        version, target = _VERSION.search(text), _TARGET.search(text)
-        if version is None and target is None:
+        target = _TARGET.search(text)
+        if target is None and _VERSION.search(text) is None:
             raise FormatError("ptx", "the text holds neither .version nor .target: it is not PTX")
-        self.isa_version = (int(version.group(1)), int(version.group(2))) if version else None
         self.target = target.group(1).decode() if target else None
         self.is_debug = target is not None and b"debug" in target.group(2)
         self.functions = tuple(self._find_functions())
@@ -244,19 +243,18 @@ class PtxModule:
         lines = self._lines
         return lines[number - 1].decode("utf-8", "replace") if 0 < number <= len(lines) else ""
 
-    def opcode_at(self, number: int) -> str | None:
-        """Opcode of the instruction that begins on a line, or None where none does.
+    def opcodes_at(self, number: int) -> tuple[str, ...]:
+        """Opcodes of the instructions that begin on a line.
 
         The closing line of a call that is written over several lines counts as no instruction.
         """
+        found = []
         for statement in _statements(self._lines[number - 1], number) if self._has(number) else ():
             if statement[0][0] == "dotted":
                 continue
-            try:
-                return parse_instruction(statement, None).opcode
-            except FormatError:
-                continue
-        return None
+            with contextlib.suppress(FormatError):
+                found.append(parse_instruction(statement, None).opcode)
+        return tuple(found)
 
     @cached_property
     def files(self) -> dict[int, str]:
@@ -374,17 +372,17 @@ def _survey(instructions: list[Instruction], declarations: list[LocalDeclaration
     loads = stores = 0
     generic = False
     for instruction in instructions:
-        parts = instruction.modifiers
+        operation, parts = instruction.operation, instruction.modifiers
         operands = instruction.operands
-        if parts[0] in ("ld", "st") and "local" in parts[1:]:
-            loads += parts[0] == "ld"
-            stores += parts[0] == "st"
-        if parts[0] == "cvta" and "local" in parts and "to" not in parts:
+        if operation in ("ld", "st") and "local" in parts:
+            loads += operation == "ld"
+            stores += operation == "st"
+        if operation == "cvta" and "local" in parts and "to" not in parts:
             generic = True
-        if parts[0] in ("mov", "cvta") and len(operands) == 2 and operands[1] in bases:
+        if operation in ("mov", "cvta") and len(operands) == 2 and operands[1] in bases:
             bases.add(str(operands[0]))
         elif (
-            parts[0] == "add"
+            operation == "add"
             and len(operands) == 3
             and operands[1] in bases
             and isinstance(operands[2], str)

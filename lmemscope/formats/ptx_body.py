@@ -84,6 +84,16 @@ class Instruction:
         """The opcode's parts: ``["ld", "local", "v4", "f32"]``."""
         return self.opcode.split(".")
 
+    @property
+    def operation(self) -> str:
+        """The opcode's first part: ``ld``."""
+        return self.opcode.partition(".")[0]
+
+    @property
+    def address(self) -> Address | None:
+        """The first operand in brackets, or None."""
+        return next((o for o in self.operands if isinstance(o, Address)), None)
+
 
 @dataclass(frozen=True, slots=True)
 class LocalDeclaration:

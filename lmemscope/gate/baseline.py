@@ -10,10 +10,10 @@ from typing import Any
 
 from lmemscope.errors import InputError, UsageError
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import Baseline, BaselineEntry, Report
+from lmemscope.model import CAUSES, Baseline, BaselineEntry, Report
 
 SCHEMA = "lmemscope.baseline/1"
-IGNORED = frozenset({"promoted", "printf-args", "device-launch"})
+IGNORED = frozenset(cause.name for cause in CAUSES if not cause.gated)
 """Causes that never fail a gate, so that a baseline need not hold them."""
 
 

@@ -296,11 +296,10 @@ class _Gate:
 
 def _figures(kernel: KernelReport) -> dict[str, int | None]:
     facts = kernel.facts
-    stores, loads = facts.spill_stores, facts.spill_loads
     return {
         "frame": facts.stack_frame,
-        "spill": None if stores is None or loads is None else stores + loads,
-        "sites": None if facts.sass is None else facts.sass.ldl + facts.sass.stl,
+        "spill": facts.spill_bytes,
+        "sites": None if facts.sass is None else facts.sass.count,
         "registers": facts.registers,
         "stack": facts.cumulative_stack,
     }

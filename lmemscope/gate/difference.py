@@ -155,8 +155,8 @@ def _figures(side: _Side | None) -> dict[str, int | None]:
         "stack_frame": facts.stack_frame,
         "spill_stores": facts.spill_stores,
         "spill_loads": facts.spill_loads,
-        "ldl": facts.sass.ldl if facts.sass is not None else None,
-        "stl": facts.sass.stl if facts.sass is not None else None,
+        "ldl": facts.sass.load_sites if facts.sass is not None else None,
+        "stl": facts.sass.store_sites if facts.sass is not None else None,
     }
 
 

@@ -188,14 +188,12 @@ def _variables(
     return [
         Variable(
             function=function,
-            function_line=kernel.line,
             name=array.name or f"line {array.line}",
             type=found["type"],
             size=found["bytes"] or 0,
             file=unit.path,
             line=array.line,
             is_parameter=False,
-            depot_offset=None,
             members=(),
             order=order,
         )

@@ -13,6 +13,17 @@ threads; 31 KB at sites can share a frame of 128 bytes, so the two are never mix
 from __future__ import annotations
 
 from lmemscope.model.artifacts import Artifacts, Member, Variable
+from lmemscope.model.cause_table import (
+    CAUSES,
+    VERDICT_KINDS,
+    Cause,
+    CauseTraits,
+    FrameOwner,
+    VerdictKind,
+    VerdictName,
+    traits_of,
+    verdict_kind,
+)
 from lmemscope.model.causes import (
     CauseShare,
     FrameRange,
@@ -28,6 +39,7 @@ from lmemscope.model.cuda_source import (
     base_name,
     split_expressions,
 )
+from lmemscope.model.evidence import Evidence, EvidenceKind, evidence_text
 from lmemscope.model.facts import (
     CallFacts,
     CubinFacts,
@@ -38,7 +50,6 @@ from lmemscope.model.facts import (
     LineUse,
     PtxasFacts,
     PtxFacts,
-    SassFacts,
     SiteSplit,
 )
 from lmemscope.model.gate import (
@@ -62,7 +73,6 @@ from lmemscope.model.judgement import (
     Verdict,
 )
 from lmemscope.model.request import (
-    Cause,
     CompileOptions,
     Confidence,
     Failure,
@@ -88,6 +98,8 @@ from lmemscope.model.sites import (
 from lmemscope.model.source_text import DisplayPaths, SourceText
 
 __all__ = [
+    "CAUSES",
+    "VERDICT_KINDS",
     "Accepted",
     "Advice",
     "Allowance",
@@ -97,6 +109,7 @@ __all__ = [
     "CallFacts",
     "Cause",
     "CauseShare",
+    "CauseTraits",
     "CompileOptions",
     "Confidence",
     "CubinFacts",
@@ -104,9 +117,12 @@ __all__ = [
     "Directive",
     "Disagreement",
     "DisplayPaths",
+    "Evidence",
+    "EvidenceKind",
     "Failure",
     "FailureKind",
     "Finding",
+    "FrameOwner",
     "FrameRange",
     "Frontend",
     "FunctionFacts",
@@ -133,7 +149,6 @@ __all__ = [
     "Quote",
     "Quotes",
     "Report",
-    "SassFacts",
     "Severity",
     "SiteClass",
     "SiteKind",
@@ -148,7 +163,12 @@ __all__ = [
     "UnitReport",
     "Variable",
     "Verdict",
+    "VerdictKind",
+    "VerdictName",
     "Wanted",
     "base_name",
+    "evidence_text",
     "split_expressions",
+    "traits_of",
+    "verdict_kind",
 ]

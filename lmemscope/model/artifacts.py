@@ -24,25 +24,21 @@ class Variable:
 
     Attributes:
         function: mangled name of the function that declares it.
-        function_line: line where that function is declared.
         name, type: as the source says.
         size: bytes, 0 where the type's size is not known.
         file, line: of the declaration.
         is_parameter: a formal parameter.
-        depot_offset: place in the debug compilation's depot, None for those elsewhere.
         members: of a structure, in order.
         order: position of the declaration in the document.
     """
 
     function: str
-    function_line: int
     name: str
     type: str
     size: int
     file: str
     line: int
     is_parameter: bool
-    depot_offset: int | None
     members: tuple[Member, ...]
     order: int
 

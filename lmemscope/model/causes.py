@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmemscope.model.cause_table import Cause, FrameOwner
+from lmemscope.model.evidence import Evidence
 from lmemscope.model.request import (
-    Cause,
     Confidence,
     InlineFrame,
     SourceKind,
@@ -72,7 +73,7 @@ class LocalObject:
     declared: SourceLocation | None
     confidence: Confidence | None
     index: IndexFacts | None
-    evidence: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +109,23 @@ class LocalAccess:
     uniformity: Uniformity
     sectors: int | None
     requests: int
-    evidence: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FrameRange:
     """A range of the kernel's stack frame and who owns it.
 
-    ``owner`` is ``object``, ``spill slots``, ``saved registers``, ``padding`` or ``unknown``;
-    ``object`` is an index into the kernel's objects.
+    Attributes:
+        offset, size: bytes per thread; the ranges of a frame follow each other.
+        owner: what it holds.
+        cause: why it is there; None for padding.
+        object: index into the kernel's objects, where an object owns it.
     """
 
     offset: int
     size: int
-    owner: str
+    owner: FrameOwner
     cause: Cause | None
     object: int | None
 

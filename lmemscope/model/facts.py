@@ -36,16 +36,6 @@ class PtxFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class SassFacts:
-    """``LDL``/``STL`` sites in machine code: how many, and bytes at those sites."""
-
-    ldl: int
-    stl: int
-    ldl_bytes: int
-    stl_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class LineUse:
     """Local-memory instructions that one source line is responsible for.
 
@@ -65,15 +55,22 @@ class SiteSplit:
     """Every ``LDL``/``STL`` site of a function in exactly one class; the classes add up to all.
 
     Attributes:
-        spill: marked SpillRefill, or on a PTX line that is no local access: registers saved by
-            ptxas (spills, and callee-saved registers of non-inlined functions).
-        local_object: on the PTX line of a local access: a variable of the program.
+        spill: registers that ptxas keeps in memory: spills, and what is saved across calls.
+        local_object: the program's own accesses: its variables.
         unknown: no PTX line to tell by.
     """
 
     spill: SiteClass
     local_object: SiteClass
     unknown: SiteClass
+
+    def __add__(self, other: SiteSplit) -> SiteSplit:
+        """Both together, class by class."""
+        return SiteSplit(
+            self.spill + other.spill,
+            self.local_object + other.local_object,
+            self.unknown + other.unknown,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +104,12 @@ class CubinFacts:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFacts:
-    """One body of machine code: a kernel's own, or a non-inlined function inside its section."""
+    """A non-inlined function inside a kernel's section; ``sass`` counts its own sites."""
 
     name: str
     demangled: str
     ptxas: PtxasFacts | None
-    sass: SassFacts | None
+    sass: SiteClass | None
     sites: SiteSplit | None
 
 
@@ -154,7 +151,8 @@ class KernelFacts:
         stack_known: False when the stack depth is not statically known (recursion, indirect calls).
         launch_bounds: from the PTX's ``.maxntid``/``.minnctapersm``.
         ptxas, cubin, ptx: the three layers, for the kernel's own body.
-        sass, sites: over the whole section, non-inlined functions included.
+        sass, sites: over the whole section, non-inlined functions included; ``own_sites`` without
+            them.
         lines: source lines behind the sites, most site bytes first.
         callees: non-inlined functions inside the kernel's section, sorted by name.
         disagreements: sources that contradict each other.
@@ -176,7 +174,7 @@ class KernelFacts:
     ptxas: PtxasFacts | None
     cubin: CubinFacts | None
     ptx: PtxFacts | None
-    sass: SassFacts | None
+    sass: SiteClass | None
     sites: SiteSplit | None
     own_sites: SiteSplit | None
     lines: tuple[LineUse, ...]
@@ -219,3 +217,15 @@ class KernelFacts:
     def spill_loads(self) -> int | None:
         """Spill-load bytes of the kernel's own body, as ``ptxas -v`` says."""
         return self.ptxas.spill_loads if self.ptxas is not None else None
+
+    @property
+    def spill_bytes(self) -> int | None:
+        """Spill stores and loads together; None where either is not known."""
+        if self.spill_stores is None or self.spill_loads is None:
+            return None
+        return self.spill_stores + self.spill_loads
+
+    @property
+    def uses_local_memory(self) -> bool:
+        """Whether there is any local memory to explain: a frame, or ``LDL``/``STL``."""
+        return bool(self.stack_frame) or (self.sass is not None and self.sass.count > 0)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
+from lmemscope.model.cause_table import Cause
 from lmemscope.model.judgement import Finding
-from lmemscope.model.request import Cause, SourceLocation
+from lmemscope.model.request import SourceLocation
 
 FailureKind = Literal["new", "worse", "limit", "expectation"]
 

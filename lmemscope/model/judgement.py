@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lmemscope.model.cause_table import Cause, VerdictName
 from lmemscope.model.causes import IndexFacts
+from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
 from lmemscope.model.request import (
-    Cause,
     Confidence,
     Failure,
     Frontend,
@@ -25,13 +26,12 @@ class Verdict:
     """One line on a kernel.
 
     Attributes:
-        kind: ``clean``, ``promoted``, ``local-object``, ``spill``, ``call-stack`` or ``unknown``;
-            the worst one that holds.
+        kind: the worst one that holds (`VerdictKind`).
         text: for a person, naming bytes and lines.
         rank: sorts reports worst first: higher is worse.
     """
 
-    kind: str
+    kind: VerdictName
     text: str
     rank: tuple[int, int]
 
@@ -60,7 +60,7 @@ class Finding:
         index: how the object is indexed, where it is.
         message: one sentence.
         advice: best first.
-        evidence: what shows it.
+        evidence: what shows it, the object's first, then that of single instructions.
         fingerprint: stable across moved lines and other offsets.
     """
 
@@ -77,7 +77,7 @@ class Finding:
     index: IndexFacts | None
     message: str
     advice: tuple[Advice, ...]
-    evidence: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
     fingerprint: str
 
 

@@ -1,4 +1,4 @@
-"""What is asked for: units, options, places in source files; and the vocabulary of the contract."""
+"""What is asked for: units, options, places in source files; and words of the contract."""
 
 from __future__ import annotations
 
@@ -8,25 +8,6 @@ from typing import Literal
 Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary", "cupy", "numba"]
 SiteKind = Literal["spill", "local-object", "unknown"]
 KernelKind = Literal["entry", "function"]
-Cause = Literal[
-    "register-spill",
-    "callee-save",
-    "dynamic-index",
-    "rolled-loop",
-    "large-array",
-    "address-taken",
-    "param-copy",
-    "const-table",
-    "volatile",
-    "printf-args",
-    "math-slow-path",
-    "call-frame",
-    "alloca",
-    "device-launch",
-    "debug-build",
-    "promoted",
-    "unattributed",
-]
 SourceKind = Literal[
     "parameter",
     "thread-id",

@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class Counted(Protocol):
+    """An ``LDL`` or ``STL``: which of the two, and bytes per thread."""
+
+    @property
+    def is_store(self) -> bool:
+        """``STL``."""
+
+    @property
+    def width(self) -> int:
+        """Bytes accessed per thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteClass:
-    """One share of the site-bytes ledger."""
+    """``LDL``/``STL`` instructions that belong together: how many, and bytes at those sites."""
 
     load_sites: int = 0
     store_sites: int = 0
     load_bytes: int = 0
     store_bytes: int = 0
+
+    @classmethod
+    def of(cls, sites: Iterable[Counted]) -> SiteClass:
+        """Count instructions."""
+        listed = list(sites)
+        loads = [site.width for site in listed if not site.is_store]
+        stores = [site.width for site in listed if site.is_store]
+        return cls(len(loads), len(stores), sum(loads), sum(stores))
+
+    @property
+    def count(self) -> int:
+        """Loads and stores."""
+        return self.load_sites + self.store_sites
+
+    @property
+    def bytes(self) -> int:
+        """Bytes at all of the sites."""
+        return self.load_bytes + self.store_bytes
+
+    def __add__(self, other: SiteClass) -> SiteClass:
+        """Both together."""
+        return SiteClass(
+            self.load_sites + other.load_sites,
+            self.store_sites + other.store_sites,
+            self.load_bytes + other.load_bytes,
+            self.store_bytes + other.store_bytes,
+        )

@@ -1,47 +1,26 @@
-"""The rules: one file each, its docstring the rule's page. Facts in, findings out."""
+"""The rules: one file per cause and named after it, its docstring the rule's page.
+
+Facts in, findings out. The causes are listed in `lmemscope.model.cause_table`.
+"""
 
 from __future__ import annotations
 
-from lmemscope.model import Finding, KernelFacts, SourceText
-from lmemscope.rules import (
-    address_taken,
-    alloca,
-    call_frame,
-    callee_save,
-    const_table,
-    debug_build,
-    device_launch,
-    dynamic_index,
-    large_array,
-    math_slow_path,
-    param_copy,
-    printf_args,
-    promoted,
-    register_spill,
-    rolled_loop,
-    unattributed,
-    volatile_object,
-)
+from importlib import import_module
+
+from lmemscope.model import CAUSES, Cause, Finding, KernelFacts, SourceText
 from lmemscope.rules.base import Case, Rule
 
-RULES: tuple[Rule, ...] = (
-    register_spill.RULE,
-    callee_save.RULE,
-    dynamic_index.RULE,
-    rolled_loop.RULE,
-    large_array.RULE,
-    const_table.RULE,
-    address_taken.RULE,
-    param_copy.RULE,
-    volatile_object.RULE,
-    printf_args.RULE,
-    math_slow_path.RULE,
-    call_frame.RULE,
-    alloca.RULE,
-    device_launch.RULE,
-    debug_build.RULE,
-    promoted.RULE,
-    unattributed.RULE,
+
+def _rule_of(cause: Cause) -> Rule:
+    """The rule in the module that has the cause's name; a cause without one fails right here."""
+    found: Rule = import_module(f"{__name__}.{cause.replace('-', '_')}").RULE
+    if found.cause != cause:
+        raise TypeError(f"the module of {cause} holds the rule of {found.cause}")
+    return found
+
+
+RULES: tuple[Rule, ...] = tuple(
+    sorted((_rule_of(cause.name) for cause in CAUSES), key=lambda rule: rule.id)
 )
 """Every rule, in the order of their numbers."""
 

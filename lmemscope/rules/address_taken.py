@@ -17,29 +17,35 @@ When to leave it. Calls into large functions that are called rarely.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, by_cost
+from lmemscope.rules.base import Case, Rule, by_cost, certain
 
 
 def severity(case: Case) -> Severity:
-    """By loop and divergence; never less than a warning."""
+    """By loop and divergence, but never a note: the address can be avoided in most kernels."""
     found = by_cost(case)
     return "warning" if found == "note" else found
 
 
 def message(case: Case) -> str:
-    """Which variable, and where its address goes."""
+    """Which variable, and which function gets its address, as far as evidence tells."""
     hidden = ""
     if not case.accesses:
         hidden = "; it is accessed by generic LD and ST only, which no count of LDL and STL shows"
-    return f"the address of {case.described} is needed{_receiver(case)}{hidden}"
+    return f"the address of {case.described} is needed{_clause(_receiver(case))}{hidden}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Inlining, or values."""
-    receiver = _callee(case)
-    if receiver == _POINTER:
+    """By who gets the address: what is called through a pointer cannot be inlined, others can."""
+    receiver = _receiver(case)
+    if receiver is None:
+        return (
+            Advice(f"Keep the address of {case.name} inside the function: use values instead."),
+        )
+    if receiver.name is None:
         return (
             Advice(
                 "Replace the function pointer or virtual call by a template parameter or a "
@@ -47,37 +53,41 @@ def advice(case: Case) -> tuple[Advice, ...]:
             ),
             Advice("Or pass the values instead of a pointer."),
         )
-    if receiver is not None:
-        return (
-            Advice(
-                f"Inline {receiver} (`__forceinline__`), so that no address is needed.",
-                f"__device__ __forceinline__ … {receiver.rpartition('::')[2]}(…)",
-            ),
-            Advice("Pass the values instead of a pointer, and return a structure by value."),
-            Advice(
-                "Where the function only reads through it, `const` and `__restrict__` let the "
-                "compiler keep values in registers between the calls."
-            ),
-        )
-    return (Advice(f"Keep the address of {case.name} inside the function: use values instead."),)
+    return (
+        Advice(
+            f"Inline {receiver.name} (`__forceinline__`), so that no address is needed.",
+            f"__device__ __forceinline__ … {receiver.name.rpartition('::')[2]}(…)",
+        ),
+        Advice("Pass the values instead of a pointer, and return a structure by value."),
+        Advice(
+            "Where the function only reads through it, `const` and `__restrict__` let the "
+            "compiler keep values in registers between the calls."
+        ),
+    )
 
 
-def _callee(case: Case) -> str | None:
-    said = case.object.evidence if case.object is not None else ()
-    for text in said:
-        if text.startswith("its address goes to "):
-            name = text.removeprefix("its address goes to ")
-            return name if name == _POINTER else short_name(demangle(name))
+@dataclass(frozen=True, slots=True)
+class _Receiver:
+    """Who gets the address: a function's short name, or None where it is called by pointer."""
+
+    name: str | None
+
+
+def _receiver(case: Case) -> _Receiver | None:
+    """The first function that gets the address; None where it goes elsewhere."""
+    for evidence in case.object.evidence if case.object is not None else ():
+        if evidence.kind == "address-passed":
+            symbol = evidence.subject
+            return _Receiver(short_name(demangle(symbol)) if symbol is not None else None)
     return None
 
 
-def _receiver(case: Case) -> str:
-    callee = _callee(case)
-    if callee == _POINTER:
+def _clause(receiver: _Receiver | None) -> str:
+    if receiver is None:
+        return ""
+    if receiver.name is None:
         return ": it goes to a function that is called through a pointer"
-    return f": it is passed to {callee}, which is not inlined" if callee is not None else ""
+    return f": it is passed to {receiver.name}, which is not inlined"
 
 
-_POINTER = "a function pointer"
-
-RULE = Rule("LM301", "address-taken", severity, message, advice, __name__)
+RULE = Rule("LM301", "address-taken", severity, certain, message, advice, __name__)

@@ -15,17 +15,17 @@ When to leave it. Hardly ever in a kernel.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, by_cost, traffic
+from lmemscope.rules.base import Case, Rule, by_cost, certain, traffic
 
 
 def severity(case: Case) -> Severity:
-    """At least a warning."""
+    """By loop and divergence, but never a note: the stack can overflow."""
     found = by_cost(case)
     return "warning" if found == "note" else found
 
 
 def message(case: Case) -> str:
-    """What it is."""
+    """How much goes through the moved stack pointer, which the frame's size does not show."""
     frame = case.facts.stack_frame
     return (
         f"alloca takes a run-time amount of stack, which the static frame of {frame} bytes does "
@@ -34,11 +34,11 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """A fixed size, or shared memory."""
+    """A size fixed at compile time, or shared memory sized at launch: both have a known depth."""
     return (
         Advice("Use an array of the largest size that can occur, as a template parameter."),
         Advice("Or dynamic shared memory, sized at launch.", "extern __shared__ char scratch[];"),
     )
 
 
-RULE = Rule("LM404", "alloca", severity, message, advice, __name__)
+RULE = Rule("LM404", "alloca", severity, certain, message, advice, __name__)

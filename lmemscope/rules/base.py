@@ -6,13 +6,14 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope.model import (
     Advice,
     Cause,
     CauseShare,
     Confidence,
+    Evidence,
     Finding,
     IndexFacts,
     KernelFacts,
@@ -21,7 +22,10 @@ from lmemscope.model import (
     Severity,
     SourceLocation,
     SourceText,
+    traits_of,
 )
+
+_EVIDENCE_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +104,16 @@ def own_line(access: LocalAccess, facts: KernelFacts) -> SourceLocation | None:
     return inside[0] if inside else access.chain[-1].location
 
 
-_INDEXED: frozenset[Cause] = frozenset(
-    {"dynamic-index", "rolled-loop", "large-array", "const-table", "param-copy", "volatile"}
-)
-
-
 def by_cost(case: Case) -> Severity:
     """In a loop or across lanes costs; both is worst; neither is a note."""
     if case.loop_depth and case.is_divergent:
         return "error"
     return "warning" if case.loop_depth or case.is_divergent else "note"
+
+
+def certain(case: Case) -> Confidence:
+    """The confidence of rules whose cause is only ever stated with proof."""
+    return "certain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +123,14 @@ class Rule:
     Attributes:
         id: ``LM201``.
         cause: what it is about, and the rule's name.
-        severity, message, advice: functions of a case.
+        severity, confidence, message, advice: functions of a case.
         module: whose docstring is the rule's page.
     """
 
     id: str
     cause: Cause
     severity: Callable[[Case], Severity]
+    confidence: Callable[[Case], Confidence]
     message: Callable[[Case], str]
     advice: Callable[[Case], tuple[Advice, ...]]
     module: str
@@ -150,14 +155,14 @@ class Rule:
             rule=self.id,
             name=self.cause,
             severity=self.severity(case),
-            confidence=_confidence(case),
+            confidence=self.confidence(case),
             cause=self.cause,
             object=found.name if found is not None else None,
             type=found.type if found is not None else None,
             bytes=case.share.frame_bytes or sites.load_bytes + sites.store_bytes,
             location=location,
             related=(declared,) if declared is not None and declared != location else (),
-            index=case.index if self.cause in _INDEXED else None,
+            index=case.index if traits_of(self.cause).indexed else None,
             message=self.message(case),
             advice=self.advice(case),
             evidence=_evidence(case),
@@ -177,24 +182,14 @@ def traffic(case: Case) -> str:
     return f"{text}, {len(case.generic)} through generic addresses" if case.generic else text
 
 
-def _confidence(case: Case) -> Confidence:
-    if case.share.cause == "unattributed":
-        return "possible"
-    if case.share.cause == "register-spill" and not all(
-        "marked SpillRefill" in access.evidence for access in case.accesses
-    ):
-        return "likely"
-    return "certain"
-
-
-def _evidence(case: Case) -> tuple[str, ...]:
-    said = list(case.object.evidence) if case.object is not None else []
-    divergent = sorted(case.accesses, key=lambda access: access.uniformity == "uniform")
-    for access in divergent:
-        said += [f"{access.opcode} at 0x{access.pc:x}: {text}" for text in access.evidence]
-        if len(said) >= 4:
+def _evidence(case: Case) -> tuple[Evidence, ...]:
+    """The object's, then that of sites: those whose lanes differ first, for they cost most."""
+    found = list(case.object.evidence) if case.object is not None else []
+    for access in sorted(case.accesses, key=lambda access: access.uniformity == "uniform"):
+        found += [replace(e, pc=access.pc, sass=access.opcode) for e in access.evidence]
+        if len(found) >= _EVIDENCE_SHOWN:
             break
-    return tuple(dict.fromkeys(said))[:4]
+    return tuple(dict.fromkeys(found))[:_EVIDENCE_SHOWN]
 
 
 def _fingerprint(rule: str, case: Case, location: SourceLocation | None) -> str:

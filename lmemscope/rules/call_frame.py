@@ -19,16 +19,16 @@ from __future__ import annotations
 
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, traffic
+from lmemscope.rules.base import Case, Rule, certain, traffic
 
 
 def severity(case: Case) -> Severity:
-    """A warning: how deep is not known."""
+    """A warning always: how often the call is made is not known here."""
     return "warning"
 
 
 def message(case: Case) -> str:
-    """Who calls whom."""
+    """Why values are kept across calls: recursion first, for it alone has no known depth."""
     calls = case.facts.calls
     if calls is not None and calls.recursive:
         names = ", ".join(short_name(demangle(name)) for name in calls.recursive)
@@ -45,7 +45,7 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Iteration, templates, inlining."""
+    """By what makes the calls: recursion into a loop, pointers into a switch, the rest inlined."""
     calls = case.facts.calls
     if calls is not None and calls.recursive:
         return (
@@ -65,4 +65,4 @@ def advice(case: Case) -> tuple[Advice, ...]:
     return (Advice("Inline the called function (`__forceinline__`)."),)
 
 
-RULE = Rule("LM403", "call-frame", severity, message, advice, __name__)
+RULE = Rule("LM403", "call-frame", severity, certain, message, advice, __name__)

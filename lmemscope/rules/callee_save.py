@@ -18,16 +18,16 @@ from __future__ import annotations
 
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, traffic
+from lmemscope.rules.base import Case, Rule, certain, traffic
 
 
 def severity(case: Case) -> Severity:
-    """As bad as the calls are frequent; not known here, so a warning."""
+    """A warning always: the cost is per call, and how often it is made is not known here."""
     return "warning"
 
 
 def message(case: Case) -> str:
-    """Which function, how much."""
+    """Which functions save registers, and how much."""
     functions = sorted({short_name(demangle(access.function)) for access in case.accesses})
     return (
         f"{', '.join(functions)}: not inlined, so registers of the caller are saved on entry "
@@ -36,7 +36,7 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Inlining."""
+    """Inlining, for then there is no caller whose registers must be kept."""
     functions = sorted({short_name(demangle(access.function)) for access in case.accesses})
     return (
         Advice(
@@ -49,4 +49,4 @@ def advice(case: Case) -> tuple[Advice, ...]:
     )
 
 
-RULE = Rule("LM102", "callee-save", severity, message, advice, __name__)
+RULE = Rule("LM102", "callee-save", severity, certain, message, advice, __name__)

@@ -18,23 +18,23 @@ When to leave it. Never worth it, except in cold code.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, by_cost
+from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
 
 
 def severity(case: Case) -> Severity:
-    """By loop and divergence; never less than a warning."""
+    """By loop and divergence, but never a note: one copy for all threads is always better."""
     found = by_cost(case)
     return "warning" if found == "note" else found
 
 
 def message(case: Case) -> str:
-    """Which table."""
+    """Which table, and what its index is made of."""
     return f"{case.described} holds constants that every thread writes again{index_clause(case)}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """One copy for all."""
+    """One copy for all threads; constant memory only where all lanes read one element."""
     found = case.object
     code = None
     if found is not None and found.name is not None and found.type is not None:
@@ -51,4 +51,4 @@ def advice(case: Case) -> tuple[Advice, ...]:
     )
 
 
-RULE = Rule("LM204", "const-table", severity, message, advice, __name__)
+RULE = Rule("LM204", "const-table", severity, certain, message, advice, __name__)

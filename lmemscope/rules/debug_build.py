@@ -15,22 +15,22 @@ When to leave it. While debugging.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, traffic
+from lmemscope.rules.base import Case, Rule, certain, traffic
 
 
 def severity(case: Case) -> Severity:
-    """A warning: these figures mean nothing."""
+    """A warning always: figures of a debug build say nothing about the release build."""
     return "warning"
 
 
 def message(case: Case) -> str:
-    """What it is."""
+    """How much traffic the debug build causes."""
     return f"compiled with -G: {traffic(case)} that the release build does not have"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Another build."""
+    """The release build, with line information for profilers."""
     return (Advice("Compile without -G; use -lineinfo to keep line information.", "-lineinfo"),)
 
 
-RULE = Rule("LM501", "debug-build", severity, message, advice, __name__)
+RULE = Rule("LM501", "debug-build", severity, certain, message, advice, __name__)

@@ -16,22 +16,22 @@ When to leave it. Wherever a device-side launch is right.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.base import Case, Rule, certain
 
 
 def severity(case: Case) -> Severity:
-    """A note."""
+    """A note always: a few stores are nothing beside the launch itself."""
     return "note"
 
 
 def message(case: Case) -> str:
-    """What it is."""
+    """How much of the frame the launch takes."""
     return f"{case.share.frame_bytes} bytes serve a launch from the device"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Fine as it is."""
+    """To leave it, with the one mistake to avoid: the child cannot read the parent's stack."""
     return (Advice("Fine as it is. Never pass the address of a local variable to the child."),)
 
 
-RULE = Rule("LM405", "device-launch", severity, message, advice, __name__)
+RULE = Rule("LM405", "device-launch", severity, certain, message, advice, __name__)

@@ -20,23 +20,23 @@ Raising the register limit does nothing: nothing is spilled.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, by_cost
+from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import constant_index, index_clause, selection, shared_memory
 
 
 def severity(case: Case) -> Severity:
-    """By loop and divergence."""
+    """By loop and divergence alone: outside of loops and with one address it is cheap."""
     return by_cost(case)
 
 
 def message(case: Case) -> str:
-    """Which array, which index, made of what."""
+    """Which array, by which index, and what that is made of."""
     return f"{case.described} is indexed at run time{index_clause(case)}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Constant index, selection, shared memory."""
+    """A constant index first, then selection for small arrays, then shared memory."""
     return (*constant_index(case), *selection(case), shared_memory(case))
 
 
-RULE = Rule("LM201", "dynamic-index", severity, message, advice, __name__)
+RULE = Rule("LM201", "dynamic-index", severity, certain, message, advice, __name__)

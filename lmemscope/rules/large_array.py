@@ -17,27 +17,27 @@ When to leave it. When it is touched once.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, by_cost
+from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import shared_memory
 
 
 def severity(case: Case) -> Severity:
-    """By loop and divergence; never less than a warning."""
+    """By loop and divergence, but never a note: it hardly fits the L1 cache."""
     found = by_cost(case)
     return "warning" if found == "note" else found
 
 
 def message(case: Case) -> str:
-    """Which array."""
+    """Which array, and the size that a thread can hold in registers."""
     return f"{case.described} is larger than the 1020 bytes that a thread can hold in registers"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Pieces, or another memory."""
+    """Pieces that fit registers first, for other memory only moves the traffic."""
     return (
         Advice(f"Work on {case.name} in pieces that fit registers, or share it among the warp."),
         shared_memory(case),
     )
 
 
-RULE = Rule("LM203", "large-array", severity, message, advice, __name__)
+RULE = Rule("LM203", "large-array", severity, certain, message, advice, __name__)

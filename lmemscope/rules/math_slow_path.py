@@ -18,16 +18,16 @@ When to leave it. When arguments are small: the path is never taken.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.base import Case, Rule, certain
 
 
 def severity(case: Case) -> Severity:
-    """A note: the path is rarely taken."""
+    """A note always: the path is taken for large arguments only."""
     return "note"
 
 
 def message(case: Case) -> str:
-    """What it is."""
+    """How many bytes the slow path keeps, whether or not it is ever taken."""
     return (
         f"{case.share.frame_bytes or (case.object.size if case.object else 0)} bytes serve the "
         "slow path of a trigonometric function (arguments too large for the fast reduction)"
@@ -35,7 +35,7 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Other functions."""
+    """Functions without the slow path: exact ones first, then the less accurate."""
     return (
         Advice(
             "If the argument is a multiple of pi, use sinpi, cospi or sincospi: exact and without "
@@ -49,4 +49,4 @@ def advice(case: Case) -> tuple[Advice, ...]:
     )
 
 
-RULE = Rule("LM402", "math-slow-path", severity, message, advice, __name__)
+RULE = Rule("LM402", "math-slow-path", severity, certain, message, advice, __name__)

@@ -17,23 +17,23 @@ When to leave it. Small structures in long kernels.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, by_cost
+from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
 
 
 def severity(case: Case) -> Severity:
-    """By loop and divergence; never less than a warning."""
+    """By loop and divergence, but never a note: every thread makes the copy."""
     found = by_cost(case)
     return "warning" if found == "note" else found
 
 
 def message(case: Case) -> str:
-    """Which parameter."""
+    """Which parameter, and what its index is made of."""
     return f"the parameter {case.described} is copied to every thread's stack{index_clause(case)}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Read it in place."""
+    """Reading it in place; where it is changed, a copy of the changing part alone."""
     name = case.object.name if case.object is not None else None
     plain = (name or "parameter").partition(".")[0]
     return (
@@ -46,4 +46,4 @@ def advice(case: Case) -> tuple[Advice, ...]:
     )
 
 
-RULE = Rule("LM302", "param-copy", severity, message, advice, __name__)
+RULE = Rule("LM302", "param-copy", severity, certain, message, advice, __name__)

@@ -17,21 +17,21 @@ When to leave it. Nearly always: a frame that is not touched costs nothing.
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.base import Case, Rule, certain
 
 
 def severity(case: Case) -> Severity:
-    """A note."""
+    """A note always: the stores happen only when something is printed."""
     return "note"
 
 
 def message(case: Case) -> str:
-    """What it is."""
+    """How many bytes of the frame hold arguments."""
     return f"{case.share.frame_bytes or 0} bytes hold the arguments of printf or assert"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Compile it out."""
+    """To leave it, or to compile the call out of release builds."""
     return (
         Advice(
             "Usually fine. To be rid of it in release builds, compile the call out.",
@@ -40,4 +40,4 @@ def advice(case: Case) -> tuple[Advice, ...]:
     )
 
 
-RULE = Rule("LM401", "printf-args", severity, message, advice, __name__)
+RULE = Rule("LM401", "printf-args", severity, certain, message, advice, __name__)

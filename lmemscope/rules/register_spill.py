@@ -20,18 +20,27 @@ When to leave it. A few bytes outside the hot loop, where more threads in flight
 
 from __future__ import annotations
 
-from lmemscope.model import Advice, Severity
+from lmemscope.model import Advice, Confidence, Severity
 from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.register_cap import cap_of
 
 
 def severity(case: Case) -> Severity:
-    """Spills in loops are errors, others warnings."""
+    """An error in a loop, where each turn pays for it; elsewhere a warning."""
     return "error" if case.loop_depth else "warning"
 
 
+def confidence(case: Case) -> Confidence:
+    """Certain where ptxas marks every site; else it follows from ptxas's report only."""
+    marked = all(
+        any(evidence.kind == "spill-mark" for evidence in access.evidence)
+        for access in case.accesses
+    )
+    return "certain" if marked else "likely"
+
+
 def message(case: Case) -> str:
-    """How much, and what set the cap."""
+    """How many bytes, what set the register cap, and what is spilled to shared memory instead."""
     cap = cap_of(case.facts)
     sites = case.share.sites
     shared = case.facts.cubin.shared_spills if case.facts.cubin is not None else 0
@@ -49,7 +58,7 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """By what set the cap."""
+    """By what set the cap; shared memory as another place, unless it is used already."""
     cap = cap_of(case.facts)
     first = {
         "launch-bounds": Advice(
@@ -80,4 +89,4 @@ def advice(case: Case) -> tuple[Advice, ...]:
     )
 
 
-RULE = Rule("LM101", "register-spill", severity, message, advice, __name__)
+RULE = Rule("LM101", "register-spill", severity, confidence, message, advice, __name__)

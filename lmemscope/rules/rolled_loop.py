@@ -18,23 +18,23 @@ When to leave it. When unrolling makes the code too large, or the array too many
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.base import Case, Rule, certain
 
 
 def severity(case: Case) -> Severity:
-    """It is in a loop by nature: a warning."""
+    """A warning always: it is in a loop by nature, with one address for all lanes."""
     return "warning"
 
 
 def message(case: Case) -> str:
-    """Which array, which loop."""
+    """Which array, and the loop whose counter indexes it."""
     loop = case.index.loop if case.index is not None else None
     where = f" (line {loop.line})" if loop is not None else ""
     return f"{case.described} is indexed by the counter of a loop that was not unrolled{where}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Unrolling, at the loop's line."""
+    """To unroll that loop, with its own source line as the code to write."""
     loop = case.index.loop if case.index is not None else None
     code = None
     if loop is not None:
@@ -48,4 +48,4 @@ def advice(case: Case) -> tuple[Advice, ...]:
     )
 
 
-RULE = Rule("LM202", "rolled-loop", severity, message, advice, __name__)
+RULE = Rule("LM202", "rolled-loop", severity, certain, message, advice, __name__)

@@ -13,25 +13,30 @@ When to leave it. Please report the kernel: an unexplained byte is a gap in lmem
 
 from __future__ import annotations
 
-from lmemscope.model import Advice, Severity
+from lmemscope.model import Advice, Confidence, Severity
 from lmemscope.rules.base import Case, Rule, traffic
 
 
 def severity(case: Case) -> Severity:
-    """A warning: somebody should look."""
+    """A warning always: somebody should look, for the cost is not known."""
     return "warning"
 
 
+def confidence(case: Case) -> Confidence:
+    """Possible at most: that nothing explains it can be our own gap."""
+    return "possible"
+
+
 def message(case: Case) -> str:
-    """How much."""
+    """How much is not explained: traffic where there is any, else bytes of the frame."""
     if not case.accesses:
         return f"{case.share.frame_bytes} bytes of the frame are not explained"
     return f"{traffic(case)} are not explained"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """More evidence."""
+    """More evidence, which is all that can be said without a cause."""
     return (Advice("Compile from source with line information, so that accesses can be traced."),)
 
 
-RULE = Rule("LM901", "unattributed", severity, message, advice, __name__)
+RULE = Rule("LM901", "unattributed", severity, confidence, message, advice, __name__)

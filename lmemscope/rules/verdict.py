@@ -4,70 +4,52 @@ from __future__ import annotations
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
-    Cause,
     CauseShare,
     KernelFacts,
     LocalObject,
     SiteClass,
     SourceLocation,
     Verdict,
+    VerdictName,
+    traits_of,
+    verdict_kind,
 )
 
-_SEVERITY = {
-    "clean": 0,
-    "promoted": 1,
-    "minor": 2,
-    "call-stack": 3,
-    "local-object": 4,
-    "unknown": 4,
-    "spill": 5,
-}
-_KINDS: dict[Cause, str] = {
-    "register-spill": "spill",
-    "callee-save": "call-stack",
-    "call-frame": "call-stack",
-    "alloca": "call-stack",
-    "printf-args": "minor",
-    "math-slow-path": "minor",
-    "device-launch": "minor",
-    "promoted": "promoted",
-    "unattributed": "unknown",
-}
 _LINES_SHOWN = 3
 
 
 def judge(facts: KernelFacts) -> Verdict:
     """The verdict on a kernel; several things that hold are all said, the worst one first."""
-    said = [
-        (_KINDS.get(share.cause, "local-object"), _share(facts, share)) for share in facts.causes
+    said: list[tuple[VerdictName, str]] = [
+        (traits_of(share.cause).verdict, _share(facts, share)) for share in facts.causes
     ]
     said += [("call-stack", text) for text in _callees_elsewhere(facts)]
     if not said:
         said = _without_causes(facts)
-    said.sort(key=lambda item: -_SEVERITY[item[0]])
+    said.sort(key=lambda item: -verdict_kind(item[0]).rank)
     kind = said[0][0]
     sass = facts.sass
-    site_bytes = sass.ldl_bytes + sass.stl_bytes if sass is not None else 0
+    site_bytes = sass.bytes if sass is not None else 0
     texts = dict.fromkeys(text for _, text in said)
-    return Verdict(kind, "; ".join(texts), (_SEVERITY[kind], site_bytes))
+    return Verdict(kind, "; ".join(texts), (verdict_kind(kind).rank, site_bytes))
 
 
 def _share(facts: KernelFacts, share: CauseShare) -> str:
     """One cause in words."""
-    sites = share.sites
-    if share.cause == "promoted":
+    sites, traits = share.sites, traits_of(share.cause)
+    if traits.verdict == "promoted":
         local = facts.ptx.local_bytes if facts.ptx is not None else 0
         return f"promoted: PTX shows {local} B, none in the end"
-    if share.cause == "register-spill":
+    if traits.verdict == "spill":
         shared = facts.cubin.shared_spills if facts.cubin is not None else 0
         text = f"spill {sites.store_bytes}/{sites.load_bytes} B"
         return f"{text}, {shared} more to shared memory" if shared else text
-    if share.cause in ("callee-save", "call-frame"):
+    if traits.owner == "saved registers":
         return _calls(facts, share)
-    if share.cause == "unattributed":
+    if traits.verdict == "unknown":
         count = sites.load_sites + sites.store_sites
         what = f"{count} LDL/STL" if count else f"{share.frame_bytes} B of the frame"
-        return f"unattributed: {what}"
+        return f"{share.cause}: {what}"
     found = facts.objects[share.object] if share.object is not None else None
     size = f" {found.size} B" if found is not None else ""
     if found is None:
@@ -118,10 +100,10 @@ def _callees_elsewhere(facts: KernelFacts) -> list[str]:
     return [f"calls {names}, with local memory"]
 
 
-def _without_causes(facts: KernelFacts) -> list[tuple[str, str]]:
+def _without_causes(facts: KernelFacts) -> list[tuple[VerdictName, str]]:
     """The verdict from facts alone: nothing was attributed, or nothing is there."""
     sites = facts.sites
-    said: list[tuple[str, str]] = []
+    said: list[tuple[VerdictName, str]] = []
     if sites is not None and sites.spill != SiteClass():
         said.append(("spill", f"spill {sites.spill.store_bytes}/{sites.spill.load_bytes} B"))
     if sites is not None and sites.local_object != SiteClass():

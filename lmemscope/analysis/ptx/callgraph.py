@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from functools import cached_property
 
-from lmemscope.analysis.ptx.objects import FunctionObjects, Origin
+from lmemscope.analysis.ptx.objects import FunctionObjects, Pointee
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import CallFacts
 
 _CALL = re.compile(rb"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([%$\w]+)")
+
+ObjectKey = tuple[str, int]
+"""A stack object: mangled name of the PTX function that owns it, offset in its depot."""
 
 
 class ModuleFlow:
@@ -21,6 +23,7 @@ class ModuleFlow:
         self.ptx = ptx
         self._dataflows: dict[str, Dataflow] = {}
         self._objects: dict[str, FunctionObjects] = {}
+        self._calls: dict[str, CallFacts] = {}
 
     def dataflow(self, name: str) -> Dataflow | None:
         """Data flow of a function, or None where it is not defined here."""
@@ -64,6 +67,11 @@ class ModuleFlow:
 
     def calls(self, name: str) -> CallFacts:
         """The call graph below a kernel."""
+        if name not in self._calls:
+            self._calls[name] = self._find_calls(name)
+        return self._calls[name]
+
+    def _find_calls(self, name: str) -> CallFacts:
         reached = self.reached(name)
         recursive = tuple(
             sorted(f for f in reached if any(f in self.reached(c) for c in self.callees[f]))
@@ -73,9 +81,9 @@ class ModuleFlow:
         )
         return CallFacts(tuple(sorted(f for f in reached if f != name)), recursive, indirect)
 
-    def pointed_at(self, kernel: str, function: str, parameter: str) -> frozenset[tuple[str, int]]:
+    def pointed_at(self, kernel: str, function: str, parameter: str) -> frozenset[ObjectKey]:
         """Objects (function, offset) of callers that a pointer parameter may point into."""
-        found: set[tuple[str, int]] = set()
+        found: set[ObjectKey] = set()
         seen: set[tuple[str, str]] = set()
         work = [(function, parameter)]
         while work:
@@ -95,30 +103,21 @@ class ModuleFlow:
                 for call in objects.dataflow.flow.calls:
                     if call.callee != name:
                         continue
-                    for origin in objects.argument_origins(call, position):
-                        if origin.kind == "depot":
-                            found.add((caller, origin.offset))
-                        elif origin.kind == "parameter" and origin.name is not None:
-                            work.append((caller, origin.name))
+                    for pointee in objects.argument_pointees(call, position):
+                        if pointee.kind == "depot":
+                            found.add((caller, pointee.offset))
+                        elif pointee.kind == "parameter" and pointee.name is not None:
+                            work.append((caller, pointee.name))
         return frozenset(found)
 
-    def owner(
-        self, kernel: str, function: str, origins: frozenset[Origin]
-    ) -> frozenset[tuple[str, int]]:
-        """Objects that origins seen in a function stand for, parameters followed to callers."""
-        found: set[tuple[str, int]] = set()
-        for origin in origins:
-            if origin.kind == "depot":
-                found.add((function, origin.offset))
-            elif origin.kind == "parameter" and origin.name is not None:
-                found |= self.pointed_at(kernel, function, origin.name)
+    def owners(
+        self, kernel: str, function: str, pointees: frozenset[Pointee]
+    ) -> frozenset[ObjectKey]:
+        """Objects (function, offset) that pointees stand for, parameters followed to callers."""
+        found: set[ObjectKey] = set()
+        for pointee in pointees:
+            if pointee.kind == "depot":
+                found.add((function, pointee.offset))
+            elif pointee.kind == "parameter" and pointee.name is not None:
+                found |= self.pointed_at(kernel, function, pointee.name)
         return frozenset(found)
-
-    @cached_property
-    def callers(self) -> dict[str, tuple[str, ...]]:
-        """Functions that call each function."""
-        result: dict[str, list[str]] = defaultdict(list)
-        for function, callees in self.callees.items():
-            for callee in callees:
-                result[callee].append(function)
-        return {name: tuple(sorted(set(callers))) for name, callers in result.items()}

@@ -80,13 +80,14 @@ def generic_local_accesses(body: Body) -> list[Instruction]:
         instruction
         for instruction in body.instructions
         if is_generic_access(instruction.opcode)
-        and any(isinstance(o, Address) and o.base in local for o in instruction.operands)
+        and instruction.address is not None
+        and instruction.address.base in local
     ]
 
 
 def written(instruction: Instruction) -> Iterable[str]:
     """Registers that an instruction defines."""
-    operation = instruction.opcode.partition(".")[0]
+    operation = instruction.operation
     if not instruction.operands or operation in ("st", "bra", "ret", "bar", "red", "call", "exit"):
         return ()
     first = instruction.operands[0]
@@ -96,10 +97,9 @@ def written(instruction: Instruction) -> Iterable[str]:
 
 
 def _derives(instruction: Instruction, local: set[str]) -> bool:
-    parts = instruction.modifiers
-    if parts[0] not in _COPIES:
+    if instruction.operation not in _COPIES:
         return False
     sources = instruction.operands[1:]
-    if parts[0] == "selp":
+    if instruction.operation == "selp":
         return all(isinstance(source, str) and source in local for source in sources[:2])
     return any(isinstance(source, str) and source in local for source in sources)

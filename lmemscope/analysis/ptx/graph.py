@@ -131,13 +131,12 @@ class ControlFlow:
         result: list[Call] = []
         stored: dict[str, list[str]] = defaultdict(list)
         for index, instruction in enumerate(self.body.instructions):
-            parts = instruction.modifiers
-            if parts[:2] == ["st", "param"]:
-                target = instruction.operands[0]
-                if isinstance(target, Address) and target.base is not None:
+            if instruction.modifiers[:2] == ["st", "param"]:
+                target = instruction.address
+                if target is not None and target.base is not None:
                     for value in instruction.operands[1:]:
                         stored[target.base] += registers_of(value)
-            elif parts[0] == "call":
+            elif instruction.operation == "call":
                 result.append(_read_call(index, instruction, stored))
                 stored = defaultdict(list)
         return tuple(result)
@@ -155,7 +154,7 @@ class ControlFlow:
         instructions, labels = self.body.instructions, self.body.labels
         starts = {0, *(index for index in labels.values() if index < len(instructions))}
         for index, instruction in enumerate(instructions):
-            if instruction.modifiers[0] in ("bra", "brx", *_ENDS):
+            if instruction.operation in ("bra", "brx", *_ENDS):
                 starts.add(index + 1)
         ordered = sorted(start for start in starts if start < len(instructions))
         ends = [*ordered[1:], len(instructions)]
@@ -165,7 +164,7 @@ class ControlFlow:
             if block.end == block.start:
                 continue
             last = instructions[block.end - 1]
-            operation = last.modifiers[0]
+            operation = last.operation
             targets: list[str] = []
             if operation == "bra":
                 targets = [str(last.operands[0])]

@@ -9,16 +9,17 @@ from typing import Literal
 
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, local_addresses
 from lmemscope.analysis.ptx.graph import Call, registers_of
-from lmemscope.analysis.ptx.slicing import ARITHMETIC, Dataflow, Leaf
+from lmemscope.analysis.ptx.leaves import ARITHMETIC, Leaf
+from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx_body import Address, Instruction, Vector
 
-_POINTERARITHMETIC = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "mad", "min"})
+_POINTER_ARITHMETIC = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "mad", "min"})
 _MEMORY = frozenset({"ld", "ldu", "st"})
 _WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Origin:
+class Pointee:
     """What an address points into.
 
     ``depot`` with the object's offset, ``parameter`` with a function's parameter name (a pointer
@@ -37,7 +38,7 @@ class PtxAccess:
     Attributes:
         index: of the instruction.
         is_store, width: direction; bytes per thread, vectors whole.
-        origins: what its address may point into; empty where it cannot be followed.
+        pointees: what its address may point into; empty where it cannot be followed.
         leaves: what its address is computed from beside the object; empty for a constant index.
         offset: constant byte offset in the depot, where it is constant.
     """
@@ -45,7 +46,7 @@ class PtxAccess:
     index: int
     is_store: bool
     width: int
-    origins: frozenset[Origin]
+    pointees: frozenset[Pointee]
     leaves: frozenset[Leaf]
     offset: int | None
 
@@ -69,32 +70,28 @@ class StackObject:
 
 
 class FunctionObjects:
-    """Origins of a function's addresses and the objects they delimit."""
+    """What a function's addresses point into, and the objects they delimit."""
 
     def __init__(self, dataflow: Dataflow) -> None:
         self.dataflow = dataflow
         self.body = dataflow.body
         self._depots = {declaration.name: declaration for declaration in self.body.locals}
         self._bases = self._find_bases()
-        self._parameters = {name for name, _, _ in dataflow.function.parameters}
-        self._origins = self._propagate()
+        self._is_entry = dataflow.function.kind == "entry"
+        self._pointees = self._propagate()
 
     @cached_property
     def objects(self) -> dict[int, StackObject]:
         """Objects by depot offset, ascending, with their accesses and escapes."""
-        total = max((d.size for d in self.body.locals), default=0)
-        offsets = {o.offset for found in self._origins.values() for o in found if o.kind == "depot"}
-        for access in self.accesses:
-            offsets |= {o.offset for o in access.origins if o.kind == "depot"}
-        starts = sorted(offset for offset in offsets if offset < total)
-        ends = [*starts[1:], total] if starts else []
+        starts = sorted(self._starts)
+        ends = [*starts[1:], self._depot_size] if starts else []
         result = {
             start: StackObject(start, end - start) for start, end in zip(starts, ends, strict=True)
         }
         for access in self.accesses:
-            for origin in access.origins:
-                if origin.kind == "depot" and origin.offset in result:
-                    result[origin.offset].accesses.append(access)
+            for pointee in access.pointees:
+                if pointee.kind == "depot" and pointee.offset in result:
+                    result[pointee.offset].accesses.append(access)
         for call in self.dataflow.flow.calls:
             for position, registers in enumerate(call.arguments):
                 for offset in self._depot_offsets(registers):
@@ -111,18 +108,18 @@ class FunctionObjects:
         for index, instruction in enumerate(self.body.instructions):
             if not (is_local_access(instruction.opcode) or is_generic_access(instruction.opcode)):
                 continue
-            address = next((o for o in instruction.operands if isinstance(o, Address)), None)
+            address = instruction.address
             if address is None or address.base is None:
                 continue
-            origins = self.origins_of(address)
-            if not origins and is_generic_access(instruction.opcode):
+            pointees = self.pointees_of(address)
+            if not pointees and is_generic_access(instruction.opcode):
                 continue
             result.append(
                 PtxAccess(
                     index,
-                    instruction.opcode.startswith("st"),
+                    instruction.operation == "st",
                     access_width(instruction),
-                    origins,
+                    pointees,
                     self._index_leaves(address.base),
                     self._constant(address),
                 )
@@ -139,31 +136,30 @@ class FunctionObjects:
         access = self.access_at.get(index)
         if access is None:
             return False
-        operands = self.body.instructions[index].operands
-        address = next(o for o in operands if isinstance(o, Address))
-        return address.base in self._must_be_local
+        address = self.body.instructions[index].address
+        return address is not None and address.base in self._must_be_local
 
     @cached_property
     def _must_be_local(self) -> frozenset[str]:
         return local_addresses(self.body)
 
-    def origins_of(self, address: Address) -> frozenset[Origin]:
+    def pointees_of(self, address: Address) -> frozenset[Pointee]:
         """What an address points into."""
         base = address.base
         if base is None:
             return frozenset()
         if base in self._bases or base in self._depots:
             inside = [o for o in self._taken_offsets if o <= address.offset]
-            return frozenset({Origin("depot", max(inside, default=0))})
-        return self._origins.get(base, frozenset())
+            return frozenset({Pointee("depot", max(inside, default=0))})
+        return self._pointees.get(base, frozenset())
 
-    def argument_origins(self, call: Call, position: int) -> frozenset[Origin]:
+    def argument_pointees(self, call: Call, position: int) -> frozenset[Pointee]:
         """What a call's argument points into."""
         if position >= len(call.arguments):
             return frozenset()
-        found: set[Origin] = set()
+        found: set[Pointee] = set()
         for register in call.arguments[position]:
-            found |= self._origins.get(register, frozenset())
+            found |= self._pointees.get(register, frozenset())
         return frozenset(found)
 
     @cached_property
@@ -179,7 +175,7 @@ class FunctionObjects:
         """Registers that hold the start of the depot."""
         bases: set[str] = set()
         for instruction in self.body.instructions:
-            if instruction.modifiers[0] in ("mov", "cvta") and len(instruction.operands) == 2:
+            if instruction.operation in ("mov", "cvta") and len(instruction.operands) == 2:
                 source = instruction.operands[1]
                 if isinstance(source, str) and (source in self._depots or source in bases):
                     bases.add(str(instruction.operands[0]))
@@ -188,88 +184,89 @@ class FunctionObjects:
     def _is_object_address(self, instruction: Instruction) -> bool:
         operands = instruction.operands
         return (
-            instruction.modifiers[0] == "add"
+            instruction.operation == "add"
             and len(operands) == 3
             and operands[1] in self._bases
             and isinstance(operands[2], str)
             and operands[2].isdigit()
         )
 
-    def _propagate(self) -> dict[str, frozenset[Origin]]:
-        origins: dict[str, set[Origin]] = defaultdict(set)
+    def _propagate(self) -> dict[str, frozenset[Pointee]]:
+        pointees: dict[str, set[Pointee]] = defaultdict(set)
         seeds: set[str] = set()
         for instruction in self.body.instructions:
-            parts = instruction.modifiers
             if not instruction.operands or not isinstance(instruction.operands[0], str):
                 continue
             target = instruction.operands[0]
             if self._is_object_address(instruction):
-                origins[target].add(Origin("depot", int(str(instruction.operands[2]))))
+                pointees[target].add(Pointee("depot", int(str(instruction.operands[2]))))
                 seeds.add(target)
-            elif parts[0] == "alloca":
-                origins[target].add(Origin("alloca", instruction.line))
+            elif instruction.operation == "alloca":
+                pointees[target].add(Pointee("alloca", instruction.line))
                 seeds.add(target)
-            elif parts[:2] == ["ld", "param"] and self.dataflow.function.kind == "function":
-                address = instruction.operands[1]
-                if isinstance(address, Address) and address.base in self._parameters:
-                    origins[target].add(Origin("parameter", 0, address.base))
+            elif instruction.modifiers[:2] == ["ld", "param"] and not self._is_entry:
+                address = instruction.address
+                if address is not None and address.base in self.dataflow.parameters:
+                    pointees[target].add(Pointee("parameter", 0, address.base))
                     seeds.add(target)
         users: dict[str, list[str]] = defaultdict(list)
         for index, instruction in enumerate(self.body.instructions):
-            if instruction.modifiers[0] not in _POINTERARITHMETIC:
+            if instruction.operation not in _POINTER_ARITHMETIC:
                 continue
             if self._is_object_address(instruction) or not isinstance(instruction.operands[0], str):
                 continue
             for source in self.dataflow.depends_on(index):
                 if source in self._bases:
-                    origins[instruction.operands[0]].add(Origin("depot", 0))
+                    pointees[instruction.operands[0]].add(Pointee("depot", 0))
                     seeds.add(instruction.operands[0])
                 users[source].append(instruction.operands[0])
         for base in self._bases:
-            origins.pop(base, None)
+            pointees.pop(base, None)
         work = list(seeds)
         while work:
             register = work.pop()
             for user in users[register]:
-                if user not in self._bases and not origins[register] <= origins[user]:
-                    origins[user] |= origins[register]
+                if user not in self._bases and not pointees[register] <= pointees[user]:
+                    pointees[user] |= pointees[register]
                     work.append(user)
-        return {register: frozenset(found) for register, found in origins.items()}
+        return {register: frozenset(found) for register, found in pointees.items()}
 
     def _depot_offsets(self, registers: tuple[str, ...] | list[str]) -> set[int]:
         return {
-            origin.offset
+            pointee.offset
             for register in registers
-            for origin in self._origins.get(register, ())
-            if origin.kind == "depot" and origin.offset in self.objects_starts
+            for pointee in self._pointees.get(register, ())
+            if pointee.kind == "depot" and pointee.offset in self._starts
         }
 
     @cached_property
-    def objects_starts(self) -> set[int]:
+    def _starts(self) -> set[int]:
         """Offsets at which objects begin."""
-        total = max((d.size for d in self.body.locals), default=0)
-        starts = {o.offset for found in self._origins.values() for o in found if o.kind == "depot"}
-        for access in self.accesses:
-            starts |= {o.offset for o in access.origins if o.kind == "depot"}
-        return {start for start in starts if start < total}
+        found = [*self._pointees.values(), *(access.pointees for access in self.accesses)]
+        starts = {p.offset for pointees in found for p in pointees if p.kind == "depot"}
+        return {start for start in starts if start < self._depot_size}
+
+    @property
+    def _depot_size(self) -> int:
+        return max((declaration.size for declaration in self.body.locals), default=0)
 
     def _escaping(self, instruction: Instruction) -> list[str]:
         """Registers whose value leaves our sight in an instruction: stored, or used by others."""
-        parts = instruction.modifiers
-        if parts[0] == "st":
-            if "param" in parts:
+        operation = instruction.operation
+        if operation == "st":
+            if "param" in instruction.modifiers:
                 return []
             return [r for operand in instruction.operands[1:] for r in registers_of(operand)]
-        if parts[0] in _MEMORY or parts[0] in ("call", "bra", "setp", "ret"):
+        if operation in _MEMORY or operation in ("call", "bra", "setp", "ret"):
             return []
-        if parts[0] in ("atom", "red", "cp", "prefetch", "discard") or not _known(parts[0]):
+        if operation in ("atom", "red", "cp", "prefetch", "discard") or not _known(operation):
             return [r for operand in instruction.operands for r in registers_of(operand)]
         return []
 
     def _index_leaves(self, register: str) -> frozenset[Leaf]:
         """What an address is made of, the object's own base and pointer parameters aside."""
         leaves = self.dataflow.leaves(register)
-        pointers = {o.name for o in self._origins.get(register, ()) if o.kind == "parameter"}
+        pointers = {o.name for o in self._pointees.get(register, ()) if o.kind == "parameter"}
         return frozenset(
             leaf
             for leaf in leaves
@@ -288,10 +285,10 @@ class FunctionObjects:
             if len(indices) != 1:
                 return None
             instruction = self.body.instructions[indices[0]]
-            parts, operands = instruction.modifiers, instruction.operands
-            if parts[0] == "add" and len(operands) == 3 and _is_number(operands[2]):
+            operation, operands = instruction.operation, instruction.operands
+            if operation == "add" and len(operands) == 3 and _is_number(operands[2]):
                 base, offset = str(operands[1]), offset + int(str(operands[2]), 0)
-            elif parts[0] in ("mov", "cvta") and len(operands) == 2:
+            elif operation in ("mov", "cvta") and len(operands) == 2:
                 base = str(operands[1])
             else:
                 return None

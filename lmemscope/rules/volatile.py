@@ -16,11 +16,11 @@ When to leave it. When the memory traffic is the purpose, as in micro-benchmarks
 from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.base import Case, Rule, certain
 
 
 def severity(case: Case) -> Severity:
-    """By loop; never less than a warning."""
+    """An error in a loop with different addresses across lanes; never less than a warning."""
     return "error" if case.loop_depth and case.is_divergent else "warning"
 
 
@@ -30,7 +30,7 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Drop it."""
+    """To drop the word, or what has its effect without memory."""
     return (
         Advice("Drop `volatile`; no other thread can see a local variable."),
         Advice(
@@ -40,4 +40,4 @@ def advice(case: Case) -> tuple[Advice, ...]:
     )
 
 
-RULE = Rule("LM303", "volatile", severity, message, advice, __name__)
+RULE = Rule("LM303", "volatile", severity, certain, message, advice, __name__)

@@ -1,0 +1,110 @@
+"""Where each ``LDL``/``STL`` comes from: decided here, once, for facts and causes alike.
+
+The PTX line is the join. What ptxas marks as a spill is one. A site on the line of a PTX access of
+local memory that goes the same way is the program's own; on any other line, ptxas made it to save
+a register. Without a PTX line nothing can be told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.flow import is_generic_access, may_become
+from lmemscope.formats.cubin import Cubin, CubinFunction
+from lmemscope.formats.line_table import line_at
+from lmemscope.formats.sites import STACK_POINTER, Site
+
+OriginKind = Literal["spill", "save", "object", "unknown"]
+"""``spill``: ptxas marks it. ``save``: made by ptxas and not marked. ``object``: an access of the
+program's own. ``unknown``: no PTX line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a site comes from.
+
+    Attributes:
+        kind: decides which ledger entry and which causes are possible.
+        ptx_line: line in the PTX text, or None.
+        function: mangled name of the PTX function that holds the line, or None.
+        instruction: index of the PTX access in that function; of an ``object`` only.
+    """
+
+    kind: OriginKind
+    ptx_line: int | None
+    function: str | None
+    instruction: int | None
+
+
+class Origins:
+    """Origins of a cubin's sites.
+
+    Args:
+        flow: analyses of the PTX, or None where there is none.
+        cubin: for its line table.
+    """
+
+    def __init__(self, flow: ModuleFlow | None, cubin: Cubin) -> None:
+        self._flow, self._cubin = flow, cubin
+        self._known: dict[tuple[str, int], Origin] = {}
+
+    def of(self, kernel: CubinFunction, site: Site) -> Origin:
+        """The origin of a site in a kernel's code section, its callees' included."""
+        key = (kernel.section, site.pc)
+        if key not in self._known:
+            self._known[key] = self._decide(kernel, site)
+        return self._known[key]
+
+    def _decide(self, kernel: CubinFunction, site: Site) -> Origin:
+        entry = line_at(self._cubin.ptx_lines.get(kernel.section, []), site.pc)
+        line = entry.line if entry is not None and entry.line > 0 else None
+        flow = self._flow
+        found = flow.ptx.function_at(line) if flow is not None and line is not None else None
+        name = found.name if found is not None else None
+        if site.spill_refill:
+            return Origin("spill", line, name, None)
+        if flow is None or line is None:
+            return Origin("unknown", line, name, None)
+        index = _access(flow, name, line, site) if name is not None else None
+        if name is None or index is None or _is_save(flow, kernel.name, name, index, site):
+            return Origin("save", line, name, None)
+        return Origin("object", line, name, index)
+
+
+def _access(flow: ModuleFlow, name: str, line: int, site: Site) -> int | None:
+    """The first PTX access on a line that can have become the site."""
+    # Most lines are no access; only for the others is it worth to parse the whole function.
+    if not any(may_become(opcode, site.is_store) for opcode in flow.ptx.opcodes_at(line)):
+        return None
+    dataflow = flow.dataflow(name)
+    if dataflow is None:
+        return None
+    instructions = dataflow.body.instructions
+    return next(
+        (
+            index
+            for index in dataflow.by_line.get(line, ())
+            if may_become(instructions[index].opcode, site.is_store)
+        ),
+        None,
+    )
+
+
+def _is_save(flow: ModuleFlow, kernel: str, name: str, index: int, site: Site) -> bool:
+    """Whether a site only shares the line of an access through a caller's pointer.
+
+    Where such a pointer points is in no fixed place of this function's frame, unless the caller's
+    object is known; so an access relative to the stack pointer saves or restores a register.
+    """
+    objects = flow.objects(name)
+    if objects is None or site.base != STACK_POINTER:
+        return False
+    access = objects.access_at.get(index)
+    if access is None or not is_generic_access(objects.body.instructions[index].opcode):
+        return False
+    kinds = {pointee.kind for pointee in access.pointees}
+    if "parameter" not in kinds or "alloca" in kinds:
+        return False
+    return not flow.owners(kernel, name, access.pointees)

@@ -1,0 +1,56 @@
+"""Where the registers of a PTX function are written, and what each instruction reads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+
+from lmemscope.analysis.ptx.flow import written
+from lmemscope.analysis.ptx.graph import ControlFlow, registers_of
+from lmemscope.formats.ptx import PtxFunction
+from lmemscope.formats.ptx_body import Address
+
+
+class Definitions:
+    """Definitions and uses of one PTX function.
+
+    Attributes:
+        function, body: the function, parsed.
+        flow: its control flow.
+        definitions: instruction indices that write each register, ascending.
+    """
+
+    def __init__(self, function: PtxFunction) -> None:
+        self.function = function
+        self.body = function.body
+        self.flow = ControlFlow(self.body)
+        self.definitions: dict[str, list[int]] = defaultdict(list)
+        for index, instruction in enumerate(self.body.instructions):
+            for register in written(instruction):
+                self.definitions[register].append(index)
+
+    @cached_property
+    def by_line(self) -> dict[int, list[int]]:
+        """Instruction indices by PTX line."""
+        result: dict[int, list[int]] = defaultdict(list)
+        for index, instruction in enumerate(self.body.instructions):
+            result[instruction.line].append(index)
+        return result
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """Names of the function's own parameters."""
+        return frozenset(name for name, _, _ in self.function.parameters)
+
+    def depends_on(self, index: int) -> tuple[str, ...]:
+        """Registers that an instruction reads, its predicate included."""
+        instruction = self.body.instructions[index]
+        found: list[str] = []
+        if instruction.predicate is not None:
+            found += registers_of(instruction.predicate)
+        destinations = set(written(instruction))
+        for position, operand in enumerate(instruction.operands):
+            if position == 0 and destinations and not isinstance(operand, Address):
+                continue
+            found += registers_of(operand)
+        return tuple(found)

@@ -1,0 +1,55 @@
+"""Why ptxas keeps a register in memory, where it does not mark it as a spill."""
+
+from __future__ import annotations
+
+from lmemscope.analysis.causes import ProvenCause
+from lmemscope.analysis.origin import Origin
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.formats.cubin import CubinFunction
+from lmemscope.model import Evidence, KernelFacts
+
+_CALL_PARTS = frozenset({"call", "ret"})
+
+
+def saving_cause(
+    flow: ModuleFlow, facts: KernelFacts, body: CubinFunction, origin: Origin
+) -> ProvenCause:
+    """The cause of a site that ptxas made and does not mark.
+
+    Args:
+        flow: analyses of the PTX.
+        facts: the kernel in whose section the site is.
+        body: the machine code that holds it: the kernel's own, or a function's.
+        origin: the site's.
+    """
+    where = Evidence("no-local-access", ptx_line=origin.ptx_line)
+    calls = flow.calls(facts.name)
+    if body.kind == "function":
+        if body.name in calls.recursive:
+            return ProvenCause("call-frame", (Evidence("calls-itself", body.name), where))
+        if calls.indirect and body.name not in calls.reached:
+            return ProvenCause("call-frame", (Evidence("called-by-pointer", body.name), where))
+        return ProvenCause("callee-save", (Evidence("called-directly", body.name), where))
+    opcode = _call_on_line(flow, origin)
+    if opcode is not None:
+        seen = Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode)
+        return ProvenCause("call-frame", (seen,))
+    reported = facts.ptxas
+    if reported is not None and (reported.spill_stores or reported.spill_loads):
+        said = Evidence("reported-spill", bytes=reported.spill_stores)
+        return ProvenCause("register-spill", (said, where))
+    if calls.reached or calls.indirect:
+        return ProvenCause("call-frame", (where, Evidence("calls-without-spill")))
+    return ProvenCause("unattributed", (where,))
+
+
+def _call_on_line(flow: ModuleFlow, origin: Origin) -> str | None:
+    """The opcode of a call on the site's line, or of an instruction that hands its values over."""
+    dataflow = flow.dataflow(origin.function) if origin.function is not None else None
+    if dataflow is None or origin.ptx_line is None:
+        return None
+    for index in dataflow.by_line.get(origin.ptx_line, ()):
+        instruction = dataflow.body.instructions[index]
+        if instruction.operation in _CALL_PARTS or "param" in instruction.modifiers:
+            return instruction.opcode
+    return None

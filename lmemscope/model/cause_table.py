@@ -1,0 +1,326 @@
+"""The causes, and the kinds of verdict they lead to: one record each, nothing about them elsewhere.
+
+A cause is added here and in a rule's file of its name (`lmemscope.rules`). No field has a default:
+a record that leaves one out, or a cause without a record, fails when this module is imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Cause = Literal[
+    "register-spill",
+    "callee-save",
+    "dynamic-index",
+    "rolled-loop",
+    "large-array",
+    "address-taken",
+    "param-copy",
+    "const-table",
+    "volatile",
+    "printf-args",
+    "math-slow-path",
+    "call-frame",
+    "alloca",
+    "device-launch",
+    "debug-build",
+    "promoted",
+    "unattributed",
+]
+VerdictName = Literal[
+    "clean", "promoted", "minor", "call-stack", "local-object", "unknown", "spill"
+]
+FrameOwner = Literal["object", "spill slots", "saved registers", "padding", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictKind:
+    """What a verdict can be, and how it is shown.
+
+    Attributes:
+        name: of the contract.
+        rank: the higher, the worse; equal ranks are sorted by site bytes.
+        uses_memory: whether a kernel with it counts as one with local memory.
+        counted: how the summary counts such kernels, or None where it does not.
+        color: on a terminal, as rich names it.
+        shade: on the HTML page, the style sheet's variable.
+        mark: in Markdown.
+    """
+
+    name: VerdictName
+    rank: int
+    uses_memory: bool
+    counted: str | None
+    color: str
+    shade: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseTraits:
+    """What holds of a cause wherever it is met.
+
+    Attributes:
+        name: of the contract; the rule's module has the same, with underscores.
+        verdict: the kind of verdict that it leads to.
+        gated: whether it fails the gate, and so belongs in a baseline.
+        owner: who owns the frame bytes that its accesses touch beside the objects.
+        named: whether its objects are variables of the source, which have names.
+        indexed: whether how the object is indexed belongs to the finding.
+        deepens: whether a stack depth that is not statically known follows from it.
+    """
+
+    name: Cause
+    verdict: VerdictName
+    gated: bool
+    owner: FrameOwner
+    named: bool
+    indexed: bool
+    deepens: bool
+
+
+VERDICT_KINDS = (
+    VerdictKind(
+        name="clean",
+        rank=0,
+        uses_memory=False,
+        counted=None,
+        color="green",
+        shade="clean",
+        mark="✅",
+    ),
+    VerdictKind(
+        name="promoted",
+        rank=1,
+        uses_memory=False,
+        counted="promoted to registers",
+        color="cyan",
+        shade="minor",
+        mark="✅",
+    ),
+    VerdictKind(
+        name="minor",
+        rank=2,
+        uses_memory=True,
+        counted=None,
+        color="cyan",
+        shade="minor",
+        mark="🟨",
+    ),
+    VerdictKind(
+        name="call-stack",
+        rank=3,
+        uses_memory=True,
+        counted=None,
+        color="yellow",
+        shade="call",
+        mark="🟧",
+    ),
+    VerdictKind(
+        name="local-object",
+        rank=4,
+        uses_memory=True,
+        counted=None,
+        color="yellow",
+        shade="object",
+        mark="🟧",
+    ),
+    VerdictKind(
+        name="unknown",
+        rank=4,
+        uses_memory=True,
+        counted=None,
+        color="magenta",
+        shade="unknown",
+        mark="❔",
+    ),
+    VerdictKind(
+        name="spill",
+        rank=5,
+        uses_memory=True,
+        counted="spill registers",
+        color="bold red",
+        shade="spill",
+        mark="🟥",
+    ),
+)
+
+CAUSES = (
+    CauseTraits(
+        name="register-spill",
+        verdict="spill",
+        gated=True,
+        owner="spill slots",
+        named=True,
+        indexed=False,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="callee-save",
+        verdict="call-stack",
+        gated=True,
+        owner="saved registers",
+        named=True,
+        indexed=False,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="dynamic-index",
+        verdict="local-object",
+        gated=True,
+        owner="unknown",
+        named=True,
+        indexed=True,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="rolled-loop",
+        verdict="local-object",
+        gated=True,
+        owner="unknown",
+        named=True,
+        indexed=True,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="large-array",
+        verdict="local-object",
+        gated=True,
+        owner="unknown",
+        named=True,
+        indexed=True,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="address-taken",
+        verdict="local-object",
+        gated=True,
+        owner="unknown",
+        named=True,
+        indexed=False,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="param-copy",
+        verdict="local-object",
+        gated=True,
+        owner="unknown",
+        named=True,
+        indexed=True,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="const-table",
+        verdict="local-object",
+        gated=True,
+        owner="unknown",
+        named=True,
+        indexed=True,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="volatile",
+        verdict="local-object",
+        gated=True,
+        owner="unknown",
+        named=True,
+        indexed=True,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="printf-args",
+        verdict="minor",
+        gated=False,
+        owner="unknown",
+        named=False,
+        indexed=False,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="math-slow-path",
+        verdict="minor",
+        gated=True,
+        owner="unknown",
+        named=False,
+        indexed=False,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="call-frame",
+        verdict="call-stack",
+        gated=True,
+        owner="saved registers",
+        named=True,
+        indexed=False,
+        deepens=True,
+    ),
+    CauseTraits(
+        name="alloca",
+        verdict="call-stack",
+        gated=True,
+        owner="unknown",
+        named=True,
+        indexed=False,
+        deepens=True,
+    ),
+    CauseTraits(
+        name="device-launch",
+        verdict="minor",
+        gated=False,
+        owner="unknown",
+        named=False,
+        indexed=False,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="debug-build",
+        verdict="local-object",
+        gated=True,
+        owner="unknown",
+        named=True,
+        indexed=False,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="promoted",
+        verdict="promoted",
+        gated=False,
+        owner="unknown",
+        named=True,
+        indexed=False,
+        deepens=False,
+    ),
+    CauseTraits(
+        name="unattributed",
+        verdict="unknown",
+        gated=True,
+        owner="unknown",
+        named=True,
+        indexed=False,
+        deepens=False,
+    ),
+)
+
+
+def _check(names: tuple[str, ...], known: tuple[str, ...], what: str) -> None:
+    if names != known:
+        odd = sorted({*names} ^ {*known}) or list(names)
+        raise TypeError(f"{what}: one record each, in the order of the Literal; see {odd}")
+
+
+_check(tuple(kind.name for kind in VERDICT_KINDS), get_args(VerdictName), "VERDICT_KINDS")
+_check(tuple(cause.name for cause in CAUSES), get_args(Cause), "CAUSES")
+
+_KIND_OF = {kind.name: kind for kind in VERDICT_KINDS}
+_TRAITS_OF = {cause.name: cause for cause in CAUSES}
+
+
+def traits_of(cause: Cause) -> CauseTraits:
+    """The record of a cause."""
+    return _TRAITS_OF[cause]
+
+
+def verdict_kind(name: VerdictName) -> VerdictKind:
+    """The record of a kind of verdict."""
+    return _KIND_OF[name]

@@ -1,0 +1,91 @@
+"""What shows a cause: data, so that rules decide on it; its sentence is made when it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+EvidenceKind = Literal[
+    "spill-mark",
+    "ptx-instruction",
+    "no-local-access",
+    "address-passed",
+    "library-function",
+    "library-table",
+    "parameter-copy",
+    "constant-stores",
+    "object-size",
+    "calls-itself",
+    "called-by-pointer",
+    "called-directly",
+    "reported-spill",
+    "calls-without-spill",
+    "text",
+]
+"""What kind of thing was seen.
+
+``spill-mark``: the cubin marks the instruction SpillRefill.
+``ptx-instruction``: the PTX instruction that it comes from, or that uses the object.
+``no-local-access``: its PTX line is no access of local memory.
+``address-passed``: the object's address goes to a function; no subject: through a pointer.
+``library-function``, ``library-table``: of NVIDIA's, by symbol.
+``parameter-copy``: the object is filled from a kernel parameter.
+``constant-stores``: only constants are stored in it.
+``object-size``: it has more ``bytes`` than registers hold (``limit``).
+``calls-itself``, ``called-by-pointer``, ``called-directly``: how a function is called.
+``reported-spill``: ``bytes`` of spill stores, as ptxas reports.
+``calls-without-spill``: the kernel makes calls, and ptxas reports no spill.
+``text``: a sentence, from a report that was saved before evidence had kinds.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One piece of evidence; what does not belong to its kind is None.
+
+    Attributes:
+        kind: what was seen.
+        subject: the symbol it is about: a mangled function, a parameter, a table of the library.
+        ptx_line: line in the PTX text.
+        opcode: of the PTX instruction, with its modifiers.
+        bytes: per thread; of spill stores, at instruction sites.
+        limit: bytes per thread that were exceeded.
+        pc, sass: in findings: offset and opcode of the machine instruction that it speaks of.
+    """
+
+    kind: EvidenceKind
+    subject: str | None = None
+    ptx_line: int | None = None
+    opcode: str | None = None
+    bytes: int | None = None
+    limit: int | None = None
+    pc: int | None = None
+    sass: str | None = None
+
+
+SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
+    "spill-mark": lambda e: "marked SpillRefill",
+    "ptx-instruction": lambda e: f"PTX line {e.ptx_line}: {e.opcode}",
+    "no-local-access": lambda e: f"PTX line {e.ptx_line} is no access of local memory",
+    "address-passed": lambda e: f"its address goes to {e.subject or 'a function pointer'}",
+    "library-function": lambda e: f"it belongs to the library function {e.subject}",
+    "library-table": lambda e: f"filled from {e.subject}, the library's table of 2/pi",
+    "parameter-copy": lambda e: f"filled from the kernel parameter {e.subject}",
+    "constant-stores": lambda e: "only constants are stored in it, then it is read by index",
+    "object-size": lambda e: f"{e.bytes} bytes; a thread has at most {e.limit} in registers",
+    "calls-itself": lambda e: f"{e.subject} calls itself",
+    "called-by-pointer": lambda e: f"{e.subject} is called through a pointer",
+    "called-directly": lambda e: f"{e.subject} is called and keeps its caller's registers",
+    "reported-spill": lambda e: f"ptxas: {e.bytes} bytes spill stores",
+    "calls-without-spill": lambda e: "the kernel makes calls and ptxas reports no spill",
+    "text": lambda e: e.subject or "",
+}
+if {*SENTENCES} != {*get_args(EvidenceKind)}:
+    raise TypeError("a kind of evidence has no sentence: {*SENTENCES} ^ {*get_args(EvidenceKind)}")
+
+
+def evidence_text(evidence: Evidence) -> str:
+    """The sentence that shows a piece of evidence to a person; nothing is decided from it."""
+    text = SENTENCES[evidence.kind](evidence)
+    return text if evidence.pc is None else f"{evidence.sass} at 0x{evidence.pc:x}: {text}"

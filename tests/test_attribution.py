@@ -1,0 +1,348 @@
+"""Causes of single accesses on hand-made PTX and machine code, and both ledgers at the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.analysis.kernel_objects import KernelObjects
+from lmemscope.model import Cause, Evidence, LocalAccess
+from tests.builders import (
+    MachineCode,
+    attributed,
+    call,
+    depot,
+    layers,
+    ldl,
+    line_of,
+    local_object,
+    program,
+    ptxas_report,
+    stl,
+    variable,
+)
+
+INDEXED = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+ld.param.u32 %r1, [k_param_1];
+mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+st.local.u32 [%rd1+8], %r1;
+ld.local.u32 %r2, [%rd3];
+ld.global.u32 %r3, [%rd9];
+ret;"""
+LANES = INDEXED.replace("ld.param.u32 %r1, [k_param_1];", "mov.u32 %r1, %tid.x;")
+TWO = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SPL, 32;
+ld.param.u32 %r1, [k_param_1];
+mul.wide.s32 %rd3, %r1, 4;
+add.s64 %rd4, %rd1, %rd3;
+add.s64 %rd5, %rd2, %rd3;
+ld.local.u32 %r2, [%rd4];
+selp.b64 %rd6, %rd4, %rd5, %p1;
+"""
+
+
+def accesses(body: str, *code: MachineCode, frame: int = 64) -> tuple[LocalAccess, ...]:
+    return attributed(layers(program(body), *code, frame=frame)).accesses
+
+
+def only(body: str, code: MachineCode) -> LocalAccess:
+    (access,) = accesses(body, code)
+    return access
+
+
+def test_an_access_has_the_cause_of_its_object() -> None:
+    access = only(INDEXED, ldl("ld.local", base=4))
+    assert (access.cause, access.object, access.function) == ("dynamic-index", 0, "k")
+    line = line_of(program(INDEXED), "ld.local")
+    assert access.evidence == (Evidence("ptx-instruction", ptx_line=line, opcode="ld.local.u32"),)
+
+
+@pytest.mark.parametrize(
+    ("body", "base", "uniformity", "sectors"),
+    [
+        (INDEXED, 4, "uniform", 4),
+        (LANES, 4, "lane-varying", 32),
+        # No per-thread register at all: one address, whatever PTX says.
+        (LANES, None, "uniform", 4),
+    ],
+)
+def test_lanes_and_sectors(body: str, base: int | None, uniformity: str, sectors: int) -> None:
+    access = only(body, ldl("ld.local", base=base))
+    assert (access.uniformity, access.sectors) == (uniformity, sectors)
+
+
+def test_a_wide_access_makes_a_request_per_word() -> None:
+    assert only(INDEXED, ldl("ld.local", width=16)).requests == 4
+
+
+def test_loops_around_the_ptx_line_are_counted() -> None:
+    body = f"{INDEXED[:-4]}\n$L1:\nld.local.u8 %r5, [%rd3];\n@%p1 bra $L1;\nret;"
+    inside, outside = accesses(body, ldl("ld.local.u8"), ldl("ld.local.u32"))
+    assert (inside.loop_depth, outside.loop_depth) == (1, 0)
+
+
+def test_an_address_that_may_be_of_two_objects_has_their_cause_and_neither() -> None:
+    access = only(f"{TWO}ld.local.u8 %r7, [%rd6];\nret;", ldl("ld.local.u8", base=4))
+    assert (access.cause, access.object) == ("dynamic-index", None)
+
+
+def test_two_objects_of_different_causes_leave_it_open() -> None:
+    body = f"{TWO}{call('vprintf', '%rd2')}\nld.local.u8 %r7, [%rd6];\nret;"
+    access = only(body, ldl("ld.local.u8", base=4))
+    assert (access.cause, access.object) == ("unattributed", None)
+
+
+def test_the_memory_of_alloca_is_no_object() -> None:
+    body = "alloca.u64 %rd1, %r1;\nst.local.u32 [%rd1], 1;\nret;"
+    assert only(body, stl("st.local", base=4)).cause == "alloca"
+
+
+def test_a_generic_address_that_nothing_explains_is_left_open() -> None:
+    body = "ld.param.u64 %rd1, [k_param_0];\nld.u32 %r1, [%rd1];\nret;"
+    access = only(body, ldl("ld.u32", base=4))
+    assert (access.cause, access.uniformity) == ("unattributed", "unknown")
+
+
+def test_marked_sites_are_spills_and_unplaced_ones_open() -> None:
+    marked, unplaced = accesses(INDEXED, ldl("ld.local", marked=True), ldl(None))
+    assert (marked.cause, marked.evidence) == ("register-spill", (Evidence("spill-mark"),))
+    assert (unplaced.cause, unplaced.evidence, unplaced.sectors) == ("unattributed", (), None)
+
+
+def test_a_debug_build_has_one_cause() -> None:
+    given = layers(
+        program(INDEXED, debug=True), ldl("ld.local"), ldl(None), stl(None, marked=True), frame=64
+    )
+    fact = attributed(given)
+    assert {access.cause for access in fact.accesses} == {"debug-build"}
+    assert {found.cause for found in fact.objects} == {"debug-build"}
+
+
+# What ptxas made and does not mark.
+
+LEAF = "ld.param.u64 %rd1, [leaf_param_0];\nadd.u32 %r9, %r8, 1;\nret;"
+CALLS = "{ .param .b64 param0;\nst.param.b64 [param0+0], %rd9;\ncall.uni leaf, (param0);\n}\nret;"
+
+
+def saved(
+    code: MachineCode,
+    body: str = CALLS,
+    leaf: str = LEAF,
+    *,
+    inside: str | None = None,
+    log: str = "",
+) -> LocalAccess:
+    """The access of a site in the kernel's own code, or in that of a function inside it."""
+    ptx = program(body, leaf=leaf)
+    own = () if inside else (code,)
+    callees = {inside: [code]} if inside else {}
+    (access,) = attributed(layers(ptx, *own, callees=callees, log=log or None)).accesses
+    return access
+
+
+SAVE = stl("add.u32 %r9")
+RECURSIVE = LEAF.replace("ret;", CALLS)
+BY_POINTER = LEAF.replace("ret;", "call %rd7, (), proto;\nret;")
+
+
+@pytest.mark.parametrize(
+    ("leaf", "inside", "cause", "kind"),
+    [
+        (LEAF, "leaf", "callee-save", "called-directly"),
+        (RECURSIVE, "leaf", "call-frame", "calls-itself"),
+        (LEAF, "elsewhere", "callee-save", "called-directly"),
+        (
+            LEAF.replace("ret;", "call %rd7, (), proto;\nret;"),
+            "elsewhere",
+            "call-frame",
+            "called-by-pointer",
+        ),
+        (
+            LEAF.replace("ret;", "call %rd7, (), proto;\nret;"),
+            "leaf",
+            "callee-save",
+            "called-directly",
+        ),
+    ],
+)
+def test_why_a_function_saves_registers(leaf: str, inside: str, cause: Cause, kind: str) -> None:
+    access = saved(SAVE, leaf=leaf, inside=inside)
+    assert (access.cause, access.evidence[0].kind) == (cause, kind)
+    assert access.evidence[0].subject == access.function == inside
+
+
+@pytest.mark.parametrize(
+    ("ptx", "log", "cause", "kind"),
+    [
+        ("call.uni", "", "call-frame", "ptx-instruction"),
+        ("st.param", "", "call-frame", "ptx-instruction"),
+        ("add.u32 %r9", ptxas_report(8, 8), "register-spill", "reported-spill"),
+        ("call.uni", ptxas_report(8, 8), "call-frame", "ptx-instruction"),
+        ("add.u32 %r9", ptxas_report(0, 0), "call-frame", "no-local-access"),
+    ],
+)
+def test_why_the_kernel_itself_saves_registers(ptx: str, log: str, cause: Cause, kind: str) -> None:
+    access = saved(stl(ptx), log=log)
+    assert (access.cause, access.evidence[0].kind) == (cause, kind)
+
+
+def test_a_kernel_that_calls_nothing_and_spills_nothing_leaves_it_open() -> None:
+    access = only("add.u32 %r1, %r2, 1;\nret;", stl("add.u32"))
+    assert access.cause == "unattributed"
+
+
+# Objects.
+
+
+def test_objects_are_named_and_indexed_as_the_source_says() -> None:
+    body = INDEXED.replace("st.local", ".loc 1 4 0\nst.local").replace(
+        "ld.local", ".loc 1 5 0\nld.local"
+    )
+    files = {"a.cu": "\n\n\nbins[2] = n;\nx = bins[n];\n"}
+    fact = attributed(
+        layers(program(body), ldl("ld.local", base=4), frame=64),
+        [variable("bins", "int[16]", 64, 2), variable("n", "int", 4, 1, is_parameter=True)],
+        files,
+    )
+    (found,) = fact.objects
+    assert (found.name, found.type, found.size) == ("bins", "int[16]", 64)
+    assert found.declared is not None
+    assert (found.declared.file, found.declared.line) == ("a.cu", 2)
+    assert found.index is not None
+    assert found.index.expression == "n"
+    assert [(s.kind, s.position) for s in found.index.sources] == [("parameter", 1)]
+
+
+def test_objects_of_the_compilers_get_no_name() -> None:
+    body = f"{depot(16)}\nadd.u64 %rd1, %SP, 0;\n.loc 1 4 0\n{call('vprintf', '%rd1')}\nret;"
+    fact = attributed(
+        layers(program(body), frame=16), [variable("line", "int[4]", 16)], {"a.cu": "\n\n\nline"}
+    )
+    assert [(found.cause, found.name) for found in fact.objects] == [("printf-args", None)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sizes"),
+    [
+        ({}, [32]),
+        ({"offset": 24}, [16, 16]),
+        ({"name": "other"}, [16, 16]),
+        ({"cause": "volatile"}, [16, 16]),
+        ({"function": "leaf"}, [16, 16]),
+    ],
+)
+def test_pieces_of_one_variable_are_one_object(
+    changes: dict[str, object], sizes: list[int]
+) -> None:
+    found = KernelObjects()
+    found.add(local_object(size=16), ("k", 0))
+    found.add(local_object(size=16, **{"offset": 16, **changes}), ("k", 16))
+    assert [one.size for one in found.listed] == sizes
+    assert (found.number(("k", 0)), found.number(("k", 16))) == (0, len(sizes) - 1)
+    assert found.number(("k", 99)) is None
+
+
+def test_pieces_without_a_name_stay_apart() -> None:
+    found = KernelObjects()
+    found.add(local_object(size=16, name=None), ("k", 0))
+    found.add(local_object(size=16, name=None, offset=16), ("k", 16))
+    assert len(found.listed) == 2
+
+
+def test_an_object_without_frame_and_sites_was_promoted() -> None:
+    fact = attributed(layers(program(INDEXED), frame=0))
+    assert [share.cause for share in fact.causes] == ["promoted"]
+    assert fact.objects == ()
+
+
+def test_the_owner_of_a_loop_counter_index_knows_its_loop() -> None:
+    body = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+mov.u32 %r1, 0;
+$L1:
+.loc 1 6 0
+mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+ld.local.u32 %r2, [%rd3];
+add.s32 %r1, %r1, 1;
+setp.lt.s32 %p1, %r1, 16;
+@%p1 bra $L1;
+ret;"""
+    (found,) = attributed(layers(program(body), ldl("ld.local"), frame=64)).objects
+    assert found.cause == "rolled-loop"
+    assert found.index is not None
+    assert found.index.loop is not None
+    assert found.index.loop.line == 6
+    assert [(s.kind, s.constant_trip) for s in found.index.sources] == [("loop-counter", True)]
+
+
+# Generic accesses, and what no ledger shows.
+
+
+def test_generic_accesses_are_listed_beside_the_ledgers() -> None:
+    body = f"""{depot(64)}
+add.u64 %rd1, %SP, 0;
+st.global.u64 [%rd9], %rd1;
+ld.u32 %r2, [%rd1+4];
+ret;"""
+    fact = attributed(layers(program(body), ldl("ld.u32", base=4, generic=True), frame=64))
+    assert [(access.opcode, access.object) for access in fact.generic] == [("LD", 0)]
+    assert fact.accesses == ()
+    assert fact.sass is not None
+    assert fact.sass.count == 0
+
+
+def test_a_generic_access_that_may_be_elsewhere_is_not_listed() -> None:
+    body = f"""{depot(64)}
+add.u64 %rd1, %SP, 0;
+selp.b64 %rd2, %rd1, %rd9, %p1;
+ld.u32 %r2, [%rd2];
+ret;"""
+    fact = attributed(layers(program(body), ldl("ld.u32", base=4, generic=True), frame=64))
+    assert fact.generic == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "body", "causes"),
+    [
+        ({"shared_spills": 3}, "ret;", ["register-spill"]),
+        ({"stack_known": False}, "ret;", ["call-frame"]),
+        ({}, "call.uni (retval0), cudaCDP2LaunchDevice, (param0);\nret;", ["device-launch"]),
+        ({}, "ret;", []),
+    ],
+)
+def test_causes_that_no_byte_shows(
+    changes: dict[str, object], body: str, causes: list[Cause]
+) -> None:
+    fact = attributed(layers(program(body), **changes))
+    assert [share.cause for share in fact.causes] == causes
+    assert all(share.frame_bytes == share.sites.count == 0 for share in fact.causes)
+
+
+def test_both_ledgers_close() -> None:
+    fact = attributed(
+        layers(
+            program(INDEXED),
+            stl("st.local", at=24),
+            ldl("ld.local", base=4),
+            stl("ld.global", at=80, marked=True),
+            ldl("ld.global", at=80, marked=True),
+            frame=96,
+        )
+    )
+    assert sum(part.size for part in fact.frame) == 96
+    assert (
+        sum(share.frame_bytes for share in fact.causes)
+        + sum(part.size for part in fact.frame if part.owner == "padding")
+        == 96
+    )
+    assert fact.sass is not None
+    assert sum(share.sites.bytes for share in fact.causes) == fact.sass.bytes == 16
+    assert [(p.offset, p.size, p.owner) for p in fact.frame] == [
+        (0, 16, "unknown"),
+        (16, 64, "object"),
+        (80, 4, "spill slots"),
+        (84, 12, "padding"),
+    ]

@@ -1,0 +1,190 @@
+"""The frame map and the ledgers on hand-made accesses: every byte has one owner."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.analysis.frame import Placement, frame_map
+from lmemscope.analysis.ledger import shares
+from lmemscope.formats.sites import STACK_POINTER, Site
+from lmemscope.model import Cause, FrameRange, LocalObject, SiteClass
+from tests.builders import access, cubin_function, local_object
+
+
+def site(pc: int, at: int, width: int = 4, base: int | None = STACK_POINTER) -> Site:
+    return Site(pc, False, width, 4, base, None, at, False, False)
+
+
+def drawn(
+    frame: int,
+    *sites: tuple[Site, Cause],
+    objects: tuple[LocalObject, ...] = (),
+    placed: tuple[Placement, ...] = (),
+    inside: str = "k",
+) -> list[tuple[int, int, str]]:
+    """Ranges of a frame; each site has a cause, and none an object."""
+    function = cubin_function("k", *(one for one, _ in sites))
+    accesses = [access(cause, pc=one.pc, object=None, function=inside) for one, cause in sites]
+    ranges = frame_map(frame, function, accesses, objects, placed)
+    assert sum(part.size for part in ranges) == frame
+    return [(part.offset, part.size, part.owner) for part in ranges]
+
+
+TABLE = local_object(size=64)
+
+
+def test_without_a_frame_there_is_no_map() -> None:
+    assert frame_map(0, cubin_function(), (), (TABLE,), ()) == ()
+    assert frame_map(None, cubin_function(), (), (TABLE,), ()) == ()
+
+
+def test_a_site_at_a_constant_place_places_the_depot() -> None:
+    placed = Placement("k", site(16, at=40), 8)
+    assert drawn(96, objects=(TABLE,), placed=(placed,)) == [
+        (0, 32, "unknown"),
+        (32, 64, "object"),
+    ]
+
+
+def test_the_most_votes_place_it() -> None:
+    places = (32, 48, 32)
+    placed = tuple(Placement("k", site(16, at=at), 0) for at in places)
+    assert (32, 64, "object") in drawn(112, objects=(TABLE,), placed=placed)
+
+
+def test_only_the_stack_pointer_places_it() -> None:
+    placed = (Placement("k", site(16, at=0, base=7), 0),)
+    assert drawn(96, objects=(TABLE,), placed=placed) == [(0, 96, "unknown")]
+
+
+@pytest.mark.parametrize(
+    ("frame", "ranges"),
+    [
+        (64, [(0, 64, "object")]),
+        (72, [(0, 64, "object"), (64, 8, "padding")]),
+        (79, [(0, 64, "object"), (64, 15, "padding")]),
+        (80, [(0, 80, "unknown")]),
+        (56, [(0, 56, "unknown")]),
+    ],
+)
+def test_alone_in_a_frame_of_its_size_a_depot_has_one_place(
+    frame: int, ranges: list[tuple[int, int, str]]
+) -> None:
+    assert drawn(frame, objects=(TABLE,)) == ranges
+
+
+def test_beside_spills_that_place_is_not_certain() -> None:
+    spilled = (site(16, at=0), "register-spill")
+    assert drawn(64, spilled, objects=(TABLE,)) == [(0, 4, "spill slots"), (4, 60, "unknown")]
+
+
+def test_a_called_functions_only_depot_is_placed_alike() -> None:
+    inner = local_object(function="leaf", size=64)
+    assert drawn(64, objects=(inner,)) == [(0, 64, "object")]
+    assert drawn(64, objects=(inner, local_object(function="other"))) == [(0, 64, "unknown")]
+
+
+@pytest.mark.parametrize(
+    ("cause", "owner"),
+    [
+        ("register-spill", "spill slots"),
+        ("callee-save", "saved registers"),
+        ("call-frame", "saved registers"),
+        ("unattributed", "unknown"),
+    ],
+)
+def test_sites_own_what_they_touch(cause: Cause, owner: str) -> None:
+    assert drawn(16, (site(16, at=8, width=8), cause))[-1] == (8, 8, owner)
+
+
+def test_a_function_that_moves_the_stack_pointer_has_a_frame_of_its_own() -> None:
+    assert drawn(16, (site(16, at=8), "callee-save"), inside="leaf") == [(0, 16, "unknown")]
+    assert (8, 4, "spill slots") in drawn(16, (site(16, at=8), "register-spill"), inside="leaf")
+
+
+def test_sites_through_other_registers_own_nothing() -> None:
+    assert drawn(16, (site(16, at=8, base=4), "register-spill")) == [(0, 16, "unknown")]
+
+
+def test_nothing_is_owned_twice_nor_outside() -> None:
+    placed = (Placement("k", site(16, at=0), 0),)
+    spilled = (site(32, at=60, width=8), "register-spill")
+    assert drawn(72, spilled, objects=(TABLE,), placed=placed) == [
+        (0, 64, "object"),
+        (64, 4, "spill slots"),
+        (68, 4, "padding"),
+    ]
+    assert drawn(8, (site(16, at=4, width=16), "register-spill"))[-1] == (4, 4, "spill slots")
+    assert drawn(8, (site(16, at=-4, width=8), "register-spill"))[0] == (0, 4, "spill slots")
+
+
+def test_a_gap_is_padding_only_where_it_can_align_something() -> None:
+    def gap(first: int, second: int) -> str:
+        sites = [(site(16 * n, at=at), "register-spill") for n, at in enumerate((first, second))]
+        ranges = drawn(second + 4, *sites)
+        return next(owner for at, _, owner in ranges if at == first + 4)
+
+    assert gap(0, 16) == "padding"
+    assert gap(0, 20) == "unknown"
+
+
+def test_what_is_unknown_is_unattributed_and_padding_has_no_cause() -> None:
+    function = cubin_function("k", site(16, at=20))
+    spilled = access("register-spill", pc=16, object=None)
+    ranges = frame_map(32, function, [spilled], (), ())
+    assert [(part.owner, part.cause) for part in ranges] == [
+        ("unknown", "unattributed"),
+        ("spill slots", "register-spill"),
+        ("padding", None),
+    ]
+
+
+# Ledgers.
+
+
+def test_each_cause_and_object_has_one_line_with_both_sums() -> None:
+    accesses = [
+        access(width=4),
+        access(width=8, is_store=True),
+        access(width=16, object=1),
+        access("register-spill", object=None),
+    ]
+    frame = [
+        FrameRange(0, 80, "object", "dynamic-index", 0),
+        FrameRange(80, 4, "spill slots", "register-spill", None),
+        FrameRange(84, 4, "spill slots", "register-spill", None),
+        FrameRange(88, 8, "padding", None, None),
+    ]
+    lines = shares(accesses, frame, ())
+    assert [(s.cause, s.object, s.frame_bytes, s.sites.bytes) for s in lines] == [
+        ("dynamic-index", 1, 0, 16),
+        ("dynamic-index", 0, 80, 12),
+        ("register-spill", None, 8, 4),
+    ]
+    assert lines[1].sites == SiteClass(1, 1, 4, 8)
+
+
+def test_most_site_bytes_come_first_then_most_frame_bytes_then_the_name() -> None:
+    frame = [
+        FrameRange(0, 8, "object", "volatile", 0),
+        FrameRange(8, 8, "object", "alloca", 1),
+        FrameRange(16, 16, "object", "volatile", 2),
+    ]
+    lines = shares([access("const-table", object=3)], frame, ())
+    assert [(s.cause, s.object) for s in lines] == [
+        ("const-table", 3),
+        ("volatile", 2),
+        ("alloca", 1),
+        ("volatile", 0),
+    ]
+
+
+def test_promoted_objects_have_a_line_without_bytes() -> None:
+    (line,) = shares((), (), (local_object("promoted"),))
+    assert (line.cause, line.object, line.frame_bytes, line.sites) == (
+        "promoted",
+        0,
+        0,
+        SiteClass(),
+    )
+    assert shares((), (), (local_object("dynamic-index"),)) == ()

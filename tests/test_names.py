@@ -1,0 +1,137 @@
+"""Names of stack objects: hand-made variables against hand-made PTX with source lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from lmemscope.analysis.names import Names
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.model import Member, Variable
+from tests.builders import depot, program, source_text, variable
+
+
+def named(
+    size: int,
+    accesses: Mapping[int, int],
+    source: str,
+    *variables: Variable,
+    index: bool = False,
+) -> dict[int, tuple[str, str]]:
+    """Name and confidence by depot offset.
+
+    Args:
+        size: of the depot.
+        accesses: source line by depot offset: an object with one access on that line.
+        source: text of ``a.cu``.
+        variables: what the debug compilation knows.
+        index: whether the accesses have a run-time index.
+    """
+    lines = [depot(size)]
+    for at, line in accesses.items():
+        lines.append(f".loc 1 {line} 0\nadd.u64 %rd{at + 1}, %SPL, {at};")
+        address = f"%rd{at + 1}"
+        if index:
+            lines.append(f"ld.param.u64 %rd900, [k_param_0];\nadd.s64 %rd901, {address}, %rd900;")
+            address = "%rd901"
+        lines.append(f"ld.local.u32 %r1, [{address}];")
+    ptx = program("\n".join([*lines, "ret;"]))
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    found = Names(variables, ptx, source_text({"a.cu": source})).of_objects(
+        objects, objects.objects.values()
+    )
+    return {at: (one.name, one.confidence) for at, one in found.items()}
+
+
+ARRAY = variable("bins", "float[16]", 64)
+
+
+def test_an_array_that_fits_and_is_mentioned_is_certain() -> None:
+    assert named(64, {0: 2}, "\nx = bins[i];\n", ARRAY) == {0: ("bins", "certain")}
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(64, "certain"), (79, "certain"), (80, None), (63, "likely")],
+)
+def test_an_object_may_be_padded_and_shrunk_but_not_much_larger(
+    size: int, expected: str | None
+) -> None:
+    found = named(size, {0: 2}, "\nx = bins[i];\n", ARRAY)
+    assert found.get(0, (None, None))[1] == expected
+
+
+def test_the_line_decides_between_arrays_of_one_size() -> None:
+    other = variable("sums", "float[16]", 64, 1)
+    found = named(64, {0: 2}, "\nx = bins[i];\n", ARRAY, other)
+    assert found == {0: ("bins", "certain")}
+
+
+def test_a_name_inside_another_word_is_no_mention() -> None:
+    assert named(64, {0: 2}, "\nx = mybins[i] + bins2;\n", ARRAY) == {0: ("bins", "possible")}
+
+
+def test_without_any_mention_the_only_fit_is_possible_and_two_are_none() -> None:
+    assert named(64, {0: 2}, "\nx = 1;\n", ARRAY) == {0: ("bins", "possible")}
+    assert named(64, {0: 2}, "\nx = 1;\n", ARRAY, variable("sums", "float[16]", 64)) == {}
+
+
+def test_a_scalar_that_fits_is_never_certain() -> None:
+    assert named(4, {0: 2}, "\nx = n;\n", variable("n", "int", 4)) == {0: ("n", "likely")}
+
+
+def test_an_array_is_preferred_to_a_structureless_value_of_its_size() -> None:
+    wide = variable("wide", "double", 8)
+    pair = variable("pair", "float[2]", 8)
+    found = named(8, {0: 2}, "\nx = pair[i] + wide;\n", wide, pair)
+    assert found[0][0] == "pair"
+
+
+def test_equals_take_the_order_of_their_declarations() -> None:
+    first, second = variable("a", "int[8]", 32, 1), variable("b", "int[8]", 32, 2)
+    found = named(64, {0: 3, 32: 3}, "\n\nx = a[i] + b[i];\n", second, first)
+    assert found == {0: ("a", "likely"), 32: ("b", "likely")}
+
+
+def test_a_variable_of_the_kernel_itself_exists_once() -> None:
+    found = named(128, {0: 2, 64: 3}, "\nx = bins[i];\nx = bins[i] + more[i];\n",
+                  ARRAY, variable("more", "float[16]", 64, 2))  # fmt: skip
+    assert [name for name, _ in found.values()] == ["bins", "more"]
+    assert found[64][1] != "certain"
+
+
+def test_variables_of_other_functions_are_no_candidates() -> None:
+    assert (
+        named(64, {0: 2}, "\nx = bins[i];\n", variable("bins", "float[16]", 64, function="f")) == {}
+    )
+
+
+def test_a_member_that_alone_is_indexed_is_named() -> None:
+    members = (Member("tag", 0, 32, "int[8]"), Member("sum", 32, 32, "int[8]"))
+    record = variable("p", "Pair", 64, members=members)
+    found = named(64, {0: 2}, "\nx = p.tag[i];\n", record, index=True)
+    assert found == {0: ("p.tag", "certain")}
+    both = named(64, {0: 2}, "\nx = p.tag[i] + p.sum[i];\n", record, index=True)
+    assert both == {0: ("p", "certain")}
+
+
+def test_parameters_are_named_by_position() -> None:
+    names = Names(
+        [
+            variable("local", "int", 4),
+            variable("x", "float *", 8, is_parameter=True),
+            variable("n", "int", 4, is_parameter=True),
+        ],
+        program("ret;"),
+        source_text(),
+    )
+    assert names.parameter("k", "k_param_1") == "n"
+    assert names.parameter("k", "k_param_2") is None
+    assert names.parameter("other", "other_param_0") is None
+
+
+def test_the_same_variable_told_twice_is_one() -> None:
+    assert named(64, {0: 2}, "\nx = bins[i];\n", ARRAY, ARRAY) == {0: ("bins", "certain")}
+    assert not Names((), program("ret;"), source_text())

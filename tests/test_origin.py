@@ -1,0 +1,111 @@
+"""Where a site comes from: one decision, which facts and causes share."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.analysis.origin import Origin, OriginKind
+from lmemscope.formats.ptx import PtxModule
+from tests.builders import (
+    MachineCode,
+    attributed,
+    call,
+    depot,
+    layers,
+    ldl,
+    line_of,
+    program,
+    stl,
+)
+
+BODY = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+ld.param.u32 %r1, [k_param_1];
+mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+st.local.u32 [%rd3], %r1;
+ld.local.u32 %r2, [%rd3];
+ld.global.u32 %r3, [%rd9];
+ret;"""
+STORE, LOAD, OTHER = "st.local", "ld.local", "ld.global"
+
+
+def origin(ptx: PtxModule | None, code: MachineCode) -> Origin:
+    given = layers(ptx, code)
+    (kernel,) = given.cubin.functions
+    return given.origins.of(kernel, kernel.all_sites[0])
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (ldl(LOAD), "object"),
+        (stl(STORE), "object"),
+        (stl(LOAD), "save"),
+        (ldl(STORE), "save"),
+        (ldl(OTHER), "save"),
+        (ldl(LOAD, marked=True), "spill"),
+        (ldl(None, marked=True), "spill"),
+        (ldl(None), "unknown"),
+    ],
+)
+def test_the_ptx_line_and_the_direction_decide(code: MachineCode, kind: OriginKind) -> None:
+    assert origin(program(BODY), code).kind == kind
+
+
+def test_without_ptx_only_marks_tell() -> None:
+    assert origin(None, ldl(None)) == Origin("unknown", None, None, None)
+    assert origin(None, ldl(None, marked=True)).kind == "spill"
+
+
+def test_an_object_leads_to_its_ptx_access() -> None:
+    ptx = program(BODY)
+    found = origin(ptx, ldl(LOAD))
+    assert (found.ptx_line, found.function) == (line_of(ptx, LOAD), "k")
+    assert found.instruction is not None
+    assert ptx.functions[0].body.instructions[found.instruction].opcode == "ld.local.u32"
+
+
+def test_of_several_instructions_on_a_line_the_one_of_its_direction_counts() -> None:
+    ptx = program(BODY.replace("u32 [%rd3], %r1;\nld.local", "u32 [%rd3], %r1; ld.local"))
+    for code, opcode in ((ldl(STORE), "ld.local.u32"), (stl(STORE), "st.local.u32")):
+        found = origin(ptx, code)
+        assert found.instruction is not None
+        assert ptx.functions[0].body.instructions[found.instruction].opcode == opcode
+
+
+LEAF = "ld.param.u64 %rd1, [leaf_param_0];\nld.u32 %r7, [%rd1];\nret;"
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "kind"),
+    [
+        # Nobody's object is known to be behind the pointer: at R1 it is a saved register.
+        (ldl("ld.u32"), "ret;", "save"),
+        # Through another register it can be nothing but the pointer.
+        (ldl("ld.u32", base=4), "ret;", "object"),
+        # The caller's object is known.
+        (ldl("ld.u32"), f"{BODY[:-4]}\n{call('leaf', '%rd1')}\nret;", "object"),
+    ],
+)
+def test_a_pointer_of_the_callers_is_in_no_fixed_place(
+    code: MachineCode, body: str, kind: OriginKind
+) -> None:
+    assert origin(program(body, leaf=LEAF), code).kind == kind
+
+
+SITES = (ldl(LOAD), stl(STORE, width=8), stl(LOAD), ldl(None), ldl(OTHER, marked=True))
+
+
+def test_facts_and_causes_agree_on_every_site() -> None:
+    fact = attributed(layers(program(BODY), *SITES, frame=64))
+    split = fact.sites
+    assert split is not None
+    by_object = [a for a in fact.accesses if a.object is not None]
+    assert split.local_object.count == len(by_object) == 2
+    assert split.local_object.bytes == sum(a.width for a in by_object) == 12
+    assert split.unknown.count == sum(a.ptx_line is None for a in fact.accesses) == 1
+    assert split.spill.count == sum(
+        a.ptx_line is not None and a.object is None for a in fact.accesses
+    )
+    assert split.spill + split.local_object + split.unknown == fact.sass
