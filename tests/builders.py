@@ -163,7 +163,12 @@ POINTER_AND_NUMBER = ".param .u64 k_param_0, .param .u32 k_param_1"
 
 
 def program(
-    body: str, *, parameters: str = POINTER_AND_NUMBER, debug: bool = False, **functions: str
+    body: str,
+    *,
+    parameters: str = POINTER_AND_NUMBER,
+    debug: bool = False,
+    inlined: Sequence[str] = (),
+    **functions: str,
 ) -> PtxModule:
     """PTX with a kernel ``k`` and functions of one pointer; ``.loc 1 7 0`` is line 7 of ``a.cu``.
 
@@ -171,6 +176,7 @@ def program(
         body: of the kernel.
         parameters: of the kernel.
         debug: compiled with ``-G``.
+        inlined: functions that ``.loc`` names: the first is ``$L__info_string0``.
         functions: their bodies by name; the pointer is ``NAME_param_0``.
     """
     target = ".target sm_90, debug" if debug else ".target sm_90"
@@ -178,7 +184,10 @@ def program(
     for name, text in functions.items():
         lines += [f".func {name}(.param .b64 {name}_param_0)", "{", *text.splitlines(), "}"]
     lines += [f".visible .entry k({parameters})", "{"]
-    lines += [*body.splitlines(), "}", '.file 1 "a.cu"']
+    lines += [*body.splitlines(), "}", '.file 1 "a.cu"', ".section .debug_str", "{"]
+    for number, name in enumerate(inlined):
+        lines += [f"$L__info_string{number}:", f".b8 {','.join(map(str, (*name.encode(), 0)))}"]
+    lines.append("}")
     return PtxModule("\n".join(lines).encode())
 
 
