@@ -251,10 +251,56 @@ def test_pieces_without_a_name_stay_apart() -> None:
     assert len(found.listed) == 2
 
 
-def test_an_object_without_frame_and_sites_was_promoted() -> None:
+def test_ptx_objects_without_frame_and_sites_were_promoted() -> None:
     fact = attributed(layers(program(INDEXED), frame=0))
     assert [share.cause for share in fact.causes] == ["promoted"]
     assert fact.objects == ()
+
+
+def test_what_initialises_says_nothing_about_the_index() -> None:
+    body = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+mov.u32 %r1, 0;
+$L1:
+.loc 1 4 0
+mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+st.local.u32 [%rd3], %r8;
+add.s32 %r1, %r1, 1;
+setp.lt.s32 %p1, %r1, 16;
+@%p1 bra $L1;
+.loc 1 5 0
+mov.u32 %r4, %tid.x;
+mul.wide.s32 %rd4, %r4, 4;
+add.s64 %rd5, %rd1, %rd4;
+ld.local.u32 %r5, [%rd5];
+ret;"""
+    bins = variable("bins", "int[16]", 64)
+    files = {"a.cu": "\n\n\nbins[j] = c;\nx = bins[threadIdx.x];\n"}
+    (found,) = attributed(layers(program(body), frame=64), [bins], files).objects
+    assert found.index is not None
+    assert [(s.kind, s.name) for s in found.index.sources] == [("thread-id", "threadIdx.x")]
+    assert found.index.expression == "threadIdx.x"
+    assert found.index.uniformity == "lane-varying"
+
+
+def test_a_loop_is_named_only_where_counters_are_all_there_is() -> None:
+    body = f"""{INDEXED[:-4]}
+mov.u32 %r6, 0;
+$L1:
+.loc 1 6 0
+add.s32 %r7, %r6, %r1;
+mul.wide.s32 %rd6, %r7, 4;
+add.s64 %rd7, %rd1, %rd6;
+st.local.u8 [%rd7], %r8;
+add.s32 %r6, %r6, 1;
+setp.lt.s32 %p1, %r6, 16;
+@%p1 bra $L1;
+ret;"""
+    (found,) = attributed(layers(program(body), frame=64)).objects
+    assert found.index is not None
+    assert {s.kind for s in found.index.sources} == {"parameter", "loop-counter"}
+    assert found.index.loop is None
 
 
 def test_the_owner_of_a_loop_counter_index_knows_its_loop() -> None:

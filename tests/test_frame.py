@@ -155,7 +155,7 @@ def test_each_cause_and_object_has_one_line_with_both_sums() -> None:
         FrameRange(84, 4, "spill slots", "register-spill", None),
         FrameRange(88, 8, "padding", None, None),
     ]
-    lines = shares(accesses, frame, ())
+    lines = shares(accesses, frame)
     assert [(s.cause, s.object, s.frame_bytes, s.sites.bytes) for s in lines] == [
         ("dynamic-index", 1, 0, 16),
         ("dynamic-index", 0, 80, 12),
@@ -170,21 +170,10 @@ def test_most_site_bytes_come_first_then_most_frame_bytes_then_the_name() -> Non
         FrameRange(8, 8, "object", "alloca", 1),
         FrameRange(16, 16, "object", "volatile", 2),
     ]
-    lines = shares([access("const-table", object=3)], frame, ())
+    lines = shares([access("const-table", object=3)], frame)
     assert [(s.cause, s.object) for s in lines] == [
         ("const-table", 3),
         ("volatile", 2),
         ("alloca", 1),
         ("volatile", 0),
     ]
-
-
-def test_promoted_objects_have_a_line_without_bytes() -> None:
-    (line,) = shares((), (), (local_object("promoted"),))
-    assert (line.cause, line.object, line.frame_bytes, line.sites) == (
-        "promoted",
-        0,
-        0,
-        SiteClass(),
-    )
-    assert shares((), (), (local_object("dynamic-index"),)) == ()

@@ -95,6 +95,28 @@ def test_equals_take_the_order_of_their_declarations() -> None:
     assert found == {0: ("a", "likely"), 32: ("b", "likely")}
 
 
+def test_variables_of_an_inlined_function_are_found_through_the_inline_chain() -> None:
+    inlined = ", function_name $L__info_string0, inlined_at 1 9 0"
+    body = f"""{depot(64)}
+.loc 1 9 0
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SPL, 32;
+.loc 1 3 0{inlined}
+ld.local.u32 %r1, [%rd1];
+ld.local.u32 %r2, [%rd2];
+ret;"""
+    ptx = program(body, inlined=("leaf",))
+    variables = [variable(name, "int[8]", 32, n, function="leaf") for n, name in enumerate("ab")]
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    names = Names(variables, ptx, source_text({"a.cu": "\n\nx = a[i] + b[i];\n"}))
+    found = names.of_objects(objects, objects.objects.values())
+    assert [(one.name, one.confidence) for one in found.values()] == [
+        ("a", "likely"),
+        ("b", "likely"),
+    ]
+
+
 def test_a_variable_of_the_kernel_itself_exists_once() -> None:
     found = named(128, {0: 2, 64: 3}, "\nx = bins[i];\nx = bins[i] + more[i];\n",
                   ARRAY, variable("more", "float[16]", 64, 2))  # fmt: skip

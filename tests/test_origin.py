@@ -94,6 +94,12 @@ def test_a_pointer_of_the_callers_is_in_no_fixed_place(
     assert origin(program(body, leaf=LEAF), code).kind == kind
 
 
+def test_what_alloca_made_is_the_programs_own() -> None:
+    body = "alloca.u64 %rd1, %r1;\nld.param.u64 %rd2, [leaf_param_0];\n"
+    leaf = f"{body}selp.b64 %rd3, %rd1, %rd2, %p1;\nld.u32 %r7, [%rd3];\nret;"
+    assert origin(program("ret;", leaf=leaf), ldl("ld.u32")).kind == "object"
+
+
 SITES = (ldl(LOAD), stl(STORE, width=8), stl(LOAD), ldl(None), ldl(OTHER, marked=True))
 
 

@@ -56,6 +56,20 @@ def test_a_counter_knows_whether_its_trip_count_is_constant() -> None:
     assert (run_time.kind, run_time.constant_trip) == ("loop-counter", False)
 
 
+def test_a_comparison_inside_the_loop_is_no_trip_count() -> None:
+    skipped = "setp.gt.s32 %p2, %r1, 5;\n@%p2 bra $L2;\nmov.u32 %r7, 1;\n$L2:"
+    (counter,) = dataflow(loop("%r9", body=skipped)).leaves("%r1")
+    assert not counter.constant_trip
+
+
+def test_what_advances_in_both_of_two_loops_counts_for_the_outer_one() -> None:
+    flow = dataflow(loop("%r9", body="mov.u32 %r7, 1;\n$L2:\nadd.s32 %r1, %r1, 2;\n@%p5 bra $L2;"))
+    (counter,) = flow.leaves("%r1")
+    outer = max(flow.flow.loops, key=lambda found: len(found.members))
+    assert counter.header == outer.header
+    assert len(flow.flow.loops) == 2
+
+
 def test_a_counter_that_starts_at_a_thread_id_is_lane_varying() -> None:
     leaves = dataflow(loop("40").replace("mov.u32 %r1, 0;", "mov.u32 %r1, %tid.x;")).leaves("%r1")
     assert {leaf.kind for leaf in leaves} == {"loop-counter", "thread-id"}

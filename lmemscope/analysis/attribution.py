@@ -52,15 +52,13 @@ def attribute(
     accesses = tuple(kernel.access(site) for site in function.all_sites)
     objects = tuple(kernel.objects.listed)
     frame = frame_map(facts.stack_frame, function, accesses, objects, kernel.placements)
-    if not facts.stack_frame and not accesses:
-        objects = tuple(replace(found, cause="promoted") for found in objects)
     return replace(
         facts,
         objects=objects,
         accesses=accesses,
         generic=kernel.generic(),
         frame=frame,
-        causes=shares(accesses, frame, objects),
+        causes=shares(accesses, frame),
         calls=layers.flow.calls(facts.name) if layers.flow is not None else None,
     )
 

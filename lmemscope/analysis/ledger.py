@@ -10,16 +10,11 @@ from lmemscope.model import (
     CauseShare,
     FrameRange,
     LocalAccess,
-    LocalObject,
     SiteClass,
 )
 
 
-def shares(
-    accesses: Sequence[LocalAccess],
-    frame: Sequence[FrameRange],
-    objects: Sequence[LocalObject],
-) -> tuple[CauseShare, ...]:
+def shares(accesses: Sequence[LocalAccess], frame: Sequence[FrameRange]) -> tuple[CauseShare, ...]:
     """One line per cause and object; most site bytes first, then most frame bytes."""
     sites: dict[tuple[Cause, int | None], list[LocalAccess]] = defaultdict(list)
     frames: dict[tuple[Cause, int | None], int] = defaultdict(int)
@@ -28,9 +23,6 @@ def shares(
     for part in frame:
         if part.cause is not None:
             frames[part.cause, part.object] += part.size
-    for number, found in enumerate(objects):
-        if found.cause == "promoted":
-            frames[found.cause, number] += 0
     result = [
         CauseShare(cause, found, frames.get((cause, found), 0), SiteClass.of(sites[cause, found]))
         for cause, found in {**frames, **sites}

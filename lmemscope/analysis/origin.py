@@ -104,7 +104,5 @@ def _is_save(flow: ModuleFlow, kernel: str, name: str, index: int, site: Site) -
     access = objects.access_at.get(index)
     if access is None or not is_generic_access(objects.body.instructions[index].opcode):
         return False
-    kinds = {pointee.kind for pointee in access.pointees}
-    if "parameter" not in kinds or "alloca" in kinds:
-        return False
-    return not flow.owners(kernel, name, access.pointees)
+    only_pointers = {pointee.kind for pointee in access.pointees} == {"parameter"}
+    return only_pointers and not flow.owners(kernel, name, access.pointees)
