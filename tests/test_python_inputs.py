@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ import pytest
 from lmemscope.sources.cupy import CupyProgram, find_programs
 from lmemscope.sources.numba import find_kernels
 from lmemscope.sources.python_text import Scope
+from lmemscope.tools import python_child
 from tests.conftest import DATA, run_program
 
 HISTOGRAM = """
@@ -431,3 +436,42 @@ def test_a_log_that_is_no_text_is_no_obstacle() -> None:
     assert done.code == 0
     assert done.kernel("parent_hands_over_local")["findings"][0]["cause"] == "address-taken"
     assert "pointer to local memory" in run_program("dump", path, "--log").out
+
+
+@pytest.mark.toolchain
+def test_a_users_file_does_not_outlive_who_asked_for_it(tmp_path: Path) -> None:
+    """A worker may be stopped before its own time limit; the file it runs must end with it."""
+    (tmp_path / "loop.py").write_text(
+        "import os, pathlib\n"
+        f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
+        "while True: pass\n"
+    )
+    request = {
+        "kind": "jit.rawkernel",
+        "path": str(tmp_path / "loop.py"),
+        "name": "k",
+        "arch": "sm_90",
+        "signatures": ["k(int32)"],
+        "arrays": [],
+    }
+    (tmp_path / "request.json").write_text(json.dumps(request))
+    code = (
+        "import subprocess, sys\n"
+        f"subprocess.Popen({[sys.executable, '-P', python_child.__file__]!r} + sys.argv[1:],"
+        " start_new_session=True)\n"
+        "input()\n"
+    )
+    asking = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "request.json"), str(tmp_path / "answer.json")],
+        stdin=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    child = int((tmp_path / "pid").read_text())
+    asking.kill()
+    asking.wait()
+    while Path(f"/proc/{child}").exists():
+        assert time.monotonic() < deadline, "the user's file runs on"
+        time.sleep(0.05)
