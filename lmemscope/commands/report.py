@@ -32,7 +32,7 @@ def command(
     """
     sink = output.Sink.open(target, None, color=color, verbose=True, with_accesses=accesses)
     if len(paths) == 1 and paths[0].endswith(".json"):
-        from lmemscope.exporters.json_load import load_report
+        from lmemscope.exporters.json import load_report
 
         try:
             report = load_report(paths[0])

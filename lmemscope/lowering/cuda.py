@@ -17,7 +17,7 @@ from typing import TypeVar
 from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissingError
 from lmemscope.lowering import store
 from lmemscope.lowering.store import Slot
-from lmemscope.model import Artifacts, CompileOptions, CudaSource, Gap, Tool, Unit, base_name
+from lmemscope.model import Artifacts, CompileOptions, CudaSource, Gap, Unit, base_name
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.tools import nvcc, nvrtc, ptxas, toolchain
 
@@ -73,21 +73,21 @@ def _by_ending(unit: Unit, cache_directory: str | None) -> Artifacts:
 
 def _load(slot: Slot | None, unit: Unit, source: CudaSource | None) -> Artifacts | None:
     """The artefacts of an earlier run on the same bytes."""
-    found = slot.load("outputs") if slot is not None else None
+    found = slot.load("outputs", store.Outputs, blobs=2) if slot is not None else None
     if slot is None or found is None:
         return None
-    head, (ptx, cubin) = found
+    record, (ptx, cubin) = found.record, found.blobs
     return Artifacts(
         unit=unit,
-        frontend=head["frontend"],
-        options=tuple(head["options"]),
+        frontend=record.frontend,
+        options=record.options,
         ptx=ptx,
-        ptxas_log=head["log"],
+        ptxas_log=record.log,
         cubin=cubin,
-        tools=tuple(Tool(tool["name"], tool["version"], tool["path"]) for tool in head["tools"]),
-        gaps=tuple(Gap(stage, reason) for stage, reason in head["gaps"]),
+        tools=found.tools,
+        gaps=record.gaps,
         source=source,
-        instantiated=tuple(head["instantiated"]),
+        instantiated=record.instantiated,
         key=slot.key,
         cached=True,
     )
@@ -96,14 +96,14 @@ def _load(slot: Slot | None, unit: Unit, source: CudaSource | None) -> Artifacts
 def _stored(slot: Slot | None, artifacts: Artifacts) -> Artifacts:
     if slot is None or artifacts.ptx is None:
         return artifacts
-    head = {
-        "frontend": artifacts.frontend,
-        "options": artifacts.options,
-        "instantiated": artifacts.instantiated,
-        "log": artifacts.ptxas_log,
-        "gaps": [(gap.stage, gap.reason) for gap in artifacts.gaps],
-    }
-    slot.store("outputs", head, [artifacts.ptx, artifacts.cubin], artifacts.tools)
+    record = store.Outputs(
+        frontend=artifacts.frontend,
+        options=artifacts.options,
+        instantiated=artifacts.instantiated,
+        log=artifacts.ptxas_log,
+        gaps=artifacts.gaps,
+    )
+    slot.store("outputs", record, [artifacts.ptx, artifacts.cubin], artifacts.tools)
     return replace(artifacts, key=slot.key)
 
 
