@@ -24,7 +24,8 @@ def command(name: str | None) -> None:
       lmemscope schema
       lmemscope schema report > report.schema.json
     """
-    from lmemscope.formats.codec import pretty, schema_of
+    from lmemscope.formats.codec import pretty
+    from lmemscope.formats.documents import schema_of
     from lmemscope.formats.json_schema import json_schema
 
     if name is None:

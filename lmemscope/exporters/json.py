@@ -26,7 +26,7 @@ from lmemscope.exporters.report_document import (
     ToolDocument,
     UnitDocument,
 )
-from lmemscope.formats import codec
+from lmemscope.formats import codec, documents
 from lmemscope.model import (
     CauseShare,
     Disagreement,
@@ -109,7 +109,7 @@ def from_document(document: ReportDocument) -> Report:
     )
 
 
-SAVED = codec.Saved(
+SAVED = documents.Saved(
     structure=ReportDocument,
     meaning=from_document,
     stage="read",

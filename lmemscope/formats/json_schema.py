@@ -9,7 +9,7 @@ import inspect
 import re
 from typing import Any, get_type_hints
 
-from lmemscope.formats.codec import schema_of
+from lmemscope.formats.documents import schema_of
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _ATTRIBUTE = re.compile(r"^ {4}(\w+(?:, \w+)*): ", re.MULTILINE)

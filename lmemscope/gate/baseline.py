@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from lmemscope.formats import codec
+from lmemscope.formats import codec, documents
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Baseline, BaselineEntry, Report
 
@@ -34,7 +34,7 @@ def _meaning(document: BaselineDocument) -> Baseline:
     return Baseline(tuple(sorted(document.toolchain.items())), document.findings)
 
 
-SAVED = codec.Saved(
+SAVED = documents.Saved(
     structure=BaselineDocument,
     meaning=_meaning,
     stage="baseline",

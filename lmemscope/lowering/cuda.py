@@ -76,7 +76,7 @@ def _load(slot: Slot | None, unit: Unit, source: CudaSource | None) -> Artifacts
     found = slot.load("outputs", store.Outputs, blobs=2) if slot is not None else None
     if slot is None or found is None:
         return None
-    record, (ptx, cubin) = found.record, found.blobs
+    record, (ptx, cubin), tools = found
     return Artifacts(
         unit=unit,
         frontend=record.frontend,
@@ -84,7 +84,7 @@ def _load(slot: Slot | None, unit: Unit, source: CudaSource | None) -> Artifacts
         ptx=ptx,
         ptxas_log=record.log,
         cubin=cubin,
-        tools=found.tools,
+        tools=tools,
         gaps=record.gaps,
         source=source,
         instantiated=record.instantiated,

@@ -41,7 +41,7 @@ def debug_variables(
 def _variables(artifacts: Artifacts, slot: store.Slot | None) -> tuple[Variable, ...]:
     known = slot.load(_STAGE, tuple[Variable, ...]) if slot is not None else None
     if known is not None:
-        return known.record
+        return known[0]
     variables = read_variables(_debug_ptx(artifacts).decode("utf-8", "replace"))
     if slot is not None:
         slot.store(_STAGE, variables, [], artifacts.tools)

@@ -24,7 +24,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from lmemscope import __version__
 from lmemscope.errors import FormatError
@@ -73,37 +73,33 @@ class Outputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[R]):
-    """What was stored: a record, bytes beside it, and the tools that made both."""
-
-    record: R
-    blobs: tuple[bytes, ...]
-    tools: tuple[Tool, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Slot:
     """The place of one unit's outputs: a directory and a key."""
 
     directory: str
     key: str
 
-    def load(self, stage: str, record: type[R], blobs: int = 0) -> Entry[R] | None:
+    def load(
+        self, stage: str, record: type[R], blobs: int = 0
+    ) -> tuple[R, tuple[bytes, ...], tuple[Tool, ...]] | None:
         """What was stored for a stage, or None: not there, damaged, or made by other tools.
 
         Args:
             stage: name of the entry.
             record: its structure; an entry of another one is as good as none.
             blobs: how many blobs it must have.
+
+        Returns:
+            The record, the blobs, and the tools that made them.
         """
         path = self._path(stage)
         try:
             with open(path, "rb") as stream:
                 content = stream.read()
             head, line, found = _decode(content)
-            if len(found) != blobs or not all(_unchanged(used) for used in head.used):
+            if len(found) != blobs or head.stamps != tuple(_stamp_of(tool) for tool in head.tools):
                 return None
-            entry = Entry(codec.decode(line, record), found, tuple(one.tool for one in head.used))
+            entry = codec.decode(line, record), found, head.tools
             os.utime(path)
         except (OSError, FormatError, zlib.error):
             return None
@@ -246,24 +242,24 @@ def _route_path(directory: str, unit: Unit) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Used:
-    """A tool, and size and time in ns of its file; None for one without a file."""
-
-    tool: Tool
-    stamp: tuple[int, int] | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Head:
-    """The first line of an entry's body; the record follows in the second, then the blobs."""
+    """The first line of an entry's body; the record follows in the second, then the blobs.
 
-    used: tuple[_Used, ...]
+    Attributes:
+        tools: that made the contents.
+        stamps: size and time in ns of each tool's file; None for one without a file.
+        lengths: of the blobs, in bytes.
+    """
+
+    tools: tuple[Tool, ...]
+    stamps: tuple[tuple[int, int] | None, ...]
     lengths: tuple[int, ...]
 
 
 def _encode(record: object, blobs: Sequence[bytes], tools: Iterable[Tool]) -> bytes:
-    used = (_Used(tool, None if tool.path is None else _stamp(tool.path)) for tool in tools)
-    head = _Head(tuple(used), tuple(len(blob) for blob in blobs))
+    made_by = tuple(tools)
+    stamps = tuple(_stamp_of(tool) for tool in made_by)
+    head = _Head(made_by, stamps, tuple(len(blob) for blob in blobs))
     lines = b"".join(codec.encode(part) + b"\n" for part in (head, record))
     body = zlib.compress(lines + b"".join(blobs), 1)
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
@@ -286,8 +282,8 @@ def _decode(content: bytes) -> tuple[_Head, bytes, tuple[bytes, ...]]:
     return head, line, tuple(blobs)
 
 
-def _unchanged(used: _Used) -> bool:
-    return used.tool.path is None or _stamp(used.tool.path) == used.stamp
+def _stamp_of(tool: Tool) -> tuple[int, int] | None:
+    return None if tool.path is None else _stamp(tool.path)
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -45,10 +45,14 @@ def import_analysis_meanwhile() -> None:
 
 
 def _import_analysis() -> None:
+    # What the store's entries are read and written with.
+    import msgspec
+
     from lmemscope import rules
     from lmemscope.analysis import explanation, facts
     from lmemscope.rules import verdict
 
+    assert msgspec
     assert rules
     assert explanation
     assert facts
