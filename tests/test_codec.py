@@ -235,7 +235,7 @@ class TestWhatIsLeftOut:
     def test_fields_of_a_later_lmemscope_are_passed_over(self) -> None:
         document = json.loads(dumped(everything()))
         document["mood"] = {"a": [1]}
-        document["units"][0]["kernels"][0]["sources"]["ptxas"]["textures"] = 3
+        document["units"][0]["kernels"][0]["sources"]["ptxas"]["mood"] = 3
         assert parse_report(json.dumps(document)) == everything()
 
 
