@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.exporters import render
-from lmemscope.exporters.json_load import from_document
+from lmemscope.exporters.json import parse_report
 from tests.conftest import Finished
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -71,7 +71,7 @@ def probe(page: str, tmp_path: Path, width: int, dark: bool) -> dict[str, object
 
 @pytest.mark.parametrize(("width", "dark"), [(1400, False), (800, False), (1000, True)])
 def test_the_page_works(shipped: Finished, tmp_path: Path, width: int, dark: bool) -> None:
-    report = from_document(shipped.document)
+    report = parse_report(shipped.out)
     page = render(report, "html", color=False, width=None, verbose=True)
     found = probe(page, tmp_path, width, dark)
     assert found["errors"] == []

@@ -195,12 +195,12 @@ def test_a_tool_changed_in_place_is_a_miss(unit: Unit, store: str, tmp_path: Pat
     ptxas.write_text("one build")
     slot = stores.slot_for(store, unit)
     assert slot is not None
-    slot.store("outputs", {}, [b"cubin"], (Tool("ptxas", "13.5.37", str(ptxas)),))
-    found = slot.load("outputs")
-    assert found is not None
-    assert found[1] == [b"cubin"]
+    tool = Tool("ptxas", "13.5.37", str(ptxas))
+    record = stores.Outputs("nvcc", (), (), None, ())
+    slot.store("outputs", record, [b"cubin"], (tool,))
+    assert slot.load("outputs", stores.Outputs, blobs=1) == (record, (b"cubin",), (tool,))
     ptxas.write_text("another build")
-    assert slot.load("outputs") is None
+    assert slot.load("outputs", stores.Outputs, blobs=1) is None
 
 
 @pytest.mark.toolchain

@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 from lmemscope.exporters import render
-from lmemscope.exporters.json_load import load_report
+from lmemscope.exporters.json import load_report
 from lmemscope.gate import baseline
 from lmemscope.model import (
     CAUSES,

@@ -102,7 +102,7 @@ def _sides(
 
 def _load(path: str, settings: Settings) -> Report:
     if path.endswith(".json"):
-        from lmemscope.exporters.json_load import load_report
+        from lmemscope.exporters.json import load_report
 
         return load_report(path)
     return analyse([path], settings)

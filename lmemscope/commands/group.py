@@ -23,6 +23,7 @@ _COMMANDS = {
     "explain": "Explain a kernel's local memory and what would remove it.",
     "report": "Write a full report as Markdown, HTML, JSON or SARIF.",
     "rules": "List the causes, or show the page of one.",
+    "schema": "Print the JSON Schema of what the program writes.",
     "scan": "Show which kernels use local memory, as a table or a report.",
 }
 """Name and one-line help of each command; the module of the same name holds it."""

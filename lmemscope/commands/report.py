@@ -31,7 +31,7 @@ def command(
     """
     sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
     if len(paths) == 1 and paths[0].endswith(".json"):
-        from lmemscope.exporters.json_load import load_report
+        from lmemscope.exporters.json import load_report
 
         report = load_report(paths[0])
     else:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from lmemscope.exporters.layout import count, number
+from lmemscope.formats import codec
 from lmemscope.gate.difference import KernelDifference, ToolChange
 
 SCHEMA = "lmemscope.diff/1"
@@ -20,10 +19,10 @@ def render_difference(
     if format_name == "json":
         document = {
             "schema": SCHEMA,
-            "toolchain": [asdict(tool) for tool in tools],
-            "kernels": [asdict(one) for one in found],
+            "toolchain": tools,
+            "kernels": found,
         }
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        return codec.pretty(document)
     if format_name == "markdown":
         return _markdown(found) + (f"\n{_tools(tools)}\n" if tools else "")
     return (f"{_tools(tools)}\n\n" if tools else "") + _text(found)

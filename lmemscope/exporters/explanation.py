@@ -152,7 +152,7 @@ class Explainer:
         longest = max(len(label) for _, label in rows)
         room = max(min(_BAR, self._width - longest - _BESIDE_BAR), _BAR // 4)
         for part, label in merged(rows):
-            bar = "█" * max(1, round(room * part.size / total))
+            bar = "█" * max(1, min(room, round(room * part.size / total)))
             lines.append(f"  {part.offset:>6}  {bar:<{room}}  {part.size:>6} B  {label}")
         lines += ["", *self._wrapped(_INTERLEAVED, "  ")]
         words = min(3, -(-total // 4))

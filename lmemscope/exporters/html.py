@@ -181,7 +181,7 @@ def _kernel(number: int, row: Row) -> list[str]:
     for finding in kernel.findings:
         lines += _finding(finding)
     for found in facts.disagreements:
-        values = ", ".join(f"{source} says {value}" for source, value in found.values)
+        values = ", ".join(f"{escape(source)} says {value}" for source, value in found.values)
         lines.append(
             f'<p class="unknown">Sources disagree on {escape(found.quantity)}: {values}</p>'
         )

@@ -1,22 +1,48 @@
-"""The JSON document ``lmemscope.report/1``, and back: a saved report can be rendered again.
+"""Reports as JSON, and saved reports read again, so that they render without compiling.
 
-All names and null rules are in docs/json.md. Sizes are bytes per thread; null means not observed.
+The structures are in `report_document`, their fields in docs/json.md. Here is what lies between
+them and the model: figures chosen, places and counts moved, objects named; and the way back.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, astuple
-from typing import Any
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeVar, get_args
 
+from msgspec import UNSET, UnsetType
+
+from lmemscope.errors import FormatError
+from lmemscope.exporters.report_document import (
+    AccessDocument,
+    CauseDocument,
+    DisagreementDocument,
+    FindingDocument,
+    FrameRangeDocument,
+    FunctionDocument,
+    InlineFrameDocument,
+    KernelDocument,
+    LineDocument,
+    ObjectDocument,
+    ReportDocument,
+    SassDocument,
+    SourcesDocument,
+    ToolDocument,
+    UnitDocument,
+)
+from lmemscope.formats import codec, documents
 from lmemscope.model import (
     CauseShare,
+    Disagreement,
     Evidence,
-    Failure,
     Finding,
     FrameRange,
+    FunctionFacts,
+    InlineFrame,
     KernelFacts,
     KernelReport,
+    LeftOut,
+    LineUse,
     LocalAccess,
     LocalObject,
     Report,
@@ -26,187 +52,305 @@ from lmemscope.model import (
     UnitReport,
     evidence_text,
 )
+from lmemscope.rules import RULES
 
-SCHEMA = "lmemscope.report/1"
-SASS_KEYS = ("ldl", "stl", "ldl_bytes", "stl_bytes")
+T = TypeVar("T")
+SCHEMA: Final = "lmemscope.report/1"
 
 
 def render_json(report: Report, *, with_accesses: bool = False) -> str:
-    """The document, indented, with keys in the order of the documentation."""
-    document = to_document(report, with_accesses=with_accesses)
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    """The document as text; accesses are many, so only when asked."""
+    return codec.pretty(to_document(report, with_accesses=with_accesses))
 
 
-def to_document(report: Report, *, with_accesses: bool = False) -> dict[str, Any]:
-    """The document as plain dictionaries and lists; accesses are many, so only when asked."""
-    return {
-        "schema": SCHEMA,
-        "version": report.version,
-        "toolchain": {
-            tool.name: {"version": tool.version, "path": tool.path} for tool in report.toolchain
-        },
-        "default_arch": report.default_arch,
-        "notes": list(report.notes),
-        "units": [_unit(unit, with_accesses) for unit in report.units],
-    }
+def parse_report(text: str | bytes, name: str = "the report") -> Report:
+    """A report out of its JSON; ``name`` is what errors call it.
+
+    Raises:
+        InputError, UsageError: as `load_report`.
+    """
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return SAVED.parse(data, name)
 
 
-def _unit(unit: UnitReport, with_accesses: bool) -> dict[str, Any]:
-    return {
-        "input": unit.input,
-        "frontend": unit.frontend,
-        "arch": unit.arch,
-        "options": list(unit.options),
-        "failure": None if unit.failure is None else _failure(unit.failure),
-        "gaps": [{"stage": gap.stage, "reason": gap.reason} for gap in unit.gaps],
-        "tools": [_tool(tool) for tool in unit.tools],
-        "unknown_log_lines": list(unit.unknown_log_lines),
-        "kernels": [_kernel(kernel, with_accesses) for kernel in unit.kernels],
-        "source_lines": [asdict(line) for line in unit.source_lines],
-    }
+def load_report(path: str) -> Report:
+    """Read a saved report.
+
+    Raises:
+        InputError: it does not exist, or is no report, or damaged.
+        UsageError: it has the schema of an older or newer lmemscope.
+    """
+    return SAVED.load(path)
 
 
-def _failure(failure: Failure) -> dict[str, Any]:
-    return {
-        "stage": failure.stage,
-        "message": failure.message,
-        "hint": failure.hint,
-        "command": failure.command,
-        "log": failure.log,
-    }
+def to_document(report: Report, *, with_accesses: bool = False) -> ReportDocument:
+    """The document of a report; accesses are many, so only when asked."""
+    left_out = {*report.left_out, *(() if with_accesses else ("accesses",))}
+    return ReportDocument(
+        schema=SCHEMA,
+        version=report.version,
+        toolchain=_toolchain(report.toolchain),
+        default_arch=report.default_arch,
+        notes=report.notes,
+        left_out=_ordered(left_out),
+        units=tuple(_unit(unit, left_out) for unit in report.units),
+    )
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
-    return {"name": tool.name, "version": tool.version, "path": tool.path}
+def from_document(document: ReportDocument) -> Report:
+    """The report that a document was made from.
 
-
-def _kernel(kernel: KernelReport, with_accesses: bool) -> dict[str, Any]:
-    facts = kernel.facts
-    return {
-        "name": facts.name,
-        "demangled": facts.demangled,
-        "kind": facts.kind,
-        "location": _location(facts.location),
-        "registers": facts.registers,
-        "stack_frame": facts.stack_frame,
-        "cumulative_stack": facts.cumulative_stack,
-        "stack_known": facts.stack_known,
-        "spill_stores": facts.spill_stores,
-        "spill_loads": facts.spill_loads,
-        "shared": facts.ptxas.shared if facts.ptxas is not None else None,
-        "barriers": facts.ptxas.barriers if facts.ptxas is not None else None,
-        "launch_bounds": None if facts.launch_bounds is None else asdict(facts.launch_bounds),
-        "ptx": None if facts.ptx is None else asdict(facts.ptx),
-        "sass": _sass(facts.sass),
-        "sites": None if facts.sites is None else asdict(facts.sites),
-        "own_sites": None if facts.own_sites is None else asdict(facts.own_sites),
-        "lines": [
-            {**asdict(use.location), "kind": use.kind, **asdict(use.sites)} for use in facts.lines
-        ],
-        "callees": [
-            {
-                "name": callee.name,
-                "demangled": callee.demangled,
-                "ptxas": None if callee.ptxas is None else asdict(callee.ptxas),
-                "sass": _sass(callee.sass),
-                "sites": None if callee.sites is None else asdict(callee.sites),
-            }
-            for callee in facts.callees
-        ],
-        "sources": _sources(facts),
-        "frame": [_frame_range(facts, part) for part in facts.frame],
-        "causes": [_share(facts, share) for share in facts.causes],
-        "findings": [_finding(finding) for finding in kernel.findings],
-        "objects": [_object(found) for found in facts.objects],
-        "calls": None if facts.calls is None else asdict(facts.calls),
-        **(
-            {"accesses": [_access(a) for a in (*facts.accesses, *facts.generic)]}
-            if with_accesses
-            else {}
+    Raises:
+        FormatError: the document contradicts itself; the message names the place.
+    """
+    return Report(
+        version=document.version,
+        toolchain=tuple(
+            Tool(name, one.version, one.path)
+            for name, tool in document.toolchain.items()
+            for one in (*_given(tool.others), tool)
         ),
-        "verdict": {
-            "kind": kernel.verdict.kind,
-            "text": kernel.verdict.text,
-            "rank": list(kernel.verdict.rank),
-        },
-        "disagreements": [
-            {"quantity": found.quantity, "values": dict(found.values)}
+        units=tuple(_unit_of(unit, f"$.units[{n}]") for n, unit in enumerate(document.units)),
+        default_arch=document.default_arch,
+        notes=document.notes,
+        left_out=_left_out(document),
+    )
+
+
+SAVED = documents.Saved(
+    structure=ReportDocument,
+    meaning=from_document,
+    stage="read",
+    noun="saved report",
+    missing="check the path",
+    again="write it again with: lmemscope scan … -o report.json",
+)
+
+
+def _toolchain(tools: Iterable[Tool]) -> dict[str, ToolDocument]:
+    found: dict[str, ToolDocument] = {}
+    for tool in tools:
+        before = found.get(tool.name)
+        others: tuple[ToolDocument, ...] | UnsetType = UNSET
+        if before is not None:
+            alone = ToolDocument(version=before.version, path=before.path)
+            others = (*_given(before.others), alone)
+        found[tool.name] = ToolDocument(version=tool.version, path=tool.path, others=others)
+    return found
+
+
+def _left_out(document: ReportDocument) -> tuple[LeftOut, ...]:
+    """What the document says is not there, and what earlier ones lack without saying so."""
+    units = document.units
+    found = set(document.left_out)
+    if any(kernel.accesses is UNSET for unit in units for kernel in unit.kernels):
+        found.add("accesses")
+    if any(unit.directives is UNSET for unit in units):
+        found.add("directives")
+    return _ordered(found)
+
+
+def _ordered(left_out: set[LeftOut]) -> tuple[LeftOut, ...]:
+    return tuple(name for name in get_args(LeftOut) if name in left_out)
+
+
+def _unit(unit: UnitReport, left_out: set[LeftOut]) -> UnitDocument:
+    return _taken(
+        UnitDocument,
+        unit,
+        kernels=tuple(_kernel(kernel, left_out) for kernel in unit.kernels),
+        directives=UNSET if "directives" in left_out else unit.directives,
+    )
+
+
+def _unit_of(unit: UnitDocument, place: str) -> UnitReport:
+    return _taken(
+        UnitReport,
+        unit,
+        kernels=tuple(
+            _kernel_of(kernel, f"{place}.kernels[{n}]") for n, kernel in enumerate(unit.kernels)
+        ),
+        directives=_given(unit.directives),
+        cached=False,
+    )
+
+
+def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelDocument:
+    facts = kernel.facts
+    return _taken(
+        KernelDocument,
+        facts,
+        kernel,
+        shared=facts.ptxas.shared if facts.ptxas is not None else None,
+        barriers=facts.ptxas.barriers if facts.ptxas is not None else None,
+        lines=tuple(_taken(LineDocument, use, use.location, use.sites) for use in facts.lines),
+        sass=_sass(facts.sass),
+        callees=tuple(
+            _taken(FunctionDocument, callee, sass=_sass(callee.sass)) for callee in facts.callees
+        ),
+        sources=_taken(SourcesDocument, facts),
+        frame=tuple(_frame_range(part, facts.objects) for part in facts.frame),
+        causes=tuple(_cause(share, facts.objects) for share in facts.causes),
+        findings=tuple(_with_evidence(FindingDocument, found) for found in kernel.findings),
+        objects=tuple(_with_evidence(ObjectDocument, found) for found in facts.objects),
+        quotes=UNSET if kernel.quotes is None else kernel.quotes,
+        accesses=UNSET
+        if "accesses" in left_out
+        else (
+            *(_access(access, generic=False) for access in facts.accesses),
+            *(_access(access, generic=True) for access in facts.generic),
+        ),
+        disagreements=tuple(
+            DisagreementDocument(quantity=found.quantity, values=dict(found.values))
             for found in facts.disagreements
-        ],
-    }
+        ),
+    )
 
 
-def _sass(sites: SiteClass | None) -> dict[str, int] | None:
-    """Sites under the names of the machine instructions."""
-    return None if sites is None else dict(zip(SASS_KEYS, astuple(sites), strict=True))
+def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
+    _check(kernel, place)
+    accesses = _given(kernel.accesses)
+    facts = _taken(
+        KernelFacts,
+        kernel,
+        kernel.sources,
+        lines=tuple(
+            LineUse(_taken(SourceLocation, line), line.kind, _taken(SiteClass, line))
+            for line in kernel.lines
+        ),
+        sass=_sass_of(kernel.sass),
+        callees=tuple(
+            _taken(FunctionFacts, callee, sass=_sass_of(callee.sass)) for callee in kernel.callees
+        ),
+        objects=tuple(_without_text(LocalObject, found) for found in kernel.objects),
+        frame=tuple(_taken(FrameRange, part, object=part.object_index) for part in kernel.frame),
+        causes=tuple(
+            _taken(CauseShare, share, object=share.object_index, sites=_taken(SiteClass, share))
+            for share in kernel.causes
+        ),
+        accesses=tuple(_access_of(access) for access in accesses if not _is_generic(access)),
+        generic=tuple(_access_of(access) for access in accesses if _is_generic(access)),
+        disagreements=tuple(
+            Disagreement(found.quantity, tuple(found.values.items()))
+            for found in kernel.disagreements
+        ),
+    )
+    return _taken(
+        KernelReport,
+        kernel,
+        facts=facts,
+        findings=tuple(_without_text(Finding, found) for found in kernel.findings),
+        quotes=None if kernel.quotes is UNSET else kernel.quotes,
+    )
 
 
-def _sources(facts: KernelFacts) -> dict[str, Any]:
-    """Each source's own figures, so that nothing is lost by choosing one."""
-    return {
-        "ptxas": None if facts.ptxas is None else asdict(facts.ptxas),
-        "cubin": None if facts.cubin is None else asdict(facts.cubin),
-    }
+def _sass(sites: SiteClass | None) -> SassDocument | None:
+    if sites is None:
+        return None
+    return SassDocument(
+        ldl=sites.load_sites,
+        stl=sites.store_sites,
+        ldl_bytes=sites.load_bytes,
+        stl_bytes=sites.store_bytes,
+    )
 
 
-def _frame_range(facts: KernelFacts, part: FrameRange) -> dict[str, Any]:
-    found = facts.objects[part.object] if part.object is not None else None
-    return {
-        "offset": part.offset,
-        "size": part.size,
-        "owner": part.owner,
-        "cause": part.cause,
-        "object": found.name if found is not None else None,
-        "object_index": part.object,
-        "type": found.type if found is not None else None,
-        "declared": _location(found.declared) if found is not None else None,
-    }
+def _sass_of(sass: SassDocument | None) -> SiteClass | None:
+    return None if sass is None else SiteClass(sass.ldl, sass.stl, sass.ldl_bytes, sass.stl_bytes)
 
 
-def _share(facts: KernelFacts, share: CauseShare) -> dict[str, Any]:
-    found = facts.objects[share.object] if share.object is not None else None
-    return {
-        "cause": share.cause,
-        "object": found.name if found is not None else None,
-        "object_index": share.object,
-        "frame_bytes": share.frame_bytes,
-        **asdict(share.sites),
-    }
+def _with_evidence(kind: type[T], found: Finding | LocalObject | LocalAccess, **given: Any) -> T:
+    """With its evidence as words and as data."""
+    words = tuple(evidence_text(one) for one in found.evidence)
+    return _taken(kind, found, evidence=words, evidence_facts=found.evidence, **given)
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    document = asdict(finding)
-    if finding.index is not None:
-        document["index"]["sources"] = [asdict(source) for source in finding.index.sources]
-    document |= _evidence(finding.evidence)
-    return {
-        key: list(value) if isinstance(value, tuple) else value for key, value in document.items()
-    }
+def _without_text(
+    kind: type[T], found: FindingDocument | ObjectDocument | AccessDocument, **given: Any
+) -> T:
+    """With its evidence as data; of earlier documents the words are all there is."""
+    facts = found.evidence_facts
+    if facts is UNSET:
+        facts = tuple(Evidence("text", text) for text in found.evidence)
+    return _taken(kind, found, evidence=facts, **given)
 
 
-def _object(found: LocalObject) -> dict[str, Any]:
-    document = asdict(found)
-    return document | _evidence(found.evidence)
+def _frame_range(part: FrameRange, objects: Sequence[LocalObject]) -> FrameRangeDocument:
+    found = objects[part.object] if part.object is not None else None
+    return _taken(
+        FrameRangeDocument,
+        part,
+        object=found.name if found is not None else None,
+        object_index=part.object,
+        type=found.type if found is not None else None,
+        declared=found.declared if found is not None else None,
+    )
 
 
-def _access(access: LocalAccess) -> dict[str, Any]:
-    document = asdict(access)
-    document["chain"] = [
-        {**asdict(frame.location), "function": frame.function} for frame in access.chain
-    ]
-    return document | _evidence(access.evidence)
+def _cause(share: CauseShare, objects: Sequence[LocalObject]) -> CauseDocument:
+    return _taken(
+        CauseDocument,
+        share,
+        share.sites,
+        object=objects[share.object].name if share.object is not None else None,
+        object_index=share.object,
+    )
 
 
-def _evidence(evidence: tuple[Evidence, ...]) -> dict[str, Any]:
-    """For people and for programs; a fact has only the keys that belong to its kind."""
-    return {
-        "evidence": [evidence_text(one) for one in evidence],
-        "evidence_facts": [
-            {key: value for key, value in asdict(one).items() if value is not None}
-            for one in evidence
-        ],
-    }
+def _access(access: LocalAccess, *, generic: bool) -> AccessDocument:
+    chain = tuple(_taken(InlineFrameDocument, frame, frame.location) for frame in access.chain)
+    return _with_evidence(AccessDocument, access, chain=chain, generic=generic)
 
 
-def _location(location: SourceLocation | None) -> dict[str, Any] | None:
-    return None if location is None else {"file": location.file, "line": location.line}
+def _access_of(access: AccessDocument) -> LocalAccess:
+    chain = tuple(
+        InlineFrame(_taken(SourceLocation, frame), frame.function) for frame in access.chain
+    )
+    return _without_text(LocalAccess, access, chain=chain)
+
+
+def _is_generic(access: AccessDocument) -> bool:
+    if access.generic is not UNSET:
+        return access.generic
+    # ``LDL``/``STL`` are local by their opcode, ``LD``/``ST`` by their address.
+    return not access.opcode.startswith(("LDL", "STL"))
+
+
+def _check(kernel: KernelDocument, place: str) -> None:
+    """What types cannot say: numbers of objects that are there, rules that exist."""
+    numbers = (
+        *((f"frame[{n}].object_index", part.object_index) for n, part in enumerate(kernel.frame)),
+        *((f"causes[{n}].object_index", one.object_index) for n, one in enumerate(kernel.causes)),
+        *((f"accesses[{n}].object", one.object) for n, one in enumerate(_given(kernel.accesses))),
+    )
+    for where, number in numbers:
+        if number is not None and not 0 <= number < len(kernel.objects):
+            raise FormatError("json", f"There is no object {number} - at `{place}.{where}`")
+    for n, finding in enumerate(kernel.findings):
+        if (finding.rule, finding.name) not in _rules():
+            raise FormatError("json", f"There is no such rule - at `{place}.findings[{n}].rule`")
+
+
+@functools.cache
+def _rules() -> frozenset[tuple[str, str]]:
+    return frozenset((rule.id, rule.cause) for rule in RULES)
+
+
+def _given(items: tuple[T, ...] | UnsetType) -> tuple[T, ...]:
+    return () if items is UNSET else items
+
+
+def _taken(kind: type[T], *sources: object, **given: Any) -> T:
+    """A ``kind`` whose fields are ``given`` or, by name, those of the first source that has them.
+
+    A field that none has is a mistake in this module, never a default.
+    """
+    names = getattr(kind, "__struct_fields__", None) or vars(kind)["__dataclass_fields__"]
+    return kind(**{name: given[name] if name in given else _field(name, sources) for name in names})
+
+
+def _field(name: str, sources: Sequence[object]) -> object:
+    for source in sources[:-1]:
+        if hasattr(source, name):
+            return getattr(source, name)
+    return getattr(sources[-1], name)

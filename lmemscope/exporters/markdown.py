@@ -131,7 +131,7 @@ def _frame(kernel: KernelReport) -> list[str]:
     total = facts.stack_frame
     lines = ["", f"Stack frame, {total} bytes per thread:", "", "```text"]
     for part, label in merged([(part, frame_label(kernel, part)) for part in facts.frame]):
-        bar = "█" * max(1, round(_BAR * part.size / total))
+        bar = "█" * max(1, min(_BAR, round(_BAR * part.size / total)))
         lines.append(f"{part.offset:>6}  {bar:<{_BAR}}  {part.size:>6} B  {label}")
     lines += [
         "",

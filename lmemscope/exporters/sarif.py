@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from lmemscope.exporters.layout import quoted, rows
+from lmemscope.formats import codec
 from lmemscope.model import Finding, GateResult, Report, SourceLocation
 from lmemscope.rules import RULES
 
@@ -61,7 +61,7 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
             }
         ],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return codec.pretty(document)
 
 
 def _rule(index: int) -> dict[str, Any]:
@@ -123,4 +123,9 @@ def _physical(place: SourceLocation, lines: Mapping[SourceLocation, str]) -> dic
 def _artifact(path: str) -> dict[str, str]:
     from urllib.parse import quote
 
-    return {"uri": quote(path) if not path.startswith("/") else f"file://{quote(path)}"}
+    try:
+        # A name that is no UTF-8 is its bytes.
+        name = quote(path, errors="surrogateescape")
+    except UnicodeEncodeError:
+        name = quote(path, errors="surrogatepass")
+    return {"uri": name if not path.startswith("/") else f"file://{name}"}

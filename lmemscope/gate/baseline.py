@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
-from lmemscope.errors import InputError, UsageError
+from lmemscope.formats import codec, documents
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import CAUSES, Baseline, BaselineEntry, Report
 
-SCHEMA = "lmemscope.baseline/1"
+SCHEMA: Final = "lmemscope.baseline/1"
 IGNORED = frozenset(cause.name for cause in CAUSES if not cause.gated)
 """Causes that never fail a gate, so that a baseline need not hold them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineDocument:
+    """Known findings, one per line of the file, sorted.
+
+    Attributes:
+        schema: of the document.
+        toolchain: versions of the tools that showed the findings, by name.
+        findings: what `check` accepts; equal ones count.
+    """
+
+    schema: Literal["lmemscope.baseline/1"]
+    toolchain: dict[str, str]
+    findings: tuple[BaselineEntry, ...]
+
+
+def _meaning(document: BaselineDocument) -> Baseline:
+    return Baseline(tuple(sorted(document.toolchain.items())), document.findings)
+
+
+SAVED = documents.Saved(
+    structure=BaselineDocument,
+    meaning=_meaning,
+    stage="baseline",
+    noun="baseline",
+    missing="write it with: lmemscope baseline … -o {path}",
+    again="restore it from version control, or write it again with: lmemscope baseline",
+)
 
 
 def from_report(report: Report) -> Baseline:
@@ -44,25 +71,12 @@ def toolchain_of(report: Report) -> tuple[tuple[str, str], ...]:
 
 def render(baseline: Baseline) -> str:
     """The file's text: JSON with one entry per line, so that a diff shows what changed."""
-    lines = [
-        json.dumps(
-            {
-                "input": entry.input,
-                "arch": entry.arch,
-                "kernel": entry.kernel,
-                "cause": entry.cause,
-                "object": entry.object,
-                "bytes": entry.bytes,
-                "fingerprint": entry.fingerprint,
-            }
-        )
-        for entry in sorted(baseline.entries, key=_order)
-    ]
+    lines = [codec.ascii_line(entry) for entry in sorted(baseline.entries, key=_order)]
     body = ",\n    ".join(lines)
     return (
         "{\n"
         f'  "schema": "{SCHEMA}",\n'
-        f'  "toolchain": {json.dumps(dict(baseline.toolchain))},\n'
+        f'  "toolchain": {codec.ascii_line(dict(baseline.toolchain))},\n'
         f'  "findings": [{chr(10) + "    " + body + chr(10) + "  " if lines else ""}]\n'
         "}\n"
     )
@@ -72,41 +86,10 @@ def load(path: str) -> Baseline:
     """Read a baseline file.
 
     Raises:
-        InputError: it does not exist or is no baseline.
-        UsageError: it was written by a newer lmemscope.
+        InputError: it does not exist, or is no baseline, or damaged.
+        UsageError: it has the schema of an older or newer lmemscope.
     """
-    try:
-        document: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-        schema = document["schema"]
-    except FileNotFoundError as error:
-        raise InputError(
-            "baseline",
-            f"{path} does not exist",
-            hint=f"write it with: lmemscope baseline … -o {path}",
-        ) from error
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(
-            "baseline",
-            f"{path} is no baseline: {error}",
-            hint="restore it from version control, or write it again with: lmemscope baseline",
-        ) from error
-    if schema != SCHEMA:
-        raise UsageError(
-            "baseline",
-            f"{path} has schema {schema}; this lmemscope reads {SCHEMA}",
-            hint="upgrade lmemscope, or write the baseline again",
-        )
-    try:
-        return Baseline(
-            tuple(sorted(document["toolchain"].items())),
-            tuple(_entry(entry) for entry in document["findings"]),
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            "baseline",
-            f"{path} is damaged: {error!r}",
-            hint="restore it from version control, or write it again with: lmemscope baseline",
-        ) from error
+    return SAVED.load(path)
 
 
 def without(baseline: Baseline, gone: Iterable[BaselineEntry]) -> Baseline:
@@ -115,18 +98,6 @@ def without(baseline: Baseline, gone: Iterable[BaselineEntry]) -> Baseline:
     for entry in gone:
         left.remove(entry)
     return Baseline(baseline.toolchain, tuple(left))
-
-
-def _entry(document: dict[str, Any]) -> BaselineEntry:
-    return BaselineEntry(
-        input=document["input"],
-        arch=document["arch"],
-        kernel=document["kernel"],
-        cause=document["cause"],
-        object=document["object"],
-        bytes=int(document["bytes"]),
-        fingerprint=document["fingerprint"],
-    )
 
 
 def _order(entry: BaselineEntry) -> tuple[str, ...]:

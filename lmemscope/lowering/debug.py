@@ -8,15 +8,13 @@ at all of its debug information again would take a third of a cached run.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
-from typing import Any
 
 from lmemscope.errors import LmemscopeError
 from lmemscope.formats.dwarf import read_variables
 from lmemscope.lowering import store
 from lmemscope.lowering.cuda import granting_flags
 from lmemscope.lowering.reading import read_text
-from lmemscope.model import Artifacts, Gap, Member, Unit, Variable
+from lmemscope.model import Artifacts, Gap, Unit, Variable
 from lmemscope.tools import nvcc, nvrtc
 from lmemscope.tools.toolchain import Toolchain
 
@@ -43,19 +41,13 @@ def debug_variables(
 
 
 def _variables(artifacts: Artifacts, slot: store.Slot | None) -> tuple[Variable, ...]:
-    known = slot.load(_STAGE) if slot is not None else None
+    known = slot.load(_STAGE, tuple[Variable, ...]) if slot is not None else None
     if known is not None:
-        return tuple(_variable(record) for record in known[0][_STAGE])
+        return known[0]
     variables = read_variables(_debug_ptx(artifacts).decode("utf-8", "replace"))
     if slot is not None:
-        records = [asdict(variable) for variable in variables]
-        slot.store(_STAGE, {_STAGE: records}, [], artifacts.tools)
+        slot.store(_STAGE, variables, [], artifacts.tools)
     return variables
-
-
-def _variable(record: dict[str, Any]) -> Variable:
-    members = tuple(Member(**member) for member in record["members"])
-    return Variable(**{**record, "members": members})
 
 
 def _debug_ptx(artifacts: Artifacts) -> bytes:

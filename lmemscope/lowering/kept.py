@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from lmemscope.lowering.store import Slot, slot_for
-from lmemscope.model import Artifacts, CudaSource, Gap, Tool, Unit
+from lmemscope.lowering.store import Outputs, Slot, slot_for
+from lmemscope.model import Artifacts, CudaSource, Unit
 
 _STAGE = "outputs"
 
@@ -35,33 +35,33 @@ def kept(
     artifacts = make()
     if slot is None or artifacts.ptx is None:
         return artifacts
-    head = {
-        "frontend": artifacts.frontend,
-        "options": artifacts.options,
-        "instantiated": artifacts.instantiated,
-        "log": artifacts.ptxas_log,
-        "gaps": [(gap.stage, gap.reason) for gap in artifacts.gaps],
-    }
-    slot.store(_STAGE, head, [artifacts.ptx, artifacts.cubin], artifacts.tools)
+    record = Outputs(
+        frontend=artifacts.frontend,
+        options=artifacts.options,
+        instantiated=artifacts.instantiated,
+        log=artifacts.ptxas_log,
+        gaps=artifacts.gaps,
+    )
+    slot.store(_STAGE, record, [artifacts.ptx, artifacts.cubin], artifacts.tools)
     return replace(artifacts, key=slot.key)
 
 
 def _load(slot: Slot, unit: Unit, source: CudaSource | None) -> Artifacts | None:
-    found = slot.load(_STAGE)
+    found = slot.load(_STAGE, Outputs, blobs=2)
     if found is None:
         return None
-    head, (ptx, cubin) = found
+    record, (ptx, cubin), tools = found
     return Artifacts(
         unit=unit,
-        frontend=head["frontend"],
-        options=tuple(head["options"]),
+        frontend=record.frontend,
+        options=record.options,
         ptx=ptx,
-        ptxas_log=head["log"],
+        ptxas_log=record.log,
         cubin=cubin,
-        tools=tuple(Tool(tool["name"], tool["version"], tool["path"]) for tool in head["tools"]),
-        gaps=tuple(Gap(stage, reason) for stage, reason in head["gaps"]),
+        tools=tools,
+        gaps=record.gaps,
         source=source,
-        instantiated=tuple(head["instantiated"]),
+        instantiated=record.instantiated,
         key=slot.key,
         cached=True,
     )

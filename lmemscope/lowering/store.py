@@ -22,15 +22,19 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TypeVar
 
 from lmemscope import __version__
-from lmemscope.model import Tool, Unit
+from lmemscope.errors import FormatError
+from lmemscope.formats import codec
+from lmemscope.model import Frontend, Gap, Tool, Unit
 from lmemscope.sources import includes
 
-FORMAT = 2
+R = TypeVar("R")
+
+FORMAT = 3
 """Changes whenever an entry's layout, or how a unit is compiled, changes."""
 
 LIMIT = 2 << 30
@@ -53,31 +57,61 @@ _ENTRY = ".entry"
 
 
 @dataclass(frozen=True, slots=True)
+class Outputs:
+    """What the compilers made of a unit, as it is stored beside its PTX and cubin.
+
+    Attributes:
+        frontend, options, gaps, instantiated: as in `Artifacts`.
+        log: the compiler's log that holds ptxas's report, or None.
+    """
+
+    frontend: Frontend
+    options: tuple[str, ...]
+    instantiated: tuple[str, ...]
+    log: str | None
+    gaps: tuple[Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Slot:
     """The place of one unit's outputs: a directory and a key."""
 
     directory: str
     key: str
 
-    def load(self, stage: str) -> tuple[dict[str, Any], list[bytes]] | None:
-        """What was stored for a stage, or None: not there, damaged, or made by other tools."""
+    def load(
+        self, stage: str, record: type[R], blobs: int = 0
+    ) -> tuple[R, tuple[bytes, ...], tuple[Tool, ...]] | None:
+        """What was stored for a stage, or None: not there, damaged, or made by other tools.
+
+        Args:
+            stage: name of the entry.
+            record: its structure; an entry of another one is as good as none.
+            blobs: how many blobs it must have.
+
+        Returns:
+            The record, the blobs, and the tools that made them.
+        """
         path = self._path(stage)
         try:
             with open(path, "rb") as stream:
                 content = stream.read()
-            head, blobs = _decode(content)
-            if not all(_unchanged(tool) for tool in head["tools"]):
+            head, line, found = _decode(content)
+            if len(found) != blobs or head.stamps != tuple(_stamp_of(tool) for tool in head.tools):
                 return None
+            entry = codec.decode(line, record), found, head.tools
             os.utime(path)
-        except (OSError, ValueError, KeyError, TypeError, zlib.error):
+        except (OSError, FormatError, zlib.error):
             return None
-        return head, blobs
+        return entry
 
-    def store(self, stage: str, head: dict[str, Any], blobs: list[bytes], tools: Any) -> None:
+    def store(
+        self, stage: str, record: object, blobs: Sequence[bytes], tools: Iterable[Tool]
+    ) -> None:
         """Store a stage's outputs; a cache that cannot be written is no cache."""
         path = self._path(stage)
         with contextlib.suppress(OSError):
-            content = _encode({**head, "tools": [_tool_record(tool) for tool in tools]}, blobs)
+            content = _encode(record, blobs, tools)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
             try:
@@ -207,32 +241,49 @@ def _route_path(directory: str, unit: Unit) -> str:
     return os.path.join(directory, "routes", hashlib.sha256(text.encode()).hexdigest())
 
 
-def _encode(head: Mapping[str, Any], blobs: list[bytes]) -> bytes:
-    body = json.dumps({**head, "lengths": [len(blob) for blob in blobs]}).encode() + b"\n"
-    body = zlib.compress(body + b"".join(blobs), 1)
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The first line of an entry's body; the record follows in the second, then the blobs.
+
+    Attributes:
+        tools: that made the contents.
+        stamps: size and time in ns of each tool's file; None for one without a file.
+        lengths: of the blobs, in bytes.
+    """
+
+    tools: tuple[Tool, ...]
+    stamps: tuple[tuple[int, int] | None, ...]
+    lengths: tuple[int, ...]
+
+
+def _encode(record: object, blobs: Sequence[bytes], tools: Iterable[Tool]) -> bytes:
+    made_by = tuple(tools)
+    stamps = tuple(_stamp_of(tool) for tool in made_by)
+    head = _Head(made_by, stamps, tuple(len(blob) for blob in blobs))
+    lines = b"".join(codec.encode(part) + b"\n" for part in (head, record))
+    body = zlib.compress(lines + b"".join(blobs), 1)
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def _decode(content: bytes) -> tuple[dict[str, Any], list[bytes]]:
+def _decode(content: bytes) -> tuple[_Head, bytes, tuple[bytes, ...]]:
+    """The head, the record's JSON, and the blobs."""
     checksum, _, body = content.partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != checksum:
-        raise ValueError("damaged entry")
-    line, _, rest = zlib.decompress(body).partition(b"\n")
-    head = json.loads(line)
+        raise FormatError("cache", "damaged entry")
+    first, _, rest = zlib.decompress(body).partition(b"\n")
+    head = codec.decode(first, _Head)
+    line, _, rest = rest.partition(b"\n")
     blobs, start = [], 0
-    for length in head.pop("lengths"):
+    for length in head.lengths:
         blobs.append(rest[start : start + length])
         start += length
-    return head, blobs
+    if start != len(rest) or any(length < 0 for length in head.lengths):
+        raise FormatError("cache", "the blobs do not fill the entry")
+    return head, line, tuple(blobs)
 
 
-def _tool_record(tool: Tool) -> dict[str, Any]:
-    stamp = _stamp(tool.path) if tool.path is not None else None
-    return {"name": tool.name, "version": tool.version, "path": tool.path, "stamp": stamp}
-
-
-def _unchanged(record: Mapping[str, Any]) -> bool:
-    return record["path"] is None or list(_stamp(record["path"])) == list(record["stamp"])
+def _stamp_of(tool: Tool) -> tuple[int, int] | None:
+    return None if tool.path is None else _stamp(tool.path)
 
 
 def _stamp(path: str) -> tuple[int, int]:

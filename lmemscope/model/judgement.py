@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from lmemscope.model.cause_table import Cause, VerdictName
 from lmemscope.model.causes import IndexFacts
@@ -19,6 +20,9 @@ from lmemscope.model.request import (
     SourceLocation,
     Tool,
 )
+
+LeftOut = Literal["accesses", "directives"]
+"""Facts that a saved report may have been written without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,7 @@ class Report:
         default_arch: why an architecture was chosen without ``--arch`` ("no GPU found; sm_90"),
             or None when it was asked for.
         notes: what was left out of the inputs, in sentences.
+        left_out: of a saved report, facts that it does not hold: these are not known to be empty.
     """
 
     version: str
@@ -160,3 +165,4 @@ class Report:
     units: tuple[UnitReport, ...]
     default_arch: str | None = None
     notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()

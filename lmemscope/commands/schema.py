@@ -1,0 +1,46 @@
+"""``lmemscope schema``: the published JSON Schema of what the program writes."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+_EXIT_USAGE = 2
+SCHEMAS = {
+    "baseline": "lmemscope.gate.baseline:BaselineDocument",
+    "report": "lmemscope.exporters.report_document:ReportDocument",
+}
+"""Name and structure of each document; a line here is all that a new one needs."""
+
+
+@click.command(name="schema")
+@click.argument("name", required=False, metavar="[NAME]")
+def command(name: str | None) -> None:
+    """List the documents that have a schema, or print the JSON Schema of one (draft 2020-12).
+
+    \b
+    Examples:
+      lmemscope schema
+      lmemscope schema report > report.schema.json
+    """
+    from lmemscope.formats.codec import pretty
+    from lmemscope.formats.documents import schema_of
+    from lmemscope.formats.json_schema import json_schema
+
+    if name is None:
+        for known in SCHEMAS:
+            click.echo(f"{known:<9}  {schema_of(structure(known))}")
+        return
+    if name not in SCHEMAS:
+        click.echo(f"error: [schema] there is no schema {name}", err=True)
+        click.echo(f"hint: one of {', '.join(SCHEMAS)}", err=True)
+        raise SystemExit(_EXIT_USAGE)
+    click.echo(pretty(json_schema(structure(name))), nl=False)
+
+
+def structure(name: str) -> type[object]:
+    """The structure of a document of `SCHEMAS`."""
+    module, _, attribute = SCHEMAS[name].partition(":")
+    found: type[object] = getattr(importlib.import_module(module), attribute)
+    return found

@@ -1,0 +1,341 @@
+"""The document ``lmemscope.report/1``: how a `Report` is laid out in JSON.
+
+Most of the model is in the document as it is: a field that is added to such a dataclass needs
+nothing here. The structures below are those that the contract lays out in another way than the
+model does: figures chosen among several sources, places and counts beside what they belong to,
+names beside the numbers of objects. Their fields are in the contract's order, and their docstrings
+are the descriptions of the published schema. A field without a value in a document of an earlier
+lmemscope has a default here; the others are required.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from lmemscope.model import (
+    CallFacts,
+    Cause,
+    CubinFacts,
+    Evidence,
+    Failure,
+    Finding,
+    Frontend,
+    Gap,
+    KernelDirective,
+    KernelKind,
+    LaunchBounds,
+    LeftOut,
+    LocalAccess,
+    LocalObject,
+    PtxasFacts,
+    PtxFacts,
+    Quotes,
+    SiteKind,
+    SiteSplit,
+    SourceLine,
+    SourceLocation,
+    Tool,
+    Verdict,
+)
+
+
+class ToolDocument(Struct, frozen=True, kw_only=True):
+    """A tool by its name.
+
+    Attributes:
+        version, path: as found; null where not known.
+        others: those of the same name that were used too; absent where there is only one.
+    """
+
+    version: str | None
+    path: str | None
+    others: tuple[ToolDocument, ...] | UnsetType = UNSET
+
+
+class SourcesDocument(Struct, frozen=True, kw_only=True):
+    """Each source's own figures, so that nothing is lost by choosing one.
+
+    Attributes:
+        ptxas: what ``ptxas -v`` says.
+        cubin: what the records of the cubin say.
+    """
+
+    ptxas: PtxasFacts | None
+    cubin: CubinFacts | None
+
+
+class SassDocument(Struct, frozen=True, kw_only=True):
+    """``LDL``/``STL`` sites in machine code.
+
+    Attributes:
+        ldl, stl: instructions.
+        ldl_bytes, stl_bytes: bytes at these instructions.
+    """
+
+    ldl: int
+    stl: int
+    ldl_bytes: int
+    stl_bytes: int
+
+
+class FunctionDocument(Struct, frozen=True, kw_only=True):
+    """A non-inlined function inside the kernel's section.
+
+    Attributes:
+        name, demangled: as of a kernel.
+        ptxas: what ``ptxas -v`` says of it.
+        sass, sites: of its own body.
+    """
+
+    name: str
+    demangled: str
+    ptxas: PtxasFacts | None
+    sass: SassDocument | None
+    sites: SiteSplit | None
+
+
+class LineDocument(Struct, frozen=True, kw_only=True):
+    """Local-memory instructions that one source line is responsible for.
+
+    Attributes:
+        file, line: the innermost line of the inline chain that lies in the user's own file.
+        kind: as in ``sites``.
+        load_sites, store_sites: instructions.
+        load_bytes, store_bytes: bytes at these instructions.
+    """
+
+    file: str
+    line: int
+    kind: SiteKind
+    load_sites: int
+    store_sites: int
+    load_bytes: int
+    store_bytes: int
+
+
+class FrameRangeDocument(Struct, frozen=True, kw_only=True):
+    """A range of the kernel's stack frame and who owns it; the ranges add up to ``stack_frame``.
+
+    Attributes:
+        offset, size: bytes per thread.
+        owner: ``object``, ``spill slots``, ``saved registers``, ``padding`` or ``unknown``.
+        cause: why it is there; null for padding.
+        object, type, declared: name, type and declaration of the object, where known.
+        object_index: place of the object in ``objects``, or null.
+    """
+
+    offset: int
+    size: int
+    owner: str
+    cause: Cause | None
+    object: str | None
+    object_index: int | None
+    type: str | None
+    declared: SourceLocation | None
+
+
+class CauseDocument(Struct, frozen=True, kw_only=True):
+    """One line of the ledgers: frame bytes and site bytes of a cause and object.
+
+    Attributes:
+        cause: of the contract.
+        object: the object's name, where known.
+        object_index: place of the object in ``objects``, or null.
+        frame_bytes: bytes per thread.
+        load_sites, store_sites: instructions.
+        load_bytes, store_bytes: bytes at these instructions.
+    """
+
+    cause: Cause
+    object: str | None
+    object_index: int | None
+    frame_bytes: int
+    load_sites: int
+    store_sites: int
+    load_bytes: int
+    store_bytes: int
+
+
+class InlineFrameDocument(Struct, frozen=True, kw_only=True):
+    """One level of an inline chain.
+
+    Attributes:
+        file, line: where.
+        function: mangled, or null where not known.
+    """
+
+    file: str
+    line: int
+    function: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingDocument(Finding):
+    """A cause judged.
+
+    Attributes:
+        evidence: what shows it, in words, which may change.
+        evidence_facts: the same as data. Absent in earlier documents.
+    """
+
+    evidence: tuple[str, ...]  # type: ignore[assignment]
+    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDocument(LocalObject):
+    """A stack object.
+
+    Attributes:
+        evidence: what shows its cause, in words, which may change.
+        evidence_facts: the same as data. Absent in earlier documents.
+    """
+
+    evidence: tuple[str, ...]  # type: ignore[assignment]
+    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class AccessDocument(LocalAccess):
+    """One access of local memory with its cause.
+
+    Attributes:
+        evidence: what shows the cause, in words, which may change.
+        evidence_facts: the same as data. Absent in earlier documents.
+        generic: whether it is an ``LD``/``ST`` whose generic address provably is a local one; such
+            are in neither ledger. Absent in earlier documents, where the opcode tells.
+    """
+
+    chain: tuple[InlineFrameDocument, ...]  # type: ignore[assignment]
+    evidence: tuple[str, ...]  # type: ignore[assignment]
+    generic: bool | UnsetType = UNSET
+    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
+
+
+class DisagreementDocument(Struct, frozen=True, kw_only=True):
+    """Two sources that should say the same and do not.
+
+    Attributes:
+        quantity: what they disagree on.
+        values: what each source says.
+    """
+
+    quantity: str
+    values: dict[str, int]
+
+
+class KernelDocument(Struct, frozen=True, kw_only=True):
+    """One kernel: figures, ledgers, findings, verdict.
+
+    Attributes:
+        name: mangled.
+        demangled: as C++ writes it; equals ``name`` where it cannot be demangled.
+        kind: ``function`` for separately compiled device functions.
+        location: of its definition.
+        registers, stack_frame: of the kernel's own body; ptxas's figure, else the cubin's.
+        cumulative_stack: bytes per thread of the deepest call path.
+        stack_known: false where the depth is not statically known.
+        spill_stores, spill_loads: bytes, as ``ptxas -v`` says, of the kernel's own body.
+        shared, barriers: as ``ptxas -v`` says.
+        launch_bounds: of ``__launch_bounds__``.
+        ptx: before ptxas.
+        sass, sites: of the whole section, non-inlined functions included.
+        own_sites: of the kernel's own body.
+        lines: source lines behind the sites, most site bytes first.
+        callees: non-inlined functions in the kernel's section, sorted by name.
+        sources: each source's own figures.
+        frame: adds up to ``stack_frame``.
+        causes: both ledgers, sorted by site bytes.
+        findings: the causes judged.
+        objects: stack objects, by function and offset.
+        calls: the call graph below the kernel, as far as PTX shows it.
+        accesses: every single access, in address order, those by generic addresses last; absent
+            where they were left out.
+        verdict: one line on the kernel.
+        disagreements: sources that contradict each other.
+        quotes: lines of the artefacts behind the findings; absent where they were not asked for.
+    """
+
+    name: str
+    demangled: str
+    kind: KernelKind
+    location: SourceLocation | None
+    registers: int | None
+    stack_frame: int | None
+    cumulative_stack: int | None
+    stack_known: bool
+    spill_stores: int | None
+    spill_loads: int | None
+    shared: int | None
+    barriers: int | None
+    launch_bounds: LaunchBounds | None
+    ptx: PtxFacts | None
+    sass: SassDocument | None
+    sites: SiteSplit | None
+    own_sites: SiteSplit | None
+    lines: tuple[LineDocument, ...]
+    callees: tuple[FunctionDocument, ...]
+    sources: SourcesDocument
+    frame: tuple[FrameRangeDocument, ...]
+    causes: tuple[CauseDocument, ...]
+    findings: tuple[FindingDocument, ...]
+    objects: tuple[ObjectDocument, ...]
+    calls: CallFacts | None
+    accesses: tuple[AccessDocument, ...] | UnsetType = UNSET
+    verdict: Verdict
+    disagreements: tuple[DisagreementDocument, ...]
+    quotes: Quotes | UnsetType = UNSET
+
+
+class UnitDocument(Struct, frozen=True, kw_only=True):
+    """Everything known about one input on one architecture.
+
+    Attributes:
+        input, arch: what was compiled, and for what.
+        frontend: the route taken.
+        options: the effective compiler options.
+        failure: why nothing could be analysed.
+        gaps: evidence that is missing.
+        tools: what was used for this unit.
+        unknown_log_lines: lines of the compiler's report that were not understood.
+        kernels: sorted by mangled name.
+        source_lines: text of the lines that the kernels name.
+        directives: ``// lmemscope:`` comments that speak of a kernel; absent where left out.
+    """
+
+    input: str
+    frontend: Frontend
+    arch: str
+    options: tuple[str, ...]
+    failure: Failure | None
+    gaps: tuple[Gap, ...]
+    tools: tuple[Tool, ...] = ()
+    unknown_log_lines: tuple[str, ...] = ()
+    kernels: tuple[KernelDocument, ...]
+    source_lines: tuple[SourceLine, ...] = ()
+    directives: tuple[KernelDirective, ...] | UnsetType = UNSET
+
+
+class ReportDocument(Struct, frozen=True, kw_only=True):
+    """The whole result of a run. Sizes are bytes per thread; null means not observed.
+
+    Attributes:
+        schema: of the document.
+        version: of the lmemscope that wrote it.
+        toolchain: every tool used, by name.
+        default_arch: why an architecture was chosen, when none was asked for.
+        notes: what was left out of the inputs.
+        left_out: what the run knew and the document does not hold.
+        units: one per input and architecture, in input order.
+    """
+
+    schema: Literal["lmemscope.report/1"]
+    version: str
+    toolchain: dict[str, ToolDocument]
+    default_arch: str | None = None
+    notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    units: tuple[UnitDocument, ...]

@@ -1,0 +1,127 @@
+"""Documents of ours that are kept in files: found, checked for their schema, and read.
+
+Whatever a file holds, reading it ends in a document or in an error that names the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
+
+from lmemscope import __version__
+from lmemscope.errors import FormatError, InputError, LmemscopeError, UsageError
+from lmemscope.formats.codec import decode, printable
+
+D = TypeVar("D")
+R = TypeVar("R")
+
+LARGEST = 1 << 30
+"""Bytes of a document that is read; what is larger is none of ours."""
+
+_CHUNK = 1 << 20
+
+
+def schema_of(structure: type[object]) -> str:
+    """The schema that a document's structure carries, such as ``lmemscope.report/1``."""
+    (name,) = get_args(get_type_hints(structure)["schema"])
+    return str(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved(Generic[D, R]):
+    """A kind of document that is kept in files and read again.
+
+    Attributes:
+        structure: of the document; its field ``schema`` is a literal ``NAME/VERSION``.
+        meaning: makes of the document what the program works with; raises `FormatError` for a
+            document that contradicts itself.
+        stage: of the errors.
+        noun: what such a file is called, such as ``saved report``.
+        missing: what to do when the file is not there; ``{path}`` stands for it.
+        again: what to do when it cannot be used.
+    """
+
+    structure: type[D]
+    meaning: Callable[[D], R]
+    stage: str
+    noun: str
+    missing: str
+    again: str
+
+    def load(self, path: str) -> R:
+        """Read a file.
+
+        Raises:
+            InputError: it is not there, or no document of this kind, or damaged.
+            UsageError: an older or newer lmemscope wrote it, in a schema of its own.
+        """
+        try:
+            return self.parse(_read(path), path)
+        except FileNotFoundError as error:
+            hint = self.missing.format(path=path)
+            raise InputError(self.stage, f"{path} does not exist", hint=hint) from error
+        except OSError as error:
+            message = f"{path} cannot be read: {error.strerror}"
+            raise InputError(self.stage, message, hint="check the path") from error
+
+    def parse(self, data: bytes, name: str) -> R:
+        """Read what was in a file of that name.
+
+        Raises:
+            InputError, UsageError: as `load`.
+        """
+        if len(data) > LARGEST:
+            message = f"{name} is no {self.noun}: it has more than {LARGEST} bytes"
+            raise InputError(self.stage, message, hint=self.again)
+        try:
+            return self.meaning(decode(data, self.structure))
+        except FormatError as error:
+            raise self._refusal(data, name, error) from error
+
+    def _refusal(self, data: bytes, name: str, why: FormatError) -> LmemscopeError:
+        try:
+            head = decode(data, _Head)
+        except FormatError as error:
+            message = f"{name} is no {self.noun}: {error.message}"
+            return InputError(self.stage, message, hint=self.again)
+        own = schema_of(self.structure)
+        if head.schema == own:
+            hint = self.again
+            if isinstance(head.version, str) and head.version != __version__:
+                writer = printable(head.version)
+                hint = f"lmemscope {writer} wrote it, this is {__version__}; {hint}"
+            return InputError(self.stage, f"{name} is damaged: {why.message}", hint=hint)
+        theirs, reads = printable(head.schema), f"this lmemscope reads {own}"
+        kind, _, version = own.partition("/")
+        other, _, number = head.schema.partition("/")
+        if other != kind or not (number.isascii() and number.isdecimal()):
+            message = f"{name} is no {self.noun}: it has schema {theirs}; {reads}"
+            return InputError(self.stage, message, hint=self.again)
+        # By length first: a number of thousands of digits is not for int().
+        is_newer = (len(number), number) > (len(version), version)
+        age = "a newer" if is_newer else "an older"
+        return UsageError(
+            self.stage,
+            f"{name} has schema {theirs}, of {age} lmemscope; {reads}",
+            hint=f"upgrade lmemscope, or {self.again}" if is_newer else self.again,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What every document begins with."""
+
+    schema: str
+    version: Any = None
+
+
+def _read(path: str) -> bytes:
+    """A file's bytes, and one more than allowed of a file that never ends."""
+    chunks: list[bytes] = []
+    size = 0
+    with open(path, "rb") as stream:
+        while size <= LARGEST and (chunk := stream.read(_CHUNK)):
+            chunks.append(chunk)
+            size += len(chunk)
+    return b"".join(chunks)
