@@ -573,7 +573,7 @@ class TestStore:
 @pytest.mark.parametrize("arguments", [["--help"], ["scan", "--help"], ["rules"]])
 def test_msgspec_is_imported_only_where_it_is_used(arguments: list[str]) -> None:
     code = (
-        "import sys; from lmemscope.commands.options import cli\n"
+        "import sys; from lmemscope.commands.group import cli\n"
         f"cli({arguments!r}, standalone_mode=False)\n"
         "assert 'msgspec' not in sys.modules"
     )
