@@ -38,6 +38,7 @@ from lmemscope.model import (
     KernelFacts,
     KernelKind,
     KernelReport,
+    LineUse,
     LocalAccess,
     LocalObject,
     PtxasFacts,
@@ -183,6 +184,45 @@ def report(
     tool = Tool("nvrtc", version, None)
     unit = UnitReport("a.cu", "nvrtc", arch, (), failure, gaps, kernels, (tool,), (), directives)
     return Report("0.1.0", (tool,), (unit,))
+
+
+def spilling() -> KernelFacts:
+    """A template instance that spills."""
+    share = SiteClass(60, 51, 484, 412)
+    split = SiteSplit(share, NOTHING, NOTHING)
+    return facts(
+        "void ns::spilling<(int)32, float>(float*, int)",
+        ptxas=PtxasFacts(32, 240, 412, 484, 240, None, 0),
+        sass=SiteClass(60, 51, 484, 412),
+        sites=split,
+        own_sites=split,
+    )
+
+
+def with_object() -> KernelFacts:
+    """A kernel with accesses of a local object, before anything is attributed."""
+    share = SiteClass(31, 9, 124, 36)
+    split = SiteSplit(NOTHING, share, NOTHING)
+    return facts(
+        "ring",
+        ptxas=PtxasFacts(32, 128, 0, 0, 128, None, 0),
+        ptx=PtxFacts(128, 1, 32, 9, 0),
+        sass=SiteClass(31, 9, 124, 36),
+        sites=split,
+        own_sites=split,
+        lines=(LineUse(SourceLocation("a.cu", 31), "local-object", share),),
+    )
+
+
+def report_of(*kernels: KernelFacts, failure: bool = False) -> Report:
+    """A report of ``a.cu`` with these kernels, and of ``b.cu`` where that one failed."""
+    tool = Tool("nvrtc", "13.5", "/lib/libnvrtc.so")
+    judged = tuple(KernelReport(kernel, judge(kernel)) for kernel in kernels)
+    units = [UnitReport("a.cu", "nvrtc", "sm_90", ("-lineinfo",), None, (), judged, (tool,))]
+    if failure:
+        why = Failure("compile", "NVRTC refused b.cu: line 1: error", "mend it", None, "b.cu(1): x")
+        units.append(UnitReport("b.cu", "nvrtc", "sm_90", (), why))
+    return Report("0.1.0", (tool,), tuple(units))
 
 
 # PTX and machine code by hand.

@@ -38,8 +38,8 @@ from lmemscope.model import (
     UnitReport,
     Variable,
 )
+from tests.builders import report_of, spilling, with_object
 from tests.conftest import ROOT, Finished, run_program
-from tests.test_exporters import report, spilling, with_object
 
 FORMATS = ("json", "markdown", "html", "sarif", "table")
 FIXED = {"rule": "LM201", "name@Finding": "dynamic-index", "schema": "lmemscope.report/1"}
@@ -128,7 +128,7 @@ def hand_made() -> list[Report]:
     return [
         everything(),
         everything(bare=True),
-        report(spilling(), with_object()),
+        report_of(spilling(), with_object()),
         Report("1.0", (), ()),
         Report("1.0", tools, (failed, *everything().units), "no GPU", ("left out \udc80",)),
     ]
@@ -316,14 +316,14 @@ class TestDamage:
         assert len(raised.value.message) < 500 + len(str(path))
 
     def test_a_document_cut_off_anywhere(self) -> None:
-        data = dumped(report(spilling(), with_object())).encode()
+        data = dumped(report_of(spilling(), with_object())).encode()
         for end in range(0, len(data) - 2, 37):
             with pytest.raises(InputError):
                 parse_report(data[:end])
 
     def test_a_document_with_any_one_value_replaced(self) -> None:
         """Either it is refused, or it is a report that every format can show."""
-        text = dumped(report(spilling(), with_object()))
+        text = dumped(report_of(spilling(), with_object()))
         places = list(leaves(json.loads(text)))
         chosen = random.Random(7)
         outcomes = {"refused": 0, "read": 0}

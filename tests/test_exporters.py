@@ -11,58 +11,16 @@ from lmemscope.exporters import layout, render
 from lmemscope.model import (
     CubinFacts,
     Disagreement,
-    Failure,
     Gap,
     KernelFacts,
-    KernelReport,
-    LineUse,
     PtxasFacts,
     PtxFacts,
     Report,
     SiteClass,
     SiteSplit,
-    SourceLocation,
-    Tool,
-    UnitReport,
 )
 from lmemscope.rules.verdict import judge
-from tests.builders import NOTHING, facts
-
-
-def spilling() -> KernelFacts:
-    share = SiteClass(60, 51, 484, 412)
-    split = SiteSplit(share, NOTHING, NOTHING)
-    return facts(
-        "void ns::spilling<(int)32, float>(float*, int)",
-        ptxas=PtxasFacts(32, 240, 412, 484, 240, None, 0),
-        sass=SiteClass(60, 51, 484, 412),
-        sites=split,
-        own_sites=split,
-    )
-
-
-def with_object() -> KernelFacts:
-    share = SiteClass(31, 9, 124, 36)
-    split = SiteSplit(NOTHING, share, NOTHING)
-    return facts(
-        "ring",
-        ptxas=PtxasFacts(32, 128, 0, 0, 128, None, 0),
-        ptx=PtxFacts(128, 1, 32, 9, 0),
-        sass=SiteClass(31, 9, 124, 36),
-        sites=split,
-        own_sites=split,
-        lines=(LineUse(SourceLocation("a.cu", 31), "local-object", share),),
-    )
-
-
-def report(*kernels: KernelFacts, failure: bool = False) -> Report:
-    tool = Tool("nvrtc", "13.5", "/lib/libnvrtc.so")
-    judged = tuple(KernelReport(kernel, judge(kernel)) for kernel in kernels)
-    units = [UnitReport("a.cu", "nvrtc", "sm_90", ("-lineinfo",), None, (), judged, (tool,))]
-    if failure:
-        why = Failure("compile", "NVRTC refused b.cu: line 1: error", "mend it", None, "b.cu(1): x")
-        units.append(UnitReport("b.cu", "nvrtc", "sm_90", (), why))
-    return Report("0.1.0", (tool,), tuple(units))
+from tests.builders import NOTHING, facts, report_of, spilling, with_object
 
 
 def table(given: Report, width: int | None = None) -> str:
@@ -105,14 +63,14 @@ def test_unknown_origin_is_never_called_a_spill() -> None:
 
 
 def test_rows_are_worst_first_and_stable() -> None:
-    listed = layout.rows(report(facts("b"), with_object(), facts("a"), spilling()))
+    listed = layout.rows(report_of(facts("b"), with_object(), facts("a"), spilling()))
     assert [row[1].verdict.kind for row in listed] == ["spill", "local-object", "clean", "clean"]
     assert [row[1].facts.name for row in listed][2:] == ["a", "b"]
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
 def test_tables_fit_their_terminal(width: int) -> None:
-    text = table(report(spilling(), with_object(), facts()), width)
+    text = table(report_of(spilling(), with_object(), facts()), width)
     drawn = text.partition("3 kernels")[0]
     assert max(len(line) for line in drawn.splitlines()) <= width
     assert "ring" in text
@@ -123,7 +81,7 @@ def test_tables_fit_their_terminal(width: int) -> None:
 
 
 def test_a_pipe_gets_whole_names_and_verdicts_on_one_line() -> None:
-    lines = table(report(with_object(), facts("n" * 90))).splitlines()
+    lines = table(report_of(with_object(), facts("n" * 90))).splitlines()
     assert lines[1].split()[0] == "ring"
     assert lines[1].endswith("local object 128 B: line 31")
     assert "n" * 90 in lines[2]
@@ -131,13 +89,13 @@ def test_a_pipe_gets_whole_names_and_verdicts_on_one_line() -> None:
 
 def test_missing_evidence_is_a_question_mark_not_a_zero() -> None:
     bare = facts(ptxas=None, ptx=None, cubin=CubinFacts(20, None, None, None))
-    cells = table(report(bare)).splitlines()[1].split()
+    cells = table(report_of(bare)).splitlines()[1].split()
     assert cells[:7] == ["clean_kernel", "sm_90", "20", "?", "?/?", "-", "?"]
 
 
 def test_failures_disagreements_and_gaps_follow_the_table() -> None:
     odd = facts(disagreements=(Disagreement("spill_stores", (("ptxas", 144), ("sass", 160))),))
-    given = report(odd, failure=True)
+    given = report_of(odd, failure=True)
     gap = dataclasses.replace(given.units[0], gaps=(Gap("ptx", "no PTX text"),))
     text = table(dataclasses.replace(given, units=(gap, given.units[1])))
     assert "spill_stores: ptxas 144, sass 160" in text
@@ -150,7 +108,7 @@ def test_failures_disagreements_and_gaps_follow_the_table() -> None:
 
 def test_markdown_has_summary_table_and_folded_details_in_this_order() -> None:
     text = render(
-        report(spilling(), with_object()), "markdown", color=False, width=None, verbose=False
+        report_of(spilling(), with_object()), "markdown", color=False, width=None, verbose=False
     )
     order = [text.index(part) for part in ("# Local memory", "2 kernels", "| kernel", "<details>")]
     assert order == sorted(order)
@@ -163,13 +121,13 @@ def test_markdown_has_summary_table_and_folded_details_in_this_order() -> None:
 
 
 def test_a_bar_in_a_name_does_not_break_the_markdown_table() -> None:
-    text = render(report(facts("a|b")), "markdown", color=False, width=None, verbose=False)
+    text = render(report_of(facts("a|b")), "markdown", color=False, width=None, verbose=False)
     assert r"`a\|b`" in text
 
 
 def test_json_says_null_where_nothing_was_observed() -> None:
     bare = facts(ptxas=None, ptx=None)
-    text = render(report(bare), "json", color=False, width=None, verbose=False)
+    text = render(report_of(bare), "json", color=False, width=None, verbose=False)
     kernel = json.loads(text)["units"][0]["kernels"][0]
     assert kernel["spill_stores"] is None
     assert kernel["ptx"] is None

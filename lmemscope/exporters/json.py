@@ -17,6 +17,7 @@ from lmemscope.exporters.report_document import (
     AccessDocument,
     CauseDocument,
     DisagreementDocument,
+    EvidenceDocument,
     FindingDocument,
     FrameRangeDocument,
     FunctionDocument,
@@ -183,16 +184,16 @@ def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelDocument:
         kernel,
         shared=facts.ptxas.shared if facts.ptxas is not None else None,
         barriers=facts.ptxas.barriers if facts.ptxas is not None else None,
-        lines=tuple(_taken(LineDocument, use, use.location, use.sites) for use in facts.lines),
         sass=_sass(facts.sass),
         callees=tuple(
             _taken(FunctionDocument, callee, sass=_sass(callee.sass)) for callee in facts.callees
         ),
+        lines=tuple(_taken(LineDocument, use, use.location, use.sites) for use in facts.lines),
         sources=_taken(SourcesDocument, facts),
         frame=tuple(_frame_range(part, facts.objects) for part in facts.frame),
         causes=tuple(_cause(share, facts.objects) for share in facts.causes),
-        findings=tuple(_with_evidence(FindingDocument, found) for found in kernel.findings),
-        objects=tuple(_with_evidence(ObjectDocument, found) for found in facts.objects),
+        findings=tuple(_shown(FindingDocument, finding) for finding in kernel.findings),
+        objects=tuple(_shown(ObjectDocument, found) for found in facts.objects),
         quotes=UNSET if kernel.quotes is None else kernel.quotes,
         accesses=UNSET
         if "accesses" in left_out
@@ -218,15 +219,15 @@ def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
             LineUse(_taken(SourceLocation, line), line.kind, _taken(SiteClass, line))
             for line in kernel.lines
         ),
-        sass=_sass_of(kernel.sass),
-        callees=tuple(
-            _taken(FunctionFacts, callee, sass=_sass_of(callee.sass)) for callee in kernel.callees
-        ),
-        objects=tuple(_without_text(LocalObject, found) for found in kernel.objects),
         frame=tuple(_taken(FrameRange, part, object=part.object_index) for part in kernel.frame),
         causes=tuple(
             _taken(CauseShare, share, object=share.object_index, sites=_taken(SiteClass, share))
             for share in kernel.causes
+        ),
+        objects=tuple(_known(LocalObject, found) for found in kernel.objects),
+        sass=_sass_of(kernel.sass),
+        callees=tuple(
+            _taken(FunctionFacts, callee, sass=_sass_of(callee.sass)) for callee in kernel.callees
         ),
         accesses=tuple(_access_of(access) for access in accesses if not _is_generic(access)),
         generic=tuple(_access_of(access) for access in accesses if _is_generic(access)),
@@ -235,16 +236,13 @@ def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
             for found in kernel.disagreements
         ),
     )
-    return _taken(
-        KernelReport,
-        kernel,
-        facts=facts,
-        findings=tuple(_without_text(Finding, found) for found in kernel.findings),
-        quotes=None if kernel.quotes is UNSET else kernel.quotes,
-    )
+    findings = tuple(_known(Finding, finding) for finding in kernel.findings)
+    quotes = None if kernel.quotes is UNSET else kernel.quotes
+    return _taken(KernelReport, kernel, facts=facts, findings=findings, quotes=quotes)
 
 
 def _sass(sites: SiteClass | None) -> SassDocument | None:
+    """Sites under the names of the machine instructions."""
     if sites is None:
         return None
     return SassDocument(
@@ -257,22 +255,6 @@ def _sass(sites: SiteClass | None) -> SassDocument | None:
 
 def _sass_of(sass: SassDocument | None) -> SiteClass | None:
     return None if sass is None else SiteClass(sass.ldl, sass.stl, sass.ldl_bytes, sass.stl_bytes)
-
-
-def _with_evidence(kind: type[T], found: Finding | LocalObject | LocalAccess, **given: Any) -> T:
-    """With its evidence as words and as data."""
-    words = tuple(evidence_text(one) for one in found.evidence)
-    return _taken(kind, found, evidence=words, evidence_facts=found.evidence, **given)
-
-
-def _without_text(
-    kind: type[T], found: FindingDocument | ObjectDocument | AccessDocument, **given: Any
-) -> T:
-    """With its evidence as data; of earlier documents the words are all there is."""
-    facts = found.evidence_facts
-    if facts is UNSET:
-        facts = tuple(Evidence("text", text) for text in found.evidence)
-    return _taken(kind, found, evidence=facts, **given)
 
 
 def _frame_range(part: FrameRange, objects: Sequence[LocalObject]) -> FrameRangeDocument:
@@ -299,14 +281,32 @@ def _cause(share: CauseShare, objects: Sequence[LocalObject]) -> CauseDocument:
 
 def _access(access: LocalAccess, *, generic: bool) -> AccessDocument:
     chain = tuple(_taken(InlineFrameDocument, frame, frame.location) for frame in access.chain)
-    return _with_evidence(AccessDocument, access, chain=chain, generic=generic)
+    return _shown(AccessDocument, access, chain=chain, generic=generic)
 
 
 def _access_of(access: AccessDocument) -> LocalAccess:
     chain = tuple(
         InlineFrame(_taken(SourceLocation, frame), frame.function) for frame in access.chain
     )
-    return _without_text(LocalAccess, access, chain=chain)
+    return _known(LocalAccess, access, chain=chain)
+
+
+def _shown(kind: type[T], value: Finding | LocalObject | LocalAccess, **given: Any) -> T:
+    """With the evidence in words, and as data beside them."""
+    texts = tuple(evidence_text(one) for one in value.evidence)
+    facts = tuple(_taken(EvidenceDocument, one) for one in value.evidence)
+    return _taken(kind, value, evidence=texts, evidence_facts=facts, **given)
+
+
+def _known(
+    kind: type[T], value: FindingDocument | ObjectDocument | AccessDocument, **given: Any
+) -> T:
+    """With the evidence as data; of earlier documents, the words."""
+    if value.evidence_facts is UNSET:
+        evidence = tuple(Evidence("text", subject=text) for text in value.evidence)
+    else:
+        evidence = tuple(_taken(Evidence, fact) for fact in value.evidence_facts)
+    return _taken(kind, value, evidence=evidence, **given)
 
 
 def _is_generic(access: AccessDocument) -> bool:

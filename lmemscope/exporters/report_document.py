@@ -19,9 +19,10 @@ from lmemscope.model import (
     CallFacts,
     Cause,
     CubinFacts,
-    Evidence,
+    EvidenceKind,
     Failure,
     Finding,
+    FrameOwner,
     Frontend,
     Gap,
     KernelDirective,
@@ -82,12 +83,12 @@ class SassDocument(Struct, frozen=True, kw_only=True):
 
 
 class FunctionDocument(Struct, frozen=True, kw_only=True):
-    """A non-inlined function inside the kernel's section.
+    """A non-inlined function inside a kernel's section.
 
     Attributes:
-        name, demangled: as of a kernel.
+        name, demangled: as of kernels.
         ptxas: what ``ptxas -v`` says of it.
-        sass, sites: of its own body.
+        sass, sites: its own.
     """
 
     name: str
@@ -95,6 +96,29 @@ class FunctionDocument(Struct, frozen=True, kw_only=True):
     ptxas: PtxasFacts | None
     sass: SassDocument | None
     sites: SiteSplit | None
+
+
+class EvidenceDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One piece of evidence as data; what does not belong to its kind is absent.
+
+    Attributes:
+        kind: what was seen.
+        subject: the symbol it is about: a mangled function, a parameter, a table of the library.
+        ptx_line: line in the PTX text.
+        opcode: of the PTX instruction, with its modifiers.
+        bytes: per thread; of spill stores, at instruction sites.
+        limit: bytes per thread that were exceeded.
+        pc, sass: in findings: offset and opcode of the machine instruction that it speaks of.
+    """
+
+    kind: EvidenceKind
+    subject: str | None = None
+    ptx_line: int | None = None
+    opcode: str | None = None
+    bytes: int | None = None
+    limit: int | None = None
+    pc: int | None = None
+    sass: str | None = None
 
 
 class LineDocument(Struct, frozen=True, kw_only=True):
@@ -121,7 +145,7 @@ class FrameRangeDocument(Struct, frozen=True, kw_only=True):
 
     Attributes:
         offset, size: bytes per thread.
-        owner: ``object``, ``spill slots``, ``saved registers``, ``padding`` or ``unknown``.
+        owner: what it holds.
         cause: why it is there; null for padding.
         object, type, declared: name, type and declaration of the object, where known.
         object_index: place of the object in ``objects``, or null.
@@ -129,7 +153,7 @@ class FrameRangeDocument(Struct, frozen=True, kw_only=True):
 
     offset: int
     size: int
-    owner: str
+    owner: FrameOwner
     cause: Cause | None
     object: str | None
     object_index: int | None
@@ -174,28 +198,28 @@ class InlineFrameDocument(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class FindingDocument(Finding):
-    """A cause judged.
+    """A cause judged: how bad it is, what it means and what removes it.
 
     Attributes:
         evidence: what shows it, in words, which may change.
-        evidence_facts: the same as data. Absent in earlier documents.
+        evidence_facts: the same as data; absent in earlier documents.
     """
 
     evidence: tuple[str, ...]  # type: ignore[assignment]
-    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
+    evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectDocument(LocalObject):
-    """A stack object.
+    """A variable, or what the compiler made like one, in a function's stack frame.
 
     Attributes:
-        evidence: what shows its cause, in words, which may change.
-        evidence_facts: the same as data. Absent in earlier documents.
+        evidence: what shows the cause, in words, which may change.
+        evidence_facts: the same as data; absent in earlier documents.
     """
 
     evidence: tuple[str, ...]  # type: ignore[assignment]
-    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
+    evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,15 +228,15 @@ class AccessDocument(LocalAccess):
 
     Attributes:
         evidence: what shows the cause, in words, which may change.
-        evidence_facts: the same as data. Absent in earlier documents.
+        evidence_facts: the same as data; absent in earlier documents.
         generic: whether it is an ``LD``/``ST`` whose generic address provably is a local one; such
             are in neither ledger. Absent in earlier documents, where the opcode tells.
     """
 
     chain: tuple[InlineFrameDocument, ...]  # type: ignore[assignment]
     evidence: tuple[str, ...]  # type: ignore[assignment]
+    evidence_facts: tuple[EvidenceDocument, ...] | UnsetType = UNSET
     generic: bool | UnsetType = UNSET
-    evidence_facts: tuple[Evidence, ...] | UnsetType = UNSET
 
 
 class DisagreementDocument(Struct, frozen=True, kw_only=True):
