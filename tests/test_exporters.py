@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 
 import pytest
 
 from lmemscope.exporters import layout, render
+from lmemscope.exporters.formats import FORMATS, Exporter, Format
 from lmemscope.model import (
     CubinFacts,
     Disagreement,
@@ -21,6 +23,18 @@ from lmemscope.model import (
 )
 from lmemscope.rules.verdict import judge
 from tests.builders import NOTHING, facts, report_of, spilling, with_object
+
+
+@pytest.mark.parametrize("row", FORMATS, ids=lambda row: row.name)
+def test_the_module_of_a_format_renders(row: Format) -> None:
+    wanted = list(inspect.signature(Exporter.render).parameters)[1:]
+    assert list(inspect.signature(row.exporter.render).parameters) == wanted
+    assert "ring" in render(report_of(with_object()), row.name)
+
+
+def test_no_ending_stands_for_two_formats() -> None:
+    endings = [ending for row in FORMATS for ending in row.endings]
+    assert len(set(endings)) == len(endings)
 
 
 def table(given: Report, width: int | None = None) -> str:

@@ -11,18 +11,13 @@ from pathlib import Path
 import click
 
 from lmemscope.errors import UsageError
+from lmemscope.exporters.formats import FORMATS, render
 from lmemscope.model import Report
 
 Formats = Mapping[str, tuple[str, ...]]
 """Names of formats, and the endings of files that stand for each; the first is the default."""
 
-REPORT_FORMATS: Formats = {
-    "table": (".txt",),
-    "json": (".json",),
-    "markdown": (".md", ".markdown"),
-    "sarif": (".sarif",),
-    "html": (".html",),
-}
+REPORT_FORMATS: Formats = {row.name: row.endings for row in FORMATS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +100,7 @@ class Sink:
 
 def rendered(report: Report, sink: Sink, *, verbose: bool, with_accesses: bool) -> str:
     """A report in the sink's format and width."""
-    from lmemscope import exporters
-
-    return exporters.render(
+    return render(
         report,
         sink.format_name,
         color=sink.color,

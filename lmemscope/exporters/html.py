@@ -11,6 +11,7 @@ from html import escape
 
 from lmemscope.exporters import layout
 from lmemscope.exporters.explanation import frame_label, merged
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import Row
 from lmemscope.model import VERDICT_KINDS, Finding, KernelReport, Report, UnitReport
 
@@ -92,6 +93,12 @@ def render_html(report: Report) -> str:
         + "\n".join(part for part in body if part)
         + f"\n<script>{_SCRIPT}</script>\n</body></html>\n"
     )
+
+
+def render(report: Report, how: Presentation) -> str:
+    """As `render_html`; a page is the same for everybody."""
+    del how
+    return render_html(report)
 
 
 def _failures(report: Report) -> list[str]:

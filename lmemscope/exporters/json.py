@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar, get_args
 from msgspec import UNSET, UnsetType
 
 from lmemscope.errors import FormatError
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.report_document import (
     AccessDocument,
     CauseDocument,
@@ -62,6 +63,11 @@ SCHEMA: Final = "lmemscope.report/1"
 def render_json(report: Report, *, with_accesses: bool = False) -> str:
     """The document as text; accesses are many, so only when asked."""
     return codec.pretty(to_document(report, with_accesses=with_accesses))
+
+
+def render(report: Report, how: Presentation) -> str:
+    """As `render_json`."""
+    return render_json(report, with_accesses=how.with_accesses)
 
 
 def parse_report(text: str | bytes, name: str = "the report") -> Report:

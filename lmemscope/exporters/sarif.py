@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import quoted, rows
 from lmemscope.formats import codec
 from lmemscope.model import Finding, GateResult, Report, SourceLocation
@@ -62,6 +63,12 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
         ],
     }
     return codec.pretty(document)
+
+
+def render(report: Report, how: Presentation) -> str:
+    """As `render_sarif`, without a gate's result; SARIF is always the same."""
+    del how
+    return render_sarif(report)
 
 
 def _rule(index: int) -> dict[str, Any]:

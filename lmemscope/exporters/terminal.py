@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import dataclass
 
 from lmemscope.exporters import layout
+from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import Row
 from lmemscope.model import VERDICT_KINDS, Failure, Report, UnitReport, verdict_kind
 
@@ -64,6 +65,11 @@ def render_table(report: Report, *, color: bool, width: int | None, verbose: boo
         if unit.failure is not None:
             parts.append(_failure(unit, unit.failure, color, verbose))
     return "\n".join(parts) + "\n"
+
+
+def render(report: Report, how: Presentation) -> str:
+    """As `render_table`."""
+    return render_table(report, color=how.color, width=how.width, verbose=how.verbose)
 
 
 def _cells(row: Row, name_width: int) -> list[str]:
