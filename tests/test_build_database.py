@@ -12,7 +12,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.discover.build_database import read_database
 from lmemscope.discover.build_flags import read_flags
 from lmemscope.discover.plan import make_units
-from lmemscope.discover.walk import Globs, _find_database, discover
+from lmemscope.discover.walk import Globs, discover
 from lmemscope.errors import InputError
 from tests.conftest import run_program
 
@@ -185,8 +185,8 @@ def test_broken_entries_lose_nothing_else(project: Path) -> None:
     write(project, {"file": "x.cu"}, entry(project, "@missing.rsp"), entry(project))
     database = read_database(str(project / "build" / "compile_commands.json"))
     assert len(database.entries) == 1
-    assert [text.partition(":")[0] for text in database.broken] == ["entry 1", "entry 2"]
-    assert "missing.rsp" in database.broken[1]
+    assert [text.partition(":")[0] for text in database.notes] == ["entry 1", "entry 2"]
+    assert "missing.rsp" in database.notes[1]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1"])

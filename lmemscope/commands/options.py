@@ -200,6 +200,11 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         help="Analyse on the workers of a Dask cluster: dask://HOST:PORT.",
     ),
     click.option(
+        "--build-database/--no-build-database",
+        default=True,
+        help="Compile as the project's compile_commands.json says, which is found by itself.",
+    ),
+    click.option(
         "--cache/--no-cache",
         "use_cache",
         default=True,
@@ -234,5 +239,6 @@ _SHARED = frozenset(
         "toolkit",
         "use_cache",
         "executor",
+        "build_database",
     ]
 )

@@ -32,6 +32,7 @@ class Settings:
         executor: where units run (``dask://host:port``), or None for this machine.
         include, exclude: globs over files of directories and builds, relative to ``root``.
         root: directory of the configuration, absolute.
+        build_database: whether a project's build database says how its files are compiled.
     """
 
     archs: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class Settings:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     root: str = "/"
+    build_database: bool = True
 
 
 def settings_from_flags(
@@ -93,6 +95,7 @@ def settings_from_flags(
         include=own.texts("include"),
         exclude=own.texts("exclude"),
         root=os.path.abspath(directory),
+        build_database=flags.get("build_database", True),
         toolkit=checked_toolkit(flags.get("toolkit"), own.text("toolkit"), directory),
     )
 
