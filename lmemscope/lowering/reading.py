@@ -58,5 +58,5 @@ def encoding_gaps(unit: Unit, text: str) -> tuple[Gap, ...]:
     at = decoded(odd).odd_byte
     assert at is not None
     line = odd.count(b"\n", 0, at) + 1
-    said = f"{unit.input} is not UTF-8 (byte 0x{odd[at]:02x} in line {line})"
-    return (Gap("read", f"{said}: compiled byte for byte, shown as Latin-1"),)
+    said = f"the encoding of {unit.input}: byte 0x{odd[at]:02x} in line {line} is not UTF-8"
+    return (Gap("read", f"{said}; compiled byte for byte, shown as Latin-1"),)
