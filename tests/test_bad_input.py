@@ -109,7 +109,7 @@ def test_no_host_compiler_names_the_package(good: Path, tmp_path: Path) -> None:
 
 def test_a_missing_header_of_nvidias_names_its_wheel(good: Path, tmp_path: Path) -> None:
     bad = tmp_path / "random.cu"
-    bad.write_text("#include <cufft.h>\nint main() {}\n__global__ void k() {}\n")
+    bad.write_text("#include <cufft_of_no_wheel.h>\nint main() {}\n__global__ void k() {}\n")
     assert_only(scan(good, bad), "random.cu", "compile", "pip install nvidia-cufft")
     bad.write_text('#include "mine.cuh"\n__global__ void k() {}\n')
     assert_only(scan(good, bad), "random.cu", "compile", "mine.cuh with -I")

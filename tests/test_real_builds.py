@@ -171,3 +171,16 @@ def test_what_the_wheel_of_a_missing_header_is(tmp_path: Path) -> None:
     done = run_program("scan", "k.cu", cwd=tmp_path)
     assert done.code == 3
     assert "pip install nvidia-nccl-cu1" in done.out + done.err
+
+
+def test_relocatable_code_with_much_shared_memory(tmp_path: Path) -> None:
+    """CUDA_SEPARABLE_COMPILATION: its ``.nv.shared`` has a type of its own and no bytes."""
+    (tmp_path / "k.cu").write_text(
+        "__global__ void k(int *p) {\n  __shared__ int s[8192];\n"
+        "  s[threadIdx.x] = p[threadIdx.x];\n  __syncthreads();\n  *p = s[*p];\n}\n"
+    )
+    record = {"directory": str(tmp_path), "arguments": ["nvcc", "-dc", "k.cu"], "file": "k.cu"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([record]))
+    done = run_program("scan", "k.cu", "--format", "json", cwd=tmp_path)
+    assert done.code == 0, done.out + done.err
+    assert done.kernel("k")["shared"] == 32768
