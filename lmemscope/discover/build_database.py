@@ -197,7 +197,7 @@ def _entry(source: str, record: Mapping[str, Any], directory: str, trust: bool) 
         command = record["command"]
         if not isinstance(command, str):
             raise TypeError(f"command is {type(command).__name__}, not a string")
-        words = shlex.split(command)
+        words = _split(command)
     elif not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise TypeError("arguments are no list of strings")
     flags = read_flags(compiler_arguments(words), directory, trust=trust)
@@ -208,6 +208,11 @@ def _entry(source: str, record: Mapping[str, Any], directory: str, trust: bool) 
     output = str(record.get("output", "")) or flags.output
     target = _TARGET.search(output)
     return Entry(source, target.group(1) if target else output, flags)
+
+
+def _split(command: str) -> list[str]:
+    """The words of a command as a POSIX shell splits them; most commands quote nothing."""
+    return shlex.split(command) if any(mark in command for mark in "'\"\\") else command.split()
 
 
 def compiler_arguments(words: Sequence[str]) -> list[str]:
@@ -228,7 +233,6 @@ def compiler_arguments(words: Sequence[str]) -> list[str]:
             elif name == "NVCC_APPEND_FLAGS":
                 after += shlex.split(value)
             position += 2 if words[position] in valued else 1
-    # cmake -E env … -- nvcc …
     return [*before, *words[position + 1 :], *after]
 
 

@@ -5,11 +5,11 @@ A database speaks for a file only if it names it, so a stray one further up chan
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
 
-from lmemscope.discover import build_database
 from lmemscope.errors import InputError
 
 DATABASE = "compile_commands.json"
@@ -30,21 +30,53 @@ def databases_in(directory: str) -> Iterator[str]:
             yield path
 
 
-def database_for(path: str) -> str | None:
-    """The database that names a source, or sources below a directory, found upwards; or None.
+class Search:
+    """One command's search for databases: what it has listed and parsed, it does not twice."""
 
-    Args:
-        path: absolute, of the source or the directory.
-    """
-    below = os.path.isdir(path)
-    parent = path if below else os.path.dirname(path)
-    while True:
-        for database in databases_in(parent):
-            if _names(database, path, below):
-                return database
-        if parent == os.path.dirname(parent):
-            return None
-        parent = os.path.dirname(parent)
+    def __init__(self) -> None:
+        self._beside: dict[str, tuple[str, ...]] = {}
+        self._sources: dict[str, frozenset[str]] = {}
+
+    def database_for(self, path: str) -> str | None:
+        """The database that names a source, or sources below a directory, found upwards; or None.
+
+        Args:
+            path: absolute, of the source or the directory.
+        """
+        below = os.path.isdir(path)
+        parent = path if below else os.path.dirname(path)
+        while True:
+            if parent not in self._beside:
+                self._beside[parent] = tuple(databases_in(parent))
+            for database in self._beside[parent]:
+                if self._names(database, path, below):
+                    return database
+            if parent == os.path.dirname(parent):
+                return None
+            parent = os.path.dirname(parent)
+
+    def sources(self, database: str) -> frozenset[str]:
+        """Absolute paths of the sources that a database may compile as CUDA; none if broken."""
+        if database not in self._sources:
+            from lmemscope.discover import build_database
+
+            # A broken database is an error where it is named, not where it is met.
+            self._sources[database] = frozenset()
+            with contextlib.suppress(InputError):
+                self._sources[database] = build_database.sources(database)
+        return self._sources[database]
+
+    def _names(self, database: str, path: str, below: bool) -> bool:
+        if not below and database not in self._sources:
+            try:
+                if not _mentions(database, os.path.basename(path)):
+                    return False
+            except OSError:
+                return False
+        sources = self.sources(database)
+        if below:
+            return any(is_below(source, path) for source in sources)
+        return same_file(path, sources) is not None
 
 
 def is_build_tree(directory: str) -> bool:
@@ -94,18 +126,6 @@ def _directories(directory: str) -> list[str]:
             return [entry.name for entry in entries if entry.is_dir()]
     except OSError:
         return []
-
-
-def _names(database: str, path: str, below: bool) -> bool:
-    try:
-        if not below and not _mentions(database, os.path.basename(path)):
-            return False
-        sources = build_database.sources(database)
-    except (InputError, OSError):
-        return False  # A broken database is an error where it is named, not where it is met.
-    if below:
-        return any(is_below(source, path) for source in sources)
-    return same_file(path, sources) is not None
 
 
 def _mentions(database: str, name: str) -> bool:

@@ -11,19 +11,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
-from lmemscope.discover.build_database import read_database, sources
-from lmemscope.discover.build_flags import BuildFlags
-from lmemscope.discover.locate import (
-    DATABASE,
-    database_for,
-    is_below,
-    is_build_tree,
-    same_file,
-)
+from lmemscope.discover.locate import DATABASE, Search, is_below, is_build_tree, same_file
 from lmemscope.errors import InputError
 from lmemscope.lowering.kinds import ENDINGS, kind_of, kind_of_content
 from lmemscope.model import CompileOptions
+
+if TYPE_CHECKING:
+    from lmemscope.discover.build_flags import BuildFlags
 
 _SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules"})
 
@@ -108,16 +104,17 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     directory that holds a database stands for all of it, wherever its sources lie.
     """
     result = Discovery()
+    search = Search()
     spoken_for: dict[str, list[str]] = {}
     for path in paths:
         if os.path.basename(path) == DATABASE:
             _add_database(result, path, globs, None, builds)
         elif os.path.isdir(path):
-            _add_directory(result, path, globs, builds)
+            _add_directory(result, path, globs, builds, search)
         elif not os.path.exists(path):
             missing = InputError("plan", f"{path} does not exist", hint="check the path")
             result.errors.append((path, missing))
-        elif not _add_as_built(result, path, builds, spoken_for):
+        elif not _add_as_built(result, path, builds, search, spoken_for):
             if kind_of(path) is None and kind_of_content(path) is None:
                 result.errors.append((path, _unreadable_kind(path)))
             else:
@@ -129,17 +126,23 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
 
 
 def _add_as_built(
-    result: Discovery, path: str, builds: Builds, spoken_for: dict[str, list[str]]
+    result: Discovery,
+    path: str,
+    builds: Builds,
+    search: Search,
+    spoken_for: dict[str, list[str]],
 ) -> bool:
     """Add a named file as its project's database says; whether one speaks of it."""
     kind = kind_of(path)
     if not builds.use or (kind is not None and (not kind.is_cuda or kind.is_header)):
         return False
     own = os.path.abspath(path)
-    database = database_for(own)
+    database = search.database_for(own)
     if database is None:
         return False
-    spelled = same_file(own, sources(database))
+    from lmemscope.discover.build_database import read_database
+
+    spelled = same_file(own, search.sources(database))
     read = read_database(database, lambda source: source == spelled, trust=builds.trust)
     result.notes += [f"{_shown(database)}: {note}" for note in read.notes]
     flags = [(entry.flags, entry.output) for entry in read.entries]
@@ -167,11 +170,13 @@ def _once(inputs: Sequence[Found]) -> list[Found]:
     return list(kept.values())
 
 
-def _add_directory(result: Discovery, directory: str, globs: Globs, builds: Builds) -> None:
+def _add_directory(
+    result: Discovery, directory: str, globs: Globs, builds: Builds, search: Search
+) -> None:
     before = len(result.inputs) + len(result.errors)
     base = os.path.abspath(directory)
     built: set[str] = set()
-    database = _database_of(base) if builds.use else None
+    database = _database_of(base, search) if builds.use else None
     walked = True
     if database is not None:
         holds = os.path.dirname(database) == base
@@ -187,16 +192,17 @@ def _add_directory(result: Discovery, directory: str, globs: Globs, builds: Buil
         result.errors.append((directory, _nothing_in(directory)))
 
 
-def _database_of(directory: str) -> str | None:
+def _database_of(directory: str, search: Search) -> str | None:
     """The database of a source or build directory: in it, else the first that speaks of it."""
     own = os.path.join(directory, DATABASE)
-    return own if os.path.isfile(own) else database_for(directory)
+    return own if os.path.isfile(own) else search.database_for(directory)
 
 
 def _add_database(
     result: Discovery, path: str, globs: Globs, below: str | None, builds: Builds
 ) -> set[str]:
     """Add the entries of a database, those below a directory if one is given."""
+    from lmemscope.discover.build_database import read_database
 
     def wanted(source: str) -> bool:
         return globs.admit(source) and (below is None or is_below(source, below))
