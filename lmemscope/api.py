@@ -33,6 +33,7 @@ def scan(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     toolkit: str | os.PathLike[str] | None = None,
+    build_database: bool = True,
     cache: bool = True,
     executor: Executor | None = None,
 ) -> Report:
@@ -54,6 +55,8 @@ def scan(
         include, exclude: globs over files of directories and builds, relative to the working
             directory.
         toolkit: a CUDA installation, or a directory of wheels, to take every tool from.
+        build_database: whether a project's ``compile_commands.json`` says how its files are
+            compiled.
         cache: whether to keep what the compilers made for the next call.
         executor: where units run; by default worker processes of this machine.
 

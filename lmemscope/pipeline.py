@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lmemscope import __version__
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
-from lmemscope.discover.walk import Globs, discover
+from lmemscope.discover.walk import Builds, Globs, discover
 from lmemscope.errors import InternalError, LmemscopeError
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
@@ -203,7 +203,7 @@ def _planned(
 ) -> tuple[tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...], tuple[str, ...], str | None]:
     """Units, what is no input, notes, and why an architecture was chosen unasked."""
     globs = Globs(settings.root, settings.include, settings.exclude)
-    found = discover(paths, globs)
+    found = discover(paths, globs, Builds(use=settings.build_database))
     asked = settings.archs or plan.build_archs(found.inputs)
     supported: tuple[str, ...] | None = None
     if plan.needs_supported_archs(asked):

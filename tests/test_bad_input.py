@@ -46,10 +46,10 @@ def test_directory_without_kernels(good: Path, tmp_path: Path) -> None:
     assert_only(scan(good, tmp_path / "empty"), "empty", "plan", "no .cu", "hint:")
 
 
-def test_not_utf8(good: Path, tmp_path: Path) -> None:
-    bad = tmp_path / "latin.cu"
-    bad.write_bytes(b"// first\n// caf\xe9\n__global__ void k() {}\n")
-    assert_only(scan(good, bad), "latin.cu", "read", "not UTF-8", "line 2", "iconv")
+def test_utf16(good: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "wide.cu"
+    bad.write_bytes("__global__ void k() {}\n".encode("utf-16"))
+    assert_only(scan(good, bad), "wide.cu", "read", "UTF-16", "iconv")
 
 
 @pytest.mark.parametrize("name", ["noise.cu", "noise.ptx", "noise.cubin"])
@@ -109,7 +109,7 @@ def test_no_host_compiler_names_the_package(good: Path, tmp_path: Path) -> None:
 
 def test_a_missing_header_of_nvidias_names_its_wheel(good: Path, tmp_path: Path) -> None:
     bad = tmp_path / "random.cu"
-    bad.write_text("#include <cufft.h>\nint main() {}\n__global__ void k() {}\n")
+    bad.write_text("#include <cufft_of_no_wheel.h>\nint main() {}\n__global__ void k() {}\n")
     assert_only(scan(good, bad), "random.cu", "compile", "pip install nvidia-cufft")
     bad.write_text('#include "mine.cuh"\n__global__ void k() {}\n')
     assert_only(scan(good, bad), "random.cu", "compile", "mine.cuh with -I")

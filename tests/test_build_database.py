@@ -12,7 +12,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.discover.build_database import read_database
 from lmemscope.discover.build_flags import read_flags
 from lmemscope.discover.plan import make_units
-from lmemscope.discover.walk import Globs, discover, find_database
+from lmemscope.discover.walk import Globs, discover
 from lmemscope.errors import InputError
 from tests.conftest import run_program
 
@@ -22,6 +22,7 @@ BASE = "/project/build"
 def options(*words: str) -> Any:
     found = read_flags(words, BASE)
     assert found.unknown == ()
+    assert found.refused == ()
     return found.options
 
 
@@ -51,7 +52,22 @@ def options(*words: str) -> Any:
         (["--expt-relaxed-constexpr"], "nvcc_args", ("--expt-relaxed-constexpr",)),
         (["-expt-extended-lambda"], "nvcc_args", ("-expt-extended-lambda",)),
         (["-ftz=true"], "nvrtc_args", ("--ftz=true",)),
-        (["-ccbin", "/usr/bin/g++-12"], "nvcc_args", ("-ccbin=/usr/bin/g++-12",)),
+        (["-Xcompiler=-fopenmp"], "nvcc_args", ("-Xcompiler=-fopenmp",)),
+        (["--compiler-options", "-O2,-DHOST=1"], "defines", ("HOST=1",)),
+        (["-Xcompiler", "-Wall -I../inc -fno-rtti"], "include_dirs", ("/project/inc",)),
+        (["-Xcompiler", "-isystem,/opt/y"], "include_dirs", ("/opt/y",)),
+        (["-Xcompiler=-std=gnu++20"], "std", "c++20"),
+        (["-std=c++17", "-Xcompiler=-std=gnu++20"], "std", "c++17"),
+        (["-march=native"], "nvcc_args", ("-Xcompiler=-march=native",)),
+        (["-Wp,-DWP=2,-MD,deps.d"], "defines", ("WP=2",)),
+        (["--Ofast-compile=min"], "nvrtc_args", ("--Ofast-compile=min",)),
+        (["-ewp"], "nvrtc_args", ("--extensible-whole-program",)),
+        (["-Xptxas", "-dlcm", "-Xptxas", "ca"], "ptxas_args", ("-dlcm=ca",)),
+        (
+            ["-Xptxas=-O1,--register-usage-level=5"],
+            "ptxas_args",
+            ("-O1", "--register-usage-level=5"),
+        ),
         (["-rdc=true"], "ptxas_args", ("-c",)),
         (["-dc"], "nvcc_args", ("-rdc=true",)),
         (["-fgpu-rdc"], "nvrtc_args", ("--relocatable-device-code=true",)),
@@ -185,8 +201,8 @@ def test_broken_entries_lose_nothing_else(project: Path) -> None:
     write(project, {"file": "x.cu"}, entry(project, "@missing.rsp"), entry(project))
     database = read_database(str(project / "build" / "compile_commands.json"))
     assert len(database.entries) == 1
-    assert [text.partition(":")[0] for text in database.broken] == ["entry 1", "entry 2"]
-    assert "missing.rsp" in database.broken[1]
+    assert [text.partition(":")[0] for text in database.notes] == ["entry 1", "entry 2"]
+    assert "missing.rsp" in database.notes[1]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1"])
@@ -195,14 +211,6 @@ def test_what_is_no_database(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(InputError, match=r"compile_commands\.json"):
         read_database(str(path))
-
-
-def test_where_a_database_is_looked_for(project: Path) -> None:
-    assert find_database(str(project)) is None
-    write(project)
-    assert find_database(str(project)) == str(project / "build" / "compile_commands.json")
-    (project / "compile_commands.json").write_text("[]")
-    assert find_database(str(project)) == str(project / "compile_commands.json")
 
 
 def test_a_file_named_twice_is_one_input(project: Path) -> None:
@@ -226,8 +234,8 @@ def test_globs(project: Path) -> None:
 def test_architectures_the_toolkit_has_not_are_noted(project: Path) -> None:
     flags = "-gencode arch=compute_52,code=sm_52 -gencode arch=compute_90,code=sm_90"
     write(project, entry(project, flags))
-    found = discover([str(project / "src")], Globs("/"))
-    assert found.inputs[0].archs == (), "the database is not in src/"
+    found = discover([str(project / "third_party")], Globs("/"))
+    assert found.inputs[0].archs == (), "the database names nothing in there"
     found = discover([str(project)], Globs("/", include=("*count.cu",)))
     units, notes = make_units(found.inputs, ("sm_80",), Settings(), ("sm_80", "sm_90"))
     assert [unit.arch for unit in units] == ["sm_90"]

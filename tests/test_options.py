@@ -48,6 +48,7 @@ GOOD: dict[str, tuple[list[str], str, object]] = {
     "timeout": (["0.5"], "0.5", 0.5),
     "toolkit": (["/"], '"/"', "/"),
     "executor": (["dask://h:1"], '"dask://h:1"', "dask://h:1"),
+    "build-database": ([], "false", False),
     "cache": ([], "false", None),
     "include": ([], '["src/*"]', ("src/*",)),
     "exclude": ([], '["old/*"]', ("old/*",)),
@@ -77,6 +78,7 @@ WRONG: dict[str, list[str]] = {
     "timeout": ["-1", "0", "nan", "inf", "1e300", '"5s"', "true"],
     "toolkit": ['"no/where"', "1", '""'],
     "executor": ['"localhost:8786"', '"dask://"', "1"],
+    "build-database": ['"no"', "0"],
     "cache": ['"no"', "0"],
     "include": ["1", "[1]"],
     "exclude": ["1", "[1]"],
@@ -166,11 +168,11 @@ def test_a_value_arrives_by_every_door(row: Option, here: Path) -> None:
     default = value_of(from_flags({}), row)
     assert default != expected
     if row.flags:
-        off = row.key == "cache"
-        flag = "--no-cache" if off else row.flag
+        off = row.kind.shape == "switch" and row.default is True and "/" in row.flags[-1]
+        flag = f"--no-{row.key}" if off else row.flag
         assert value_of(flagged(flag, *by_flag), row) == expected
     if row.api:
-        given = {"cache": False, "causes": False}.get(row.key, expected)
+        given = {"cache": False, "causes": False, "build-database": False}.get(row.key, expected)
         assert value_of(Configuration(from_arguments({row.name: given})), row) == expected
     if row.file:
         assert value_of(written(f"{row.key} = {in_toml}"), row) == expected

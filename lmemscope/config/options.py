@@ -88,6 +88,7 @@ class Settings:
         timeout: seconds that one unit may take, or None.
         causes: whether to look for causes and names, or to stop at the facts.
         quotes: lines of the artefacts that reports hold beside findings; `explain` asks for them.
+        build_database: whether a project's build database says how its files are compiled.
         cache: directory where compilers' outputs are kept between runs, or None.
         toolkit: directory of the toolkit to use instead of the installed one, or None.
         executor: where units run (``dask://host:port``), or None for this machine.
@@ -103,6 +104,7 @@ class Settings:
     timeout: float | None = None
     causes: bool = True
     quotes: tuple[Quote, ...] = ()
+    build_database: bool = True
     cache: str | None = None
     toolkit: str | None = None
     executor: str | None = None
@@ -337,6 +339,13 @@ OPTIONS = (
         metavar="URL",
         # `scan` takes an Executor in its place.
         api=False,
+    ),
+    Option(
+        "build-database",
+        kinds.switch(),
+        "Compile as the project's compile_commands.json says, which is found by itself.",
+        flags=("--build-database/--no-build-database",),
+        default=True,
     ),
     Option(
         "cache",

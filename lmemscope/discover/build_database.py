@@ -1,16 +1,20 @@
 """``compile_commands.json``: which CUDA files a project compiles, and how.
 
-Format: "JSON Compilation Database Format Specification" of the Clang documentation. ``command`` is
-split into words as a POSIX shell would, and nothing is ever given to a shell.
+Format: "JSON Compilation Database Format Specification" of the Clang documentation, as CMake's
+Makefile and Ninja generators and Bear write it. ``command`` is split into words as a POSIX shell
+would, and nothing is ever given to a shell.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import re
 import shlex
+import stat
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from lmemscope.discover.build_flags import BuildFlags, read_flags
@@ -18,6 +22,9 @@ from lmemscope.errors import InputError
 from lmemscope.lowering.kinds import kind_of
 
 _CUDA_LANGUAGES = ("cu", "cuda")
+_CUDA_WORD = re.compile(r"(?:-x|--language)[ =]?\s*[\"']?cu(?:da)?\b")
+_TARGET = re.compile(r"(?:^|/)CMakeFiles/([^/]+)\.dir/")
+_LARGEST = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +33,8 @@ class Entry:
 
     Attributes:
         path: the source, absolute.
-        output: what it is compiled to, as the database says, or an empty string.
+        output: what tells this compilation from others of the source: CMake's target, else what
+            it is compiled to, as the database says; maybe an empty string.
         flags: how.
     """
 
@@ -42,75 +50,202 @@ class BuildDatabase:
     Attributes:
         path: of the database.
         entries: in its order; of those that compile a file in the same way, the first.
-        broken: entries that cannot be used, each with the reason.
-        unknown: options that are in no table, over all entries.
+        notes: what of it is not used, in sentences that do not repeat its name.
     """
 
     path: str
     entries: tuple[Entry, ...]
-    broken: tuple[str, ...]
-    unknown: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
-def read_database(path: str) -> BuildDatabase:
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """Entries as they are written: those that may compile CUDA, by absolute path of the source."""
+
+    by_path: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]]
+    broken: tuple[tuple[int, str], ...]
+
+
+def read_database(
+    path: str, wanted: Callable[[str], bool] = lambda _: True, *, trust: bool = False
+) -> BuildDatabase:
     """Read the CUDA entries of a database.
+
+    Args:
+        path: of the database.
+        wanted: told the absolute path of each source; the others' commands are not looked at.
+        trust: take options that could run a program or load a library as well.
 
     Raises:
         InputError: it cannot be read, or is no compilation database.
     """
-    try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError("plan", f"{path} cannot be read: {error}", hint=_HINT) from error
-    if not isinstance(document, list):
-        raise InputError("plan", f"{path} is no list of commands", hint=_HINT)
-    entries: list[Entry] = []
-    seen: set[tuple[str, Any, tuple[str, ...]]] = set()
-    broken: list[str] = []
-    unknown: dict[str, None] = {}
-    for number, record in enumerate(document, start=1):
-        try:
-            entry = _entry(record, os.path.dirname(os.path.abspath(path)))
-        except (InputError, KeyError, TypeError, ValueError) as error:
-            said = error.message if isinstance(error, InputError) else repr(error)
-            broken.append(f"entry {number}: {said}")
+    records = _records_of(path)
+    entries: list[tuple[int, Entry]] = []
+    seen: set[tuple[Any, ...]] = set()
+    broken = list(records.broken)
+    for source, numbered in records.by_path.items():
+        if not wanted(source):
             continue
-        if entry is None:
-            continue
-        unknown.update(dict.fromkeys(entry.flags.unknown))
-        key = (entry.path, entry.flags.options, entry.flags.archs)
-        if key not in seen:
-            seen.add(key)
-            entries.append(entry)
-    return BuildDatabase(path, tuple(entries), tuple(broken), tuple(unknown))
+        for number, record in numbered:
+            try:
+                entry = _entry(source, record, _directory(record, path), trust)
+            except (InputError, KeyError, TypeError, ValueError) as error:
+                broken.append(
+                    (number, error.message if isinstance(error, InputError) else repr(error))
+                )
+                continue
+            if entry is None:
+                continue
+            key = (entry.path, entry.flags.options, entry.flags.archs)
+            if key not in seen:
+                seen.add(key)
+                entries.append((number, entry))
+    entries.sort(key=lambda item: item[0])
+    found = tuple(entry for _, entry in entries)
+    notes = [f"entry {number}: {why}" for number, why in sorted(broken)]
+    return BuildDatabase(path, found, (*notes, *_left_out(found)))
+
+
+def sources(path: str) -> frozenset[str]:
+    """Absolute paths of the sources that a database may compile as CUDA.
+
+    Raises:
+        InputError: as `read_database`.
+    """
+    return frozenset(_records_of(path).by_path)
+
+
+def _left_out(entries: Sequence[Entry]) -> list[str]:
+    """Sentences on the options that were not taken, each option once."""
+    flags = [entry.flags for entry in entries]
+    unknown = dict.fromkeys(word for found in flags for word in found.unknown)
+    refused = dict.fromkeys(word for found in flags for word in found.refused)
+    linked = dict.fromkeys(word for found in flags for word in found.linked)
+    notes = []
+    if refused:
+        listed = ", ".join(refused)
+        said = "they could run a program, load a library or write a file"
+        notes.append(f"options of the build left out, because {said}: {listed}")
+        if any(word.startswith(("-ccbin", "-compiler-bindir")) for word in refused):
+            notes[-1] += "; the host compiler on PATH is used"
+    if linked:
+        listed = ", ".join(linked)
+        notes.append(f"device code is not optimised while linking, as the build asks by {listed}")
+    if unknown:
+        notes.append(f"options not understood and left out: {', '.join(unknown)}")
+    return notes
 
 
 _HINT = "write one with: cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
 
 
-def _entry(record: dict[str, Any], base: str) -> Entry | None:
+def _records_of(path: str) -> _Records:
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError("plan", f"{path} is no regular file", hint=_HINT)
+        if found.st_size > _LARGEST:
+            raise InputError("plan", f"{path} is larger than {_LARGEST >> 30} GiB", hint=_HINT)
+        return _parsed(os.path.abspath(path), found.st_size, found.st_mtime_ns)
+    except InputError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError("plan", f"{path} cannot be read: {error}", hint=_HINT) from error
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
+    """A database's entries; large ones are parsed once per command."""
+    with open(path, encoding="utf-8", errors="surrogateescape") as stream:
+        document = json.load(stream)
+    if not isinstance(document, list):
+        raise InputError("plan", f"{path} is no list of commands", hint=_HINT)
+    by_path: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+    broken: list[tuple[int, str]] = []
+    for number, record in enumerate(document, start=1):
+        try:
+            source = os.path.normpath(os.path.join(_directory(record, path), record["file"]))
+            maybe = _may_be_cuda(source, record)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            broken.append((number, repr(error)))
+            continue
+        if maybe:
+            by_path.setdefault(source, []).append((number, record))
+    return _Records(by_path, tuple(broken))
+
+
+def _directory(record: Mapping[str, Any], database: str) -> str:
+    base = os.path.dirname(os.path.abspath(database))
+    return os.path.normpath(os.path.join(base, record["directory"]))
+
+
+def _may_be_cuda(source: str, record: Mapping[str, Any]) -> bool:
+    """Whether an entry is worth taking apart: splitting thousands of commands takes seconds."""
+    kind = kind_of(source)
+    if kind is not None and kind.is_cuda:
+        return True
+    words = record.get("arguments")
+    if words is not None:
+        return any(language in words for language in (*_CUDA_LANGUAGES, "-xcu", "-xcuda"))
+    return _CUDA_WORD.search(record["command"]) is not None
+
+
+def _entry(source: str, record: Mapping[str, Any], directory: str, trust: bool) -> Entry | None:
     """The entry, or None where it compiles no CUDA."""
-    directory = os.path.normpath(os.path.join(base, record["directory"]))
-    path = os.path.normpath(os.path.join(directory, record["file"]))
     words = record.get("arguments")
     if words is None:
-        words = shlex.split(record["command"])
-    kind = kind_of(path)
-    is_cuda = kind is not None and kind.is_cuda
-    if not is_cuda and not any(language in words for language in _CUDA_LANGUAGES):
-        return None
-    flags = read_flags(_without_launchers([str(word) for word in words]), directory)
+        command = record["command"]
+        if not isinstance(command, str):
+            raise TypeError(f"command is {type(command).__name__}, not a string")
+        words = _split(command)
+    elif not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise TypeError("arguments are no list of strings")
+    flags = read_flags(compiler_arguments(words), directory, trust=trust)
+    kind = kind_of(source)
+    is_cuda = kind is not None and kind.is_cuda and flags.language is None
     if not is_cuda and flags.language not in _CUDA_LANGUAGES:
         return None
-    return Entry(path, str(record.get("output", "")), flags)
+    output = str(record.get("output", "")) or flags.output
+    target = _TARGET.search(output)
+    return Entry(source, target.group(1) if target else output, flags)
 
 
-def _without_launchers(words: list[str]) -> list[str]:
-    """The arguments after the compiler, which ``ccache`` and its like may precede."""
-    position = 1
-    while position < len(words) and os.path.basename(words[position - 1]) in _LAUNCHERS:
+def _split(command: str) -> list[str]:
+    """The words of a command as a POSIX shell splits them; most commands quote nothing."""
+    return shlex.split(command) if any(mark in command for mark in "'\"\\") else command.split()
+
+
+def compiler_arguments(words: Sequence[str]) -> list[str]:
+    """The arguments of the compiler in a command, which ``ccache``, ``env`` and others may precede.
+
+    What ``env`` sets in nvcc's own variables counts as arguments, as it does for nvcc.
+    """
+    position, before, after = 0, [], []
+    while position < len(words) and _program(words[position]) in _LAUNCHERS:
+        valued = _LAUNCHERS[_program(words[position])]
         position += 1
-    return words[position:]
+        while position < len(words) and (
+            words[position].startswith("-") or _ASSIGNMENT.match(words[position])
+        ):
+            name, _, value = words[position].partition("=")
+            if name == "NVCC_PREPEND_FLAGS":
+                before += shlex.split(value)
+            elif name == "NVCC_APPEND_FLAGS":
+                after += shlex.split(value)
+            position += 2 if words[position] in valued else 1
+    return [*before, *words[position + 1 :], *after]
 
 
-_LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc", "env"})
+def _program(word: str) -> str:
+    return os.path.basename(word).removesuffix(".exe")
+
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_LAUNCHERS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("ccache", "sccache", "distcc", "icecc", "buildcache", "gomacc", "time"), ()),
+    **dict.fromkeys(("rewrapper", "fccache", "colorgcc", "cachecc", "launcher"), ()),
+    "env": ("-u", "--unset", "-C", "--chdir"),
+    "nice": ("-n", "--adjustment"),
+    "cmake": (),
+}
+"""Programs that start a compiler, with their options that take a value."""

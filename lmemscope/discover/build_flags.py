@@ -1,8 +1,7 @@
 """A compiler's command line, as a build system wrote it, in terms of `CompileOptions`.
 
-Three groups: what changes device code is translated, what cannot is dropped, and what is in
-neither table is reported, because either could be true of it. Spellings are nvcc's (CUDA Compiler
-Driver NVCC, "NVCC Command Options") and those of clang's CUDA mode ("Compiling CUDA with clang").
+What becomes of each word is said in `lmemscope.discover.option_tables`; here words are taken apart
+as nvcc and clang do, and what is translated is put together.
 """
 
 from __future__ import annotations
@@ -12,63 +11,17 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from lmemscope.errors import InputError
+from lmemscope.discover import option_tables as tables
+from lmemscope.discover.response_files import Words
 from lmemscope.model import CompileOptions
+from lmemscope.sources.includes import holds_toolkit
 
-_VALUE = {
-    **dict.fromkeys(("I", "include-path"), "include"),
-    **dict.fromkeys(("isystem", "system-include", "iquote", "idirafter"), "include"),
-    **dict.fromkeys(("D", "define-macro"), "define"),
-    **dict.fromkeys(("U", "undefine-macro"), "undefine"),
-    **dict.fromkeys(("include", "pre-include"), "forced"),
-    "std": "std",
-    **dict.fromkeys(("Xptxas", "ptxas-options", "Xcuda-ptxas"), "ptxas"),
-    "maxrregcount": "registers",
-    **dict.fromkeys(("gencode", "generate-code"), "gencode"),
-    **dict.fromkeys(("arch", "gpu-architecture", "cuda-gpu-arch", "offload-arch"), "arch"),
-    **dict.fromkeys(("code", "gpu-code"), "code"),
-    **dict.fromkeys(("rdc", "relocatable-device-code"), "rdc"),
-    **dict.fromkeys(("ccbin", "compiler-bindir"), "host"),
-    **dict.fromkeys(("options-file", "optf"), "response"),
-    **dict.fromkeys(("ftz", "prec-div", "prec-sqrt", "fmad"), "both"),
-    **dict.fromkeys(("Xcompiler", "compiler-options", "default-stream"), "nvcc"),
-    **dict.fromkeys(("x", "language"), "language"),
-}
-"""Options that take a value, joined by ``=``, by nothing for one letter, or as the next word."""
-
-_FLAG = {
-    **dict.fromkeys(("use_fast_math", "ffast-math"), "fast"),
-    **dict.fromkeys(("dc", "dw", "device-c", "device-w", "fgpu-rdc"), "separate"),
-    **dict.fromkeys(("expt-relaxed-constexpr", "expt-extended-lambda", "extended-lambda"), "nvcc"),
-    **dict.fromkeys(("G", "device-debug", "restrict", "extra-device-vectorization"), "both"),
-}
-
-_DROPPED_VALUE = frozenset(
-    "o output-file MF MT MQ dependency-output l library L library-path Xlinker linker-options "
-    "Xarchive Xnvlink nvlink-options Xfatbin Xcudafe diag-suppress diag-error diag-warn "
-    "cudart cudadevrt threads t objdir-as-tempdir keep-dir output-directory odir Werror target "
-    "target-directory march mtune mcpu machine sysroot isysroot arch-list split-compile "
-    "host-linker-script ldir cuda-path cuda-include-ptx no-cuda-include-ptx jump-table-density "
-    "std-host fdebug-prefix-map ffile-prefix-map fmacro-prefix-map".split()
-)
-_DROPPED = frozenset(
-    "c compile dlink link g debug pg lineinfo generate-line-info v verbose dryrun keep "
-    "clean-targets "
-    "M MD MMD MM MP MG generate-dependencies generate-dependencies-with-compile "
-    "generate-nonsystem-dependencies ptx cubin fatbin save-temps w disable-warnings res-usage "
-    "resource-usage shared static pthread forward-unknown-to-host-compiler "
-    "forward-unknown-to-host-linker forward-unknown-opts display-error-number "
-    "no-display-error-number "
-    "source-in-ptx allow-unsupported-compiler nodlink cuda-device-only cuda-host-only "
-    "no-compress compress-all expt-cuda-no-device-lambda-warning m64 m32 pipe ansi pedantic "
-    "no-align-double no-host-device-initializer-list no-host-device-move-forward "
-    "Wno-deprecated-gpu-targets Wreorder Wall Wextra qpp dlto gen-opt-lto "
-    "nocudalib nocudainc prec-all run help version".split()
-)
-_HOST_FLAG = re.compile(r"[WfmlLo]|O\w*$|g\d?$|Xclang|no-")
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d+[af]?)")
+_PATH = re.compile(r'[^\x00-\x1f"`$\\]*')
+_MACRO = re.compile(r'(?:[^\x00-\x1f`$\\]|\\")*')
+"""What nvcc may be given. It runs its host compiler through a shell: a ``$(…)`` in a macro's value
+or a quote in a directory's name would be run."""
 
 
 @dataclass(slots=True)
@@ -80,108 +33,133 @@ class BuildFlags:
         archs: real architectures asked for, in order, without duplicates; maybe none.
         inputs: files named on the line, absolute.
         language: of ``-x``, or None.
+        output: of ``-o``, as written, or an empty string.
+        refused: options left out because they could run a program, load a library or write.
         unknown: options that are in no table.
+        linked: options for optimising device code while linking, which happens in no one file.
     """
 
     options: CompileOptions
     archs: tuple[str, ...]
     inputs: tuple[str, ...]
     language: str | None
+    output: str
+    refused: tuple[str, ...]
     unknown: tuple[str, ...]
+    linked: tuple[str, ...]
 
 
 @dataclass(slots=True)
 class _Reading:
+    """A command line, half read; includes and macros as they came, files still to be looked up."""
+
     directory: str
+    trust: bool
     includes: list[str] = field(default_factory=list)
+    system: list[str] = field(default_factory=list)
+    forced: list[str] = field(default_factory=list)
     defines: list[str] = field(default_factory=list)
     nvrtc: list[str] = field(default_factory=list)
     nvcc: list[str] = field(default_factory=list)
     ptxas: list[str] = field(default_factory=list)
+    host: list[str] = field(default_factory=list)
+    for_ptxas: list[str] = field(default_factory=list)
     std: str | None = None
+    host_std: str | None = None
     registers: int | None = None
     fast: bool = False
     separate: bool = False
     language: str | None = None
+    output: str = ""
     arch: str | None = None
     codes: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
+    refused: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
+    linked: dict[str, None] = field(default_factory=dict)
 
     def absolute(self, path: str) -> str:
         return os.path.normpath(os.path.join(self.directory, path))
 
 
-def read_flags(arguments: Sequence[str], directory: str) -> BuildFlags:
+def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False) -> BuildFlags:
     """Translate a command line, its program name left out.
 
     Args:
         arguments: words, as after a shell.
         directory: where relative paths start, absolute.
+        trust: take the words that could run a program or load a library as well.
 
     Raises:
         InputError: a response file cannot be read.
     """
-    reading = _Reading(directory)
-    words = _expanded(iter(arguments), directory)
+    reading = _Reading(directory, trust)
+    words = Words(arguments, directory)
     for word in words:
-        if not word.startswith("-") or word == "-":
+        if word.startswith("@") and len(word) > 1:
+            words.insert(word[1:])
+        elif word == "--":
+            reading.inputs += [reading.absolute(rest) for rest in words]
+        elif word.startswith("-") and word != "-":
+            _option(reading, word, words)
+        else:
             reading.inputs.append(reading.absolute(word))
-            continue
-        _option(reading, word, words)
+    _read_host_words(reading)
+    _read_ptxas_words(reading)
     return _finished(reading)
 
 
-def _option(reading: _Reading, word: str, words: Iterator[str]) -> None:
+def _option(reading: _Reading, word: str, words: Words) -> None:
     name, equals, value = word.lstrip("-").partition("=")
-    if name in _FLAG and not equals:
-        _flag(reading, _FLAG[name], word)
-        return
-    if name in _VALUE:
-        _value(reading, _VALUE[name], name, value if equals else next(words, ""), words)
-        return
-    letter = word[1:2]
-    if letter in "IDUx" and not word.startswith("--") and len(word) > 2:
-        _value(reading, _VALUE[letter], letter, word[2:], words)
-    elif word.startswith("-isystem"):
-        _value(reading, "include", "isystem", word.removeprefix("-isystem"), words)
-    elif name in _DROPPED_VALUE:
+    if name in tables.FLAGS and not equals:
+        _flag(reading, tables.FLAGS[name], name, word)
+    elif name in tables.VALUED:
         if not equals:
-            next(words, "")
-    elif name in _DROPPED or (not word.startswith("--") and _HOST_FLAG.match(name)):
-        return
+            value = next(words, "")
+            if name == "Werror" and value.startswith("-"):
+                words.put_back(value)  # The host compiler's, which stands alone.
+        _value(reading, tables.VALUED[name], name, value, words)
+    elif not word.startswith("--") and len(word) > 2 and word[1] in tables.JOINED:
+        _value(reading, tables.VALUED[word[1]], word[1], word[2:], words)
+    elif word.startswith("-isystem"):
+        _value(reading, "system", "isystem", word.removeprefix("-isystem"), words)
+    elif not word.startswith("--"):
+        # With -forward-unknown-to-host-compiler, which CMake sets, it is the host compiler's.
+        reading.host.append(word)
+        if word in tables.HOST_VALUED:
+            reading.host.append(next(words, ""))
     else:
         reading.unknown[word] = None
 
 
-def _flag(reading: _Reading, kind: str, word: str) -> None:
+def _flag(reading: _Reading, kind: str, name: str, word: str) -> None:
     if kind == "fast":
         reading.fast = True
     elif kind == "separate":
         reading.separate = True
-    else:
+    elif kind == "linked":
+        reading.linked[word] = None
+    elif kind == "refused":
+        reading.refused[word] = None
+    elif kind in ("nvcc", "both"):
         reading.nvcc.append(word)
         if kind == "both":
-            reading.nvrtc.append(word if word.startswith("--") or len(word) == 2 else f"-{word}")
+            long = tables.LONG.get(name, name)
+            reading.nvrtc.append(f"-{long}" if len(long) == 1 else f"--{long}")
 
 
-def _value(reading: _Reading, kind: str, name: str, value: str, words: Iterator[str]) -> None:
-    if kind == "include":
-        reading.includes.append(reading.absolute(value))
-    elif kind == "define":
-        reading.defines.append(value)
-    elif kind == "undefine":
-        reading.nvrtc.append(f"-U{value}")
-        reading.nvcc.append(f"-U{value}")
-    elif kind == "forced":
-        reading.nvrtc.append(f"--pre-include={reading.absolute(value)}")
-        reading.nvcc.append(f"-include={reading.absolute(value)}")
-    elif kind == "std":
-        reading.std = value.replace("gnu++", "c++")
+def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) -> None:
+    if kind == "response":
+        for response in reversed(value.split(",")):
+            words.insert(response)
+    elif kind in ("include", "system", "forced", "define", "undefine", "std"):
+        _preprocessor(reading, kind, f"-{name}", value)
     elif kind == "ptxas":
-        reading.ptxas += [part for part in value.split(",") if part not in ("-v", "--verbose")]
+        reading.for_ptxas += _split(value)
+    elif kind == "host-words":
+        reading.host += _split(value)
     elif kind == "registers":
-        reading.registers = int(value) if value.isdigit() else None
+        reading.registers = int(value) if value.isdecimal() and int(value) > 0 else None
     elif kind == "gencode":
         code = value.partition("code=")[2] or value.partition("arch=")[2].partition(",")[0]
         reading.codes += _archs(code)
@@ -193,22 +171,144 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Iterator[
         reading.codes += _archs(value)
     elif kind == "rdc":
         reading.separate = value == "true"
-    elif kind == "host":
-        reading.nvcc.append(f"-ccbin={value}")
-    elif kind == "response":
-        for response in value.split(","):
-            nested = iter(_response(reading.absolute(response)))
-            for word in nested:
-                if word.startswith("-"):
-                    _option(reading, word, nested)
-                else:
-                    reading.inputs.append(reading.absolute(word))
     elif kind == "language":
         reading.language = value
+    elif kind == "output":
+        reading.output = value
+    elif kind == "host":
+        _host_compiler(reading, name, value)
+    elif kind == "refused":
+        reading.refused[f"-{name}={value}"] = None
+    elif kind in ("nvcc", "both"):
+        _scalar(reading, kind, name, value)
+
+
+def _scalar(reading: _Reading, kind: str, name: str, value: str) -> None:
+    if not tables.SCALAR.fullmatch(value):
+        reading.refused[f"-{name}={value}"] = None
+        return
+    long = tables.LONG.get(name, name)
+    reading.nvcc.append(f"--{long}={value}")
+    if kind == "both":
+        reading.nvrtc.append(f"--{long}={value}")
+
+
+def _host_compiler(reading: _Reading, name: str, value: str) -> None:
+    if not reading.trust or not _PATH.fullmatch(value):
+        reading.refused[f"-{name}={value}"] = None
+    elif os.sep in value:
+        reading.nvcc.append(f"-ccbin={reading.absolute(value)}")
     else:
-        reading.nvcc.append(f"--{name}={value}" if len(name) > 1 else f"-{name}={value}")
-        if kind == "both":
-            reading.nvrtc.append(f"--{name}={value}")
+        # A bare name is one in the build's directory, if it is there, and else one on PATH.
+        path = reading.absolute(value)
+        reading.nvcc.append(f"-ccbin={path if os.path.exists(path) else value}")
+
+
+def _preprocessor(reading: _Reading, kind: str, name: str, value: str) -> None:
+    """An option of the preprocessor, which nvcc and its host compiler share."""
+    allowed = {"define": _MACRO, "undefine": tables.SCALAR, "std": tables.SCALAR}.get(kind, _PATH)
+    if not allowed.fullmatch(value):
+        reading.refused[f"{name}={value}"] = None
+    elif kind == "define":
+        reading.defines.append(value)
+    elif kind == "undefine":
+        reading.nvrtc.append(f"-U{value}")
+        reading.nvcc.append(f"-U{value}")
+    elif kind == "std":
+        reading.std = value.replace("gnu++", "c++")
+    elif kind == "forced":
+        reading.forced += value.split(",")
+    else:
+        path = reading.absolute(value)
+        # nvcc takes lists of directories; a comma can also be part of a name.
+        listed = [value] if os.path.isdir(path) else value.split(",")
+        directories = reading.includes if kind == "include" else reading.system
+        directories += [reading.absolute(part) for part in listed]
+
+
+def _split(value: str) -> list[str]:
+    """The words of an option's value: nvcc splits them at commas, and the shell at blanks."""
+    try:
+        parts = shlex.split(value)
+    except ValueError:
+        parts = value.split()
+    kept = [part for part in parts if not part.startswith(("-Wl,", "-Wa,"))]
+    return [word for part in kept for word in part.split(",") if word]
+
+
+def _read_host_words(reading: _Reading) -> None:
+    words = iter(reading.host)
+    for word in words:
+        _host_word(reading, word, words)
+    if reading.std is None and reading.host_std is not None:
+        reading.std = reading.host_std
+
+
+def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
+    kind, value = _host_value(word, words)
+    if word.startswith("-Wp,"):
+        for part in word.split(",")[1:]:
+            _host_word(reading, part, iter(()))
+    elif kind == "again":
+        _host_word(reading, value, words)
+    elif kind == "refused":
+        _refused_host_word(reading, (word, value))
+    elif kind is not None:
+        if kind != "dropped":
+            _preprocessor(reading, kind, word.removesuffix(value).removesuffix("="), value)
+    elif word.startswith("-std="):
+        reading.host_std = word.removeprefix("-std=").replace("gnu++", "c++")
+    elif tables.HOST_REFUSED.match(word):
+        _refused_host_word(reading, (word,))
+    elif tables.HOST_KEPT.fullmatch(word):
+        reading.nvcc.append(f"-Xcompiler={word}")
+        if word == "-fopenmp":
+            reading.nvrtc.append("-D_OPENMP")
+    elif word.startswith("-") and not tables.HOST_DROPPED.match(word):
+        reading.unknown[word] = None
+
+
+def _host_value(word: str, words: Iterator[str]) -> tuple[str | None, str]:
+    """What an option with a value is, with the value; None where it takes none."""
+    if word in tables.HOST_VALUED:
+        return tables.HOST_VALUED[word], next(words, "")
+    for name in tables.HOST_JOINED:
+        if word.startswith(name):
+            return tables.HOST_VALUED[name], word.removeprefix(name).removeprefix("=")
+    return None, ""
+
+
+def _refused_host_word(reading: _Reading, words: Sequence[str]) -> None:
+    if reading.trust and all(_PATH.fullmatch(word) for word in words):
+        reading.nvcc += [f"-Xcompiler={word}" for word in words]
+    else:
+        reading.refused[" ".join(["-Xcompiler", *words])] = None
+
+
+def _read_ptxas_words(reading: _Reading) -> None:
+    words = iter(reading.for_ptxas)
+    for word in words:
+        name, equals, value = word.lstrip("-").partition("=")
+        if name in tables.PTXAS_VALUED:
+            value = value if equals else next(words, "")
+            fits = tables.SCALAR.fullmatch(value)
+            place = reading.ptxas if fits else reading.refused
+            spelled = f"{word[: len(word) - len(word.lstrip('-'))]}{name}={value}"
+            if isinstance(place, list):
+                place.append(spelled)
+            else:
+                place[f"-Xptxas {spelled}"] = None
+        elif name in tables.PTXAS_FLAGS and not equals:
+            reading.ptxas.append(word)
+        elif tables.PTXAS_REFUSED.match(word):
+            if name in tables.PTXAS_REFUSED_VALUED and not equals:
+                word = f"{word} {next(words, '')}"
+            reading.refused[f"-Xptxas {word}"] = None
+        elif tables.PTXAS_DROPPED.match(word):
+            if name in tables.PTXAS_DROPPED_VALUED and not equals:
+                next(words, "")
+        else:
+            reading.unknown[f"-Xptxas {word}"] = None
 
 
 def _archs(value: str) -> list[str]:
@@ -226,8 +326,18 @@ def _finished(reading: _Reading) -> BuildFlags:
         reading.nvrtc.append("--relocatable-device-code=true")
         reading.nvcc.append("-rdc=true")
         reading.ptxas.append("-c")
+    # Directories of -isystem are searched after those of -I, in whichever order they came.
+    searched = dict.fromkeys([*reading.includes, *reading.system])
+    _add_forced(reading, tuple(searched))
+    own = [path for path in searched if not holds_toolkit(path)]
+    # The build's toolkit may be another than ours. Of its headers only those count that ours does
+    # not have, such as those of cuBLAS: they come after ours.
+    for path in searched:
+        if holds_toolkit(path):
+            reading.nvrtc.append(f"-I{path}")
+            reading.nvcc.append(f"-isystem={path}")
     options = CompileOptions(
-        include_dirs=tuple(dict.fromkeys(reading.includes)),
+        include_dirs=tuple(own),
         defines=tuple(dict.fromkeys(reading.defines)),
         std=reading.std,
         maxrregcount=reading.registers,
@@ -241,26 +351,19 @@ def _finished(reading: _Reading) -> BuildFlags:
         tuple(dict.fromkeys(reading.codes)),
         tuple(reading.inputs),
         reading.language,
+        reading.output,
+        tuple(reading.refused),
         tuple(reading.unknown),
+        tuple(reading.linked),
     )
 
 
-def _expanded(words: Iterator[str], directory: str) -> Iterator[str]:
-    """The words, with those of ``@file`` in its place."""
-    for word in words:
-        if word.startswith("@"):
-            path = os.path.join(directory, word[1:])
-            yield from _expanded(iter(_response(path)), directory)
-        else:
-            yield word
-
-
-def _response(path: str) -> list[str]:
-    try:
-        return shlex.split(Path(path).read_text(encoding="utf-8"), comments=False)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            "plan",
-            f"the response file {path} cannot be read: {error}",
-            hint="build the project once; build systems write these files when they configure",
-        ) from error
+def _add_forced(reading: _Reading, searched: Sequence[str]) -> None:
+    """Headers of ``-include``: in the build's directory, else on the include path."""
+    for name in reading.forced:
+        candidates = [os.path.join(directory, name) for directory in searched]
+        path = reading.absolute(name)
+        if not os.path.isfile(path):
+            path = next((found for found in candidates if os.path.isfile(found)), path)
+        reading.nvrtc.append(f"--pre-include={path}")
+        reading.nvcc.append(f"-include={path}")

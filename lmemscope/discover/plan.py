@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from lmemscope.errors import UsageError
 from lmemscope.lowering.kinds import CUDA, Asked, kind_of, kind_of_unit
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.sources.cuda import read_cuda_source
+from lmemscope.sources.encoding import decoded, readable
 
 DEFAULT_ARCH = "sm_90"
 _ARCH = re.compile(r"(?:sm|compute)_(\d+[af]?)|(\d+[af]?)")
@@ -68,6 +70,7 @@ def choose_arch() -> tuple[str, str]:
     return DEFAULT_ARCH, f"{DEFAULT_ARCH}: the default, no GPU found"
 
 
+@functools.cache
 def detect_gpu() -> str | None:
     """Architecture of the first GPU by the CUDA driver, or None without driver or device."""
     import ctypes
@@ -109,7 +112,7 @@ def make_units(
         The units, and notes on architectures of builds that were left out.
     """
     units: list[Unit] = []
-    left_out: dict[str, None] = {}
+    left_out: dict[str, str] = {}
     notes: dict[str, None] = {}
     launched = _launched_elsewhere(inputs)
     for found in inputs:
@@ -123,7 +126,7 @@ def make_units(
             launched.get(found.path, ()),
             variant=found.variant,
         )
-        of_build = () if settings.archs else _of_build(found.archs, supported, left_out)
+        of_build = () if settings.archs else _of_build(found.archs, supported, archs, left_out)
         asked = Asked(
             archs=of_build or tuple(archs),
             explicit=bool(settings.archs or of_build),
@@ -133,10 +136,7 @@ def make_units(
         expansion = kind_of_unit(unit).route.expand(unit, asked)
         units += expansion.units
         notes.update(dict.fromkeys(expansion.notes))
-    dropped = [
-        f"{arch}, which the build asks for, is not supported by this toolkit and left out"
-        for arch in left_out
-    ]
+    dropped = [f"{arch}, which the build asks for, {why}" for arch, why in left_out.items()]
     return tuple(units), (*dropped, *notes)
 
 
@@ -146,10 +146,28 @@ def build_archs(inputs: Sequence[Found]) -> tuple[str, ...]:
 
 
 def _of_build(
-    archs: Sequence[str], supported: Sequence[str] | None, left_out: dict[str, None]
+    archs: Sequence[str],
+    supported: Sequence[str] | None,
+    default: Sequence[str],
+    left_out: dict[str, str],
 ) -> tuple[str, ...]:
-    known = [a for a in archs if supported is None or a.rstrip("af") in supported or a[:3] != "sm_"]
-    left_out.update(dict.fromkeys(arch for arch in archs if arch not in known))
+    """Architectures of a build that can be compiled for here; none where the default is taken."""
+    known: list[str] = []
+    refused: list[tuple[str, str]] = []
+    for arch in archs:
+        if arch == "native":
+            gpu = detect_gpu()
+            if gpu is None:
+                refused.append((arch, "is not known without a GPU and left out"))
+            else:
+                known.append(gpu)
+        elif arch.startswith("sm_") and supported and arch.rstrip("af") not in supported:
+            refused.append((arch, "is not supported by this toolkit and left out"))
+        else:
+            known.append(arch)
+    instead = "" if known else f"; {', '.join(default)} takes its place"
+    for arch, why in refused:
+        left_out.setdefault(arch, f"{why}{instead}")
     return normalise_archs(known, supported)
 
 
@@ -183,7 +201,7 @@ def _launched_elsewhere(inputs: Sequence[Found]) -> dict[str, tuple[str, ...]]:
     for found in inputs:
         if kinds[found.path].is_cuda:
             with contextlib.suppress(OSError):
-                text = Path(found.path).read_text(encoding="utf-8", errors="replace")
+                text = readable(decoded(Path(found.path).read_bytes()).text)
                 launches.update(dict.fromkeys(read_cuda_source(text).launches))
     return dict.fromkeys(headers, tuple(launches))
 

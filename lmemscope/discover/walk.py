@@ -7,15 +7,20 @@ it; what cannot be used becomes an error or a note, never a silence.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
+from lmemscope.discover.locate import DATABASE, Search, is_below, is_build_tree, same_file
 from lmemscope.errors import InputError
 from lmemscope.lowering.kinds import ENDINGS, kind_of, kind_of_content
 from lmemscope.model import CompileOptions
 
-DATABASE = "compile_commands.json"
+if TYPE_CHECKING:
+    from lmemscope.discover.build_flags import BuildFlags
+
 _SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules"})
 
 
@@ -77,29 +82,81 @@ class Globs:
         return not self.include or any(fnmatchcase(name, glob) for glob in self.include)
 
 
-def discover(paths: Sequence[str], globs: Globs) -> Discovery:
+@dataclass(frozen=True, slots=True)
+class Builds:
+    """What build databases are good for.
+
+    Attributes:
+        use: how files are compiled is taken from the database of their project.
+        trust: options that could run a program or load a library are taken as well.
+    """
+
+    use: bool = True
+    trust: bool = False
+
+
+def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> Discovery:
     """Turn the user's paths into inputs and, for each bad path, an error beside the others.
 
     Directories are walked in sorted order for ``.cu``, ``.ptx`` and ``.cubin`` files, and for
-    ``.py`` files that hold kernels. A ``compile_commands.json`` in a directory or in its ``build``
-    says how its files are compiled.
+    ``.py`` files that hold kernels. How files are compiled is said by the build database of their
+    project: in a directory, in its build directories, or found upwards from what is named. A
+    directory that holds a database stands for all of it, wherever its sources lie.
     """
     result = Discovery()
+    search = Search()
+    spoken_for: dict[str, list[str]] = {}
     for path in paths:
         if os.path.basename(path) == DATABASE:
-            _add_database(result, path, globs, None)
+            _add_database(result, path, globs, None, builds)
         elif os.path.isdir(path):
-            _add_directory(result, path, globs)
+            _add_directory(result, path, globs, builds, search)
         elif not os.path.exists(path):
             missing = InputError("plan", f"{path} does not exist", hint="check the path")
             result.errors.append((path, missing))
-        elif kind_of(path) is None and kind_of_content(path) is None:
-            result.errors.append((path, _unreadable_kind(path)))
-        else:
-            result.inputs.append(Found(os.path.normpath(path), os.path.abspath(path)))
+        elif not _add_as_built(result, path, builds, search, spoken_for):
+            if kind_of(path) is None and kind_of_content(path) is None:
+                result.errors.append((path, _unreadable_kind(path)))
+            else:
+                result.inputs.append(Found(os.path.normpath(path), os.path.abspath(path)))
+    result.notes += [_found_upwards(*item) for item in spoken_for.items()]
     result.inputs = _once(result.inputs)
     result.notes = list(dict.fromkeys(result.notes))
     return result
+
+
+def _add_as_built(
+    result: Discovery,
+    path: str,
+    builds: Builds,
+    search: Search,
+    spoken_for: dict[str, list[str]],
+) -> bool:
+    """Add a named file as its project's database says; whether one speaks of it."""
+    kind = kind_of(path)
+    if not builds.use or (kind is not None and (not kind.is_cuda or kind.is_header)):
+        return False
+    own = os.path.abspath(path)
+    database = search.database_for(own)
+    if database is None:
+        return False
+    from lmemscope.discover.build_database import read_database
+
+    spelled = same_file(own, search.sources(database))
+    read = read_database(database, lambda source: source == spelled, trust=builds.trust)
+    result.notes += [f"{_shown(database)}: {note}" for note in read.notes]
+    flags = [(entry.flags, entry.output) for entry in read.entries]
+    for found, variant in _variants([own] * len(flags), flags):
+        result.inputs.append(replace(found, file=os.path.normpath(path), variant=variant))
+    if flags:
+        spoken_for.setdefault(database, []).append(os.path.normpath(path))
+    return bool(flags)
+
+
+def _found_upwards(database: str, named: Sequence[str]) -> str:
+    others = f" and {len(named) - 1} more are" if len(named) > 1 else " is"
+    said = f"{named[0]}{others} compiled as {_shown(database)} says"
+    return f"{said}; --no-build-database leaves it aside"
 
 
 def _once(inputs: Sequence[Found]) -> list[Found]:
@@ -113,14 +170,21 @@ def _once(inputs: Sequence[Found]) -> list[Found]:
     return list(kept.values())
 
 
-def _add_directory(result: Discovery, directory: str, globs: Globs) -> None:
+def _add_directory(
+    result: Discovery, directory: str, globs: Globs, builds: Builds, search: Search
+) -> None:
     before = len(result.inputs) + len(result.errors)
     base = os.path.abspath(directory)
     built: set[str] = set()
-    database = find_database(directory)
+    database = _database_of(base, search) if builds.use else None
+    walked = True
     if database is not None:
-        built = _add_database(result, database, globs, base)
-    for file in _walk(directory):
+        holds = os.path.dirname(database) == base
+        built = _add_database(result, _shown(database), globs, None if holds else base, builds)
+        walked = not (holds and is_build_tree(base))
+        if not is_below(database, base) and built:
+            result.notes.append(_found_upwards(database, [os.path.normpath(directory)]))
+    for file in _walk(directory) if walked else ():
         path = os.path.abspath(file)
         if path not in built and globs.admit(path):
             result.inputs.append(Found(os.path.normpath(file), path, walked=True))
@@ -128,58 +192,70 @@ def _add_directory(result: Discovery, directory: str, globs: Globs) -> None:
         result.errors.append((directory, _nothing_in(directory)))
 
 
-def find_database(directory: str) -> str | None:
-    """Path of a source directory's build database, in it or in its ``build``, or None."""
-    for candidate in (directory, os.path.join(directory, "build")):
-        if os.path.isfile(os.path.join(candidate, DATABASE)):
-            return os.path.join(candidate, DATABASE)
-    return None
+def _database_of(directory: str, search: Search) -> str | None:
+    """The database of a source or build directory: in it, else the first that speaks of it."""
+    own = os.path.join(directory, DATABASE)
+    return own if os.path.isfile(own) else search.database_for(directory)
 
 
-def _add_database(result: Discovery, path: str, globs: Globs, below: str | None) -> set[str]:
+def _add_database(
+    result: Discovery, path: str, globs: Globs, below: str | None, builds: Builds
+) -> set[str]:
     """Add the entries of a database, those below a directory if one is given."""
     from lmemscope.discover.build_database import read_database
 
+    def wanted(source: str) -> bool:
+        return globs.admit(source) and (below is None or is_below(source, below))
+
     try:
-        database = read_database(path)
+        database = read_database(path, wanted, trust=builds.trust)
     except InputError as error:
         result.errors.append((path, error))
         return set()
-    wanted = [
-        entry
-        for entry in database.entries
-        if globs.admit(entry.path) and (below is None or _is_below(entry.path, below))
-    ]
-    paths = [entry.path for entry in wanted]
-    for number, entry in enumerate(wanted):
-        name = _shown(entry.path)
-        if os.path.isfile(entry.path):
-            nth = paths[: number + 1].count(entry.path)
-            variant = (entry.output or f"{nth}") if nth > 1 else ""
-            flags = entry.flags
-            result.inputs.append(Found(name, entry.path, flags.options, flags.archs, variant))
+    entries = database.entries
+    flags = [(entry.flags, entry.output) for entry in entries]
+    for found, variant in _variants([entry.path for entry in entries], flags):
+        if os.path.isfile(found.path):
+            result.inputs.append(replace(found, file=_shown(found.path), variant=variant))
         else:
-            gone = InputError(
-                "plan", f"{name} does not exist, though {path} names it", hint="configure again"
-            )
-            result.errors.append((name, gone))
-    result.notes += [f"{path}: {reason}" for reason in database.broken]
-    if database.unknown:
-        listed = ", ".join(database.unknown)
-        result.notes.append(f"{path}: options not understood and left out: {listed}")
-    if not wanted and below is None:
+            name = _shown(found.path)
+            result.errors.append((name, _gone(name, found.path, path)))
+    result.notes += [f"{path}: {note}" for note in database.notes]
+    if not entries and below is None:
         nothing = InputError("plan", f"{path} compiles no CUDA file", hint="name the files instead")
         result.errors.append((path, nothing))
-    return {entry.path for entry in wanted}
+    return {entry.path for entry in entries}
+
+
+def _variants(
+    paths: Sequence[str], flags: Sequence[tuple[BuildFlags, str]]
+) -> Iterator[tuple[Found, str]]:
+    """Inputs and what tells them apart, where one source is compiled in several ways."""
+    taken: set[tuple[str, str]] = set()
+    times: Counter[str] = Counter()
+    for path, (read, output) in zip(paths, flags, strict=True):
+        times[path] += 1
+        nth = times[path]
+        variant = (output or f"{nth}") if nth > 1 else ""
+        if (path, variant) in taken:
+            variant = f"{variant} {nth}"
+        taken.add((path, variant))
+        yield Found("", path, read.options, read.archs), variant
+
+
+def _gone(name: str, path: str, database: str) -> InputError:
+    generated = is_below(path, os.path.dirname(os.path.abspath(database)))
+    hint = "build the project once, which generates it, or" if generated else "the build is stale:"
+    return InputError(
+        "plan",
+        f"{name} does not exist, though {database} names it",
+        hint=f"{hint} configure again",
+    )
 
 
 def _shown(path: str) -> str:
     relative = os.path.relpath(path)
     return path if relative.startswith("..") else relative
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return os.path.commonpath([path, directory]) == directory
 
 
 def _walk(directory: str) -> Iterator[str]:

@@ -21,6 +21,9 @@ _ELFCLASS64_LITTLE = b"\x7fELF\x02\x01"
 
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL = 2, 4, 8, 9
 SHF_EXECINSTR = 4
+WITHOUT_BYTES = frozenset({SHT_NOBITS, 0x70000007, 0x70000009, 0x7000000A})
+"""Types of sections that take no space in the file. Relocatable cubins have NVIDIA's own for
+uninitialised global, local and shared memory (``.nv.global``, ``.nv.local``, ``.nv.shared``)."""
 STT_FUNC = 2
 STB_LOCAL = 0
 
@@ -85,7 +88,7 @@ class ElfFile:
         if entry_size != _SECTION_HEADER.size:
             raise FormatError("cubin", "the ELF file has section headers of an unknown size")
         raw = [_SECTION_HEADER.unpack_from(data, table + i * entry_size) for i in range(count)]
-        if any(r[1] != SHT_NOBITS and r[4] + r[5] > len(data) for r in raw):
+        if any(r[1] not in WITHOUT_BYTES and r[4] + r[5] > len(data) for r in raw):
             raise FormatError("cubin", "the ELF file is cut off: a section lies outside of it")
         strings = bytes(self.data[raw[names][4] : raw[names][4] + raw[names][5]]) if raw else b""
         self.sections = tuple(
@@ -99,7 +102,7 @@ class ElfFile:
 
     def content(self, section: Section) -> memoryview:
         """The bytes of a section; empty for one that occupies no space in the file."""
-        if section.type == SHT_NOBITS:
+        if section.type in WITHOUT_BYTES:
             return self.data[:0]
         return self.data[section.offset : section.offset + section.size]
 

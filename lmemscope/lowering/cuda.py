@@ -17,9 +17,10 @@ from lmemscope.errors import CompileError, LmemscopeError, ToolMissingError
 from lmemscope.lowering import store
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.kinds import Asked, Expansion, kind_of, per_arch
-from lmemscope.lowering.reading import read_text
+from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.model import Artifacts, CompileOptions, CudaSource, Gap, Unit, base_name
 from lmemscope.sources.cuda import read_cuda_source
+from lmemscope.sources.encoding import readable
 from lmemscope.tools import nvcc, nvrtc, ptxas
 from lmemscope.tools.toolchain import Toolchain
 
@@ -48,13 +49,14 @@ def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
         LmemscopeError: it cannot be read, or a compiler is missing or refuses it.
     """
     text = read_text(unit, "CUDA C++ source")
-    source = read_cuda_source(text)
-    return kept(
+    source = read_cuda_source(readable(text))
+    artifacts = kept(
         unit,
         cache_directory,
         source,
         lambda: _lower_cuda(unit, text, source, cache_directory),
     )
+    return replace(artifacts, gaps=(*artifacts.gaps, *encoding_gaps(unit, text)))
 
 
 def _lower_cuda(

@@ -11,6 +11,7 @@ from lmemscope.lowering.kept import kept
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.lowering.reading import read_text
 from lmemscope.model import Artifacts, Unit
+from lmemscope.sources.encoding import encoded
 from lmemscope.tools import ptxas
 from lmemscope.tools.toolchain import Toolchain
 
@@ -43,7 +44,7 @@ def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
         LmemscopeError: it cannot be read, or ptxas is missing or refuses it.
     """
     text = read_text(unit, "PTX")
-    return kept(unit, cache_directory, None, lambda: _assembled(unit, text.encode()))
+    return kept(unit, cache_directory, None, lambda: _assembled(unit, encoded(text)))
 
 
 def _assembled(unit: Unit, data: bytes) -> Artifacts:

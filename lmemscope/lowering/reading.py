@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from lmemscope.errors import InputError
-from lmemscope.model import Unit
+from lmemscope.model import Gap, Unit
+from lmemscope.sources.encoding import decoded, encoded, is_encodable, wide_encoding
 
 
 def read_bytes(unit: Unit) -> bytes:
@@ -23,28 +24,39 @@ def read_bytes(unit: Unit) -> bytes:
 
 
 def read_text(unit: Unit, what: str) -> str:
-    """Text of a unit's file, without a byte order mark.
+    """Text of a unit's file, without a byte order mark; bytes that are not UTF-8 are kept.
 
     Args:
         unit: whose file.
         what: it should hold, for messages.
 
     Raises:
-        InputError: it cannot be read, is binary, or is not UTF-8.
+        InputError: it cannot be read, is binary, or is text that no CUDA compiler takes.
     """
     data = read_bytes(unit)
+    wide = wide_encoding(data)
+    if wide is not None:
+        raise InputError(
+            "read",
+            f"{unit.input} is {wide}, which nvcc does not take (byte order mark)",
+            hint=f"convert it, for example: iconv -f {wide} -t UTF-8",
+        )
     if b"\0" in data:
         raise InputError(
             "read",
             f"{unit.input} is binary, not {what} (NUL byte at offset {data.index(0)})",
             hint="cubins are read when their name ends in .cubin",
         )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            "read",
-            f"{unit.input} is not UTF-8: byte 0x{data[error.start]:02x} in line {line}",
-            hint="convert it, for example: iconv -f LATIN1 -t UTF-8",
-        ) from error
+    return decoded(data).text
+
+
+def encoding_gaps(unit: Unit, text: str) -> tuple[Gap, ...]:
+    """What to say of a text that `read_text` gave: how it was taken, if it is not UTF-8."""
+    if is_encodable(text):
+        return ()
+    odd = encoded(text)
+    at = decoded(odd).odd_byte
+    assert at is not None
+    line = odd.count(b"\n", 0, at) + 1
+    said = f"the encoding of {unit.input}: byte 0x{odd[at]:02x} in line {line} is not UTF-8"
+    return (Gap("read", f"{said}; compiled byte for byte, shown as Latin-1"),)

@@ -118,7 +118,7 @@ def _tokenise(text: str) -> tuple[list[_Token], list[str]]:
 
 
 def _directives(text: str) -> Iterator[Directive]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         match = _DIRECTIVE.search(line)
         if match:
             yield Directive(match.group(1), match.group(2).strip(), number)

@@ -36,7 +36,7 @@ class Closure:
 
     Attributes:
         files: absolute paths of the user's files, the source first, then in order of discovery.
-        system: absolute paths found in `SYSTEM_DIRS`.
+        system: absolute paths found in `SYSTEM_DIRS`, or in a toolkit that a build names.
         missing: names found nowhere: the toolkit's headers, and those that are not there.
         computed: an ``#include`` names a macro, so there may be more.
     """
@@ -54,6 +54,14 @@ class _Scanned:
     computed: bool
 
 
+@functools.cache
+def holds_toolkit(directory: str) -> bool:
+    """Whether a directory is one of a CUDA toolkit's own: the runtime's headers, or CCCL's."""
+    candidates = (directory, os.path.dirname(directory.rstrip(os.sep)))
+    below = candidates if os.path.basename(directory.rstrip(os.sep)) == "cccl" else candidates[:1]
+    return any(os.path.isfile(os.path.join(path, "cuda_runtime.h")) for path in below)
+
+
 def closure(path: str, options: CompileOptions) -> Closure:
     """Follow the includes of a source file.
 
@@ -66,7 +74,9 @@ def closure(path: str, options: CompileOptions) -> Closure:
         OSError: the source itself cannot be read; included files that cannot are ``missing``.
     """
     directories, forced = _from_arguments((*options.nvrtc_args, *options.nvcc_args))
-    search = (os.path.dirname(path), *options.include_dirs, *directories, *_from_environment())
+    named = (os.path.dirname(path), *options.include_dirs, *directories, *_from_environment())
+    search = tuple(directory for directory in named if not holds_toolkit(directory))
+    last = (*(directory for directory in named if holds_toolkit(directory)), *SYSTEM_DIRS)
     files: dict[str, None] = {path: None}
     system: dict[str, None] = {}
     missing: set[str] = set()
@@ -92,7 +102,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
                     files[found] = None
                     pending.append(found)
                 continue
-            found = _find(name, SYSTEM_DIRS)
+            found = _find(name, last)
             if found is not None:
                 system[found] = None
             else:

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lmemscope.model import KernelReport, SourceLine, SourceLocation, SourceText
+from lmemscope.sources.encoding import shown_lines
 
 
 @functools.lru_cache(maxsize=64)
 def read_lines(file: str) -> list[str]:
     """Lines of a file, without line ends; none where it cannot be read."""
     try:
-        return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+        return shown_lines(Path(file).read_bytes())
     except OSError:
         return []
 

@@ -7,6 +7,7 @@ compiled.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.model import CompileOptions, Tool
+from lmemscope.sources.encoding import encoded
 from lmemscope.tools import process
 from lmemscope.tools.toolchain import INSTALLED, Toolchain, missing_header_hint
 
@@ -67,20 +69,40 @@ def compile_to_ptx(
 
     Raises:
         ToolMissingError: nvcc or its host compiler is missing.
-        CompileError: nvcc refused the program; ``log`` is what it printed.
+        CompileError: nvcc refused the program, and ``log`` is what it printed; or a name or an
+            option could not be given to it.
     """
+    _check_for_shell(path, flags)
     nvcc = toolchain.tool("nvcc")
     assert nvcc.path is not None
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         source = path
         if name_expressions:
             source = os.path.join(directory, "instantiate.cu")
-            Path(source).write_text(_instantiating(path, name_expressions), encoding="utf-8")
+            Path(source).write_bytes(encoded(_instantiating(path, name_expressions)))
         target = Path(directory, "output.ptx")
         done = process.run([nvcc.path, *flags, "-x", "cu", source, "-o", str(target)])
         if done.returncode != 0 or not target.exists():
-            raise _refusal(path, done)
+            raise _refusal(path, done, toolchain)
         return NvccResult(target.read_bytes(), done.output, done.command_line, tuple(flags), nvcc)
+
+
+_SHELL_EXPANDS = re.compile(r"[`$\n\r]|\\(?!\")")
+"""What nvcc hands on to a shell as it is (measured with 13.0 and 13.5): it quotes words, but
+expansions run in double quotes, and a backslash before one ends them."""
+
+
+def _check_for_shell(path: str, flags: Sequence[str]) -> None:
+    """Refuse what nvcc's shell would run, such as a file named ``a$(id).cu``."""
+    for word in (path, *flags):
+        quoted = '"' in word and (word == path or word.startswith("-I"))
+        if quoted or _SHELL_EXPANDS.search(word):
+            what = "the name" if word == path else "the option"
+            raise CompileError(
+                "compile",
+                f"{what} {word!r} holds a character that nvcc hands to a shell, which would run it",
+                hint="rename the file or directory, or define the macro in the source",
+            )
 
 
 def flag_asked_for(log: str) -> str | None:
@@ -103,7 +125,9 @@ def _instantiating(path: str, name_expressions: Sequence[str]) -> str:
     return "\n".join([*lines, "};", ""])
 
 
-def _refusal(path: str, done: process.Completed) -> CompileError | ToolMissingError:
+def _refusal(
+    path: str, done: process.Completed, toolchain: Toolchain
+) -> CompileError | ToolMissingError:
     log = done.output.strip()
     if any(sign in log for sign in _NO_HOST_COMPILER):
         return ToolMissingError(
@@ -115,7 +139,7 @@ def _refusal(path: str, done: process.Completed) -> CompileError | ToolMissingEr
             log=log,
         )
     first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), log)
-    hint = missing_header_hint(log)
+    hint = missing_header_hint(log, toolchain)
     if "unsupported GNU version" in log:
         hint = "name an older host compiler with --nvcc-arg=-ccbin=PATH"
     elif "CCCL_DISABLE_CTK_COMPATIBILITY_CHECK" in log:

@@ -18,6 +18,7 @@ from typing import Any
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.formats.elf import extent
 from lmemscope.model import CompileOptions, Tool
+from lmemscope.sources.encoding import is_encodable
 from lmemscope.tools.toolchain import INSTALLED, WHEELS, Toolchain, missing_header_hint
 
 _NAME_EXPRESSION = "__nv_name_map"
@@ -105,8 +106,7 @@ def compile_program(
         CompileError: the program was refused; ``log`` is NVRTC's own message.
         ToolMissingError: NVRTC cannot be loaded.
     """
-    nvrtc = _binding(toolchain)
-    with _compiled(source, name, options, name_expressions, toolchain) as program:
+    with _compiled(source, name, options, name_expressions, toolchain) as (nvrtc, program):
         return NvrtcResult(
             ptx=bytes(nvrtc.getPTX(program)).rstrip(b"\0"),
             cubin=_whole(bytes(nvrtc.getCUBIN(program))),
@@ -137,8 +137,8 @@ def compile_to_ptx(
     Raises:
         CompileError, ToolMissingError: as `compile_program`.
     """
-    with _compiled(source, name, options, name_expressions, toolchain) as program:
-        return bytes(_binding(toolchain).getPTX(program)).rstrip(b"\0")
+    with _compiled(source, name, options, name_expressions, toolchain) as (nvrtc, program):
+        return bytes(nvrtc.getPTX(program)).rstrip(b"\0")
 
 
 @contextmanager
@@ -148,8 +148,10 @@ def _compiled(
     options: Sequence[str],
     name_expressions: Sequence[str],
     toolchain: Toolchain,
-) -> Iterator[Any]:
+) -> Iterator[tuple[Any, Any]]:
     nvrtc = _binding(toolchain)
+    if not all(is_encodable(text) for text in (source, name, *options, *name_expressions)):
+        nvrtc = _for_bytes(nvrtc)
     program = _call(nvrtc.createProgram, source, name, [], [])
     try:
         for expression in name_expressions:
@@ -158,7 +160,7 @@ def _compiled(
             nvrtc.compileProgram(program, list(options))
         except nvrtc.NVRTCError as error:
             raise _refusal(name, _log(nvrtc, program), options, error, toolchain) from error
-        yield program
+        yield nvrtc, program
     finally:
         nvrtc.destroyProgram(program)
 
@@ -189,7 +191,7 @@ def _refusal(
     log = log.strip().rstrip("\0")
     kind = NameExpressionError if _NAME_EXPRESSION in log else CompileError
     first = next((line for line in log.splitlines() if "error" in line), str(error))
-    hint = missing_header_hint(log)
+    hint = missing_header_hint(log, toolchain)
     if "gpu-architecture" in first:
         hint = f"this NVRTC compiles for {', '.join(supported_archs(toolchain))}"
     elif "CCCL_DISABLE_CTK_COMPATIBILITY_CHECK" in log:
@@ -222,6 +224,17 @@ def _binding(toolchain: Toolchain) -> Any:
             hint="install it with: pip install cupy-cuda13x nvidia-cuda-nvrtc",
         ) from error
     return nvrtc
+
+
+def _for_bytes(binding: Any) -> Any:
+    """A binding that passes on bytes that are not UTF-8; CuPy's encodes strictly."""
+    from lmemscope.tools import nvrtc_library
+
+    if isinstance(binding, nvrtc_library.NvrtcLibrary):
+        return binding
+    _call(binding.getVersion)
+    path = _loaded_path()
+    return binding if path is None else nvrtc_library.load(path)
 
 
 def _call(function: Any, *arguments: Any) -> Any:

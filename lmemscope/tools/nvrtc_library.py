@@ -15,6 +15,7 @@ import os
 from collections.abc import Sequence
 
 from lmemscope.errors import ToolMissingError
+from lmemscope.sources.encoding import encoded
 
 _BUILTINS = "libnvrtc-builtins.so*"
 
@@ -71,19 +72,19 @@ class NvrtcLibrary:
         assert not headers
         assert not include_names
         program = ctypes.c_void_p()
-        text, file = source.encode(), name.encode("utf-8", "surrogateescape")
+        text, file = encoded(source), encoded(name)
         self._call("nvrtcCreateProgram", ctypes.byref(program), text, file, 0, None, None)
         return program
 
     def addNameExpression(self, program: ctypes.c_void_p, expression: str) -> None:  # noqa: N802
         """Force a template instantiation."""
-        self._call("nvrtcAddNameExpression", program, expression.encode())
+        self._call("nvrtcAddNameExpression", program, encoded(expression))
 
     def compileProgram(self, program: ctypes.c_void_p, options: Sequence[str]) -> None:  # noqa: N802
         """Compile; the log tells why it failed."""
-        encoded = [option.encode("utf-8", "surrogateescape") for option in options]
-        array = (ctypes.c_char_p * len(encoded))(*encoded)
-        self._call("nvrtcCompileProgram", program, len(encoded), array)
+        words = [encoded(option) for option in options]
+        array = (ctypes.c_char_p * len(words))(*words)
+        self._call("nvrtcCompileProgram", program, len(words), array)
 
     def getPTX(self, program: ctypes.c_void_p) -> bytes:  # noqa: N802
         """PTX text with its terminator."""

@@ -10,9 +10,11 @@ pathfinder costs more than starting Python.
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import re
 import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lmemscope.errors import ToolMissingError
@@ -33,16 +35,48 @@ WHEELS = {
 """Which wheel brings which part of the toolchain."""
 
 _HEADER_WHEELS = (
+    ("cublasdx", "nvidia-mathdx"),
+    ("cufftdx", "nvidia-mathdx"),
     ("curand", "nvidia-curand"),
     ("cublas", "nvidia-cublas"),
+    ("nvblas", "nvidia-cublas"),
     ("cufft", "nvidia-cufft"),
+    ("cusparseLt", "nvidia-cusparselt-{cuda}"),
     ("cusparse", "nvidia-cusparse"),
     ("cusolver", "nvidia-cusolver"),
+    ("cudnn", "nvidia-cudnn-{cuda}"),
+    ("nccl", "nvidia-nccl-{cuda}"),
+    ("nvshmem", "nvidia-nvshmem-{cuda}"),
+    ("cutensor", "cutensor-{cuda}"),
+    ("cutlass/", "nvidia-cutlass"),
+    ("cute/", "nvidia-cutlass"),
     ("npp", "nvidia-npp"),
     ("nvjpeg", "nvidia-nvjpeg"),
+    ("nvJitLink", "nvidia-nvjitlink"),
+    ("nvFatbin", "nvidia-nvfatbin"),
+    ("nvrtc", "nvidia-cuda-nvrtc"),
+    ("nvml", "nvidia-nvml-dev"),
+    ("cupti", "nvidia-cuda-cupti"),
+    ("cufile", "nvidia-cufile"),
     ("cuda_profiler_api", "nvidia-cuda-profiler-api"),
+    ("cudaProfiler", "nvidia-cuda-profiler-api"),
     ("nvtx3/", "nvidia-nvtx"),
+    ("nvToolsExt", "nvidia-nvtx"),
+    ("cub/", "nvidia-cuda-cccl"),
+    ("thrust/", "nvidia-cuda-cccl"),
+    ("cuda/", "nvidia-cuda-cccl"),
+    ("nv/", "nvidia-cuda-cccl"),
 )
+"""Beginning of a header's name, and the wheel of CUDA 13 that has it; the first that fits."""
+
+_LIBRARY_DIRS = (
+    "nvidia/*/include",
+    "cutlass_library/source/include",
+    "cutensor/include",
+)
+"""Where wheels of CUDA's libraries put their headers, below site-packages (``cuda.pathfinder``,
+descriptors of headers; asked by itself for one that is missing, it starts processes)."""
+
 _HEADER_OF = {"cudart": "cuda_runtime.h", "cccl": "cub/cub.cuh"}
 _MISSING_HEADER = re.compile(r'(?:source file "|error: )([\w./+-]+\.(?:h|hpp|cuh))')
 _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
@@ -143,7 +177,16 @@ def _installed(name: str) -> str:
 @functools.cache
 def _installed_headers() -> tuple[str, ...]:
     found = (_installed_header_dir(name) for name in ("cudart", "cccl"))
-    return tuple(path for path in found if path is not None)
+    own = tuple(path for path in found if path is not None)
+    return tuple(dict.fromkeys((*own, *_library_headers(own[:1]))))
+
+
+def _library_headers(runtime: Sequence[str]) -> Iterator[str]:
+    """Headers of the libraries' wheels that are installed beside the runtime's."""
+    for directory in runtime:
+        site, found, _ = directory.rpartition(f"{os.sep}nvidia{os.sep}")
+        for pattern in _LIBRARY_DIRS if found else ():
+            yield from sorted(glob.glob(os.path.join(glob.escape(site), pattern)))
 
 
 def _installed_header_dir(name: str) -> str | None:
@@ -160,16 +203,29 @@ def tool_version(path: str) -> str | None:
     return match.group(1) if match else None
 
 
-def missing_header_hint(log: str) -> str | None:
-    """What to do about the header that a compiler did not find, or None where it found all."""
+def missing_header_hint(log: str, toolchain: Toolchain = INSTALLED) -> str | None:
+    """What to do about the header that a compiler did not find, or None where it found all.
+
+    Args:
+        log: what the compiler printed.
+        toolchain: which compiler; the wheel named is of its version of CUDA.
+    """
     match = _MISSING_HEADER.search(log)
     if match is None or not ("No such file" in log or "open source file" in log):
         return None
     header = match.group(1)
     for prefix, wheel in _HEADER_WHEELS:
         if header.startswith(prefix):
-            return f"{header} comes with: pip install {wheel}"
+            return f"{header} comes with: pip install {_of_version(wheel, toolchain)}"
     return f"name the directory of {header} with -I"
+
+
+def _of_version(wheel: str, toolchain: Toolchain) -> str:
+    """A wheel's name for the CUDA that is used: up to 12 every name ends in it."""
+    old = any("cuda_runtime" in path.split(os.sep) for path in toolchain.header_dirs())
+    cuda = "cu12" if old else "cu13"
+    named = wheel.format(cuda=cuda)
+    return f"{named}-cu12" if old and named == wheel and wheel.startswith("nvidia-") else named
 
 
 def host_compiler() -> str | None:

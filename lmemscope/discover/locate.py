@@ -1,0 +1,136 @@
+"""Where a project keeps its build database: beside its sources, or in one of its build directories.
+
+A database speaks for a file only if it names it, so a stray one further up changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+
+from lmemscope.errors import InputError
+
+DATABASE = "compile_commands.json"
+_BUILD_NAME = re.compile(r"_?build(?:$|dir$|[-_.].*)|.*[-_]build$|cmake-build-.*|out$", re.I)
+_HOME = re.compile(rb"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", re.MULTILINE)
+_CACHE = "CMakeCache.txt"
+
+
+def databases_in(directory: str) -> Iterator[str]:
+    """Databases of a source directory: in it, then in its build directories, ``build`` first.
+
+    Those are ``build``, ``build-*``, ``cmake-build-*``, ``out`` and their like, and what lies
+    directly in them or in their ``build`` (``build/release``, ``out/build/x64``).
+    """
+    for candidate in (directory, *_build_directories(directory)):
+        path = os.path.join(candidate, DATABASE)
+        if os.path.isfile(path):
+            yield path
+
+
+class Search:
+    """One command's search for databases: what it has listed and parsed, it does not twice."""
+
+    def __init__(self) -> None:
+        self._beside: dict[str, tuple[str, ...]] = {}
+        self._sources: dict[str, frozenset[str]] = {}
+
+    def database_for(self, path: str) -> str | None:
+        """The database that names a source, or sources below a directory, found upwards; or None.
+
+        Args:
+            path: absolute, of the source or the directory.
+        """
+        below = os.path.isdir(path)
+        parent = path if below else os.path.dirname(path)
+        while True:
+            if parent not in self._beside:
+                self._beside[parent] = tuple(databases_in(parent))
+            for database in self._beside[parent]:
+                if self._names(database, path, below):
+                    return database
+            if parent == os.path.dirname(parent):
+                return None
+            parent = os.path.dirname(parent)
+
+    def sources(self, database: str) -> frozenset[str]:
+        """Absolute paths of the sources that a database may compile as CUDA; none if broken."""
+        if database not in self._sources:
+            from lmemscope.discover import build_database
+
+            # A broken database is an error where it is named, not where it is met.
+            self._sources[database] = frozenset()
+            with contextlib.suppress(InputError):
+                self._sources[database] = build_database.sources(database)
+        return self._sources[database]
+
+    def _names(self, database: str, path: str, below: bool) -> bool:
+        if not below and database not in self._sources:
+            try:
+                if not _mentions(database, os.path.basename(path)):
+                    return False
+            except OSError:
+                return False
+        sources = self.sources(database)
+        if below:
+            return any(is_below(source, path) for source in sources)
+        return same_file(path, sources) is not None
+
+
+def is_build_tree(directory: str) -> bool:
+    """Whether CMake builds in a directory whose sources lie elsewhere."""
+    try:
+        with open(os.path.join(directory, _CACHE), "rb") as stream:
+            home = _HOME.search(stream.read(16 << 20))
+    except OSError:
+        return False
+    return home is not None and os.path.realpath(os.fsdecode(home.group(1).rstrip())) != (
+        os.path.realpath(directory)
+    )
+
+
+def same_file(path: str, sources: frozenset[str]) -> str | None:
+    """The spelling of a path that a database uses; CMake writes those behind symbolic links."""
+    if path in sources:
+        return path
+    real = os.path.realpath(path)
+    return real if real in sources else None
+
+
+def is_below(path: str, directory: str) -> bool:
+    """Whether an absolute path lies in a directory, symbolic links aside or followed."""
+    return any(
+        path.startswith(os.path.join(base, "")) for base in (directory, os.path.realpath(directory))
+    )
+
+
+def _build_directories(directory: str) -> Iterator[str]:
+    names = sorted(_directories(directory), key=lambda name: (name != "build", name))
+    for name in names:
+        if not _BUILD_NAME.fullmatch(name):
+            continue
+        outer = os.path.join(directory, name)
+        yield outer
+        for inner in sorted(_directories(outer)):
+            yield os.path.join(outer, inner)
+        nested = os.path.join(outer, "build")
+        for inner in sorted(_directories(nested)):
+            yield os.path.join(nested, inner)
+
+
+def _directories(directory: str) -> list[str]:
+    try:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in entries if entry.is_dir()]
+    except OSError:
+        return []
+
+
+def _mentions(database: str, name: str) -> bool:
+    """Whether a name occurs in a database at all: far cheaper than to parse it."""
+    if not name.isascii() or '"' in name or "\\" in name:
+        return True  # JSON may spell it in other ways.
+    with open(database, "rb") as stream:
+        return name.encode() in stream.read()

@@ -1,0 +1,177 @@
+"""What becomes of each option of a compiler that a build calls: an allow-list.
+
+Build databases come with the tree that is scanned, so nothing of them reaches a tool of ours
+unless a table here says so. Four things can become of a word:
+
+- it changes device code, and is *translated*;
+- it changes none, or only names an output, and is *dropped*: we give outputs of our own;
+- it could run a program, load a library or write a file elsewhere, and is *refused*, by name;
+- it is in no table, and is left out, by name, because any of that could be true of it.
+
+Spellings are nvcc's (CUDA Compiler Driver NVCC, "NVCC Command Options"), those of clang's CUDA
+mode ("Compiling CUDA with clang"), GCC's ("Option Summary") and those of ``ptxas --help``.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _named(kind: str, names: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), kind)
+
+
+VALUED = {
+    **_named("include", "I include-path iquote idirafter"),
+    **_named("system", "isystem system-include"),
+    **_named("define", "D define-macro"),
+    **_named("undefine", "U undefine-macro"),
+    **_named("forced", "include pre-include"),
+    **_named("std", "std"),
+    **_named("ptxas", "Xptxas ptxas-options Xcuda-ptxas"),
+    **_named("host-words", "Xcompiler compiler-options"),
+    **_named("registers", "maxrregcount"),
+    **_named("gencode", "gencode generate-code"),
+    **_named("arch", "arch gpu-architecture cuda-gpu-arch offload-arch"),
+    **_named("code", "code gpu-code"),
+    **_named("rdc", "rdc relocatable-device-code"),
+    **_named("host", "ccbin compiler-bindir"),
+    **_named("response", "options-file optf"),
+    **_named("both", "ftz prec-div prec-sqrt fmad device-stack-protector dopt"),
+    **_named("both", "Ofast-compile Ofc jump-table-density jtd split-compile"),
+    **_named("nvcc", "default-stream sanitize"),
+    **_named("language", "x language"),
+    **_named("output", "o output-file"),
+    **_named("dropped", "MF MT MQ dependency-output dependency-target-name odir output-directory"),
+    **_named("dropped", "l library L library-path Xlinker linker-options Xarchive archive-options"),
+    **_named("dropped", "Xnvlink nvlink-options Xfatbin fatbin-options Xcudafe cudafe-options"),
+    **_named("dropped", "diag-suppress diag-error diag-warn cudart cudadevrt threads t O optimize"),
+    **_named("dropped", "keep-dir target target-directory target-dir machine m arch-list std-host"),
+    **_named("dropped", "host-linker-script hls compress-mode time fdevice-time-trace opt-info"),
+    **_named("dropped", "optimization-info ftemplate-depth ftemplate-backtrace-limit brief-diag"),
+    **_named("dropped", "brief-diagnostics frandom-seed static-global-template-stub dp ddp idp"),
+    **_named("dropped", "drive-prefix dependency-drive-prefix input-drive-prefix qpp-config"),
+    **_named("dropped", "device-entity-has-hidden-visibility sysroot isysroot cuda-path"),
+    **_named("dropped", "cuda-include-ptx no-cuda-include-ptx Werror"),
+    **_named(
+        "refused", "ldir libdevice-directory run-args arbin archiver-binary Xcicc cicc-options"
+    ),
+}
+"""Options of the compiler that take a value: joined by ``=``, by nothing where the name is one
+letter, or as the next word."""
+
+FLAGS = {
+    **_named("fast", "use_fast_math ffast-math"),
+    **_named("separate", "dc dw device-c device-w fgpu-rdc"),
+    **_named("nvcc", "expt-relaxed-constexpr expt-extended-lambda extended-lambda"),
+    **_named("nvcc", "keep-device-functions no-host-device-initializer-list nohdinitlist"),
+    **_named("nvcc", "no-host-device-move-forward nohdmoveforward"),
+    **_named("both", "G device-debug restrict extra-device-vectorization"),
+    **_named("both", "ewp extensible-whole-program"),
+    **_named("linked", "dlto dlink-time-opt lto ltoir gen-opt-lto"),
+    **_named("dropped", "c compile dlink device-link link lib cuda g debug pg profile lineinfo"),
+    **_named(
+        "dropped", "generate-line-info v verbose dryrun keep clean-targets clean list-gpu-code"
+    ),
+    **_named("dropped", "M MD MMD MM MP MG generate-dependencies generate-nonsystem-dependencies"),
+    **_named(
+        "dropped", "generate-dependencies-with-compile generate-dependency-targets E ptx cubin"
+    ),
+    **_named("dropped", "generate-nonsystem-dependencies-with-compile fatbin optix-ir save-temps"),
+    **_named("dropped", "preprocess w disable-warnings res-usage resource-usage shared static r"),
+    **_named("dropped", "forward-unknown-to-host-compiler forward-unknown-to-host-linker"),
+    **_named("dropped", "forward-unknown-opts display-error-number err-no no-display-error-number"),
+    **_named("dropped", "no-err-no source-in-ptx src-in-ptx allow-unsupported-compiler nodlink"),
+    **_named("dropped", "no-device-link cuda-device-only cuda-host-only no-compress compress-all"),
+    **_named("dropped", "expt-cuda-no-device-lambda-warning m64 m32 no-align-double noeh qpp"),
+    **_named("dropped", "no-exceptions Wno-deprecated-gpu-targets nocudalib nocudainc prec-all"),
+    **_named("dropped", "help version h V noprof dont-use-profile objdir-as-tempdir objtemp"),
+    **_named(
+        "dropped", "list-gpu-arch code-ls arch-ls jobserver augment-host-linker-script aug-hls"
+    ),
+    **_named("dropped", "relocatable-link relocatable-ptx reloc-ptx astoolspatch use-local-env"),
+    **_named("dropped", "compile-as-tools-patch fdevice-syntax-only force-cl-env-setup Wreorder"),
+    **_named("refused", "run"),
+}
+"""Options of the compiler that stand alone."""
+
+LONG = {
+    "Ofc": "Ofast-compile",
+    "jtd": "jump-table-density",
+    "ewp": "extensible-whole-program",
+}
+"""NVRTC's spelling of names that nvcc also abbreviates."""
+
+SCALAR = re.compile(r"[\w.+-]+")
+"""What the value of a translated option may be, where it is neither a path nor a macro."""
+
+JOINED = "IDUxlLotO"
+"""One-letter options whose value may follow without a space."""
+
+HOST_VALUED = {
+    **_named("include", "-I -iquote -idirafter"),
+    **_named("system", "-isystem"),
+    **_named("define", "-D"),
+    **_named("undefine", "-U"),
+    **_named("forced", "-include -imacros"),
+    **_named("again", "-Xpreprocessor"),
+    **_named("dropped", "-o -MF -MT -MQ -Xassembler -Xlinker -T -u -z -isysroot --param -arch -x"),
+    **_named("refused", "-wrapper -B -specs --specs -Xclang -mllvm -iplugindir"),
+}
+"""Options of the host compiler that take a value, as the next word."""
+
+HOST_JOINED = "-isystem -idirafter -iquote -include -imacros -I -D -U".split()
+"""Those whose value may follow without a space; a name before its own beginning."""
+
+HOST_REFUSED = re.compile(
+    r"@|-wrapper|-B|--?specs|-fplugin|-fpass-plugin|-iplugindir|-fmodule-mapper|-Xclang|-mllvm"
+    r"|-load|--?ld-path|-fuse-ld=.*/"
+)
+"""Host words that run a program, load a library or read options from elsewhere."""
+
+HOST_KEPT = re.compile(
+    r"-f(no-)?(openmp|openmp-simd|exceptions|rtti|fast-math|finite-math-only|signed-char"
+    r"|unsigned-char|short-enums|short-wchar|char8_t|concepts|coroutines|ms-extensions|gnu-keywords"
+    r"|permissive|strict-enums|sized-deallocation|aligned-new)"
+    r"|-f(no-)?sanitize=[a-z-]+|-mno-[\w.-]+"
+    r"|-m(arch|cpu|fpu|float-abi|fpmath|abi)=[\w.+-]+"
+    r"|-m(sse|avx|amx|fma|f16c|bmi|lzcnt|popcnt|aes|pclmul|sha|movbe|adx|rdrnd|gfni|vaes)[\w.-]*"
+)
+"""Host flags that define macros, by which headers choose; device code may follow."""
+
+HOST_DROPPED = re.compile(
+    r"-[WfmgOlLpsMG]|-[cwvrSEQ]$|-(static|shared|rdynamic|no|ansi|dump|quiet)|/"
+)
+"""Host words that change no device code."""
+
+_PTXAS_NUMBER = (
+    "maxrregcount register-usage-level regUsageLevel minnctapersm device-function-maxrregcount "
+    "func-maxrregcount split-compile maxntid"
+)
+_PTXAS_WORD = (
+    "def-load-cache dlcm def-store-cache dscm force-load-cache flcm force-store-cache fscm "
+    "allow-expensive-optimizations fmad enable-func-clone-sc position-independent-code pic "
+    "device-stack-protector Ofast-compile Ofc sanitize opt-level O"
+)
+PTXAS_VALUED = frozenset(f"{_PTXAS_NUMBER} {_PTXAS_WORD}".split())
+"""Options of ptxas that change code, with a value."""
+
+PTXAS_FLAGS = frozenset(
+    "disable-optimizer-constants disable-optimizer-consts dont-merge-basicblocks no-bb-merge "
+    "return-at-end ret-end sp-bounds-check optimize-float-atomics opt-fp-atomics ewp "
+    "extensible-whole-program preserve-relocs make-errors-visible-at-exit "
+    "legacy-bar-warp-wide-behavior override-directive-values apply-controls g device-debug c "
+    "compile-only O0 O1 O2 O3 O4".split()
+)
+"""Options of ptxas that change code, alone."""
+
+PTXAS_DROPPED = re.compile(
+    r"--?(v|verbose2?|v2|w|disable-warnings|warning-as-error|Werror|lineinfo|generate-line-info"
+    r"|warn-[\w-]+|suppress-[\w-]+|annotate|compiler-annotations|jobserver|help|h|version|V)$"
+    r"|--?(arch|gpu-name|m|machine|e|entry)(=|$)"
+)
+PTXAS_REFUSED = re.compile(
+    r"@|--?(o|output-file|optf|options-file|ias|input-as-string|astoolspatch)(=|$)"
+)
+PTXAS_REFUSED_VALUED = frozenset("o output-file optf options-file ias input-as-string".split())
+PTXAS_DROPPED_VALUED = frozenset("arch gpu-name m machine e entry".split())
