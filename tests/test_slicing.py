@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lmemscope.analysis.ptx.graph import ControlFlow
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.slicing import Dataflow
@@ -68,6 +70,14 @@ def test_what_advances_in_both_of_two_loops_counts_for_the_outer_one() -> None:
     outer = max(flow.flow.loops, key=lambda found: len(found.members))
     assert counter.header == outer.header
     assert len(flow.flow.loops) == 2
+
+
+@pytest.mark.parametrize(("inner", "outer"), [("8", "%r9"), ("%r9", "8")])
+def test_a_counter_that_an_outer_loop_restarts_is_the_inner_loops(inner: str, outer: str) -> None:
+    nested = f"mov.u32 %r2, 0;\n$L2:\nadd.s32 %r2, %r2, 1;\nsetp.lt.s32 %p2, %r2, {inner};"
+    flow = dataflow(loop(outer, body=f"{nested}\n@%p2 bra $L2;"))
+    (counter,) = flow.leaves("%r2")
+    assert counter.constant_trip == (inner == "8")
 
 
 def test_a_counter_that_starts_at_a_thread_id_is_lane_varying() -> None:

@@ -67,9 +67,10 @@ def frame_map(
         start = starts.get(found.function)
         if start is None:
             continue
+        mine = _Owner("object", found.cause, number)
         for at in range(start + found.offset, min(start + found.offset + found.size, frame)):
             if at >= 0 and owners[at] is None:
-                owners[at] = _Owner("object", found.cause, number)
+                owners[at] = mine
     by_pc = {site.pc: site for site in function.all_sites}
     for access in accesses:
         site = by_pc[access.pc]
@@ -78,9 +79,10 @@ def frame_map(
         owner = traits_of(access.cause).owner
         if access.function != function.name and owner != "spill slots":
             continue  # a callee that moves the stack pointer has a frame of its own
+        saved = _Owner(owner, access.cause, None)
         for at in range(site.displacement, min(site.displacement + site.width, frame)):
             if at >= 0 and owners[at] is None:
-                owners[at] = _Owner(owner, access.cause, None)
+                owners[at] = saved
     return _ranges(owners)
 
 
@@ -118,9 +120,10 @@ def _ranges(
     result: list[FrameRange] = []
     start = 0
     for at in range(1, len(owners) + 1):
-        if at < len(owners) and owners[at] == owners[start]:
-            continue
         owner = owners[start]
+        # Bytes of one object share one owner: comparing it field by field takes twice the time.
+        if at < len(owners) and (owners[at] is owner or owners[at] == owner):
+            continue
         size = at - start
         if owner is not None:
             result.append(FrameRange(start, size, owner.kind, owner.cause, owner.object))

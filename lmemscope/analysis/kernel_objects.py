@@ -59,11 +59,12 @@ def find_objects(
     inside = {kernel.name, *(callee.name for callee in kernel.callees)}
     for name in flow.reached(kernel.name):
         function = flow.ptx.function(name)
-        objects = flow.objects(name)
-        if function is None or objects is None or not function.survey.declarations:
+        if function is None or not function.survey.declarations:
             continue
         if name not in inside and _has_own_section(layers, name):
             continue
+        objects = flow.objects(name)
+        assert objects is not None
         found = list(objects.objects.values())
         causes = {one.offset: object_cause(flow, kernel.name, objects, one) for one in found}
         named = _named(names, objects, found, causes)

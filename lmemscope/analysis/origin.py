@@ -49,6 +49,7 @@ class Origins:
     def __init__(self, flow: ModuleFlow | None, cubin: Cubin) -> None:
         self._flow, self._cubin = flow, cubin
         self._known: dict[tuple[str, int], Origin] = {}
+        self._accesses: dict[tuple[int, bool], int | None] = {}
 
     def of(self, kernel: CubinFunction, site: Site) -> Origin:
         """The origin of a site in a kernel's code section, its callees' included."""
@@ -67,16 +68,22 @@ class Origins:
             return Origin("spill", line, name, None)
         if flow is None or line is None:
             return Origin("unknown", line, name, None)
-        index = _access(flow, name, line, site) if name is not None else None
+        index = self._access(flow, name, line, site.is_store) if name is not None else None
         if name is None or index is None or _is_save(flow, kernel.name, name, index, site):
             return Origin("save", line, name, None)
         return Origin("object", line, name, index)
 
+    def _access(self, flow: ModuleFlow, name: str, line: int, is_store: bool) -> int | None:
+        """The first PTX access on a line that can have become a load, or a store."""
+        key = (line, is_store)
+        if key not in self._accesses:
+            self._accesses[key] = _first_access(flow, name, line, is_store)
+        return self._accesses[key]
 
-def _access(flow: ModuleFlow, name: str, line: int, site: Site) -> int | None:
-    """The first PTX access on a line that can have become the site."""
+
+def _first_access(flow: ModuleFlow, name: str, line: int, is_store: bool) -> int | None:
     # Most lines are no access; only for the others is it worth to parse the whole function.
-    if not any(may_become(opcode, site.is_store) for opcode in flow.ptx.opcodes_at(line)):
+    if not any(may_become(opcode, is_store) for opcode in flow.ptx.opcodes_at(line)):
         return None
     dataflow = flow.dataflow(name)
     if dataflow is None:
@@ -86,7 +93,7 @@ def _access(flow: ModuleFlow, name: str, line: int, site: Site) -> int | None:
         (
             index
             for index in dataflow.by_line.get(line, ())
-            if may_become(instructions[index].opcode, site.is_store)
+            if may_become(instructions[index].opcode, is_store)
         ),
         None,
     )

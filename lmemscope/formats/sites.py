@@ -28,7 +28,7 @@ _ALWAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One ``LDL`` or ``STL``.
+    """One ``LDL`` or ``STL``; where it is generic, an ``LD`` or ``ST``.
 
     Attributes:
         pc: byte offset in the code section.

@@ -25,7 +25,7 @@ def severity(case: Case) -> Severity:
 
 
 def message(case: Case) -> str:
-    """Which variable."""
+    """Which variable, and that every use of it goes to memory."""
     return f"{case.described} is volatile: every use is a memory access"
 
 

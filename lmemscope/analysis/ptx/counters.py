@@ -26,7 +26,9 @@ def loop_counters(code: Definitions, values: Mapping[str, Sequence[str]]) -> dic
         if len(group) == 1 and first not in values[first]:
             continue
         indices = frozenset(i for register in group for i in code.definitions[register])
-        loop = _loop_of_cycle(code, frozenset(i for i in indices if code.flow.depth(i)))
+        # What starts the counter again, in a loop around its own, is no step of it.
+        steps = frozenset(i for i in indices if not group.isdisjoint(code.depends_on(i)))
+        loop = _loop_of_cycle(code, steps)
         leaf = Leaf("other", None, uniformity="unknown")
         if loop is not None:
             if loop.header not in trips:
