@@ -58,6 +58,7 @@ from lmemscope.rules import RULES
 
 T = TypeVar("T")
 SCHEMA: Final = "lmemscope.report/1"
+_ABSENT = object()
 
 
 def render_json(report: Report, *, with_accesses: bool = False) -> str:
@@ -286,13 +287,19 @@ def _cause(share: CauseShare, objects: Sequence[LocalObject]) -> CauseDocument:
 
 
 def _access(access: LocalAccess, *, generic: bool) -> AccessDocument:
-    chain = tuple(_taken(InlineFrameDocument, frame, frame.location) for frame in access.chain)
+    chain = tuple(
+        InlineFrameDocument(
+            file=frame.location.file, line=frame.location.line, function=frame.function
+        )
+        for frame in access.chain
+    )
     return _shown(AccessDocument, access, chain=chain, generic=generic)
 
 
 def _access_of(access: AccessDocument) -> LocalAccess:
     chain = tuple(
-        InlineFrame(_taken(SourceLocation, frame), frame.function) for frame in access.chain
+        InlineFrame(SourceLocation(frame.file, frame.line), frame.function)
+        for frame in access.chain
     )
     return _known(LocalAccess, access, chain=chain)
 
@@ -351,12 +358,13 @@ def _taken(kind: type[T], *sources: object, **given: Any) -> T:
 
     A field that none has is a mistake in this module, never a default.
     """
-    names = getattr(kind, "__struct_fields__", None) or vars(kind)["__dataclass_fields__"]
-    return kind(**{name: given[name] if name in given else _field(name, sources) for name in names})
-
-
-def _field(name: str, sources: Sequence[object]) -> object:
-    for source in sources[:-1]:
-        if hasattr(source, name):
-            return getattr(source, name)
-    return getattr(sources[-1], name)
+    for name in getattr(kind, "__struct_fields__", None) or vars(kind)["__dataclass_fields__"]:
+        if name not in given:
+            for source in sources:
+                value = getattr(source, name, _ABSENT)
+                if value is not _ABSENT:
+                    break
+            else:
+                raise AttributeError(f"nothing has {name} for {kind.__name__}")
+            given[name] = value
+    return kind(**given)
