@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from lmemscope.errors import InputError
-from lmemscope.lowering.kinds import ENDINGS, kind_of, kind_of_content
+from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_content
 from lmemscope.model import CompileOptions
 
 DATABASE = "compile_commands.json"
@@ -88,6 +88,8 @@ def discover(paths: Sequence[str], globs: Globs) -> Discovery:
     for path in paths:
         if os.path.basename(path) == DATABASE:
             _add_database(result, path, globs, None)
+        elif path == STANDARD_INPUT:
+            result.inputs.append(Found(path, path))
         elif os.path.isdir(path):
             _add_directory(result, path, globs)
         elif not os.path.exists(path):

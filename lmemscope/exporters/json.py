@@ -87,6 +87,7 @@ def _kernel(kernel: KernelReport, with_accesses: bool) -> dict[str, Any]:
         "stack_frame": facts.stack_frame,
         "cumulative_stack": facts.cumulative_stack,
         "stack_known": facts.stack_known,
+        "linked_stack": facts.ptxas.linked_stack if facts.ptxas is not None else None,
         "spill_stores": facts.spill_stores,
         "spill_loads": facts.spill_loads,
         "shared": facts.ptxas.shared if facts.ptxas is not None else None,

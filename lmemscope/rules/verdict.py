@@ -12,6 +12,7 @@ from lmemscope.model import (
     SourceLocation,
     Verdict,
 )
+from lmemscope.rules.reported import said_by_report, weight
 
 _SEVERITY = {
     "clean": 0,
@@ -47,7 +48,7 @@ def judge(facts: KernelFacts) -> Verdict:
     said.sort(key=lambda item: -_SEVERITY[item[0]])
     kind = said[0][0]
     sass = facts.sass
-    site_bytes = sass.ldl_bytes + sass.stl_bytes if sass is not None else 0
+    site_bytes = sass.ldl_bytes + sass.stl_bytes if sass is not None else weight(facts)
     texts = dict.fromkeys(text for _, text in said)
     return Verdict(kind, "; ".join(texts), (_SEVERITY[kind], site_bytes))
 
@@ -120,6 +121,8 @@ def _callees_elsewhere(facts: KernelFacts) -> list[str]:
 
 def _without_causes(facts: KernelFacts) -> list[tuple[str, str]]:
     """The verdict from facts alone: nothing was attributed, or nothing is there."""
+    if facts.sass is None:
+        return said_by_report(facts) or [("clean", "clean")]
     sites = facts.sites
     said: list[tuple[str, str]] = []
     if sites is not None and sites.spill != SiteClass():
