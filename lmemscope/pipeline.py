@@ -166,7 +166,12 @@ def _of_log(unit: Unit, wanted: Wanted) -> UnitReport:
     excerpt = checked(unit)
     log = parse_ptxas_log(excerpt.text)
     facts = [f for f in facts_of_report(log) if matches(wanted.kernels, f.name, f.demangled)]
-    found = {f.name: find_reported(f, excerpt.source, unit.arch) for f in facts if wanted.causes}
+    sources = dict(excerpt.sources)
+    found = {
+        fact.name: find_reported(fact, sources.get(fact.name), unit.arch)
+        for fact in facts
+        if wanted.causes
+    }
     return UnitReport(
         input=unit.name,
         frontend="log",

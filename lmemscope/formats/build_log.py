@@ -81,6 +81,7 @@ class BuildLog:
     Attributes:
         functions: kernels, and functions of no known kernel, in order of appearance.
         linked: nvlink's lines by kernel and target; the target is None where it names none.
+            Several that differ: of several links, or mixed up.
         warnings: ptxas's and nvlink's warnings that name a function, by function.
         other: further lines of ptxas and nvlink.
         sources: files that the build compiled, in order.
@@ -103,15 +104,13 @@ def parse_build_log(text: str) -> BuildLog:
     said = list(events(text))
     buffered = _is_buffered(said)
     stream = _Stream()
-    last_linked: tuple[str, str | None] | None = None
+    links = _Links(log.linked)
     sources: dict[str, None] = {}
     for event in said:
         if isinstance(event, Linked):
-            last_linked = (event.name, event.arch)
+            links.waiting.append((event.name, event.arch))
         elif isinstance(event, LinkedUsed):
-            if last_linked is not None:
-                log.linked.setdefault(last_linked, []).append(event.text)
-            last_linked = None
+            links.take(event.text)
         elif isinstance(event, Warned):
             kept = log.warnings.setdefault(event.name, [])
             kept += [event.text] if event.text not in kept else []
@@ -124,12 +123,12 @@ def parse_build_log(text: str) -> BuildLog:
                 if buffered and event.counted:
                     stream.close(log)
                     stream = _Stream()
+                    links.waiting.clear()
+                    links.loose.clear()
             stream.take(event)
-            continue
-        log.has_report = True
+        log.has_report |= not isinstance(event, (Step, Trouble))
     stream.close(log)
     log.sources = tuple(sources)
-    log.has_report |= bool(log.functions)
     _add_named_elsewhere(log)
     _fill_architectures(log)
     return log
@@ -174,6 +173,25 @@ def _fill_architectures(log: BuildLog) -> None:
         (only,) = named
         for function in log.functions:
             function.arch = function.arch or only
+
+
+class _Links:
+    """nvlink's lines: of two kernels that wait, both get both, so that neither is taken for one's."""
+
+    def __init__(self, found: dict[tuple[str, str | None], list[str]]) -> None:
+        self._found = found
+        self.waiting: list[tuple[str, str | None]] = []
+        self.loose: list[str] = []
+
+    def take(self, text: str) -> None:
+        """``used …``, of a kernel that was named before."""
+        self.loose.append(text)
+        if len(self.loose) < len(self.waiting):
+            return
+        for key in self.waiting:
+            self._found.setdefault(key, []).extend(self.loose)
+        self.waiting.clear()
+        self.loose.clear()
 
 
 class _Stream:
@@ -362,7 +380,7 @@ class LogPart:
 
 
 def parts_of(log: BuildLog) -> tuple[LogPart, ...]:
-    """The log by source file and architecture; a repeated compilation counts once if it is equal."""
+    """The log by source file and architecture; equal repetitions count once."""
     versions: dict[tuple[str | None, str | None, str], list[Compiled]] = defaultdict(list)
     for function in log.functions:
         known = versions[function.source, function.arch, function.name]

@@ -29,11 +29,12 @@ _BARE_ARCH = re.compile(r"-arch[= ]sm_\d+[af]?\b")
 _RELOCATABLE = re.compile(
     r"(?:^|\s)(?:-dc|--device-c|-r?dc=true|--relocatable-device-code[= ]true)\b"
 )
+_DRIVE = re.compile(r"\b[A-Za-z]:\\")
 _TEMPORARY = "tmpxft_"
 _VALUED = frozenset(
-    "-o --output-file -odir --output-directory -MF -MT -MQ --dependency-output -include -I -isystem "
-    "-D -U -L -l -x -ccbin --compiler-bindir -Xcompiler -Xptxas -Xlinker -Xnvlink -arch -code "
-    "-gencode -std --options-file -optf -t --threads".split()
+    "-o --output-file -odir --output-directory -MF -MT -MQ --dependency-output -include -I "
+    "-isystem --orig_src_path_name -D -U -L -l -x -ccbin --compiler-bindir -Xcompiler -Xptxas "
+    "-Xlinker -Xnvlink -arch -code -gencode -std --options-file -optf -t --threads".split()
 )
 _SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".ptx")
 
@@ -90,7 +91,10 @@ def _cmake(text: str) -> Step | None:
 
 
 def _command(text: str) -> Step | None:
-    """A compiler's command, as make echoes it, ``ninja -v``, ``nvcc -v`` or a shell's ``set -x``."""
+    """A compiler's command, as make, ``ninja -v``, ``nvcc -v`` or a shell with ``set -x`` print it.
+
+    ``nvcc -v`` prints no command of nvcc's, but those that it runs.
+    """
     match = _COMPILER.search(text)
     if match is None or not _runs(text, match):
         return None
@@ -115,6 +119,8 @@ def _runs(text: str, match: re.Match[str]) -> bool:
 
 def _words(text: str) -> list[str]:
     try:
+        if _DRIVE.search(text):
+            return [word.strip('"') for word in shlex.split(text, posix=False)]
         return shlex.split(text)
     except ValueError:
         return text.split()
@@ -132,17 +138,17 @@ def _compiled(words: list[str]) -> list[str]:
         if word in ("&&", "||", ";", "|", ">", "2>&1"):
             break
         if valued or word.startswith(("-", "#")):
-            valued = word in _VALUED
+            valued = not valued and word in _VALUED
             continue
         ending = PurePosixPath(word.replace("\\", "/")).suffix
-        if ending in (".cu", ".ptx") or (as_cuda and ending in _SOURCES):
-            if _TEMPORARY not in word:
-                found.append(word)
+        is_device = ending in (".cu", ".ptx") or (as_cuda and ending in _SOURCES)
+        if is_device and _TEMPORARY not in word:
+            found.append(word)
     return list(dict.fromkeys(found))
 
 
 def _said(text: str) -> Step | None:
-    """``Compiling foo.cu``, or a file's name alone, which nvcc prints beside Microsoft's compiler."""
+    """``Compiling foo.cu``, or a file's name alone, as nvcc prints it on Windows."""
     if _FILE_ALONE.match(text.strip()):
         return Step("CUDA", text.strip())
     match = _SAID.match(text)

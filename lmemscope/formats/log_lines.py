@@ -26,7 +26,8 @@ from lmemscope.formats.ptxas_log import (
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
 _STAMP = re.compile(
     r"^(?:[^\t]*\t[^\t]*\t)?"  # gh run view --log: job, step
-    r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]? ?(?:\d\d[OE]\+? ?)?"
+    r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]? ?"
+    r"(?:\d\d[OE]\+? ?)?"  # GitLab: stream
     r"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]? +"
     r"|#\d+ +\d+\.\d+ "  # docker build: step, seconds
     r"|\d+>)?"  # msbuild: project

@@ -36,15 +36,19 @@ _BY_OPTION = re.compile(
 _LOWER_BOUND = re.compile(
     r"^For profile sm_\w+ adjusting per thread register count of (\d+) to lower bound of (\d+)"
 )
-_KNOWN = tuple(
-    re.compile(shape)
-    for shape in (
-        r"^Compile time = ",
-        r"^Value of threads per SM for entry ",
-        r"^Ptx assembly aborted due to errors",
-        r"^'\S+' (?:is|for) .*deprecated",
-        r"^\(C\d+\) ",
-    )
+_KNOWN = (
+    MODULE,
+    _BY_LAUNCH_BOUNDS,
+    *(
+        re.compile(shape)
+        for shape in (
+            r"^Compile time = ",
+            r"^Value of threads per SM for entry ",
+            r"^Ptx assembly aborted due to errors",
+            r"^'\S+' (?:is|for) .*deprecated",
+            r"^\(C\d+\) ",
+        )
+    ),
 )
 _POINTER_STORED = "A pointer to local memory was stored into the parameter buffer"
 _NO_KERNEL = "__cuda_dummy_entry__"

@@ -23,6 +23,7 @@ from lmemscope.formats.build_log import (
     report_of,
 )
 from lmemscope.lowering.kinds import STANDARD_INPUT, Asked, Expansion
+from lmemscope.lowering.log_sources import LogSources
 from lmemscope.model import Artifacts, Gap, LogExcerpt, Unit
 
 LIMIT = 256 << 20
@@ -59,7 +60,8 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
         for arch in lacking
     ]
     other = "".join(f"{line}\n" for line in log.other)
-    units = [_unit(unit, part, log) for part in parts] or [
+    sources = LogSources(log.sources, unit.path)
+    units = [_unit(unit, part, log, sources) for part in parts] or [
         replace(unit, frontend="log", excerpt=LogExcerpt("", gaps=(_no_kernel(log, asked),)))
     ]
     first = units[0].excerpt
@@ -113,8 +115,7 @@ def _text(unit: Unit) -> str:
         )
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", "replace")  # as PowerShell redirects output
-    # NVRTC ends its log with a NUL.
-    data = data.rstrip(b"\0")
+    data = data.removesuffix(b"\0")  # which NVRTC ends its log with
     if b"\0" in data:
         raise InputError(
             "read",
@@ -125,15 +126,30 @@ def _text(unit: Unit) -> str:
 
 
 def _name(unit: Unit) -> str:
-    return "standard input" if unit.input == STANDARD_INPUT else unit.input
+    return f"{STANDARD_INPUT} (standard input)" if unit.input == STANDARD_INPUT else unit.input
 
 
-def _unit(unit: Unit, part: LogPart, log: BuildLog) -> Unit:
+def _unit(unit: Unit, part: LogPart, log: BuildLog, sources: LogSources) -> Unit:
     variant = part.source or ""
     if part.number > 1:
         variant = f"{variant}, {part.number}" if variant else f"{part.number}"
-    excerpt = LogExcerpt(report_of(part.functions, log), part.source, _gaps(part, log))
+    excerpt = LogExcerpt(
+        report_of(part.functions, log),
+        tuple(
+            (function.name, path)
+            for function in part.functions
+            if (path := _explaining(function, part, sources)) is not None
+        ),
+        _gaps(part, log),
+    )
     return replace(unit, frontend="log", arch=part.arch or "", variant=variant, excerpt=excerpt)
+
+
+def _explaining(function: Compiled, part: LogPart, sources: LogSources) -> str | None:
+    """The file to explain: the one that was compiled, else the only one that defines the kernel."""
+    if part.source is not None:
+        return sources.here(part.source)
+    return sources.defining(function.name) if function.is_entry else None
 
 
 def _no_kernel(log: BuildLog, asked: Asked) -> Gap:
@@ -169,9 +185,7 @@ def _gaps(part: LogPart, log: BuildLog) -> tuple[Gap, ...]:
         found.append(Gap("log", f"the log does not say for which architecture: {_listed(every)}"))
     if part.source is None and log.is_parallel and len(log.sources) > 0:
         files = _few(log.sources)
-        found.append(
-            Gap("log", f"which of the files that the log names is not known ({files}): {_PARALLEL}")
-        )
+        found.append(Gap("log", f"which file they are of is not known ({files}): {_PARALLEL}"))
     loose = [function for function in part.functions if not function.is_entry]
     if loose and log.is_parallel:
         found.append(
@@ -181,8 +195,17 @@ def _gaps(part: LogPart, log: BuildLog) -> tuple[Gap, ...]:
                 "on its own",
             )
         )
-    apart = [f for f in part.functions if f.is_entry and f.is_relocatable]
-    if any(linked_line(function, log) is None for function in apart):
+    named = {name for name, _ in log.linked}
+    unclear = [f for f in part.functions if f.name in named and linked_line(f, log) is None]
+    if unclear:
+        found.append(
+            Gap(
+                "link",
+                f"nvlink reports {_listed(unclear)} more than once, and not which is this one",
+            )
+        )
+    apart = [f for f in part.functions if f.is_entry and f.is_relocatable and f.name not in named]
+    if apart:
         found.append(
             Gap(
                 "link",

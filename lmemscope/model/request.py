@@ -105,13 +105,13 @@ class LogExcerpt:
 
     Attributes:
         text: what ptxas and nvlink reported of its functions, as one compilation would print it.
-        source: the file that was compiled, as the log names it, or None.
+        sources: by mangled name, the file whose compilation explains the function, where known.
         gaps: what the log leaves open about it.
         problem, hint: why nothing can be read from the log, and the way out; else None.
     """
 
     text: str
-    source: str | None = None
+    sources: tuple[tuple[str, str], ...] = ()
     gaps: tuple[Gap, ...] = ()
     problem: str | None = None
     hint: str | None = None

@@ -84,7 +84,7 @@ def stack_of(facts: KernelFacts) -> Stack:
 
 
 def said_by_report(facts: KernelFacts) -> list[tuple[str, str]]:
-    """What a verdict says: kinds and texts; nothing only if the figures say that there is nothing."""
+    """Kinds and texts of a verdict; none only if the figures say that there is nothing."""
     stack = stack_of(facts)
     said = [
         ("spill", f"spill {stores}/{loads} B{f' in {name}' if name is not None else ''}")
@@ -111,7 +111,7 @@ def find_reported(facts: KernelFacts, source: str | None, arch: str) -> tuple[Fi
 
     Args:
         facts: of a report, without code.
-        source: the file that was compiled, or None where the log does not name it.
+        source: the file whose compilation would explain it, or None where that is not known.
         arch: the architecture, empty where it is not known.
     """
     stack = stack_of(facts)
