@@ -129,6 +129,8 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         LmemscopeError: it cannot be analysed; `run` turns that into the unit's `Failure`.
     """
     with _ours(unit):
+        if unit.excerpt is not None:
+            return _of_log(unit, wanted)
         artifacts = lower_unit(unit, wanted.cache)
         # Here and not above: the parent imports this module too, and needs none of it.
         from lmemscope.analysis.explanation import explain_facts, needs_names
@@ -171,6 +173,35 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
             source_lines=quoted_lines(kernels, sources),
             cached=artifacts.cached,
         )
+
+
+def _of_log(unit: Unit, wanted: Wanted) -> UnitReport:
+    """A build log enters late: what compilers reported is all there is, and is judged as that."""
+    from lmemscope.analysis.reported import facts_of_report
+    from lmemscope.formats.ptxas_log import parse_ptxas_log
+    from lmemscope.lowering.log import checked
+    from lmemscope.rules.reported import find_reported
+    from lmemscope.rules.verdict import judge
+
+    excerpt = checked(unit)
+    log = parse_ptxas_log(excerpt.text)
+    facts = [f for f in facts_of_report(log) if matches(wanted.kernels, f.name, f.demangled)]
+    sources = dict(excerpt.sources)
+    found = {
+        fact.name: find_reported(fact, sources.get(fact.name), unit.arch)
+        for fact in facts
+        if wanted.causes
+    }
+    return UnitReport(
+        input=unit.name,
+        frontend="log",
+        arch=unit.arch,
+        options=(),
+        failure=None,
+        gaps=excerpt.gaps,
+        kernels=tuple(KernelReport(f, judge(f), found.get(f.name, ())) for f in facts),
+        unknown_log_lines=log.unknown_lines,
+    )
 
 
 def _quoted(
@@ -218,7 +249,7 @@ def _planned(
         arch, why = plan.choose_arch()
         archs = (arch,)
     units, notes = plan.make_units(found.inputs, archs, settings, supported)
-    if not any(unit.arch in archs for unit in units):
+    if not any(unit.arch in archs and unit.excerpt is None for unit in units):
         why = None
     return units, tuple(found.errors), (*found.notes, *notes), why
 

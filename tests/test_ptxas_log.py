@@ -94,7 +94,8 @@ def test_nvlink_reports_alike(version: str) -> None:
     log = parse_ptxas_log(recorded(version, "linked"))
     calling = log.entry("calling")
     assert calling is not None
-    assert (calling.registers, calling.stack_frame, calling.local) == (32, 904, 0)
+    assert (calling.registers, calling.linked_stack, calling.local) == (32, 904, 0)
+    assert calling.stack_frame is None, "nvlink's stack is that of the deepest call path"
     assert log.stack_unknown == {"recursive"}
     relocatable = parse_ptxas_log(recorded(version, "relocatable"))
     heavy = relocatable.entry("_Z5heavyPKdi")

@@ -96,7 +96,8 @@ def _sides(
             hint="OLD NEW, or one PATH with two --arch or a --toolkit, or --git A..B PATH...",
         )
     old, new = (_load(path, settings) for path in paths)
-    single = all(len({unit.input for unit in report.units}) == 1 for report in (old, new))
+    # Of a build log there are units for each file that it names: "build.log[src/a.cu]".
+    single = all(len({u.input.partition("[")[0] for u in r.units}) == 1 for r in (old, new))
     return old, new, False, single
 
 

@@ -34,7 +34,8 @@ def command(
 ) -> None:
     """Show which kernels use local memory, worst first.
 
-    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a compile_commands.json, or a directory.
+    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a compile_commands.json, a directory, or what
+    `nvcc -Xptxas -v` printed: a build log, or - for standard input.
 
     \b
     Examples:
@@ -42,6 +43,7 @@ def command(
       lmemscope scan filter.cu --arch sm_80 --arch sm_90 --instantiate 'blur<5>'
       lmemscope scan build/compile_commands.json
       lmemscope scan kernels.py --run-python
+      make 2>&1 | lmemscope scan -
       lmemscope scan src/ -o local-memory.md
     """
     sink = Sink.open(target, format_name, formats=REPORT_FORMATS, color=color)

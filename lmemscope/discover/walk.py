@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.discover.locate import DATABASE, Search, is_below, is_build_tree, same_file
 from lmemscope.errors import InputError
-from lmemscope.lowering.kinds import ENDINGS, kind_of, kind_of_content
+from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_content
 from lmemscope.model import CompileOptions
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     for path in paths:
         if os.path.basename(path) == DATABASE:
             _add_database(result, path, globs, None, builds)
+        elif path == STANDARD_INPUT:
+            result.inputs.append(Found(path, path))
         elif os.path.isdir(path):
             _add_directory(result, path, globs, builds, search)
         elif not os.path.exists(path):

@@ -191,6 +191,7 @@ def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelDocument:
         kernel,
         shared=facts.ptxas.shared if facts.ptxas is not None else None,
         barriers=facts.ptxas.barriers if facts.ptxas is not None else None,
+        linked_stack=facts.ptxas.linked_stack if facts.ptxas is not None else None,
         sass=_sass(facts.sass),
         callees=tuple(
             _taken(FunctionDocument, callee, sass=_sass(callee.sass)) for callee in facts.callees

@@ -261,6 +261,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
         location: of its definition.
         registers, stack_frame: of the kernel's own body; ptxas's figure, else the cubin's.
         cumulative_stack: bytes per thread of the deepest call path.
+        linked_stack: bytes per thread of the deepest call path after linking, as nvlink prints it.
         stack_known: false where the depth is not statically known.
         spill_stores, spill_loads: bytes, as ``ptxas -v`` says, of the kernel's own body.
         shared, barriers: as ``ptxas -v`` says.
@@ -291,6 +292,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
     stack_frame: int | None
     cumulative_stack: int | None
     stack_known: bool
+    linked_stack: int | None = None
     spill_stores: int | None
     spill_loads: int | None
     shared: int | None

@@ -16,6 +16,7 @@ _ANSI = {kind.name: f"\x1b[{_CODES[kind.color]}m" for kind in VERDICT_KINDS}
 _NAME_WIDTH = 44
 _NARROW, _MEDIUM, _COMFORTABLE = 72, 90, 100
 _LOG_LINES = 20
+_APART = 3
 _UNCUT = 100
 
 
@@ -199,10 +200,21 @@ def _routes(report: Report) -> str:
 
 
 def _gaps(report: Report) -> str:
-    lines = layout.distinct(
-        f"  {unit.input}: [{gap.stage}] {gap.reason}" for unit in report.units for gap in unit.gaps
-    )
+    inputs: dict[tuple[str, str], list[str]] = {}
+    for unit in report.units:
+        for gap in unit.gaps:
+            inputs.setdefault((gap.stage, gap.reason), []).append(unit.input)
+    lines = [
+        f"  {where}: [{stage}] {reason}"
+        for (stage, reason), found in inputs.items()
+        for where in _inputs(layout.distinct(found))
+    ]
     return "\n".join(["\nNot known:", *lines]) if lines else ""
+
+
+def _inputs(names: list[str]) -> list[str]:
+    """A line for each input, or one for all where they are many."""
+    return names if len(names) <= _APART else [f"{names[0]} and {len(names) - 1} more"]
 
 
 def _unknown(report: Report, verbose: bool) -> str:

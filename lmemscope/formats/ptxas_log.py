@@ -15,12 +15,18 @@ from lmemscope.model import KernelKind
 # NVRTC prints "ptxas         .     128 bytes stack frame, …", alone it is four spaces.
 _PREFIX = re.compile(r"^(ptxas|nvlink)\s+(info|warning|warn|fatal|error|\.)\s*:?\s*")
 _LOCATED = re.compile(r"^ptxas .*, line \d+; (?:error|fatal|warning|info)\s*:")
-_COMPILING = re.compile(r"^Compiling entry function '(.+)' for '(sm_\w+)'")
-_PROPERTIES = re.compile(r"^Function properties for '?(.+?)'?:?$")
-_STACK = re.compile(r"^(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"^[Uu]sed (\d+) registers(.*)")
+COMPILING = re.compile(r"^Compiling entry function '(.+)' for '(sm_\w+)'")
+PROPERTIES = re.compile(r"^Function properties for '?(.+?)'?:?(?: \(target: (sm_\w+)\))?$")
+STACK = re.compile(r"^(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"^[Uu]sed (\d+) registers(.*)")
 _PART = re.compile(r"(?:used )?(\d+)(?:\+(\d+))? (\S.*)")
-_UNKNOWN_STACK = re.compile(r"Stack size for entry function '(.+)' cannot be statically determined")
+UNKNOWN_STACK = re.compile(r"Stack size for entry function '(.+)' cannot be statically determined")
+SPILLED = re.compile(
+    r"^Registers are spilled to local memory in function '(.+)', "
+    r"(\d+) bytes spill stores, (\d+) bytes spill loads"
+)
+FRAME = re.compile(r"^Local memory used for function '(.+)', size of stack frame: (\d+) bytes")
+MODULE = re.compile(r"^\d+ bytes gmem")
 _BY_LAUNCH_BOUNDS = re.compile(
     r"^Overriding global maxrregcount (\d+) with entry-specific value (\d+)"
 )
@@ -30,18 +36,19 @@ _BY_OPTION = re.compile(
 _LOWER_BOUND = re.compile(
     r"^For profile sm_\w+ adjusting per thread register count of (\d+) to lower bound of (\d+)"
 )
-_KNOWN = tuple(
-    re.compile(shape)
-    for shape in (
-        r"^\d+ bytes gmem",
-        r"^Compile time = ",
-        r"^Registers are spilled to local memory in function '",
-        r"^Local memory used for function '",
-        r"^Value of threads per SM for entry ",
-        r"^Ptx assembly aborted due to errors",
-        r"^'\S+' (?:is|for) .*deprecated",
-        r"^\(C\d+\) ",
-    )
+_KNOWN = (
+    MODULE,
+    _BY_LAUNCH_BOUNDS,
+    *(
+        re.compile(shape)
+        for shape in (
+            r"^Compile time = ",
+            r"^Value of threads per SM for entry ",
+            r"^Ptx assembly aborted due to errors",
+            r"^'\S+' (?:is|for) .*deprecated",
+            r"^\(C\d+\) ",
+        )
+    ),
 )
 _POINTER_STORED = "A pointer to local memory was stored into the parameter buffer"
 _NO_KERNEL = "__cuda_dummy_entry__"
@@ -63,6 +70,9 @@ class PtxasFunction:
         shared: bytes per block.
         barriers: named barriers.
         local: bytes per thread as nvlink and very old toolkits print it.
+        linked_stack: bytes per thread of the deepest call path after linking, by nvlink.
+        linked: nvlink reported it; ptxas's own figures of it, if there are any, stand apart.
+        arch: that nvlink names as its target, where it links for several.
     """
 
     name: str
@@ -76,6 +86,9 @@ class PtxasFunction:
     shared: int | None = None
     barriers: int | None = None
     local: int | None = None
+    linked_stack: int | None = None
+    linked: bool = False
+    arch: str | None = None
 
 
 @dataclass(slots=True)
@@ -116,29 +129,31 @@ def parse_ptxas_log(text: str) -> PtxasLog:
     unknown: list[str] = []
     messages: list[str] = []
     stack_unknown: set[str] = set()
+    warned: dict[str, _Warned] = {}
     entry: str | None = None
     current: PtxasFunction | None = None
     for raw in text.replace("\0", "").splitlines():
         line = _PREFIX.sub("", raw.strip()).strip()
         if not line:
             continue
-        if match := _COMPILING.match(line):
+        if match := COMPILING.match(line):
             entry, log.arch = match.group(1), match.group(2)
             current = None
-        elif match := _PROPERTIES.match(line):
-            name = match.group(1)
-            is_entry = name == entry or raw.startswith("nvlink")
+        elif match := PROPERTIES.match(line):
+            name, linked = match.group(1), raw.lstrip().startswith("nvlink")
+            is_entry = name == entry or linked
             owner = name if is_entry else entry
             current = PtxasFunction(name, "entry" if is_entry else "function", owner)
+            current.linked, current.arch = linked, match.group(2)
             log.functions.append(current)
-        elif match := _STACK.match(line):
+        elif match := STACK.match(line):
             if current is None:
                 unknown.append(raw)
                 continue
             current.stack_frame, current.spill_stores, current.spill_loads = map(
                 int, match.groups()
             )
-        elif match := _USED.match(line):
+        elif match := USED.match(line):
             if current is None and entry is not None:
                 # Toolkits without "Function properties" (before sm_20's ABI) go on like this.
                 current = PtxasFunction(entry, "entry", entry)
@@ -148,8 +163,13 @@ def parse_ptxas_log(text: str) -> PtxasLog:
                 continue
             current.registers = int(match.group(1))
             _read_resources(current, match.group(2))
-        elif match := _UNKNOWN_STACK.search(line):
+        elif match := UNKNOWN_STACK.search(line):
             stack_unknown.add(match.group(1))
+        elif match := SPILLED.match(line):
+            found = warned.setdefault(match.group(1), _Warned())
+            found.spills.add((int(match.group(2)), int(match.group(3))))
+        elif match := FRAME.match(line):
+            warned.setdefault(match.group(1), _Warned()).frames.add(int(match.group(2)))
         elif match := _BY_OPTION.match(line):
             if match.group(2) != _NO_KERNEL:
                 log.capped_by_option[match.group(2)] = int(match.group(3))
@@ -159,11 +179,38 @@ def parse_ptxas_log(text: str) -> PtxasLog:
             messages.append(raw.strip())
         elif not _PREFIX.match(raw):
             messages.append(raw.rstrip())
-        elif not (_BY_LAUNCH_BOUNDS.match(line) or any(shape.match(line) for shape in _KNOWN)):
+        elif not (
+            MODULE.match(line)
+            or _BY_LAUNCH_BOUNDS.match(line)
+            or any(shape.match(line) for shape in _KNOWN)
+        ):
             unknown.append(raw.rstrip())
+    for name, found in warned.items():
+        _take_warning(log, name, found)
     log.stack_unknown = frozenset(stack_unknown)
     log.unknown_lines, log.messages = tuple(unknown), tuple(messages)
     return log
+
+
+@dataclass(slots=True)
+class _Warned:
+    """Figures that warnings give of one name; several where functions share it."""
+
+    frames: set[int] = field(default_factory=set)
+    spills: set[tuple[int, int]] = field(default_factory=set)
+
+
+def _take_warning(log: PtxasLog, name: str, warned: _Warned) -> None:
+    """What only a warning says of a function: ptxas was not asked for its report, or lines lack."""
+    alike = [f for f in log.functions if f.name == name and not f.linked]
+    if not alike:
+        alike = [PtxasFunction(name, "function", None)]
+        log.functions += alike
+    for function in alike:
+        if function.stack_frame is None and len(warned.frames) == 1:
+            (function.stack_frame,) = warned.frames
+        if function.spill_stores is None and len(warned.spills) == 1:
+            ((function.spill_stores, function.spill_loads),) = warned.spills
 
 
 def _read_resources(function: PtxasFunction, text: str) -> None:
@@ -178,7 +225,7 @@ def _read_resources(function: PtxasFunction, text: str) -> None:
         elif what == "bytes cumulative stack size":
             function.cumulative_stack = value
         elif what == "stack":
-            function.stack_frame = value
+            function.linked_stack = value
         elif what.startswith("bytes smem"):
             function.shared = value
         elif what.startswith("bytes lmem"):

@@ -59,7 +59,7 @@ def difference(
     Args:
         old, new: the two sides.
         ignore_arch: match kernels of different architectures.
-        ignore_input: match kernels of different files by name alone.
+        ignore_input: match kernels of two files by name, and by what tells units of one file apart.
     """
     before = _sides(old, ignore_arch, ignore_input)
     after = _sides(new, ignore_arch, ignore_input)
@@ -88,7 +88,7 @@ def _sides(
 ) -> dict[tuple[str, str, str, str], _Side]:
     return {
         (
-            "" if ignore_input else unit.input,
+            unit.input.partition("[")[2] if ignore_input else unit.input,
             kernel.facts.name,
             "" if ignore_arch else unit.arch,
             unit.frontend if unit.frontend in ("nvrtc", "nvcc") and _both(report) else "",

@@ -76,6 +76,7 @@ class Kind:
         endings: of file names, in lower case.
         module: dotted name of its `Route`.
         signature: offsets and bytes that tell a named file whose ending says nothing.
+        marks: bytes that tell one wherever they are in its beginning.
         is_cuda: CUDA C++, whose launches may instantiate templates of other inputs.
         is_header: CUDA C++ that is compiled as other inputs launch it, and only if named.
     """
@@ -84,6 +85,7 @@ class Kind:
     endings: tuple[str, ...]
     module: str
     signature: tuple[tuple[int, bytes], ...] = ()
+    marks: tuple[bytes, ...] = ()
     is_cuda: bool = False
     is_header: bool = False
 
@@ -106,30 +108,43 @@ KINDS: tuple[Kind, ...] = (
         signature=((0, b"\x7fELF"), (18, b"\xbe\x00")),
     ),
     Kind("Python", (".py",), "lmemscope.lowering.python"),
+    Kind(
+        "build log",
+        (".log",),
+        "lmemscope.lowering.log",
+        # Beginnings of what `ptxas -v` and `nvlink -v` print of every function.
+        marks=(b"ptxas info    : ", b"nvlink info    : "),
+    ),
 )
 """Every kind of input, in the order in which they are listed to users."""
 
 ENDINGS = tuple(ending for kind in KINDS for ending in kind.endings)
 _BY_ENDING = {ending: kind for kind in KINDS for ending in kind.endings}
 _HEAD = 64
+_BEGINNING = 16 << 20
+STANDARD_INPUT = "-"
+"""As a path: a compiler's output, piped in."""
 
 
 def kind_of(path: str) -> Kind | None:
     """The kind that a file's name says, or None."""
+    if path == STANDARD_INPUT:
+        return _BY_ENDING[".log"]
     return _BY_ENDING.get(os.path.splitext(path)[1].lower())
 
 
 def kind_of_content(path: str) -> Kind | None:
-    """The kind that the first bytes of a file say, or None; for names that say nothing."""
+    """The kind that a file's contents say, or None; for names that say nothing."""
     try:
         with open(path, "rb") as stream:
             head = stream.read(_HEAD)
+            for kind in KINDS:
+                if kind.signature and all(head[at:].startswith(s) for at, s in kind.signature):
+                    return kind
+            beginning = head + stream.read(_BEGINNING)
     except OSError:
         return None
-    for kind in KINDS:
-        if kind.signature and all(head[at:].startswith(sign) for at, sign in kind.signature):
-            return kind
-    return None
+    return next((kind for kind in KINDS if any(mark in beginning for mark in kind.marks)), None)
 
 
 def kind_of_unit(unit: Unit) -> Kind:

@@ -21,6 +21,10 @@ EvidenceKind = Literal[
     "called-directly",
     "reported-spill",
     "calls-without-spill",
+    "reported-frame",
+    "reported-stores",
+    "reported-loads",
+    "linked-stack",
     "text",
 ]
 """What kind of thing was seen.
@@ -36,6 +40,9 @@ EvidenceKind = Literal[
 ``calls-itself``, ``called-by-pointer``, ``called-directly``: how a function is called.
 ``reported-spill``: ``bytes`` of spill stores, as ptxas reports.
 ``calls-without-spill``: the kernel makes calls, and ptxas reports no spill.
+``reported-frame``, ``reported-stores``, ``reported-loads``: ``bytes`` of a function, by ptxas's
+report, where there is no code.
+``linked-stack``: ``bytes`` of the deepest call path, as nvlink reports.
 ``text``: a sentence, from a report that was saved before evidence had kinds.
 """
 
@@ -79,6 +86,10 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "called-directly": lambda e: f"{e.subject} is called and keeps its caller's registers",
     "reported-spill": lambda e: f"ptxas: {e.bytes} bytes spill stores",
     "calls-without-spill": lambda e: "the kernel makes calls and ptxas reports no spill",
+    "reported-frame": lambda e: f"ptxas: {e.subject}: stack frame {e.bytes} B",
+    "reported-stores": lambda e: f"ptxas: {e.subject}: spill stores {e.bytes} B",
+    "reported-loads": lambda e: f"ptxas: {e.subject}: spill loads {e.bytes} B",
+    "linked-stack": lambda e: f"nvlink: {e.subject}: stack {e.bytes} B",
     "text": lambda e: e.subject or "",
 }
 if {*SENTENCES} != {*get_args(EvidenceKind)}:

@@ -75,7 +75,11 @@ class SiteSplit:
 
 @dataclass(frozen=True, slots=True)
 class PtxasFacts:
-    """What ``ptxas -v`` reports for one function; bytes per thread, spill figures at sites."""
+    """What ``ptxas -v`` reports for one function; bytes per thread, spill figures at sites.
+
+    ``local`` is local memory as nvlink and very old toolkits print it; ``linked_stack`` the deepest
+    call path after linking, as nvlink prints it.
+    """
 
     registers: int | None
     stack_frame: int | None
@@ -84,6 +88,8 @@ class PtxasFacts:
     cumulative_stack: int | None
     shared: int | None
     barriers: int | None
+    local: int | None = None
+    linked_stack: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary", "cupy", "numba"]
+Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary", "cupy", "numba", "log"]
 SiteKind = Literal["spill", "local-object", "unknown"]
 KernelKind = Literal["entry", "function"]
 SourceKind = Literal[
@@ -81,6 +81,24 @@ class CompileOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class LogExcerpt:
+    """A unit's part of a build log.
+
+    Attributes:
+        text: what ptxas and nvlink reported of its functions, as one compilation would print it.
+        sources: by mangled name, the file whose compilation explains the function, where known.
+        gaps: what the log leaves open about it.
+        problem, hint: why nothing can be read from the log, and the way out; else None.
+    """
+
+    text: str
+    sources: tuple[tuple[str, str], ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    problem: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """One thing to analyse: input x front end x architecture x options.
 
@@ -95,6 +113,7 @@ class Unit:
             instantiated.
         program: which of the programs in a Python file this is, by name, or None.
         variant: what tells units of one file apart in reports, or an empty string.
+        excerpt: of a build log, the unit's part; None for what is compiled or read.
     """
 
     input: str
@@ -106,6 +125,7 @@ class Unit:
     launched: tuple[str, ...] = ()
     program: str | None = None
     variant: str = ""
+    excerpt: LogExcerpt | None = None
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ from lmemscope.model import (
     traits_of,
     verdict_kind,
 )
+from lmemscope.rules.reported import said_by_report, weight
 
 _LINES_SHOWN = 3
 
@@ -29,7 +30,7 @@ def judge(facts: KernelFacts) -> Verdict:
     said.sort(key=lambda item: -verdict_kind(item[0]).rank)
     kind = said[0][0]
     sass = facts.sass
-    site_bytes = sass.bytes if sass is not None else 0
+    site_bytes = sass.bytes if sass is not None else weight(facts)
     texts = dict.fromkeys(text for _, text in said)
     return Verdict(kind, "; ".join(texts), (verdict_kind(kind).rank, site_bytes))
 
@@ -102,6 +103,8 @@ def _callees_elsewhere(facts: KernelFacts) -> list[str]:
 
 def _without_causes(facts: KernelFacts) -> list[tuple[VerdictName, str]]:
     """The verdict from facts alone: nothing was attributed, or nothing is there."""
+    if facts.sass is None:
+        return said_by_report(facts) or [("clean", "clean")]
     sites = facts.sites
     said: list[tuple[VerdictName, str]] = []
     if sites is not None and sites.spill != SiteClass():

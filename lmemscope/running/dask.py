@@ -114,6 +114,8 @@ class Luggage:
 def pack(unit: Unit) -> Luggage:
     """Collect a unit's files; one that cannot be read is the analysis's business to report."""
     files = []
+    if unit.excerpt is not None:
+        return Luggage(os.getcwd(), ())  # a log's unit carries its part of it
     with contextlib.suppress(OSError):
         for path in includes.closure(unit.path, unit.options).files:
             with contextlib.suppress(OSError), open(path, "rb") as stream:

@@ -1,0 +1,70 @@
+"""Facts from a report alone: what ptxas and nvlink said of functions whose code is not here."""
+
+from __future__ import annotations
+
+from lmemscope.formats.demangle import demangle
+from lmemscope.formats.ptxas_log import PtxasFunction, PtxasLog
+from lmemscope.model import FunctionFacts, KernelFacts, PtxasFacts
+
+
+def facts_of_report(log: PtxasLog) -> tuple[KernelFacts, ...]:
+    """Facts of every kernel of a report, sorted by mangled name; all but ptxas's are None."""
+    linked = {function.name: function for function in log.functions if function.linked}
+    own = [f for f in log.functions if not f.linked and f.entry in (None, f.name)]
+    kernels = [_kernel(log, f, linked.get(f.name)) for f in own]
+    reported = {function.name for function in own}
+    kernels += [_kernel(log, f, f) for name, f in linked.items() if name not in reported]
+    return tuple(sorted(kernels, key=lambda kernel: kernel.name))
+
+
+def _kernel(log: PtxasLog, function: PtxasFunction, linked: PtxasFunction | None) -> KernelFacts:
+    callees = [f for f in log.callees(function.name) if not f.linked]
+    return KernelFacts(
+        name=function.name,
+        demangled=demangle(function.name),
+        kind=function.kind,
+        location=None,
+        stack_known=function.name not in log.stack_unknown
+        and not _depth_left_out(function, callees),
+        launch_bounds=None,
+        ptxas=_figures(function, linked),
+        cubin=None,
+        ptx=None,
+        sass=None,
+        sites=None,
+        own_sites=None,
+        lines=(),
+        callees=tuple(
+            FunctionFacts(f.name, demangle(f.name), _figures(f, None), None, None)
+            for f in sorted(callees, key=lambda f: f.name)
+        ),
+        disagreements=(),
+    )
+
+
+def _depth_left_out(function: PtxasFunction, callees: list[PtxasFunction]) -> bool:
+    """Whether ptxas printed no depth where there is a stack: it could not determine it.
+
+    It prints the cumulative size from 12.4 on, and barriers from 12.6 on; from 12.6 to 13.4 this
+    is the only sign of recursion and indirect calls.
+    """
+    has_frames = any(callee.stack_frame for callee in callees)
+    return has_frames and function.barriers is not None and function.cumulative_stack is None
+
+
+def _figures(function: PtxasFunction, linked: PtxasFunction | None) -> PtxasFacts:
+    """A function's figures; registers and depth as the linker left them, where it said so."""
+    final = linked if linked is not None else function
+    registers = final.registers if final.registers is not None else function.registers
+    depth = final.linked_stack
+    return PtxasFacts(
+        registers=registers,
+        stack_frame=function.stack_frame,
+        spill_stores=function.spill_stores,
+        spill_loads=function.spill_loads,
+        cumulative_stack=function.cumulative_stack if depth is None else depth,
+        shared=final.shared if final.shared is not None else function.shared,
+        barriers=final.barriers if final.barriers is not None else function.barriers,
+        local=final.local if final.local is not None else function.local,
+        linked_stack=depth,
+    )

@@ -1,0 +1,169 @@
+"""Lines of a build's output that say what is compiled next: commands, and what builds print.
+
+A build tool prints a line as it starts a step, or (ninja) as one has ended and its output follows.
+Only what such lines say is read here; `build_log` decides what follows from their order.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+_COUNTED = re.compile(r"^\[\d+/\d+\]\s+")
+_PERCENT = re.compile(r"^\[\s*\d+%\]\s*")
+_CMAKE_OBJECT = re.compile(r"\bBuilding (\w+) object (.+?)\s*$")
+_CMAKE_PLACE = re.compile(r"^(?P<above>.*?)CMakeFiles/[^/]+\.dir/(?P<file>.+?)(?:\.o|\.obj)?$")
+_SAID = re.compile(
+    r"^\W*(?:compil\w*|build\w*|nvcc|cuda|cu)\b[^:;|]*?[\s'\"](?P<file>[^\s'\"]+\.cu)(?=[\s'\",.)]|$)",
+    re.IGNORECASE,
+)
+_FILE_ALONE = re.compile(r"^\S+\.cu$")
+_COMPILER = re.compile(
+    r"(?:^|[\s/\\\"'])(?P<name>nvcc|ptxas|cicc|cudafe\+\+)(?:\.exe)?[\"']?(?=\s)"
+)
+_DIRECTORY = re.compile(r"^\s*cd\s+(?P<path>\"[^\"]+\"|\S+)\s*&&")
+_ARCH = re.compile(r"\bsm_\d+[af]?\b")
+_BARE_ARCH = re.compile(r"-arch[= ]sm_\d+[af]?\b")
+_RELOCATABLE = re.compile(
+    r"(?:^|\s)(?:-dc|--device-c|-r?dc=true|--relocatable-device-code[= ]true)\b"
+)
+_DRIVE = re.compile(r"\b[A-Za-z]:\\")
+_TEMPORARY = "tmpxft_"
+_VALUED = frozenset(
+    "-o --output-file -odir --output-directory -MF -MT -MQ --dependency-output -include -I "
+    "-isystem --orig_src_path_name -D -U -L -l -x -ccbin --compiler-bindir -Xcompiler -Xptxas "
+    "-Xlinker -Xnvlink -arch -code -gencode -std --options-file -optf -t --threads".split()
+)
+_SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".ptx")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a build that begins, or whose output follows.
+
+    Attributes:
+        language: ``CUDA``, another language of CMake's, or None where it compiles nothing.
+        source: the one file that it compiles, or None.
+        archs: that its command names; empty where it names none.
+        relocatable: whether its command asks for relocatable device code.
+        counted: ``[3/40]`` stands before it: ninja prints such a step with its whole output.
+    """
+
+    language: str | None
+    source: str | None = None
+    archs: tuple[str, ...] = ()
+    relocatable: bool = False
+    counted: bool = False
+
+
+def step_in(line: str) -> Step | None:
+    """The step that a line tells of, or None for all other lines.
+
+    Args:
+        line: without colours and time stamps.
+    """
+    counted = _COUNTED.match(line)
+    percent = _PERCENT.match(line) if counted is None else None
+    prefix = counted or percent
+    text = line[prefix.end() :] if prefix is not None else line
+    found = _cmake(text) or _command(text) or _said(text)
+    if found is None:
+        return Step(None, counted=counted is not None) if prefix is not None else None
+    if counted is None:
+        return found
+    return replace(found, counted=True)
+
+
+def _cmake(text: str) -> Step | None:
+    """``Building CUDA object a/CMakeFiles/x.dir/b/foo.cu.o`` compiles ``a/b/foo.cu``."""
+    match = _CMAKE_OBJECT.search(text)
+    if match is None:
+        return None
+    language, target = match.groups()
+    place = _CMAKE_PLACE.match(target)
+    if language != "CUDA" or place is None:
+        return Step(language)
+    # CMake writes `__` for `..` in the names of objects.
+    inner = "/".join(".." if part == "__" else part for part in place["file"].split("/"))
+    return Step(language, _joined(place["above"], inner))
+
+
+def _command(text: str) -> Step | None:
+    """A compiler's command, as make, ``ninja -v``, ``nvcc -v`` or a shell with ``set -x`` print it.
+
+    ``nvcc -v`` prints no command of nvcc's, but those that it runs.
+    """
+    match = _COMPILER.search(text)
+    if match is None or not _runs(text, match):
+        return None
+    if _TEMPORARY in text and match["name"] == "ptxas":
+        return None
+    words = _words(text[match.end() :])
+    sources = _compiled(words)
+    archs = tuple(dict.fromkeys(_ARCH.findall(text)))
+    if not sources:
+        return None if match["name"] in ("cicc", "cudafe++") else Step(None)
+    directory = _DIRECTORY.match(text)
+    above = directory["path"].strip('"') if directory is not None else ""
+    source = _joined(above, sources[0]) if len(sources) == 1 else None
+    return Step("CUDA", source, archs, _RELOCATABLE.search(text) is not None)
+
+
+def _runs(text: str, match: re.Match[str]) -> bool:
+    """Whether the compiler's name stands where a command's does, not in a sentence about it."""
+    rest = text[match.end() :]
+    return " -" in f" {rest}" or any(f"{ending}" in rest for ending in (".cu", ".ptx"))
+
+
+def _words(text: str) -> list[str]:
+    try:
+        if _DRIVE.search(text):
+            return [word.strip('"') for word in shlex.split(text, posix=False)]
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def _compiled(words: list[str]) -> list[str]:
+    """Files that a command compiles for the device; none for a link."""
+    found: list[str] = []
+    as_cuda = any(
+        word in ("-xcu", "--x=cu") or (word == "-x" and after == "cu")
+        for word, after in zip(words, [*words[1:], ""], strict=True)
+    )
+    valued = False
+    for word in words:
+        if word in ("&&", "||", ";", "|", ">", "2>&1"):
+            break
+        if valued or word.startswith(("-", "#")):
+            valued = not valued and word in _VALUED
+            continue
+        ending = PurePosixPath(word.replace("\\", "/")).suffix
+        is_device = ending in (".cu", ".ptx") or (as_cuda and ending in _SOURCES)
+        if is_device and _TEMPORARY not in word:
+            found.append(word)
+    return list(dict.fromkeys(found))
+
+
+def _said(text: str) -> Step | None:
+    """``Compiling foo.cu``, or a file's name alone, as nvcc prints it on Windows."""
+    if _FILE_ALONE.match(text.strip()):
+        return Step("CUDA", text.strip())
+    match = _SAID.match(text)
+    if match is None or "error" in text or "warning" in text:
+        return None
+    return Step("CUDA", match["file"])
+
+
+def _joined(above: str, file: str) -> str:
+    """A path below another, without ``.`` and ``a/..``; absolute ones stay as they are."""
+    parts: list[str] = []
+    path = PurePosixPath(above) / file if above else PurePosixPath(file)
+    for part in path.parts:
+        if part == ".." and parts and parts[-1] not in ("..", "/"):
+            parts.pop()
+        else:
+            parts.append(part)
+    return str(PurePosixPath(*parts))

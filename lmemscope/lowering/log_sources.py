@@ -1,0 +1,75 @@
+"""Where a build log's files are on this machine, if they are, and which of them defines a kernel.
+
+A parallel build's log names files and kernels, but not which belongs to which. Where the files
+are at hand, the one that defines the kernel is the one to explain; no figure depends on it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.model import base_name
+from lmemscope.sources.cuda import read_cuda_source
+
+_LARGEST = 4 << 20
+_MOST = 1000
+
+
+class LogSources:
+    """The files that a log names, looked up once.
+
+    Args:
+        named: as the log names them.
+        log: path of the log; relative names may start from its directory, or from the one above.
+    """
+
+    def __init__(self, named: Sequence[str], log: str) -> None:
+        beside = os.path.dirname(os.path.abspath(log))
+        self._bases = tuple(dict.fromkeys((os.getcwd(), beside, os.path.dirname(beside))))
+        self._named = named
+        self._defining: Mapping[str, set[str]] | None = None
+
+    def here(self, source: str) -> str:
+        """The path to type here for a file that the log names; its own where it is not here."""
+        found = self._found(source)
+        if found is None:
+            return source
+        relative = os.path.relpath(found)
+        return found if relative.startswith("..") else relative
+
+    def defining(self, kernel: str) -> str | None:
+        """The path here of the one file that defines a kernel, or None.
+
+        Args:
+            kernel: mangled name.
+        """
+        if self._defining is None:
+            self._defining = self._definitions()
+        files = self._defining.get(base_name(short_name(demangle(kernel))), set())
+        return self.here(next(iter(files))) if len(files) == 1 else None
+
+    def _definitions(self) -> Mapping[str, set[str]]:
+        defining: dict[str, set[str]] = defaultdict(set)
+        for source in self._named[:_MOST]:
+            found = self._found(source)
+            text = "" if found is None else _text(found)
+            for kernel in read_cuda_source(text).kernels if "__global__" in text else ():
+                defining[base_name(kernel.name)].add(source)
+        return defining
+
+    def _found(self, source: str) -> str | None:
+        places = (os.path.join(base, source) for base in self._bases)
+        return next((place for place in places if os.path.isfile(place)), None)
+
+
+def _text(path: str) -> str:
+    try:
+        if os.path.getsize(path) > _LARGEST:
+            return ""
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
