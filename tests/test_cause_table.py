@@ -120,6 +120,10 @@ SENTENCES = [
     (Evidence("called-by-pointer", "f"), "f is called through a pointer"),
     (Evidence("called-directly", "f"), "f is called and keeps its caller's registers"),
     (Evidence("reported-spill", bytes=8), "ptxas: 8 bytes spill stores"),
+    (Evidence("reported-frame", "k", bytes=16), "ptxas: k: stack frame 16 B"),
+    (Evidence("reported-stores", "k", bytes=8), "ptxas: k: spill stores 8 B"),
+    (Evidence("reported-loads", "k", bytes=4), "ptxas: k: spill loads 4 B"),
+    (Evidence("linked-stack", "k", bytes=32), "nvlink: k: stack 32 B"),
     (Evidence("calls-without-spill"), "the kernel makes calls and ptxas reports no spill"),
     (Evidence("text", "as it was"), "as it was"),
 ]
