@@ -15,13 +15,13 @@ from pathlib import Path
 from lmemscope.errors import InputError
 from lmemscope.formats.build_log import (
     BuildLog,
-    Compiled,
     LogPart,
     linked_line,
     parse_build_log,
     parts_of,
     report_of,
 )
+from lmemscope.formats.log_stream import Compiled
 from lmemscope.lowering.kinds import STANDARD_INPUT, Asked, Expansion
 from lmemscope.lowering.log_sources import LogSources
 from lmemscope.model import Artifacts, Gap, LogExcerpt, Unit
