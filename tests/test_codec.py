@@ -21,7 +21,7 @@ import pytest
 import lmemscope
 from lmemscope.commands.schema import SCHEMAS, structure
 from lmemscope.errors import InputError, LmemscopeError, UsageError
-from lmemscope.exporters import render
+from lmemscope.exporters import formats, render
 from lmemscope.exporters.json import load_report, parse_report, render_json
 from lmemscope.formats import codec, documents
 from lmemscope.formats.documents import schema_of
@@ -41,7 +41,7 @@ from lmemscope.model import (
 from tests.builders import report_of, spilling, with_object
 from tests.conftest import ROOT, Finished, run_program
 
-FORMATS = ("json", "markdown", "html", "sarif", "table")
+FORMATS = tuple(row.name for row in formats.FORMATS)
 FIXED = {"rule": "LM201", "name@Finding": "dynamic-index", "schema": "lmemscope.report/1"}
 
 

@@ -121,6 +121,23 @@ def test_the_table_of_two_over_pi_is_the_librarys() -> None:
     assert cause(reduction("my_i2opi_f")) == "dynamic-index"
 
 
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("__internal_trig_reduction_slowpathd", "math-slow-path"),
+        ("__internal_mine", "dynamic-index"),
+    ],
+)
+def test_only_the_librarys_own_functions_are_a_slow_path(function: str, expected: Cause) -> None:
+    """An author may call a function anything, ``__internal_`` included."""
+    body = f"{ADDRESS}\nld.param.u64 %rd5, [{function}_param_0];\ncvt.u32.u64 %r1, %rd5;\n"
+    body += "mul.wide.s32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nld.local.u32 %r2, [%rd3];\nret;"
+    flow = ModuleFlow(program("ret;", **{function: body}))
+    objects = flow.objects(function)
+    assert objects is not None
+    assert object_cause(flow, function, objects, objects.objects[0]).cause == expected
+
+
 def test_a_parameter_is_copied_where_distances_agree() -> None:
     def copied(first: int, second: int) -> Cause:
         body = (

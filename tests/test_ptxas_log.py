@@ -157,6 +157,19 @@ def test_an_unknown_line_is_kept_and_costs_nothing_else() -> None:
     assert entry.registers == 8
 
 
+def test_an_unknown_part_of_a_known_line_is_kept_too() -> None:
+    """Every other figure of the line is read; a part that is known to be of no use is none."""
+    lines = (
+        "ptxas info    : Function properties for k\n"
+        "ptxas info    : Used 8 registers, used 1 barriers, 360 bytes cmem[0], 2 textures\n"
+    )
+    assert parse_ptxas_log(lines).unknown_lines == ()
+    log = parse_ptxas_log(lines.replace("2 textures", "3 shiny units"))
+    assert len(log.unknown_lines) == 1
+    assert log.unknown_lines[0].endswith("3 shiny units")
+    assert (log.functions[0].registers, log.functions[0].barriers) == (8, 1)
+
+
 def test_compiler_diagnostics_are_messages_not_unknown_lines() -> None:
     log = parse_ptxas_log('a.cu(3): warning #177-D: variable "x" was declared but never used\n')
     assert log.unknown_lines == ()

@@ -11,12 +11,12 @@ import jsonschema
 import pytest
 
 from lmemscope.errors import InputError, UsageError
-from lmemscope.exporters import render
+from lmemscope.exporters import formats, render
 from lmemscope.exporters.json import load_report, parse_report
 from tests.builders import judged, report
 from tests.conftest import DATA, ROOT, Finished, run_program
 
-FORMATS = ("json", "markdown", "html", "sarif", "table")
+FORMATS = tuple(row.name for row in formats.FORMATS)
 
 
 class Balanced(HTMLParser):

@@ -22,7 +22,8 @@ REGISTER_FILE_BYTES = 255 * 4
 _PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
 _LAUNCHING = ("cudaGetParameterBuffer", "cudaLaunchDevice", "cudaGraphLaunch", "__cudaCDP2")
 _REDUCTION_TABLES = "__cudart_i2opi"
-_SLOW_PATHS = ("__internal_trig_reduction", "__internal_")
+_SLOW_PATHS = "__internal_trig_reduction_slowpath"
+"""libdevice's range reduction, by the start of its name: of float and of double arguments."""
 
 
 @dataclass(frozen=True, slots=True)

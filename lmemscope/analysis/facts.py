@@ -71,7 +71,7 @@ class _Gatherer:
             function.shared_spills,
         )
         unknown_stack = log is not None and function.name in log.stack_unknown
-        ptxas = _ptxas_facts(reported)
+        ptxas = reported.facts if reported is not None else None
         return KernelFacts(
             name=function.name,
             demangled=demangle(function.name),
@@ -101,7 +101,7 @@ class _Gatherer:
         return FunctionFacts(
             name=callee.name,
             demangled=demangle(callee.name),
-            ptxas=_ptxas_facts(reported),
+            ptxas=reported.facts if reported is not None else None,
             sass=SiteClass.of(callee.sites),
             sites=self._split(kernel, callee.sites),
         )
@@ -169,20 +169,6 @@ def _ptx_facts(function: PtxFunction) -> PtxFacts:
     survey = function.survey
     generic = len(generic_local_accesses(function.body)) if survey.takes_generic_address else 0
     return PtxFacts(survey.bytes, survey.objects, survey.ld_local, survey.st_local, generic)
-
-
-def _ptxas_facts(function: PtxasFunction | None) -> PtxasFacts | None:
-    if function is None:
-        return None
-    return PtxasFacts(
-        registers=function.registers,
-        stack_frame=function.stack_frame,
-        spill_stores=function.spill_stores,
-        spill_loads=function.spill_loads,
-        cumulative_stack=function.cumulative_stack,
-        shared=function.shared,
-        barriers=function.barriers,
-    )
 
 
 def _kernel_disagreements(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.ptxas_log import PtxasFunction, PtxasLog
 from lmemscope.model import FunctionFacts, KernelFacts, PtxasFacts
@@ -54,17 +56,16 @@ def _depth_left_out(function: PtxasFunction, callees: list[PtxasFunction]) -> bo
 
 def _figures(function: PtxasFunction, linked: PtxasFunction | None) -> PtxasFacts:
     """A function's figures; registers and depth as the linker left them, where it said so."""
-    final = linked if linked is not None else function
-    registers = final.registers if final.registers is not None else function.registers
+    if linked is None:
+        return function.facts
+    own, final = function.facts, linked.facts
     depth = final.linked_stack
-    return PtxasFacts(
-        registers=registers,
-        stack_frame=function.stack_frame,
-        spill_stores=function.spill_stores,
-        spill_loads=function.spill_loads,
-        cumulative_stack=function.cumulative_stack if depth is None else depth,
-        shared=final.shared if final.shared is not None else function.shared,
-        barriers=final.barriers if final.barriers is not None else function.barriers,
-        local=final.local if final.local is not None else function.local,
+    return replace(
+        own,
+        registers=own.registers if final.registers is None else final.registers,
+        cumulative_stack=own.cumulative_stack if depth is None else depth,
+        shared=own.shared if final.shared is None else final.shared,
+        barriers=own.barriers if final.barriers is None else final.barriers,
+        local=own.local if final.local is None else final.local,
         linked_stack=depth,
     )

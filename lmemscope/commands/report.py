@@ -8,19 +8,25 @@ from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import analyse, exit_code
 from lmemscope.config.settings import Settings
+from lmemscope.exporters.formats import FORMATS
 
 
 @click.command(name="report")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
-    "-o", "--output", "target", metavar="FILE", required=True, help="FILE.md, .html, .json, .sarif"
+    "-o",
+    "--output",
+    "target",
+    metavar="FILE",
+    required=True,
+    help=f"Its ending says the format: {', '.join(e for row in FORMATS for e in row.endings)}.",
 )
 @click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
 @compile_options
 def command(
     paths: tuple[str, ...], target: str, accesses: bool, settings: Settings, color: str
 ) -> None:
-    """Write a full report: Markdown, HTML, JSON or SARIF, by the ending of FILE.
+    """Write a full report, in the format that the ending of FILE says.
 
     PATH is what `scan` takes, or one saved JSON report, which is rendered without compiling.
 

@@ -280,7 +280,7 @@ def _walk(directory: str) -> Iterator[str]:
 def _nothing_in(directory: str) -> InputError:
     return InputError(
         "plan",
-        f"{directory} holds no .cu, .ptx or .cubin file, and no .py file with kernels",
+        f"{directory} holds no input: no {', '.join(ENDINGS)} file with kernels",
         hint="name the files, or a directory above them; "
         "include and exclude of the configuration may leave some out",
     )

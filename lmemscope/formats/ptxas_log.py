@@ -8,9 +8,9 @@ versions print, and the script that records more. A line of no known shape is ke
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
-from lmemscope.model import KernelKind
+from lmemscope.model import KernelKind, PtxasFacts
 
 # NVRTC prints "ptxas         .     128 bytes stack frame, …", alone it is four spaces.
 _PREFIX = re.compile(r"^(ptxas|nvlink)\s+(info|warning|warn|fatal|error|\.)\s*:?\s*")
@@ -50,6 +50,7 @@ _KNOWN = (
         )
     ),
 )
+_LEFT_ASIDE = ("bytes cmem", "bytes gmem", "texture", "surface", "sampler")
 _POINTER_STORED = "A pointer to local memory was stored into the parameter buffer"
 _NO_KERNEL = "__cuda_dummy_entry__"
 
@@ -89,6 +90,11 @@ class PtxasFunction:
     linked_stack: int | None = None
     linked: bool = False
     arch: str | None = None
+
+    @property
+    def facts(self) -> PtxasFacts:
+        """The figures under the names that `PtxasFacts` has for them."""
+        return PtxasFacts(**{own.name: getattr(self, own.name) for own in fields(PtxasFacts)})
 
 
 @dataclass(slots=True)
@@ -162,7 +168,8 @@ def parse_ptxas_log(text: str) -> PtxasLog:
                 unknown.append(raw)
                 continue
             current.registers = int(match.group(1))
-            _read_resources(current, match.group(2))
+            if not _read_resources(current, match.group(2)):
+                unknown.append(raw.rstrip())
         elif match := UNKNOWN_STACK.search(line):
             stack_unknown.add(match.group(1))
         elif match := SPILLED.match(line):
@@ -213,11 +220,17 @@ def _take_warning(log: PtxasLog, name: str, warned: _Warned) -> None:
             ((function.spill_stores, function.spill_loads),) = warned.spills
 
 
-def _read_resources(function: PtxasFunction, text: str) -> None:
-    """``, used 1 barriers, 552 bytes cumulative stack size, 1024 bytes smem, …``."""
-    for part in text.split(","):
-        match = _PART.match(part.strip())
+def _read_resources(function: PtxasFunction, text: str) -> bool:
+    """``, used 1 barriers, 552 bytes cumulative stack size, 1024 bytes smem, …``.
+
+    Returns:
+        Whether every part is of a known kind.
+    """
+    known = True
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        match = _PART.match(part)
         if match is None:
+            known = False
             continue
         value, what = int(match.group(1)) + int(match.group(2) or 0), match.group(3)
         if what == "barriers":
@@ -230,3 +243,6 @@ def _read_resources(function: PtxasFunction, text: str) -> None:
             function.shared = value
         elif what.startswith("bytes lmem"):
             function.local = value
+        elif not what.startswith(_LEFT_ASIDE):
+            known = False
+    return known

@@ -1,7 +1,7 @@
 """CUDA C++ files to artefacts: NVRTC first, nvcc where the file holds host code.
 
 A user's own compile error is never hidden behind the other route: if both refuse, the message is
-that of the route that got further.
+nvcc's, which takes more files, and the hint says where NVRTC stopped.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _without_nvrtc(unit: Unit, source: CudaSource, missing: ToolMissingError) ->
 
 
 def _after_nvrtc(unit: Unit, source: CudaSource, refusal: CompileError) -> Artifacts:
-    """Try nvcc where NVRTC stopped; the error shown is that of the route that got further."""
+    """Try nvcc where NVRTC stopped; if it refuses too, its error is shown with where NVRTC did."""
     try:
         return _by_nvcc(unit, source)
     except ToolMissingError as missing:
@@ -140,7 +140,7 @@ def _after_nvrtc(unit: Unit, source: CudaSource, refusal: CompileError) -> Artif
         ) from missing
     except CompileError as error:
         if error.hint is None:
-            error.hint = f"nvcc got further than NVRTC, where {refusal.message}"
+            error.hint = f"NVRTC refused it too: {refusal.message}"
         raise
 
 

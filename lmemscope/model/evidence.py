@@ -92,8 +92,9 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "linked-stack": lambda e: f"nvlink: {e.subject}: stack {e.bytes} B",
     "text": lambda e: e.subject or "",
 }
-if {*SENTENCES} != {*get_args(EvidenceKind)}:
-    raise TypeError("a kind of evidence has no sentence: {*SENTENCES} ^ {*get_args(EvidenceKind)}")
+if SENTENCES.keys() != set(get_args(EvidenceKind)):
+    odd = sorted(SENTENCES.keys() ^ set(get_args(EvidenceKind)))
+    raise TypeError(f"each kind of evidence has one sentence; these have not: {', '.join(odd)}")
 
 
 def evidence_text(evidence: Evidence) -> str:
