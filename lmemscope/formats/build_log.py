@@ -40,6 +40,7 @@ class BuildLog:
         sources: files that the build compiled, in order.
         is_parallel: somewhere, compilations printed between each other's lines.
         has_report: whether ptxas or nvlink reported anything at all.
+        archs: of the functions, by name.
     """
 
     functions: list[Compiled] = field(default_factory=list)
@@ -49,6 +50,7 @@ class BuildLog:
     sources: tuple[str, ...] = ()
     is_parallel: bool = False
     has_report: bool = False
+    archs: dict[str, set[str | None]] = field(default_factory=dict)
 
 
 def parse_build_log(text: str) -> BuildLog:
@@ -84,6 +86,8 @@ def parse_build_log(text: str) -> BuildLog:
     log.sources = tuple(sources)
     _add_named_elsewhere(log)
     _fill_architectures(log)
+    for function in log.functions:
+        log.archs.setdefault(function.name, set()).add(function.arch)
     return log
 
 
@@ -194,8 +198,7 @@ def linked_line(function: Compiled, log: BuildLog) -> str | None:
     found = log.linked.get((function.name, function.arch))
     if found is None:
         found = log.linked.get((function.name, None), [])
-        archs = {f.arch for f in log.functions if f.name == function.name}
-        if len(found) < len(archs):
+        if len(found) < len(log.archs.get(function.name, ())):
             return None
     return found[0] if len(set(found)) == 1 else None
 

@@ -195,8 +195,10 @@ def _gaps(part: LogPart, log: BuildLog) -> tuple[Gap, ...]:
                 "on its own",
             )
         )
-    named = {name for name, _ in log.linked}
-    unclear = [f for f in part.functions if f.name in named and linked_line(f, log) is None]
+    known = {
+        f.name for f in part.functions if {(f.name, f.arch), (f.name, None)} & log.linked.keys()
+    }
+    unclear = [f for f in part.functions if f.name in known and linked_line(f, log) is None]
     if unclear:
         found.append(
             Gap(
@@ -204,7 +206,7 @@ def _gaps(part: LogPart, log: BuildLog) -> tuple[Gap, ...]:
                 f"nvlink reports {_listed(unclear)} more than once, and not which is this one",
             )
         )
-    apart = [f for f in part.functions if f.is_entry and f.is_relocatable and f.name not in named]
+    apart = [f for f in part.functions if f.is_entry and f.is_relocatable and f.name not in known]
     if apart:
         found.append(
             Gap(

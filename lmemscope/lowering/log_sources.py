@@ -31,6 +31,7 @@ class LogSources:
         beside = os.path.dirname(os.path.abspath(log))
         self._bases = tuple(dict.fromkeys((os.getcwd(), beside, os.path.dirname(beside))))
         self._named = named
+        self._paths: dict[str, str | None] = {}
         self._defining: Mapping[str, set[str]] | None = None
 
     def here(self, source: str) -> str:
@@ -62,8 +63,10 @@ class LogSources:
         return defining
 
     def _found(self, source: str) -> str | None:
-        places = (os.path.join(base, source) for base in self._bases)
-        return next((place for place in places if os.path.isfile(place)), None)
+        if source not in self._paths:
+            places = (os.path.join(base, source) for base in self._bases)
+            self._paths[source] = next((p for p in places if os.path.isfile(p)), None)
+        return self._paths[source]
 
 
 def _text(path: str) -> str:
