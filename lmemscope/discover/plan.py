@@ -11,7 +11,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.discover.walk import Found
 from lmemscope.errors import UsageError
 from lmemscope.lowering.kinds import CUDA, Asked, kind_of, kind_of_unit
-from lmemscope.model import CompileOptions, Unit
+from lmemscope.model import CompileOptions, Gap, Unit
 from lmemscope.sources.cuda import read_cuda_source
 
 DEFAULT_ARCH = "sm_90"
@@ -93,7 +93,7 @@ def make_units(
     archs: Sequence[str],
     settings: Settings,
     supported: Sequence[str] | None = None,
-) -> tuple[tuple[Unit, ...], tuple[str, ...]]:
+) -> tuple[tuple[Unit, ...], tuple[str | Gap, ...]]:
     """One unit per input and architecture, in the order of the inputs; a cubin has its own.
 
     Without architectures asked for, a build's are taken, and a ``.ptx`` written for a newer or
@@ -106,11 +106,12 @@ def make_units(
         supported: what the compiler supports, or None where every build's architecture is known.
 
     Returns:
-        The units, and notes on architectures of builds that were left out.
+        The units, notes on architectures of builds that were left out, and gaps of inputs that no
+        unit stands for.
     """
     units: list[Unit] = []
     left_out: dict[str, None] = {}
-    notes: dict[str, None] = {}
+    notes: dict[str | Gap, None] = {}
     launched = _launched_elsewhere(inputs)
     for found in inputs:
         unit = Unit(
