@@ -80,6 +80,10 @@ class CompileError(LmemscopeError):
     """A compiler or assembler refused the program; ``log`` holds what it printed."""
 
 
+class UncompiledError(LmemscopeError):
+    """Kernels are there, but nothing instantiates or may run them; the hint says what would."""
+
+
 class StageTimeoutError(LmemscopeError):
     """A unit took longer than ``--timeout``."""
 

@@ -19,12 +19,13 @@ from lmemscope import __version__
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.discover.walk import Builds, Globs, discover
-from lmemscope.errors import InternalError, LmemscopeError
+from lmemscope.errors import InternalError, LmemscopeError, UncompiledError
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
     Artifacts,
     Failure,
     Gap,
+    GapKind,
     KernelFacts,
     KernelReport,
     Quotes,
@@ -77,7 +78,7 @@ def run(
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
     """
-    units, errors, notes, default_arch = _planned(paths, settings, executor)
+    units, errors, left_out, default_arch = _planned(paths, settings, executor)
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
     wanted = Wanted(settings.kernels, settings.causes, settings.quotes, cache)
@@ -93,7 +94,8 @@ def run(
         toolchain=_distinct_tools(reports),
         units=tuple(reports),
         default_arch=default_arch,
-        notes=notes,
+        notes=tuple(one for one in left_out if isinstance(one, str)),
+        gaps=tuple(one for one in left_out if isinstance(one, Gap)),
     )
 
 
@@ -231,8 +233,10 @@ def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
 
 def _planned(
     paths: Sequence[str], settings: Settings, executor: Executor
-) -> tuple[tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...], tuple[str, ...], str | None]:
-    """Units, what is no input, notes, and why an architecture was chosen unasked."""
+) -> tuple[
+    tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...], tuple[str | Gap, ...], str | None
+]:
+    """Units, what is no input, notes and gaps, and why an architecture was chosen unasked."""
     globs = Globs(settings.root, settings.include, settings.exclude)
     found = discover(paths, globs, Builds(use=settings.build_database))
     asked = settings.archs or plan.build_archs(found.inputs)
@@ -245,6 +249,8 @@ def _planned(
     why = None
     if settings.archs:
         archs = plan.normalise_archs(settings.archs, supported)
+    elif settings.default_archs:
+        archs = plan.normalise_archs(settings.default_archs, None)
     else:
         arch, why = plan.choose_arch()
         archs = (arch,)
@@ -281,7 +287,8 @@ def _ours(unit: Unit) -> Iterator[None]:
 
 
 def _failure(error: LmemscopeError) -> Failure:
-    return Failure(error.stage, error.message, error.hint, error.command, error.log)
+    kind: GapKind = "uninstantiated" if isinstance(error, UncompiledError) else "evidence"
+    return Failure(error.stage, error.message, error.hint, error.command, error.log, kind)
 
 
 def _distinct_tools(reports: Iterable[UnitReport]) -> tuple[Tool, ...]:

@@ -55,6 +55,9 @@ GOOD: dict[str, tuple[list[str], str, object]] = {
     "causes": ([], "", False),
     "baseline": (["/b.json"], '"/b.json"', "/b.json"),
     "tolerance": (["16"], "16", 16),
+    "toolchain-tolerance": (["20"], "20", 20),
+    "uninstantiated": (["note"], '"note"', "note"),
+    "external": (["note"], '"note"', "note"),
     "limits": ([], "[{max-frame = 8}]", None),
     "allowances": ([], '[{cause = "volatile", reason = "r"}]', None),
 }
@@ -84,6 +87,9 @@ WRONG: dict[str, list[str]] = {
     "exclude": ["1", "[1]"],
     "baseline": ["1", '""', "true"],
     "tolerance": ['"many"', "-1", "1.5", "true"],
+    "toolchain-tolerance": ['"many"', "-1", "1.5", "true"],
+    "uninstantiated": ['"ignore"', "true", '["note"]'],
+    "external": ['"ignore"', "false"],
     "limits": ["3", "{max-frame = 1}", "[1]"],
     "allowances": ["3", "{}", '["volatile"]'],
 }
@@ -146,7 +152,7 @@ def flagged(*arguments: str) -> Configuration:
 def value_of(configuration: Configuration, row: Option) -> Any:
     settings = configuration.settings
     name = "archs" if row.name == "arch" else row.name
-    for holder in (configuration, settings, settings.options):
+    for holder in (configuration, settings, settings.options, configuration.policy):
         if hasattr(holder, name):
             return getattr(holder, name)
     raise AssertionError(f"the value of {row.key} arrives nowhere")
@@ -304,8 +310,8 @@ def test_commands_have_the_flags_of_their_groups(command: click.Command) -> None
 
 def test_every_field_that_is_set_has_an_option() -> None:
     names = {row.name for row in OPTIONS} | {"archs", "root", "options", "time_limit"}
-    # What `explain` quotes follows from its own flags.
-    names |= {"quotes"}
+    # What `explain` quotes follows from its own flags; `check` takes the baseline's defaults.
+    names |= {"quotes", "default_archs"}
     for kind in (Settings, CompileOptions):
         assert {field.name for field in dataclasses.fields(kind)} <= names
     limits = {field.name for field in dataclasses.fields(Limit)}

@@ -43,7 +43,7 @@ def explain_facts(
     for fact in facts:
         if fact.uses_local_memory:
             fact = attribute(layers, names, sources, functions[fact.name], fact)
-        explained.append(_with_hidden_causes(layers, fact))
+        explained.append(_with_hidden_causes(layers, _with_external_calls(layers, fact)))
     return tuple(_roll_up(layers, fact, explained) for fact in explained)
 
 
@@ -60,6 +60,14 @@ def _roll_up(layers: Layers, fact: KernelFacts, others: Sequence[KernelFacts]) -
     calls = layers.flow.calls(fact.name)
     reached = tuple(name for name in calls.reached if name in using)
     return replace(fact, calls=replace(calls, with_local_memory=reached)) if reached else fact
+
+
+def _with_external_calls(layers: Layers, fact: KernelFacts) -> KernelFacts:
+    """The facts with the call graph where it leads out of the module: no byte shows that."""
+    if fact.calls is not None or layers.flow is None:
+        return fact
+    calls = layers.flow.calls(fact.name)
+    return replace(fact, calls=calls) if calls.external else fact
 
 
 def _with_hidden_causes(layers: Layers, fact: KernelFacts) -> KernelFacts:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.origin import Origins
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.errors import CompileError
+from lmemscope.errors import UncompiledError
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.ptx import PtxModule
@@ -57,7 +57,11 @@ def parse(artifacts: Artifacts, directory: str) -> Layers:
         text = cubin.ptx
         if text is None:
             gaps.append(
-                Gap("ptx", "the cubin carries no PTX text: it was compiled without -lineinfo")
+                Gap(
+                    "ptx",
+                    "the cubin carries no PTX text: it was compiled without -lineinfo",
+                    "evidence",
+                )
             )
     _check_templates(artifacts, cubin, gaps)
     log = None if artifacts.ptxas_log is None else parse_ptxas_log(artifacts.ptxas_log)
@@ -77,27 +81,36 @@ def _check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> Non
     missing = [
         kernel.name
         for kernel in source.template_kernels
-        if not any(short_name(name).partition("<")[0].endswith(kernel.name) for name in compiled)
+        if not kernel.is_declaration
+        and not any(_is_instance(name, kernel.name) for name in compiled)
     ]
     if not missing:
         return
-    names = ", ".join(missing)
+    names = ", ".join(dict.fromkeys(missing))
     example = (
         f"--instantiate '{missing[0]}<…>' or a comment // lmemscope: instantiate {missing[0]}<…>"
     )
     if not cubin.functions:
-        raise CompileError(
+        raise UncompiledError(
             "instantiate",
             f"{artifacts.unit.input} holds only template kernels, and nothing instantiates "
             f"them: {names}",
             hint=f"say which instances to compile: {example}",
         )
-    gaps.append(Gap("instantiate", f"template kernels without an instance: {names} ({example})"))
+    reason = f"template kernels without an instance: {names} ({example})"
+    gaps.append(Gap("instantiate", reason, "uninstantiated"))
+
+
+def _is_instance(demangled: str, template: str) -> bool:
+    """Whether a compiled kernel is one of a template, which a source may name less qualified."""
+    compiled = short_name(demangled).partition("<")[0]
+    return compiled == template or compiled.endswith(f"::{template}")
 
 
 def _why_no_kernels(artifacts: Artifacts) -> str:
     source = artifacts.source
-    if source is not None and source.kernels:
-        names = ", ".join(kernel.name for kernel in source.kernels)
-        return f"nothing was compiled of the kernels it defines ({names})"
+    defined = () if source is None else source.kernels
+    names = dict.fromkeys(kernel.name for kernel in defined if not kernel.is_declaration)
+    if names:
+        return f"nothing was compiled of the kernels it defines ({', '.join(names)})"
     return "it defines no __global__ function"

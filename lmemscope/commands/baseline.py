@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
 from lmemscope.commands.options import configured_options
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import analyse, exit_code
 from lmemscope.config.options import DEFAULT_BASELINE
-from lmemscope.config.settings import Configuration
+from lmemscope.config.settings import Configuration, Settings
+from lmemscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from lmemscope.model import Report
+
+
+def _compiled_for(report: Report) -> tuple[str, ...]:
+    """Architectures of what was compiled; a cubin has its own."""
+    return tuple(sorted({u.arch for u in report.units if u.arch and u.frontend != "binary"}))
+
+
+def _archs(report: Report, settings: Settings, default: str) -> str:
+    """Which architectures the findings are for, and why."""
+    listed = ", ".join(_compiled_for(report)) or "no architecture"
+    if settings.archs or listed != default:
+        return listed
+    return f"{listed} (the default; --arch names others)"
 
 
 @click.command(name="baseline")
@@ -22,14 +42,28 @@ def command(
 
     The file is JSON with one finding per line, sorted, made for version control.
     """
+    from lmemscope.discover.plan import DEFAULT_ARCH
     from lmemscope.gate import baseline
 
     path = target or configuration.baseline or DEFAULT_BASELINE
     sink = Sink.open(path, "baseline")
-    report = analyse(paths, configuration.settings)
-    made = baseline.from_report(report)
+    settings = configuration.settings
+    given = click.get_current_context().get_parameter_source("kernels")
+    if given is click.core.ParameterSource.COMMANDLINE:
+        raise UsageError(
+            "baseline",
+            "--kernel would leave the other kernels' findings out of the baseline",
+            hint="leave it out; what the gate never looks at belongs in the configuration: kernels",
+        )
+    # Not the GPU present: the same sources give the same baseline everywhere.
+    report = analyse(paths, replace(settings, default_archs=(DEFAULT_ARCH,)))
+    made = baseline.from_report(
+        report, archs=_compiled_for(report) if settings.archs else (), default_arch=DEFAULT_ARCH
+    )
     sink.write(baseline.render(made))
-    click.echo(f"{path}: {len(made.entries)} known findings")
+    click.echo(
+        f"{path}: {len(made.entries)} known findings, {_archs(report, settings, DEFAULT_ARCH)}"
+    )
     for unit in report.units:
         if unit.failure is not None:
             click.echo(f"error: [{unit.failure.stage}] {unit.failure.message}", err=True)

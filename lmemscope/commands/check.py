@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.output import Formats, Sink, append
-from lmemscope.commands.running import EXIT_CLEAN, EXIT_GATE, EXIT_INCOMPLETE, analyse
+from lmemscope.commands.running import analyse
 from lmemscope.config.options import DEFAULT_BASELINE
-from lmemscope.config.settings import Configuration
+from lmemscope.config.settings import Configuration, Settings
 
 if TYPE_CHECKING:
     from lmemscope.model import Baseline, GateResult, Report
@@ -78,41 +80,63 @@ def command(
         path = DEFAULT_BASELINE
     known = baseline.load(path) if path is not None else None
     kept = Sink.open(path, "baseline") if path is not None and (update or ratchet) else None
-    report = analyse(paths, configuration.settings)
-    result = compare.compare(report, configuration.policy, known, tolerance=configuration.tolerance)
+    settings = configuration.settings if known is None else _as_known(configuration.settings, known)
+    report = analyse(paths, settings)
+    result = compare.compare(
+        report,
+        configuration.policy,
+        known,
+        tolerance=configuration.tolerance,
+        toolchain_tolerance=configuration.toolchain_tolerance,
+        allow_incomplete=allow_incomplete,
+        kernels=settings.kernels,
+        deleted=() if known is None else _deleted(known, paths),
+    )
     if kept is not None and known is not None:
         changed = baseline.without(known, result.gone) if update else known
-        kept.write(baseline.render(_ratcheted(changed, report) if ratchet else changed))
-    _write(report, result, sink, allow_incomplete=allow_incomplete, verbose=verbose)
-    if result.failures:
-        raise SystemExit(EXIT_GATE)
-    if not any(unit.kernels for unit in report.units) and not allow_incomplete:
-        click.echo("error: [check] no kernel was checked", err=True)
-        raise SystemExit(EXIT_INCOMPLETE)
-    raise SystemExit(EXIT_INCOMPLETE if result.missing and not allow_incomplete else EXIT_CLEAN)
+        changed = baseline.ratcheted(changed, result.better) if ratchet else changed
+        kept.write(baseline.render(changed))
+    _write(report, result, sink, verbose=verbose)
+    raise SystemExit(result.exit_code)
 
 
-def _ratcheted(known: Baseline, report: Report) -> Baseline:
-    """The baseline with the improvements of a report."""
-    from lmemscope.gate import baseline
+def _as_known(settings: Settings, known: Baseline) -> Settings:
+    """The settings with the baseline's architectures where nobody named any.
 
-    smaller = {
-        (entry.input, entry.arch, entry.fingerprint): entry.bytes
-        for entry in baseline.from_report(report).entries
-    }
-    return baseline.ratcheted(known, smaller)
+    The gate must not depend on the GPU of whoever runs it.
+    """
+    if settings.archs:
+        return settings
+    if known.archs:
+        return replace(settings, archs=known.archs)
+    # Earlier baselines say nothing of their own but what their findings do.
+    default = (known.default_arch,) if known.default_arch else {e.arch for e in known.entries}
+    return replace(settings, default_archs=tuple(sorted(default)))
 
 
-def _write(
-    report: Report, result: GateResult, sink: Sink, *, allow_incomplete: bool, verbose: bool
-) -> None:
+def _deleted(known: Baseline, paths: Sequence[str]) -> frozenset[str]:
+    """Inputs of the baseline that are no longer there, below the directories to check."""
+    directories = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
+    return frozenset(
+        name
+        for name in {entry.input for entry in known.entries}
+        # A program or a variant of a file stands in brackets behind the file's name.
+        if not os.path.exists(name)
+        and not os.path.exists(name.partition("[")[0])
+        and any(
+            os.path.commonpath([directory, os.path.abspath(name)]) == directory
+            for directory in directories
+        )
+    )
+
+
+def _write(report: Report, result: GateResult, sink: Sink, *, verbose: bool) -> None:
     """The answer in its format; where a file takes that, the text is for whoever watches."""
     from lmemscope.exporters.gate_text import render_gate
 
     plain = render_gate(
         result,
         color=sink.color,
-        allow_incomplete=allow_incomplete,
         verbose=verbose,
         width=shutil.get_terminal_size().columns if sys.stdout.isatty() else 100,
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lmemscope.model import Artifacts, Report
     from lmemscope.pipeline import Progress
 
-EXIT_CLEAN, EXIT_GATE, EXIT_INCOMPLETE = 0, 1, 3
+EXIT_CLEAN, EXIT_INCOMPLETE = 0, 3
 
 
 def analyse(paths: Sequence[str], settings: Settings) -> Report:
@@ -91,10 +91,9 @@ def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[Lmem
 
 
 def exit_code(report: Report) -> int:
-    """0, or 3 when a unit failed or nothing was there to analyse."""
-    if any(unit.failure is not None for unit in report.units):
-        return EXIT_INCOMPLETE
-    return EXIT_CLEAN if any(unit.kernels for unit in report.units) else EXIT_INCOMPLETE
+    """0, whatever was found; 3 when a unit failed."""
+    failed = any(unit.failure is not None for unit in report.units)
+    return EXIT_INCOMPLETE if failed else EXIT_CLEAN
 
 
 def fail(error: LmemscopeError) -> NoReturn:

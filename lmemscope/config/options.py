@@ -94,6 +94,8 @@ class Settings:
         executor: where units run (``dask://host:port``), or None for this machine.
         include, exclude: globs over files of directories and builds, relative to ``root``.
         root: directory of the configuration, absolute.
+        default_archs: for inputs that neither ``archs`` nor a build decides; empty means the GPU
+            present, else the default. No option sets them.
     """
 
     archs: tuple[str, ...] = ()
@@ -111,6 +113,7 @@ class Settings:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     root: str = "/"
+    default_archs: tuple[str, ...] = ()
 
 
 def _arguments(tool: str) -> Option:
@@ -411,6 +414,37 @@ OPTIONS = (
         flags=("--tolerance",),
         metavar="BYTES",
         default=0,
+        group="gate",
+        api=False,
+    ),
+    Option(
+        "toolchain-tolerance",
+        kinds.whole(0, "percent"),
+        "Drift of known findings after a change of the toolchain.  [default: 50]",
+        flags=("--toolchain-tolerance",),
+        metavar="PERCENT",
+        default=50,
+        group="gate",
+        api=False,
+        meaning="Percent by which known findings may grow after a change of the toolchain; "
+        "without it, 50.",
+    ),
+    Option(
+        "uninstantiated",
+        kinds.choice("error", "note"),
+        "Kernels that nobody compiles, such as templates without an instance: missing evidence, "
+        "or a note.",
+        flags=("--uninstantiated",),
+        default="error",
+        group="gate",
+        api=False,
+    ),
+    Option(
+        "external",
+        kinds.choice("error", "note"),
+        "Calls of functions that other translation units define: missing evidence, or a note.",
+        flags=("--external",),
+        default="error",
         group="gate",
         api=False,
     ),

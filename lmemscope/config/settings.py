@@ -30,6 +30,7 @@ class Configuration:
         policy: limits and allowances; those in sources come with the report.
         baseline: path of the file of known findings, or None where none is named.
         tolerance: bytes by which a known finding may grow.
+        toolchain_tolerance: percent by which it may grow where the toolchain changed.
         file: the configuration file, or None without one.
     """
 
@@ -37,6 +38,7 @@ class Configuration:
     policy: Policy = field(default_factory=Policy)
     baseline: str | None = None
     tolerance: int = 0
+    toolchain_tolerance: int = 50
     file: str | None = None
 
 
@@ -61,6 +63,7 @@ def from_flags(flags: Mapping[str, Any], start: str = ".") -> Configuration:
         policy=_policy(values, flags, found),
         baseline=values["baseline"],
         tolerance=values["tolerance"],
+        toolchain_tolerance=values["toolchain_tolerance"],
         file=found.path,
     )
 
@@ -114,4 +117,4 @@ def _policy(
     if said:
         limits.append(Limit(**said))
     allowances = (Allowance(**table, place=found.path or "") for table in values["allowances"])
-    return Policy(tuple(limits), tuple(allowances))
+    return Policy(tuple(limits), tuple(allowances), values["uninstantiated"], values["external"])

@@ -12,7 +12,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.discover.walk import Found
 from lmemscope.errors import UsageError
 from lmemscope.lowering.kinds import CUDA, Asked, kind_of, kind_of_unit
-from lmemscope.model import CompileOptions, Unit
+from lmemscope.model import CompileOptions, Gap, Unit
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 
@@ -96,7 +96,7 @@ def make_units(
     archs: Sequence[str],
     settings: Settings,
     supported: Sequence[str] | None = None,
-) -> tuple[tuple[Unit, ...], tuple[str, ...]]:
+) -> tuple[tuple[Unit, ...], tuple[str | Gap, ...]]:
     """One unit per input and architecture, in the order of the inputs; a cubin has its own.
 
     Without architectures asked for, a build's are taken, and a ``.ptx`` written for a newer or
@@ -109,11 +109,12 @@ def make_units(
         supported: what the compiler supports, or None where every build's architecture is known.
 
     Returns:
-        The units, and notes on architectures of builds that were left out.
+        The units, notes on architectures of builds that were left out, and gaps of inputs that no
+        unit stands for.
     """
     units: list[Unit] = []
     left_out: dict[str, str] = {}
-    notes: dict[str, None] = {}
+    notes: dict[str | Gap, None] = {}
     launched = _launched_elsewhere(inputs)
     for found in inputs:
         unit = Unit(

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmemscope.exporters.layout import count
+from lmemscope.exporters.layout import verdict_text
 from lmemscope.exporters.markdown import render_markdown
-from lmemscope.model import GateFailure, GateResult, Report
+from lmemscope.model import GateFailure, GateResult, GateVerdict, Report
 
 LIMIT = 65_000
 """GitHub takes comments of at most 65536 characters."""
 
 
+_MARKS: dict[GateVerdict, str] = {"passed": "✅", "failed": "❌", "undecided": "⚠️"}
+
+
 def render_gate_markdown(report: Report, result: GateResult) -> str:
     """A comment: verdict, failures in a table, then the report as far as there is room."""
-    failed = len(result.failures)
-    verdict = f"❌ {count(failed, 'failure')}" if failed else "✅ passed"
-    lines = [f"# Local memory gate: {verdict}", ""]
+    lines = [f"# Local memory gate: {_MARKS[result.verdict]} {verdict_text(result)}", ""]
     if result.failures:
         lines += _table(result.failures)
     for title, texts in (
-        ("Missing evidence", result.missing),
+        (
+            "Missing evidence" if not result.complete else "Missing evidence, accepted",
+            tuple(piece.text for piece in result.missing),
+        ),
         ("Notes", (*result.notes, *result.unused)),
     ):
         if texts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from lmemscope.exporters.layout import count
+from lmemscope.exporters.layout import count, verdict_text
 from lmemscope.model import GateFailure, GateResult
 
 _WIDTH = 100
@@ -14,7 +14,6 @@ def render_gate(
     result: GateResult,
     *,
     color: bool,
-    allow_incomplete: bool,
     verbose: bool,
     width: int = _WIDTH,
 ) -> str:
@@ -23,18 +22,19 @@ def render_gate(
     for failure in result.failures:
         lines += [*_failure(failure, color, min(width, _WIDTH)), ""]
     if result.missing:
-        lead = "note" if allow_incomplete else _styled("error", "1;31", color)
+        lead = "note" if result.complete else _styled("error", "1;31", color)
         lines.append(f"{lead}: evidence that the gate needs is missing:")
-        lines += [f"  {text}" for text in result.missing]
-        if not allow_incomplete:
+        lines += [f"  {piece.text}" for piece in result.missing]
+        if not result.complete:
             lines.append("  accept that with --allow-incomplete")
         lines.append("")
     lines += [f"note: {note}" for note in result.notes]
     lines += [f"note: {text}" for text in result.unused]
-    for entry in result.better:
+    for one in result.better:
+        entry = one.entry
         lines.append(
             f"note: better than the baseline: {entry.kernel} ({entry.arch}): {entry.cause} was "
-            f"{entry.bytes} bytes; --ratchet takes the new figure"
+            f"{entry.bytes} bytes and is {one.bytes}; --ratchet takes the new figure"
         )
     for entry in result.gone:
         lines.append(
@@ -46,13 +46,8 @@ def render_gate(
             f"accepted: {a.kernel} ({a.arch}): {a.finding.cause}, {a.finding.bytes} bytes: {a.by}"
             for a in result.accepted
         ]
-    failed = len(result.failures)
-    if failed:
-        verdict = _styled(f"Gate failed: {count(failed, 'failure')}.", "1;31", color)
-    elif result.missing and not allow_incomplete:
-        verdict = _styled("Gate undecided: evidence is missing.", "1;31", color)
-    else:
-        verdict = _styled("Gate passed.", "32", color)
+    sentence = f"Gate {verdict_text(result)}."
+    verdict = _styled(sentence, "32" if result.verdict == "passed" else "1;31", color)
     known = (
         f" {count(len(result.accepted), 'finding')} known or allowed." if result.accepted else ""
     )
@@ -60,7 +55,7 @@ def render_gate(
 
 
 def _failure(failure: GateFailure, color: bool, width: int) -> list[str]:
-    head = f"{failure.kind}: {failure.kernel} ({failure.input}, {failure.arch})"
+    head = f"{failure.kind}: {failure.kernel} ({failure.input}, {failure.arch}): {failure.found}"
     lines = [_styled(head, "1;31", color)]
     lines += [f"  expected: {failure.expected}", f"  found:    {failure.found}"]
     finding = failure.finding

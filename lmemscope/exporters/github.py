@@ -6,9 +6,13 @@ from lmemscope.model import GateFailure, GateResult
 
 
 def render_annotations(result: GateResult) -> str:
-    """One ``::error`` per failure, one ``::warning`` per piece of missing evidence."""
+    """One ``::error`` per failure and piece of missing evidence; accepted ones are warnings."""
     lines = [_annotation(failure) for failure in result.failures]
-    lines += [f"::warning title=lmemscope::{_data(text)}" for text in result.missing]
+    level = "warning" if result.complete else "error"
+    for piece in result.missing:
+        place = "" if piece.input is None else f"file={_property(piece.input)},"
+        text = _data(f"evidence is missing: {piece.text}")
+        lines.append(f"::{level} {place}title=lmemscope::{text}")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -100,6 +100,7 @@ def to_document(report: Report, *, with_accesses: bool = False) -> ReportDocumen
         toolchain=_toolchain(report.toolchain),
         default_arch=report.default_arch,
         notes=report.notes,
+        gaps=report.gaps,
         left_out=_ordered(left_out),
         units=tuple(_unit(unit, left_out) for unit in report.units),
     )
@@ -121,6 +122,7 @@ def from_document(document: ReportDocument) -> Report:
         units=tuple(_unit_of(unit, f"$.units[{n}]") for n, unit in enumerate(document.units)),
         default_arch=document.default_arch,
         notes=document.notes,
+        gaps=document.gaps,
         left_out=_left_out(document),
     )
 

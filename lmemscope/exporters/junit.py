@@ -1,4 +1,4 @@
-"""JUnit XML, as CI servers read it: one test case per kernel."""
+"""JUnit XML, as CI servers read it: one test case per kernel, one per piece of missing evidence."""
 
 from __future__ import annotations
 
@@ -6,43 +6,75 @@ from collections import defaultdict
 from xml.etree import ElementTree
 
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import GateFailure, GateResult, Report
+from lmemscope.model import GateFailure, GateResult, MissingEvidence, Report, UnitReport
 
 
 def render_junit(report: Report, result: GateResult) -> str:
-    """One suite per unit, one case per kernel; a unit that failed is an error."""
+    """One suite per unit and one for missing evidence, whose cases are errors.
+
+    Missing evidence that was accepted is skipped instead.
+    """
     failures: dict[tuple[str, str, str], list[GateFailure]] = defaultdict(list)
     for failure in result.failures:
-        failures[failure.input, failure.arch, failure.kernel].append(failure)
+        failures[failure.input, failure.arch, failure.symbol].append(failure)
     root = ElementTree.Element("testsuites", name="lmemscope")
     for unit in report.units:
-        suite = ElementTree.SubElement(root, "testsuite", name=f"{unit.input} ({unit.arch})")
-        tests = failed = errors = 0
-        if unit.failure is not None:
-            case = ElementTree.SubElement(suite, "testcase", name="analysis", classname=unit.input)
-            error = ElementTree.SubElement(case, "error", message=unit.failure.message)
-            error.text = unit.failure.log
-            tests, errors = 1, 1
-        for kernel in unit.kernels:
-            name = short_name(kernel.facts.demangled)
-            case = ElementTree.SubElement(
-                suite, "testcase", name=name, classname=f"{unit.input}.{unit.arch}"
-            )
-            tests += 1
-            found = failures.get((unit.input, unit.arch, name), [])
-            failed += bool(found)
-            for failure in found:
-                element = ElementTree.SubElement(
-                    case,
-                    "failure",
-                    type=failure.kind,
-                    message=f"expected {failure.expected}, found {failure.found}",
-                )
-                if failure.finding is not None:
-                    element.text = failure.finding.message
-        suite.set("tests", str(tests))
-        suite.set("failures", str(failed))
-        suite.set("errors", str(errors))
+        if unit.failure is None:
+            _unit(root, unit, failures)
+    if result.missing:
+        logs = {unit.input: unit.failure.log for unit in report.units if unit.failure is not None}
+        suite = ElementTree.SubElement(root, "testsuite", name="evidence")
+        for piece in result.missing:
+            _evidence(suite, piece, logs, accepted=result.complete)
+        _count(suite)
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _unit(
+    root: ElementTree.Element,
+    unit: UnitReport,
+    failures: dict[tuple[str, str, str], list[GateFailure]],
+) -> None:
+    suite = ElementTree.SubElement(root, "testsuite", name=f"{unit.input} ({unit.arch})")
+    for kernel in unit.kernels:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            name=short_name(kernel.facts.demangled),
+            classname=f"{unit.input}.{unit.arch}",
+        )
+        for failure in failures.pop((unit.input, unit.arch, kernel.facts.name), []):
+            element = ElementTree.SubElement(
+                case,
+                "failure",
+                type=failure.kind,
+                message=f"expected {failure.expected}, found {failure.found}",
+            )
+            if failure.finding is not None:
+                element.text = failure.finding.message
+    _count(suite)
+
+
+def _evidence(
+    suite: ElementTree.Element,
+    piece: MissingEvidence,
+    logs: dict[str, str | None],
+    *,
+    accepted: bool,
+) -> None:
+    case = ElementTree.SubElement(
+        suite, "testcase", name=piece.stage, classname=piece.input or "lmemscope"
+    )
+    word = "skipped" if accepted else "error"
+    element = ElementTree.SubElement(case, word, message=piece.text)
+    if piece.input is not None and not accepted:
+        element.text = logs.get(piece.input)
+
+
+def _count(suite: ElementTree.Element) -> None:
+    """Write the sums that readers of JUnit's XML expect."""
+    suite.set("tests", str(len(suite)))
+    for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(attribute, str(sum(case.find(tag) is not None for case in suite)))

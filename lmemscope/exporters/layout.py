@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lmemscope.formats.demangle import short_name as short_name
+from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     VERDICT_KINDS,
     Finding,
+    GateResult,
     KernelFacts,
     KernelReport,
     Report,
@@ -32,6 +34,11 @@ def rows(report: Report) -> list[Row]:
             row[0].arch,
         ),
     )
+
+
+def notes(report: Report) -> list[str]:
+    """What was left out of the inputs, in sentences."""
+    return [*report.notes, *(gap.reason for gap in report.gaps)]
 
 
 def quoted(unit: UnitReport) -> dict[SourceLocation, str]:
@@ -84,12 +91,21 @@ def summary(report: Report) -> str:
     return ", ".join(parts)
 
 
+def verdict_text(result: GateResult) -> str:
+    """The gate's answer in words: ``failed: 2 failures``."""
+    if result.verdict == "failed":
+        return f"failed: {count(len(result.failures), 'failure')}"
+    if result.verdict == "undecided":
+        return "undecided: evidence is missing"
+    return "passed"
+
+
 def route_differences(report: Report) -> list[str]:
     """Kernels whose figures differ between NVRTC and nvcc (``--frontend both``)."""
     found: dict[tuple[str, str, str], dict[str, KernelReport]] = {}
     for unit in report.units:
         for kernel in unit.kernels:
-            key = (unit.input, unit.arch, kernel.facts.name)
+            key = (unit.input, unit.arch, stable_name(kernel.facts.name))
             found.setdefault(key, {})[unit.frontend] = kernel
     lines = []
     for (path, arch, _), by_route in sorted(found.items()):

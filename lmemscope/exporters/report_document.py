@@ -354,6 +354,7 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
         toolchain: every tool used, by name.
         default_arch: why an architecture was chosen, when none was asked for.
         notes: what was left out of the inputs.
+        gaps: of inputs that no unit stands for.
         left_out: what the run knew and the document does not hold.
         units: one per input and architecture, in input order.
     """
@@ -363,5 +364,6 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
     toolchain: dict[str, ToolDocument]
     default_arch: str | None = None
     notes: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     units: tuple[UnitDocument, ...]

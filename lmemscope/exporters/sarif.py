@@ -2,42 +2,66 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import quoted, rows
 from lmemscope.formats import codec
-from lmemscope.model import Finding, GateResult, Report, SourceLocation
+from lmemscope.model import (
+    Accepted,
+    Finding,
+    GateFailure,
+    GateResult,
+    Report,
+    SourceLocation,
+)
 from lmemscope.rules import RULES
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_GATE_RULES: dict[str, dict[str, Any]] = {
+    kind: {
+        "id": kind,
+        "name": kind.capitalize(),
+        "shortDescription": {"text": text},
+        "properties": {"tags": ["cuda", "local-memory", "gate"]},
+    }
+    for kind, text in (
+        ("limit", "A kernel exceeds a limit of the configuration."),
+        ("expectation", "An expectation in a source does not hold."),
+    )
+}
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 
 def render_sarif(report: Report, result: GateResult | None = None) -> str:
     """The log; with a gate's result, what is known or allowed carries a suppression."""
-    accepted = {
-        (a.input, a.arch, a.finding.fingerprint): a.by
-        for a in (result.accepted if result is not None else ())
-    }
+    answers = _Answers(result) if result is not None else None
     results = []
     for unit, kernel in rows(report):
         lines = quoted(unit)
         for finding in kernel.findings:
-            by = accepted.get((unit.input, unit.arch, finding.fingerprint))
-            results.append(
-                _result(unit.input, unit.arch, kernel.facts.demangled, finding, by, lines)
-            )
-    notifications = [
-        {
-            "level": "error",
-            "message": {"text": f"[{unit.failure.stage}] {unit.failure.message}"},
-            "locations": [{"physicalLocation": {"artifactLocation": _artifact(unit.input)}}],
-        }
-        for unit in report.units
-        if unit.failure is not None
-    ]
+            one = _result(unit.input, unit.arch, kernel.facts.demangled, finding, lines)
+            if answers is not None:
+                answers.mark(one, unit.input, unit.arch, kernel.facts.name, finding)
+            results.append(one)
+    if result is not None:
+        results += [_exceeded(one) for one in result.failures if one.kind in _GATE_RULES]
+        notifications = _missing(result)
+    else:
+        notifications = [
+            _notification("error", f"[{unit.failure.stage}] {unit.failure.message}", unit.input)
+            for unit in report.units
+            if unit.failure is not None
+        ]
+    invocation: dict[str, Any] = {
+        "executionSuccessful": not notifications if result is None else result.complete,
+        "toolExecutionNotifications": notifications,
+    }
+    if result is not None:
+        invocation["exitCode"] = result.exit_code
     document = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -48,15 +72,13 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
                         "name": "lmemscope",
                         "version": report.version,
                         "semanticVersion": report.version,
-                        "rules": [_rule(index) for index in range(len(RULES))],
+                        "rules": [
+                            *(_rule(index) for index in range(len(RULES))),
+                            *(_GATE_RULES.values() if result is not None else ()),
+                        ],
                     }
                 },
-                "invocations": [
-                    {
-                        "executionSuccessful": not notifications,
-                        "toolExecutionNotifications": notifications,
-                    }
-                ],
+                "invocations": [invocation],
                 "columnKind": "unicodeCodePoints",
                 "results": results,
             }
@@ -88,7 +110,6 @@ def _result(
     arch: str,
     kernel: str,
     finding: Finding,
-    by: str | None,
     lines: Mapping[SourceLocation, str],
 ) -> dict[str, Any]:
     place = finding.location or SourceLocation(path, 1)
@@ -112,9 +133,72 @@ def _result(
             {"id": number, "physicalLocation": _physical(related, lines)}
             for number, related in enumerate(finding.related, start=1)
         ]
-    if by is not None:
-        kind = "external" if by.startswith("known") else "inSource"
-        document["suppressions"] = [{"kind": kind, "status": "accepted", "justification": by}]
+    return document
+
+
+class _Answers:
+    """What the gate says of each finding; equal findings are counted."""
+
+    def __init__(self, result: GateResult) -> None:
+        self._accepted: dict[tuple[str, str, str], list[Accepted]] = defaultdict(list)
+        self._failed: dict[tuple[str, str, str], list[GateFailure]] = defaultdict(list)
+        for accepted in result.accepted:
+            self._accepted[accepted.input, accepted.arch, accepted.symbol].append(accepted)
+        for failure in result.failures:
+            self._failed[failure.input, failure.arch, failure.symbol].append(failure)
+
+    def mark(
+        self, document: dict[str, Any], path: str, arch: str, symbol: str, finding: Finding
+    ) -> None:
+        """Suppress a result that is accepted; what the gate does not mind only informs."""
+        accepted = self._accepted[path, arch, symbol]
+        for one in accepted:
+            if one.finding == finding:
+                accepted.remove(one)
+                kind = "inSource" if one.in_source else "external"
+                document["suppressions"] = [
+                    {"kind": kind, "status": "accepted", "justification": one.by}
+                ]
+                return
+        minded = any(
+            failure.finding == finding and failure.kind not in _GATE_RULES
+            for failure in self._failed[path, arch, symbol]
+        )
+        if not minded:
+            document |= {"kind": "informational", "level": "none"}
+
+
+def _exceeded(failure: GateFailure) -> dict[str, Any]:
+    """A result for a limit or an expectation."""
+    place = failure.location or SourceLocation(failure.input, 1)
+    text = f"{failure.kernel} ({failure.arch}): {failure.found}; expected {failure.expected}"
+    key = "\0".join((failure.kind, failure.arch, failure.input, failure.symbol, failure.expected))
+    return {
+        "ruleId": failure.kind,
+        "ruleIndex": len(RULES) + list(_GATE_RULES).index(failure.kind),
+        "level": "error",
+        "message": {"text": text},
+        "locations": [
+            {
+                "physicalLocation": _physical(place, {}),
+                "logicalLocations": [{"fullyQualifiedName": failure.kernel, "kind": "function"}],
+            }
+        ],
+        "partialFingerprints": {"lmemscope/v1": hashlib.sha256(key.encode()).hexdigest()[:16]},
+        "properties": {"arch": failure.arch},
+    }
+
+
+def _missing(result: GateResult) -> list[dict[str, Any]]:
+    """Missing evidence; where it was accepted, it does not fail the run."""
+    level = "warning" if result.complete else "error"
+    return [_notification(level, piece.text, piece.input) for piece in result.missing]
+
+
+def _notification(level: str, text: str, path: str | None) -> dict[str, Any]:
+    document: dict[str, Any] = {"level": level, "message": {"text": text}}
+    if path is not None:
+        document["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(path)}}]
     return document
 
 

@@ -30,15 +30,18 @@ def demangle(name: str) -> str:
 
 
 _ABI_TAG = re.compile(r"\[abi:[^\]]*\]")
+_STATIC_UNIT = re.compile(r"\b_INTERNAL_\w*::")
+"""What NVIDIA's front end puts before names that are static in a file: hashes of its path."""
 _NUMBA_MODULE = "__lmemscope__::"
 
 
 def short_name(demangled: str) -> str:
-    """A kernel's name without return type, parameter list and anonymous namespaces.
+    """A kernel's name without return type, parameter list, anonymous and static scopes.
 
     ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``.
     """
     name = _ABI_TAG.sub("", demangled.replace("(anonymous namespace)::", ""))
+    name = _STATIC_UNIT.sub("", name)
     if name.startswith(_NUMBA_MODULE):
         # Numba mangles the qualified name: module, enclosing functions, and what they are called.
         name = name.partition("(")[0].rpartition("::")[2] + "("

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
@@ -37,3 +38,45 @@ def matches(patterns: Iterable[str], name: str, demangled: str) -> bool:
         for spelling in spellings(name, demangled)
         for pattern in wanted
     )
+
+
+_LENGTH = re.compile(r"\d+(?=_(?:GLOBAL__N_|INTERNAL)_)")
+_UNIT = re.compile(
+    r"_(?P<scope>GLOBAL__N_|INTERNAL)_(?:(?P<hash>[0-9a-f]{8})_)?(?P<length>\d+)_(?P<rest>.+)"
+)
+_STATIC = re.compile(r"__nv_static_(\d+)_")
+
+
+def stable_name(name: str) -> str:
+    """A mangled name without what a compiler numbers anew for each run and directory.
+
+    NVIDIA's front end calls a file's anonymous namespace, and what is static in it, by a hash of
+    the path, the file's name, another hash and its own process id:
+    ``_ZN41_GLOBAL__N__00000000_4_r_cu_2429f4fc_55604anonEPii`` gives ``_ZN11_GLOBAL__N_4anonEPii``.
+    Names that hold no such part are their own stable names.
+    """
+    name = _without_static_units(name)
+    kept: list[str] = []
+    position = 0
+    while (found := _LENGTH.search(name, position)) is not None:
+        # Digits of an identifier may stand before those of the length.
+        for start in reversed(range(found.start(), found.end())):
+            end = found.end() + int(name[start : found.end()])
+            unit = _UNIT.fullmatch(name[found.end() : end]) if end <= len(name) else None
+            if unit is not None and len(unit["rest"]) > int(unit["length"]):
+                scope = f"_{unit['scope']}"
+                kept += [name[position:start], str(len(scope)), scope]
+                position = end
+                break
+        else:
+            kept.append(name[position : found.end()])
+            position = found.end()
+    return "".join([*kept, name[position:]])
+
+
+def _without_static_units(name: str) -> str:
+    """The name without the unit in ``__nv_static_<length>_<unit>_``, as older front ends write."""
+    found = _STATIC.match(name)
+    if found is None:
+        return name
+    return "__nv_static_" + name[found.end() + int(found.group(1)) :].lstrip("_")

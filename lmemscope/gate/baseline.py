@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from lmemscope.formats import codec, documents
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import CAUSES, Baseline, BaselineEntry, Report
+from lmemscope.model import CAUSES, Baseline, BaselineEntry, Improvement, Report
+from lmemscope.rules.base import FINGERPRINTS
 
 SCHEMA: Final = "lmemscope.baseline/1"
 IGNORED = frozenset(cause.name for cause in CAUSES if not cause.gated)
 """Causes that never fail a gate, so that a baseline need not hold them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineDocument:
     """Known findings, one per line of the file, sorted.
 
     Attributes:
         schema: of the document.
         toolchain: versions of the tools that showed the findings, by name.
+        fingerprints: how the fingerprints were made; absent in the earliest documents, where it
+            is 1.
+        archs: architectures that were asked for; empty where builds or the default decided.
+        default_arch: what inputs were compiled for that neither a user nor a build decided.
         findings: what `check` accepts; equal ones count.
     """
 
     schema: Literal["lmemscope.baseline/1"]
     toolchain: dict[str, str]
+    fingerprints: int = 1
+    archs: tuple[str, ...] = ()
+    default_arch: str | None = None
     findings: tuple[BaselineEntry, ...]
 
 
 def _meaning(document: BaselineDocument) -> Baseline:
-    return Baseline(tuple(sorted(document.toolchain.items())), document.findings)
+    return Baseline(
+        tuple(sorted(document.toolchain.items())),
+        document.findings,
+        document.fingerprints,
+        document.archs,
+        document.default_arch,
+    )
 
 
 SAVED = documents.Saved(
@@ -44,8 +58,16 @@ SAVED = documents.Saved(
 )
 
 
-def from_report(report: Report) -> Baseline:
-    """The baseline that accepts a report as it is."""
+def from_report(
+    report: Report, *, archs: Sequence[str] = (), default_arch: str | None = None
+) -> Baseline:
+    """The baseline that accepts a report as it is.
+
+    Args:
+        report: with causes.
+        archs: that were asked for.
+        default_arch: where neither a user nor a build decided.
+    """
     entries = [
         BaselineEntry(
             input=unit.input,
@@ -61,7 +83,13 @@ def from_report(report: Report) -> Baseline:
         for finding in kernel.findings
         if finding.cause not in IGNORED
     ]
-    return Baseline(toolchain_of(report), tuple(sorted(entries, key=_order)))
+    return Baseline(
+        toolchain_of(report),
+        tuple(sorted(entries, key=_order)),
+        FINGERPRINTS,
+        tuple(archs),
+        default_arch,
+    )
 
 
 def toolchain_of(report: Report) -> tuple[tuple[str, str], ...]:
@@ -77,6 +105,9 @@ def render(baseline: Baseline) -> str:
         "{\n"
         f'  "schema": "{SCHEMA}",\n'
         f'  "toolchain": {codec.ascii_line(dict(baseline.toolchain))},\n'
+        f'  "fingerprints": {baseline.fingerprints},\n'
+        f'  "archs": {codec.ascii_line(baseline.archs)},\n'
+        f'  "default_arch": {codec.ascii_line(baseline.default_arch)},\n'
         f'  "findings": [{chr(10) + "    " + body + chr(10) + "  " if lines else ""}]\n'
         "}\n"
     )
@@ -97,7 +128,7 @@ def without(baseline: Baseline, gone: Iterable[BaselineEntry]) -> Baseline:
     left = list(baseline.entries)
     for entry in gone:
         left.remove(entry)
-    return Baseline(baseline.toolchain, tuple(left))
+    return replace(baseline, entries=tuple(left))
 
 
 def _order(entry: BaselineEntry) -> tuple[str, ...]:
@@ -111,18 +142,10 @@ def _order(entry: BaselineEntry) -> tuple[str, ...]:
     )
 
 
-def ratcheted(baseline: Baseline, found: dict[tuple[str, str, str], int]) -> Baseline:
-    """A baseline with the smaller of known and found bytes for each finding."""
-    return Baseline(
-        baseline.toolchain,
-        tuple(
-            replace(
-                entry,
-                bytes=min(
-                    entry.bytes,
-                    found.get((entry.input, entry.arch, entry.fingerprint), entry.bytes),
-                ),
-            )
-            for entry in baseline.entries
-        ),
-    )
+def ratcheted(baseline: Baseline, better: Iterable[Improvement]) -> Baseline:
+    """A baseline with the figures of findings that have become smaller."""
+    entries = list(baseline.entries)
+    for one in better:
+        if one.entry in entries:
+            entries[entries.index(one.entry)] = replace(one.entry, bytes=one.bytes)
+    return replace(baseline, entries=tuple(entries))

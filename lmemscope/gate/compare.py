@@ -1,16 +1,14 @@
 """A report against a policy and a baseline: what is new, worse, better, gone, accepted.
 
-Findings are compared by fingerprint as multisets, so that a second array beside a known one is
-seen. Bytes may drift by a tolerance. After a change of the toolchain, exact bytes mean little:
-then causes are compared per kernel, and a note says so.
+Bytes of known findings may drift by a tolerance; after a change of the toolchain, which moves
+bytes without anybody's doing, by a share of what they were, and a note says so. Limits and
+expectations count a kernel with all that it calls.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
 
@@ -18,35 +16,31 @@ from lmemscope.errors import UsageError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.baseline import IGNORED, toolchain_of
-from lmemscope.gate.policy import from_sources
+from lmemscope.gate.evidence import weigh
+from lmemscope.gate.figures import Figure, figures
+from lmemscope.gate.matching import Item, match
+from lmemscope.gate.policy import check_directives, from_sources, holds_for
 from lmemscope.model import (
     Accepted,
     Allowance,
     Baseline,
     BaselineEntry,
+    FailureKind,
     Finding,
     GateFailure,
     GateResult,
+    GateVerdict,
+    Improvement,
     KernelReport,
     Limit,
+    MissingEvidence,
     Policy,
     Report,
     UnitReport,
 )
+from lmemscope.rules.base import FINGERPRINTS
 
-_EVIDENCE = frozenset({"ptxas", "ptx", "kernels", "instantiate"})
 _EXPECTATION = re.compile(r"^(frame|spill|sites|registers|stack)(<=|=|<)(\d+)$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    unit: UnitReport
-    kernel: KernelReport
-    finding: Finding
-
-    @property
-    def name(self) -> str:
-        return short_name(self.kernel.facts.demangled)
 
 
 def compare(
@@ -55,6 +49,10 @@ def compare(
     baseline: Baseline | None,
     *,
     tolerance: int = 0,
+    toolchain_tolerance: int = 50,
+    allow_incomplete: bool = False,
+    deleted: Collection[str] = (),
+    kernels: Collection[str] = (),
     today: date | None = None,
 ) -> GateResult:
     """Judge a report.
@@ -64,56 +62,75 @@ def compare(
         policy: of the configuration; allowances in sources are added.
         baseline: known findings, or None.
         tolerance: bytes by which a known finding may grow.
+        toolchain_tolerance: percent by which it may grow where the toolchain changed.
+        allow_incomplete: missing evidence does not undecide the gate.
+        deleted: inputs of the baseline that are no longer there.
+        kernels: globs over those that the report was limited to; the others are not gone.
         today: decides which allowances have expired.
 
     Raises:
         UsageError: a comment in a source cannot be read.
     """
-    return _Gate(report, policy, baseline, tolerance, today or date.today()).result()
+    gate = _Gate(report, policy, baseline, today or date.today())
+    gate.tolerance, gate.toolchain_tolerance = tolerance, toolchain_tolerance
+    gate.deleted, gate.kernels = frozenset(deleted), tuple(kernels)
+    return gate.result(allow_incomplete)
 
 
 class _Gate:
     def __init__(
-        self,
-        report: Report,
-        policy: Policy,
-        baseline: Baseline | None,
-        tolerance: int,
-        today: date,
+        self, report: Report, policy: Policy, baseline: Baseline | None, today: date
     ) -> None:
+        self.tolerance = self.toolchain_tolerance = 0
+        self.deleted: frozenset[str] = frozenset()
+        self.kernels: tuple[str, ...] = ()
         self._report, self._policy = report, policy
-        self._baseline, self._tolerance, self._today = baseline, tolerance, today
+        self._baseline, self._today = baseline, today
+        check_directives(report.units)
         self._allowances = (*policy.allowances, *from_sources(report.units))
         self._used: set[Allowance] = set()
         self._failures: list[GateFailure] = []
         self._accepted: list[Accepted] = []
-        self._better: list[BaselineEntry] = []
+        self._better: list[Improvement] = []
         self._notes = list(report.notes)
+        self._unknown: dict[MissingEvidence, None] = {}
+        self._changed_tools = "" if baseline is None else self._toolchain_change(baseline)
 
-    def result(self) -> GateResult:
-        open_items: list[_Item] = []
+    def result(self, allow_incomplete: bool) -> GateResult:
+        open_items: list[Item] = []
         for unit, kernel in self._kernels():
             limits = [limit for limit in self._policy.limits if _applies(limit, unit, kernel)]
-            self._check_numbers(unit, kernel, limits)
-            self._check_expectations(unit, kernel)
+            found = figures(unit, kernel.facts)
+            self._check_numbers(unit, kernel, limits, found)
+            self._check_expectations(unit, kernel, found)
             for finding in kernel.findings:
-                item = _Item(unit, kernel, finding)
+                item = Item(unit, kernel, finding)
                 if not _forbidden(finding, limits):
                     continue
                 allowance = self._allowed(item)
                 if allowance is not None:
-                    self._accept(item, f"allowed at {allowance.place}: {allowance.reason}")
+                    by = f"allowed at {allowance.place}: {allowance.reason}"
+                    self._accept(item, by, in_source=True)
                 else:
                     open_items.append(item)
         gone = self._against_baseline(open_items)
+        evidence = weigh(self._report, self._policy)
+        missing = tuple(dict.fromkeys((*evidence.missing, *self._unknown)))
+        verdict: GateVerdict = "passed"
+        if self._failures:
+            verdict = "failed"
+        elif missing and not allow_incomplete:
+            verdict = "undecided"
         return GateResult(
+            verdict=verdict,
+            allow_incomplete=allow_incomplete,
             failures=tuple(sorted(self._failures, key=_failure_order)),
             accepted=tuple(self._accepted),
             better=tuple(self._better),
             gone=tuple(gone),
             unused=tuple(self._unused()),
-            missing=tuple(self._missing()),
-            notes=tuple(self._notes),
+            missing=missing,
+            notes=(*self._notes, *evidence.notes),
         )
 
     def _kernels(self) -> Iterator[tuple[UnitReport, KernelReport]]:
@@ -122,9 +139,12 @@ class _Gate:
                 yield unit, kernel
 
     def _check_numbers(
-        self, unit: UnitReport, kernel: KernelReport, limits: Sequence[Limit]
+        self,
+        unit: UnitReport,
+        kernel: KernelReport,
+        limits: Sequence[Limit],
+        found: dict[str, Figure],
     ) -> None:
-        figures = _figures(kernel)
         for limit in limits:
             for what, allowed in (
                 ("frame", limit.max_frame),
@@ -132,36 +152,42 @@ class _Gate:
                 ("sites", limit.max_sites),
                 ("registers", limit.max_registers),
             ):
-                found = figures[what]
-                if allowed is not None and found is not None and found > allowed:
-                    expected = f"max-{what} {allowed} for {limit.kernel}"
-                    self._fail("limit", unit, kernel, expected, f"{what} {found}")
+                figure = found[what]
+                if allowed is None or (figure.value is not None and figure.value <= allowed):
+                    continue
+                if figure.value is None and figure.why is None:
+                    reason = f"{what} of {short_name(kernel.facts.demangled)} is not known"
+                    self._unknown[MissingEvidence(unit.input, "limit", reason)] = None
+                    continue
+                expected = f"max-{what} {allowed} for {limit.kernel}"
+                self._fail("limit", unit, kernel, expected, f"{what} {figure.shown}")
 
-    def _check_expectations(self, unit: UnitReport, kernel: KernelReport) -> None:
+    def _check_expectations(
+        self, unit: UnitReport, kernel: KernelReport, found: dict[str, Figure]
+    ) -> None:
         for directive in unit.directives:
-            if directive.word != "expect" or not _is_kernel(directive.kernel, kernel):
+            if directive.word != "expect" or not holds_for(directive, unit, kernel):
                 continue
             for part in directive.argument.split():
-                match = _EXPECTATION.match(part)
+                match_ = _EXPECTATION.match(part)
                 place = f"{unit.input}:{directive.line}"
-                if match is None:
+                if match_ is None:
                     raise UsageError(
                         "policy",
                         f"{place}: not an expectation: {part}",
                         hint="write frame=0, spill<=16, sites=0, registers<=64 or stack=0",
                     )
-                what, operator, text = match.groups()
-                found, wanted = _figures(kernel)[what], int(text)
-                if not _holds(found, operator, wanted):
-                    shown = "unknown" if found is None else str(found)
+                what, operator, text = match_.groups()
+                figure, wanted = found[what], int(text)
+                if not _holds(figure.value, operator, wanted):
                     expected = f"{what}{operator}{wanted} ({place})"
-                    self._fail("expectation", unit, kernel, expected, f"{what} {shown}")
+                    self._fail("expectation", unit, kernel, expected, f"{what} {figure.shown}")
 
-    def _allowed(self, item: _Item) -> Allowance | None:
+    def _allowed(self, item: Item) -> Allowance | None:
         for allowance in self._allowances:
             if (
                 allowance.cause == item.finding.cause
-                and _is_kernel(allowance.kernel, item.kernel)
+                and self._speaks_of(allowance, item)
                 and (allowance.bytes is None or item.finding.bytes <= allowance.bytes)
                 and (allowance.expires is None or allowance.expires >= self._today)
             ):
@@ -169,80 +195,91 @@ class _Gate:
                 return allowance
         return None
 
-    def _against_baseline(self, items: list[_Item]) -> list[BaselineEntry]:
+    @staticmethod
+    def _speaks_of(allowance: Allowance, item: Item) -> bool:
+        if allowance.comment is not None:
+            there = allowance.comment.input == item.unit.input
+            return there and holds_for(allowance.comment.directive, item.unit, item.kernel)
+        return _is_kernel(allowance.kernel, item.kernel)
+
+    def _against_baseline(self, items: list[Item]) -> list[BaselineEntry]:
         """Match findings with known ones; returns the entries that nothing matches."""
         if self._baseline is None:
             for item in items:
                 self._new(item)
             return []
-        changed = self._toolchain_change()
-        if changed:
-            self._notes.append(changed)
-        known: dict[tuple[str, str], list[BaselineEntry]] = defaultdict(list)
-        for entry in self._baseline.entries:
-            known[entry.arch, entry.fingerprint].append(entry)
-        unmatched: list[_Item] = []
-        for item in items:
-            candidates = known[item.unit.arch, item.finding.fingerprint]
-            if candidates:
-                self._matched(item, candidates.pop(0), by_cause=bool(changed))
-            else:
-                unmatched.append(item)
-        left = [entry for entries in known.values() for entry in entries]
-        for item in unmatched:
-            moved = next((e for e in left if _same_elsewhere(e, item, bool(changed))), None)
-            if moved is None:
-                self._new(item)
-                continue
-            left.remove(moved)
-            if moved.kernel != item.name:
-                self._notes.append(f"{moved.kernel} is taken for renamed to {item.name}")
-            self._matched(item, moved, by_cause=bool(changed))
+        if self._changed_tools:
+            self._notes.append(
+                f"the toolchain changed since the baseline ({self._changed_tools}): bytes may grow "
+                f"by {self.toolchain_tolerance} %; `lmemscope baseline` takes the new figures"
+            )
+        if self._baseline.fingerprints != FINGERPRINTS:
+            self._notes.append(
+                "another lmemscope wrote the baseline, which made fingerprints in another way: "
+                "compared by file, kernel, cause, object and bytes; write it again with: "
+                "lmemscope baseline"
+            )
+        found = match(self._report, items, self._baseline, by_cause=bool(self._changed_tools))
+        for item, entry in found.known:
+            if entry.kernel != item.name:
+                self._notes.append(f"{entry.kernel} is taken for renamed to {item.name}")
+            self._matched(item, entry)
+        for item in found.new:
+            self._new(item)
         seen = {(unit.input, unit.arch) for unit in self._report.units if unit.failure is None}
         return sorted(
-            (entry for entry in left if (entry.input, entry.arch) in seen), key=lambda e: str(e)
+            (
+                entry
+                for entry in found.left
+                if ((entry.input, entry.arch) in seen or entry.input in self.deleted)
+                and matches(self.kernels, entry.kernel, entry.kernel)
+            ),
+            key=str,
         )
 
-    def _matched(self, item: _Item, entry: BaselineEntry, *, by_cause: bool) -> None:
-        found = item.finding.bytes
-        if found > entry.bytes + self._tolerance and not by_cause:
+    def _matched(self, item: Item, entry: BaselineEntry) -> None:
+        found, most = item.finding.bytes, entry.bytes + self.tolerance
+        if self._changed_tools:
+            most += entry.bytes * self.toolchain_tolerance // 100
+        if found > most:
+            named = _named(item.finding)
             expected = f"at most {entry.bytes} bytes of {entry.cause}, as the baseline has it"
-            self._fail("worse", item.unit, item.kernel, expected, f"{found} bytes", item.finding)
+            self._fail(
+                "worse",
+                item.unit,
+                item.kernel,
+                expected,
+                f"{entry.cause}{named}, {found} bytes",
+                item.finding,
+            )
             return
         if found < entry.bytes:
-            self._better.append(entry)
+            self._better.append(Improvement(entry, found))
         self._accept(item, "known in the baseline")
 
-    def _toolchain_change(self) -> str | None:
-        assert self._baseline is not None
-        before, now = dict(self._baseline.toolchain), dict(toolchain_of(self._report))
-        changes = [
+    def _toolchain_change(self, baseline: Baseline) -> str:
+        """Versions that differ, in words; empty where none does."""
+        before, now = dict(baseline.toolchain), dict(toolchain_of(self._report))
+        return ", ".join(
             f"{name} {before[name]} → {version}"
             for name, version in sorted(now.items())
             if name in before and before[name] != version
-        ]
-        if not changes:
-            return None
-        return (
-            f"the toolchain changed since the baseline ({', '.join(changes)}): compared by cause, "
-            "not by bytes; `lmemscope baseline` takes the new figures"
         )
 
-    def _new(self, item: _Item) -> None:
+    def _new(self, item: Item) -> None:
         finding = item.finding
-        named = f" `{finding.object}`" if finding.object is not None else ""
         self._fail(
             "new",
             item.unit,
             item.kernel,
             "no local memory that is not known or allowed",
-            f"{finding.cause}{named}, {finding.bytes} bytes",
+            f"{finding.cause}{_named(finding)}, {finding.bytes} bytes",
             finding,
         )
 
     def _fail(
         self,
-        kind: str,
+        kind: FailureKind,
         unit: UnitReport,
         kernel: KernelReport,
         expected: str,
@@ -253,10 +290,11 @@ class _Gate:
         location = why.location if why is not None else kernel.facts.location
         self._failures.append(
             GateFailure(
-                kind,  # type: ignore[arg-type]
+                kind,
                 unit.input,
                 unit.arch,
                 short_name(kernel.facts.demangled),
+                kernel.facts.name,
                 expected,
                 found,
                 why,
@@ -264,9 +302,17 @@ class _Gate:
             )
         )
 
-    def _accept(self, item: _Item, by: str) -> None:
+    def _accept(self, item: Item, by: str, *, in_source: bool = False) -> None:
         self._accepted.append(
-            Accepted(item.unit.input, item.unit.arch, item.name, item.finding, by)
+            Accepted(
+                item.unit.input,
+                item.unit.arch,
+                item.name,
+                item.kernel.facts.name,
+                item.finding,
+                by,
+                in_source,
+            )
         )
 
     def _unused(self) -> list[str]:
@@ -281,28 +327,9 @@ class _Gate:
                 said.append(f"{what} accepts nothing")
         return said
 
-    def _missing(self) -> list[str]:
-        said = []
-        for unit in self._report.units:
-            if unit.failure is not None:
-                said.append(f"{unit.input}: [{unit.failure.stage}] {unit.failure.message}")
-            said += [
-                f"{unit.input}: [{gap.stage}] {gap.reason}"
-                for gap in unit.gaps
-                if gap.stage in _EVIDENCE
-            ]
-        return list(dict.fromkeys(said))
 
-
-def _figures(kernel: KernelReport) -> dict[str, int | None]:
-    facts = kernel.facts
-    return {
-        "frame": facts.stack_frame,
-        "spill": facts.spill_bytes,
-        "sites": None if facts.sass is None else facts.sass.count,
-        "registers": facts.registers,
-        "stack": facts.cumulative_stack,
-    }
+def _named(finding: Finding) -> str:
+    return f" `{finding.object}`" if finding.object is not None else ""
 
 
 def _forbidden(finding: Finding, limits: Sequence[Limit]) -> bool:
@@ -333,17 +360,6 @@ def _holds(found: int | None, operator: str, wanted: int) -> bool:
     if found is None:
         return False
     return {"=": found == wanted, "<=": found <= wanted, "<": found < wanted}[operator]
-
-
-def _same_elsewhere(entry: BaselineEntry, item: _Item, by_cause: bool) -> bool:
-    """The same finding under another fingerprint: a renamed kernel, or an edited line."""
-    if (entry.arch, entry.cause) != (item.unit.arch, item.finding.cause):
-        return False
-    if entry.input != item.unit.input:
-        return False
-    if by_cause and entry.kernel == item.name:
-        return True
-    return entry.object == item.finding.object and entry.bytes == item.finding.bytes
 
 
 def _failure_order(failure: GateFailure) -> tuple[str, ...]:

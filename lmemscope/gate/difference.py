@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import KernelReport, Report
 
 FIGURES = ("registers", "stack_frame", "spill_stores", "spill_loads", "ldl", "stl")
@@ -89,7 +90,7 @@ def _sides(
     return {
         (
             unit.input.partition("[")[2] if ignore_input else unit.input,
-            kernel.facts.name,
+            stable_name(kernel.facts.name),
             "" if ignore_arch else unit.arch,
             unit.frontend if unit.frontend in ("nvrtc", "nvcc") and _both(report) else "",
         ): _Side(unit.input, unit.arch, kernel)

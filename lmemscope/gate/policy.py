@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lmemscope.config.kinds import Place
+from lmemscope.config.kinds import Place, nearest
 from lmemscope.config.options import ALLOWANCE
 from lmemscope.errors import UsageError
-from lmemscope.model import Allowance, KernelDirective, UnitReport
+from lmemscope.formats.demangle import short_name
+from lmemscope.model import Allowance, KernelDirective, KernelReport, SourceComment, UnitReport
+
+WORDS = ("allow", "expect", "instantiate")
+"""What a comment may say."""
 
 _ALLOW = re.compile(
     r'(?P<cause>[\w-]+)(?:\s+(?P<bytes>\d+))?\s+"(?P<reason>[^"]+)"'
@@ -26,12 +30,61 @@ def from_sources(units: Sequence[UnitReport]) -> tuple[Allowance, ...]:
     for unit in units:
         for directive in unit.directives:
             if directive.word == "allow":
-                place = f"{unit.input}:{directive.line}"
-                found[unit.input, directive.line] = _allowance(directive, place)
+                comment = SourceComment(unit.input, directive)
+                found[unit.input, directive.line] = _allowance(comment)
     return tuple(found.values())
 
 
-def _allowance(directive: KernelDirective, place: str) -> Allowance:
+def check_directives(units: Sequence[UnitReport]) -> None:
+    """Refuse comments that nobody understands: what a reader takes for a rule must be one.
+
+    Raises:
+        UsageError: a comment has no known word, or speaks of no kernel; named with its line.
+    """
+    for unit in units:
+        for directive in unit.directives:
+            place = f"{unit.input}:{directive.line}"
+            if directive.word not in WORDS:
+                near = nearest(directive.word, WORDS)
+                meant = f"did you mean {near}? " if near is not None else ""
+                raise UsageError(
+                    "policy",
+                    f"{place}: not a word of lmemscope's: {directive.word or '(none)'}",
+                    hint=f"{meant}there are {', '.join(WORDS)}",
+                )
+            if not directive.kernel:
+                raise UsageError(
+                    "policy",
+                    f"{place}: no kernel follows this comment: {directive.word}",
+                    hint=f"{directive.word} stands above a kernel or inside it",
+                )
+
+
+def holds_for(directive: KernelDirective, unit: UnitReport, kernel: KernelReport) -> bool:
+    """Whether a comment of a unit's file speaks of a kernel of that unit.
+
+    It does where the kernel's first line is between those that the source reader saw; else, as
+    where that line was inlined from elsewhere, where the qualified name is the same and no other
+    kernel of the file has it.
+    """
+    facts = kernel.facts
+    name = short_name(facts.demangled).partition("<")[0]
+    if name.rpartition("::")[2] != directive.kernel:
+        return False
+    place = facts.location
+    if place is not None and directive.lines is not None:
+        first, last = directive.lines
+        files = (unit.input, unit.input.partition("[")[0])
+        if place.file in files and first <= place.line <= last:
+            return True
+    # An ``extern "C"`` kernel has no namespace wherever it stands.
+    qualified = directive.kernel if facts.name == directive.kernel else directive.qualified
+    return not directive.ambiguous and name == (qualified or directive.kernel)
+
+
+def _allowance(comment: SourceComment) -> Allowance:
+    directive = comment.directive
+    place = f"{comment.input}:{directive.line}"
     match = _ALLOW.match(directive.argument)
     if match is None:
         raise UsageError(
@@ -46,4 +99,4 @@ def _allowance(directive: KernelDirective, place: str) -> Allowance:
         if text is not None:
             where = Place(f"{place}: {row.key}", stage="policy")
             values[row.name] = row.kind.check(row.kind.read(text), where)
-    return Allowance(**values, place=place)
+    return Allowance(**values, place=place, comment=comment)

@@ -50,5 +50,5 @@ def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
         ptxas_log=None,
         cubin=data,
         tools=(),
-        gaps=(Gap("ptxas", reason),),
+        gaps=(Gap("ptxas", reason, "evidence"),),
     )

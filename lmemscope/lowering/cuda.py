@@ -157,7 +157,8 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
             raise
         # What we read out of the file's launches is a guess; the user's own requests are not.
         result = nvrtc.compile_program(text, unit.path, flags, asked, toolchain)
-        gaps = (Gap("instantiate", f"could not instantiate {', '.join(launched)} as launched"),)
+        reason = f"could not instantiate {', '.join(launched)} as launched"
+        gaps = (Gap("instantiate", reason, "uninstantiated"),)
     return Artifacts(
         unit=unit,
         frontend="nvrtc",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Protocol, cast
 
-from lmemscope.model import Artifacts, Frontend, Unit
+from lmemscope.model import Artifacts, Frontend, Gap, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The units that an input stands for, and notes on what it does not stand for."""
+    """The units that an input stands for, and what it does not stand for: notes and gaps."""
 
     units: tuple[Unit, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str | Gap, ...] = ()
 
 
 def per_arch(unit: Unit, asked: Asked) -> Expansion:

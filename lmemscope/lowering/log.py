@@ -154,8 +154,9 @@ def _explaining(function: Compiled, part: LogPart, sources: LogSources) -> str |
 
 def _no_kernel(log: BuildLog, asked: Asked) -> Gap:
     if log.functions:
-        return Gap("kernels", f"the log reports no kernel for {', '.join(asked.archs)}")
-    return Gap("kernels", "the log reports no kernel")
+        asked_for = ", ".join(asked.archs)
+        return Gap("kernels", f"the log reports no kernel for {asked_for}", "evidence")
+    return Gap("kernels", "the log reports no kernel", "evidence")
 
 
 def _gaps(part: LogPart, log: BuildLog) -> tuple[Gap, ...]:
@@ -176,11 +177,13 @@ def _gaps(part: LogPart, log: BuildLog) -> tuple[Gap, ...]:
                 "ptxas",
                 f"figures of {_listed(mixed)} are not known: lines of compilations that ran at "
                 "the same time are mixed up (ninja or make --output-sync keep them apart)",
+                "evidence",
             )
         )
     if lacking:
         reason = "the log is filtered or cut off"
-        found.append(Gap("ptxas", f"figures of {_listed(lacking)} are not all there: {reason}"))
+        said = f"figures of {_listed(lacking)} are not all there: {reason}"
+        found.append(Gap("ptxas", said, "evidence"))
     if part.arch is None:
         found.append(Gap("log", f"the log does not say for which architecture: {_listed(every)}"))
     if part.source is None and log.is_parallel and len(log.sources) > 0:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from lmemscope.errors import CompileError, InputError, ToolMissingError
+from lmemscope.errors import CompileError, InputError, ToolMissingError, UncompiledError
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering.cuda import instantiations
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
@@ -50,17 +50,18 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     A directory does not stand for what nobody may compile without running it.
     """
     parts = programs_in(unit)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Gap, ...] = ()
     if asked.walked and parts == (unit,) and not is_broken(unit):
         # The words were there, but no kernel: nobody asked about this file.
         return Expansion(())
     if asked.walked and not unit.options.run_python:
         kept = tuple(part for part in parts if not needs_running(part))
         if len(kept) < len(parts):
-            notes = (
+            reason = (
                 f"{unit.input} holds kernels that only running it would compile, and was not run; "
-                "name it with --run-python",
+                "name it with --run-python"
             )
+            notes = (Gap("run", reason, "uninstantiated"),)
         parts = kept
     return Expansion(tuple(one for part in parts for one in per_arch(part, asked).units), notes)
 
@@ -117,7 +118,7 @@ def _compiled(
 
 def _jit(unit: Unit, program: CupyProgram) -> Artifacts:
     if not unit.options.run_python:
-        raise InputError(
+        raise UncompiledError(
             "cupy",
             f"{unit.input}: jit.rawkernel {program.name} at line {program.line}: {program.problem}",
             hint="--run-python translates it here; it needs "
@@ -144,7 +145,7 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
             log=WAYS_OUT,
         )
     if not unit.options.run_python:
-        raise InputError(
+        raise UncompiledError(
             "numba",
             f"{unit.input}: {kernel.name} at line {kernel.line}: to compile a Numba kernel, its "
             "file has to be run, and that was not asked for",

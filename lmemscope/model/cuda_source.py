@@ -16,12 +16,14 @@ class KernelDefinition:
         line, end_line: from ``__global__`` to the closing brace of its body; of a declaration,
             its own line.
         is_template: whether it is a template.
+        is_declaration: whether it has no body.
     """
 
     name: str
     line: int
     is_template: bool
     end_line: int = 0
+    is_declaration: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +60,35 @@ class CudaSource:
 
     @property
     def kernel_directives(self) -> tuple[KernelDirective, ...]:
-        """``allow`` and ``expect`` comments, each with the kernel that it is in or above."""
-        result = []
-        for directive in self.directives:
-            if directive.word not in ("allow", "expect"):
-                continue
-            at = directive.line
-            inside = [k for k in self.kernels if k.line <= at <= k.end_line]
-            below = sorted((k for k in self.kernels if k.line > at), key=lambda k: k.line)
-            for kernel in (inside or below)[:1]:
-                result.append(
-                    KernelDirective(directive.word, directive.argument, at, base_name(kernel.name))
-                )
-        return tuple(result)
+        """All comments but ``instantiate``, each with the kernel that it is in or above.
+
+        What nobody understands, or speaks of no kernel, is kept: the gate refuses it.
+        """
+        return tuple(
+            self._of_kernel(directive)
+            for directive in self.directives
+            if directive.word != "instantiate"
+        )
+
+    def _of_kernel(self, directive: Directive) -> KernelDirective:
+        word, argument, at = directive.word, directive.argument, directive.line
+        inside = [k for k in self.kernels if k.line <= at <= k.end_line]
+        below = sorted((k for k in self.kernels if k.line > at), key=lambda k: k.line)
+        kernel = next(iter(inside or below), None)
+        if kernel is None:
+            return KernelDirective(word, argument, at, "")
+        bodies = [k for k in self.kernels if k.name == kernel.name and not k.is_declaration]
+        if kernel.is_declaration and bodies:
+            kernel = bodies[0]
+        return KernelDirective(
+            word,
+            argument,
+            at,
+            base_name(kernel.name),
+            kernel.name,
+            (kernel.line, kernel.end_line),
+            len(bodies) > 1,
+        )
 
     @property
     def instantiations(self) -> tuple[str, ...]:

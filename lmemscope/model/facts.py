@@ -129,12 +129,15 @@ class CallFacts:
         indirect: whether any call goes through a pointer.
         with_local_memory: separately compiled ones (relocatable code) that use local memory:
             their sites are counted on their own, not in the kernel's ledgers.
+        external: functions that other translation units define, sorted; what they use is not
+            known. Those of CUDA's own device runtime (``vprintf``, ``malloc``) are not among them.
     """
 
     reached: tuple[str, ...]
     recursive: tuple[str, ...]
     indirect: bool
     with_local_memory: tuple[str, ...] = ()
+    external: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,14 @@ from typing import Literal
 
 from lmemscope.model.cause_table import Cause
 from lmemscope.model.judgement import Finding
-from lmemscope.model.request import SourceLocation
+from lmemscope.model.request import KernelDirective, SourceLocation
 
 FailureKind = Literal["new", "worse", "limit", "expectation"]
+GateVerdict = Literal["passed", "failed", "undecided"]
+Decision = Literal["error", "note"]
+"""What a project decides about kernels that nobody sees: missing evidence, or worth a line."""
+
+_EXIT_CODES: dict[GateVerdict, int] = {"passed": 0, "failed": 1, "undecided": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,14 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceComment:
+    """A comment of a unit's own file; it holds for that unit alone."""
+
+    input: str
+    directive: KernelDirective
+
+
+@dataclass(frozen=True, slots=True)
 class Allowance:
     """A finding that is accepted, and why.
 
@@ -49,6 +62,7 @@ class Allowance:
         reason: required.
         expires: last day, or None.
         place: where it is written.
+        comment: the comment that says it, or None where the configuration does.
     """
 
     kernel: str
@@ -57,14 +71,24 @@ class Allowance:
     reason: str
     expires: date | None
     place: str
+    comment: SourceComment | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Everything a project says about its gate."""
+    """Everything a project says about its gate.
+
+    Attributes:
+        limits, allowances: of the configuration and the command line.
+        uninstantiated: kernels that nobody compiles: templates without an instance, Python
+            kernels that were not run.
+        external: calls of functions that other translation units define.
+    """
 
     limits: tuple[Limit, ...] = ()
     allowances: tuple[Allowance, ...] = ()
+    uninstantiated: Decision = "error"
+    external: Decision = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +106,29 @@ class BaselineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Known findings with the toolchain that showed them, name to version."""
+    """Known findings.
+
+    Attributes:
+        toolchain: that showed them, name to version.
+        entries: equal ones count.
+        fingerprints: how their fingerprints were made (`lmemscope.rules.base.FINGERPRINTS`).
+        archs: architectures that were asked for; empty where builds or the default decided.
+        default_arch: what inputs were compiled for that neither a user nor a build decided.
+    """
 
     toolchain: tuple[tuple[str, str], ...]
     entries: tuple[BaselineEntry, ...]
+    fingerprints: int = 1
+    archs: tuple[str, ...] = ()
+    default_arch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """A known finding that has become smaller: to ``bytes``."""
+
+    entry: BaselineEntry
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +138,7 @@ class GateFailure:
     Attributes:
         kind: a new or worse finding, a limit that is exceeded, an expectation that does not hold.
         input, arch, kernel: where; the kernel's demangled name.
+        symbol: the kernel's mangled name.
         expected, found: in words.
         finding: the cause behind it, where there is one.
         location: the line to look at.
@@ -104,6 +148,7 @@ class GateFailure:
     input: str
     arch: str
     kernel: str
+    symbol: str
     expected: str
     found: str
     finding: Finding | None
@@ -112,13 +157,44 @@ class GateFailure:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A finding that does not fail the gate: ``by`` says what accepts it."""
+    """A finding that does not fail the gate.
+
+    Attributes:
+        input, arch, kernel, symbol: where, as in `GateFailure`.
+        finding: what is accepted.
+        by: what accepts it, in words.
+        in_source: whether a comment in the source or the configuration allows it; else the
+            baseline knows it.
+    """
 
     input: str
     arch: str
     kernel: str
+    symbol: str
     finding: Finding
     by: str
+    in_source: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MissingEvidence:
+    """What the gate needs to know and does not.
+
+    Attributes:
+        input: of the unit, or None where it is the whole run.
+        stage: of the analysis.
+        reason: for a person.
+    """
+
+    input: str | None
+    stage: str
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        where = "" if self.input is None else f"{self.input}: "
+        return f"{where}[{self.stage}] {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +202,8 @@ class GateResult:
     """The gate's answer.
 
     Attributes:
+        verdict: the answer in one word; every format says the same.
+        allow_incomplete: whether missing evidence was accepted.
         failures: sorted; empty when the gate passes.
         accepted: findings that the baseline or an allowance holds.
         better: known findings that have become smaller.
@@ -135,10 +213,22 @@ class GateResult:
         notes: what a reader should know: a changed toolchain, renamed kernels.
     """
 
+    verdict: GateVerdict
+    allow_incomplete: bool
     failures: tuple[GateFailure, ...]
     accepted: tuple[Accepted, ...]
-    better: tuple[BaselineEntry, ...]
+    better: tuple[Improvement, ...]
     gone: tuple[BaselineEntry, ...]
     unused: tuple[str, ...]
-    missing: tuple[str, ...]
+    missing: tuple[MissingEvidence, ...]
     notes: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """What `check` returns to the shell."""
+        return _EXIT_CODES[self.verdict]
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing that the gate needs is missing, or that was accepted."""
+        return self.allow_incomplete or not self.missing

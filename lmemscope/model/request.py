@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Frontend = Literal["auto", "nvrtc", "nvcc", "both", "ptx", "binary", "cupy", "numba", "log"]
+GapKind = Literal["uninstantiated", "evidence", "note"]
+"""What is not known: kernels that are there and that nobody compiles, which a project's policy
+decides; what every gate needs; what none does."""
+
 SiteKind = Literal["spill", "local-object", "unknown"]
 KernelKind = Literal["entry", "function"]
 SourceKind = Literal[
@@ -161,28 +165,54 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Evidence that is missing for a unit, and why; never expressed as a zero."""
+    """What is not known of a unit, and why; never expressed as a zero.
+
+    Attributes:
+        stage: of the analysis that it comes from.
+        reason: for a person.
+        kind: what the gate makes of it.
+    """
 
     stage: str
     reason: str
+    kind: GapKind = "note"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a unit could not be analysed. ``log`` is the tool's own words."""
+    """Why a unit could not be analysed.
+
+    Attributes:
+        stage, message, hint, command: as of the error.
+        log: the tool's own words.
+        kind: what the gate makes of it.
+    """
 
     stage: str
     message: str
     hint: str | None = None
     command: str | None = None
     log: str | None = None
+    kind: GapKind = "evidence"
 
 
 @dataclass(frozen=True, slots=True)
 class KernelDirective:
-    """A ``// lmemscope:`` comment that speaks of a kernel; ``kernel`` is its unqualified name."""
+    """A ``// lmemscope:`` comment that speaks of a kernel.
+
+    Attributes:
+        word, argument: what it says; the word may be one that nobody knows.
+        line: of the comment.
+        kernel: unqualified name of the kernel that it is in or above; empty where there is none.
+        qualified: the same with the namespaces that the source shows.
+        lines: first and last line of the kernel, where known.
+        ambiguous: whether other kernels of the file have that qualified name.
+    """
 
     word: str
     argument: str
     line: int
     kernel: str
+    qualified: str = ""
+    lines: tuple[int, int] | None = None
+    ambiguous: bool = False

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     Advice,
     Cause,
@@ -24,6 +25,9 @@ from lmemscope.model import (
     SourceText,
     traits_of,
 )
+
+FINGERPRINTS = 2
+"""How fingerprints are made, counted up with each change: 2 leaves out what compilers number."""
 
 _EVIDENCE_SHOWN = 4
 
@@ -198,5 +202,5 @@ def _fingerprint(rule: str, case: Case, location: SourceLocation | None) -> str:
     if location is not None:
         text = " ".join(case.sources.line(location.file, location.line).split())
     name = case.object.name if case.object is not None else None
-    parts = (rule, case.facts.name, name or "", text)
+    parts = (rule, stable_name(case.facts.name), name or "", text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -9,14 +9,13 @@ arguments the file itself launches them, whether the file holds host code, and w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from lmemscope.model import CudaSource, Directive, KernelDefinition, base_name
 
 _TOKEN = re.compile(
     r"""(?P<skip>//(?:[^\\\n]|\\.|\\\n)*|/\*.*?\*/|\s+)"""
-    r"""|(?P<raw>R"(?P<delim>[^()\\\s]{0,16})\(.*?\)(?P=delim)")"""
+    r"""|(?P<raw>(?:u8|[uUL])?R"(?P<delim>[^()\\\s]{0,16})\(.*?\)(?P=delim)")"""
     r"""|(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
     r"""|(?P<directive>\#(?:[^\\\n]|\\.|\\\n)*)"""
     r"""|(?P<word>[A-Za-z_]\w*)"""
@@ -24,7 +23,8 @@ _TOKEN = re.compile(
     r"""|(?P<punct><<<|::|->|&&|\|\||[<>=!]=|.)""",
     re.DOTALL,
 )
-_DIRECTIVE = re.compile(r"//[ \t]*lmemscope:[ \t]*(\w+)[ \t]*(.*)")
+_DIRECTIVE = re.compile(r"//[ \t]*lmemscope:[ \t]*([^\s]*)[ \t]*(.*)")
+_CONDITION = re.compile(r"#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b\s*(\w*)\s*(.?)")
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
 _BUILTIN_TYPES = frozenset(
     "bool char short int long float double unsigned signed const true false size_t "
@@ -51,7 +51,7 @@ class _Token(NamedTuple):
 
 def read_cuda_source(text: str) -> CudaSource:
     """Read CUDA C++ source text (already decoded)."""
-    tokens, includes = _tokenise(text)
+    tokens, includes, directives = _tokenise(text)
     kernels: list[KernelDefinition] = []
     launches: dict[str, None] = {}
     scopes: list[str | None] = []
@@ -78,7 +78,7 @@ def read_cuda_source(text: str) -> CudaSource:
                         qualified,
                         token.line,
                         _is_template(tokens, position),
-                        _end_line(tokens, position),
+                        *_end(tokens, position),
                     )
                 )
         elif token.text == "main" and _next_is(tokens, position, "("):
@@ -89,39 +89,70 @@ def read_cuda_source(text: str) -> CudaSource:
             if expression is not None:
                 launches[expression] = None
         position += 1
-    unique = {kernel.name: kernel for kernel in reversed(kernels)}
     return CudaSource(
-        kernels=tuple(kernel for kernel in kernels if unique[kernel.name] is kernel),
+        kernels=tuple(kernels),
         launches=tuple(_qualify(expression, kernels) for expression in launches),
-        directives=tuple(_directives(text)),
+        directives=tuple(directives),
         includes=tuple(includes),
         has_host_code=has_main or has_launch,
     )
 
 
-def _tokenise(text: str) -> tuple[list[_Token], list[str]]:
+def _tokenise(text: str) -> tuple[list[_Token], list[str], list[Directive]]:
+    """Tokens, included names and our own comments, without what ``#if 0`` takes out."""
     tokens: list[_Token] = []
     includes: list[str] = []
+    directives: list[Directive] = []
+    conditions = _Conditions()
     line = 1
     for match in _TOKEN.finditer(text):
         kind, lexeme = match.lastgroup or "punct", match.group()
         if kind == "delim":
             kind = "raw"
         if kind == "directive":
+            conditions.see(lexeme)
             include = _INCLUDE.match(lexeme)
-            if include:
+            if include and conditions.live:
                 includes.append(include.group(1))
-        elif kind not in ("skip", "raw"):
-            tokens.append(_Token(kind, lexeme, line))
+        elif conditions.live:
+            if kind not in ("skip", "raw"):
+                tokens.append(_Token(kind, lexeme, line))
+            elif (said := _DIRECTIVE.match(lexeme)) is not None:
+                directives.append(Directive(said.group(1), said.group(2).strip(), line))
         line += lexeme.count("\n")
-    return tokens, includes
+    return tokens, includes, directives
 
 
-def _directives(text: str) -> Iterator[Directive]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        match = _DIRECTIVE.search(line)
-        if match:
-            yield Directive(match.group(1), match.group(2).strip(), number)
+class _Conditions:
+    """Which text is never compiled: ``#if 0`` and its like; other conditions may hold."""
+
+    def __init__(self) -> None:
+        self._open: list[bool | None] = []
+        """Of each condition: whether its text now lives, or None where nobody can tell."""
+
+    @property
+    def live(self) -> bool:
+        """Whether text here may be compiled."""
+        return False not in self._open
+
+    def see(self, lexeme: str) -> None:
+        """Take note of a line of the preprocessor."""
+        match = _CONDITION.match(lexeme)
+        if match is None:
+            return
+        word, first, more = match.groups()
+        if word in ("if", "ifdef", "ifndef"):
+            # Only a constant that stands alone, or before a comment, is known.
+            known = word == "if" and more in ("", "/")
+            self._open.append({"0": False, "false": False, "1": True}.get(first) if known else None)
+        elif not self._open:
+            return
+        elif word == "endif":
+            self._open.pop()
+        elif self._open[-1] is not None:
+            # After a branch that lives no other does; after a dead one the next may.
+            dead = self._open[-1] is False
+            self._open[-1] = (True if word == "else" else None) if dead else False
 
 
 def _next_is(tokens: list[_Token], position: int, text: str) -> bool:
@@ -155,15 +186,15 @@ def _kernel_name(tokens: list[_Token], position: int) -> str | None:
     return None
 
 
-def _end_line(tokens: list[_Token], position: int) -> int:
-    """Line of the brace that closes the body, or of the semicolon of a declaration."""
+def _end(tokens: list[_Token], position: int) -> tuple[int, bool]:
+    """Line of the brace that closes the body, or of a declaration's semicolon; and which it is."""
     while position < len(tokens):
         if tokens[position].text == ";":
-            return tokens[position].line
+            return tokens[position].line, True
         if tokens[position].text == "{":
-            return tokens[_matching(tokens, position, "{", "}")].line
+            return tokens[_matching(tokens, position, "{", "}")].line, False
         position += 1
-    return tokens[-1].line if tokens else 0
+    return (tokens[-1].line if tokens else 0), False
 
 
 def _is_template(tokens: list[_Token], position: int) -> bool:

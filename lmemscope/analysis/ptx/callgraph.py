@@ -11,6 +11,9 @@ from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import CallFacts
 
 _CALL = re.compile(rb"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([%$\w]+)")
+_RUNTIME = frozenset({"vprintf", "malloc", "free", "__assertfail"})
+"""Functions of the driver, which ptxas knows: CUDA C++ Programming Guide, PTX interoperability."""
+_RUNTIME_PREFIXES = ("cudaCDP2", "cudaGetParameterBuffer", "cudaLaunchDevice", "__nv_aligned_")
 
 ObjectKey = tuple[str, int]
 """A stack object: mangled name of the PTX function that owns it, offset in its depot."""
@@ -79,7 +82,18 @@ class ModuleFlow:
         indirect = any(
             callee.startswith("%") for function in reached for callee in self.callees[function]
         )
-        return CallFacts(tuple(sorted(f for f in reached if f != name)), recursive, indirect)
+        external = {
+            callee
+            for function in reached
+            for callee in self.callees[function]
+            if callee not in self.callees and not callee.startswith(("%", *_RUNTIME_PREFIXES))
+        }
+        return CallFacts(
+            tuple(sorted(f for f in reached if f != name)),
+            recursive,
+            indirect,
+            external=tuple(sorted(external - _RUNTIME)),
+        )
 
     def pointed_at(self, kernel: str, function: str, parameter: str) -> frozenset[ObjectKey]:
         """Objects (function, offset) of callers that a pointer parameter may point into."""

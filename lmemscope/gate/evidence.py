@@ -1,0 +1,71 @@
+"""What the gate needs to know and does not, and what a project's policy makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.model import GapKind, MissingEvidence, Policy, Report
+
+_NO_KERNEL = MissingEvidence(None, "check", "no kernel was checked")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is not known.
+
+    Attributes:
+        missing: undecides the gate unless that is accepted; each piece once.
+        notes: what the policy, or its nature, makes a line for readers.
+    """
+
+    missing: tuple[MissingEvidence, ...]
+    notes: tuple[str, ...]
+
+
+def weigh(report: Report, policy: Policy) -> Evidence:
+    """Tell missing evidence from what a project has decided to live with."""
+    missing: dict[MissingEvidence, None] = {}
+    notes: dict[str, None] = {}
+    for kind, piece in _lacks(report):
+        noted = kind == "uninstantiated" and policy.uninstantiated == "note"
+        if noted:
+            notes[piece.text] = None
+        elif kind != "note":
+            missing[piece] = None
+    for piece in _external(report):
+        if policy.external == "note":
+            notes[piece.text] = None
+        else:
+            missing[piece] = None
+    if not any(unit.kernels for unit in report.units):
+        missing[_NO_KERNEL] = None
+    return Evidence(tuple(missing), tuple(notes))
+
+
+def _lacks(report: Report) -> Iterator[tuple[GapKind, MissingEvidence]]:
+    for unit in report.units:
+        if unit.failure is not None:
+            failure = unit.failure
+            yield failure.kind, MissingEvidence(unit.input, failure.stage, failure.message)
+        for gap in unit.gaps:
+            yield gap.kind, MissingEvidence(unit.input, gap.stage, gap.reason)
+    for gap in report.gaps:
+        yield gap.kind, MissingEvidence(None, gap.stage, gap.reason)
+
+
+def _external(report: Report) -> Iterator[MissingEvidence]:
+    """Kernels that call what another translation unit defines: nobody counted that here."""
+    for unit in report.units:
+        for kernel in unit.kernels:
+            calls = kernel.facts.calls
+            if kernel.facts.kind != "entry" or calls is None or not calls.external:
+                continue
+            names = ", ".join(short_name(demangle(name)) for name in calls.external)
+            yield MissingEvidence(
+                unit.input,
+                "external",
+                f"{short_name(kernel.facts.demangled)} calls {names}, which another translation "
+                "unit defines",
+            )

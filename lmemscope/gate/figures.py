@@ -1,0 +1,101 @@
+"""The figures that limits and expectations speak of: a kernel with all that it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lmemscope.model import FunctionFacts, KernelFacts, UnitReport
+
+_UNKNOWN_STACK = "recursion or an indirect call"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number, or why there is none.
+
+    Attributes:
+        value: None where not known.
+        why: what makes it unknowable; None where it is known, or was not observed.
+    """
+
+    value: int | None
+    why: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """For a person."""
+        if self.value is not None:
+            return str(self.value)
+        return "unknown" if self.why is None else f"unknown ({self.why})"
+
+
+def figures(unit: UnitReport, facts: KernelFacts) -> dict[str, Figure]:
+    """What a limit or an expectation may name, callees included.
+
+    Args:
+        unit: holds the separately compiled functions that the kernel may reach.
+        facts: of the kernel.
+    """
+    reached = facts.calls.reached if facts.calls is not None else ()
+    elsewhere = [
+        one.facts
+        for one in unit.kernels
+        if one.facts.kind == "function" and one.facts.name in reached
+    ]
+    return {
+        "frame": _frame(facts, elsewhere),
+        "spill": Figure(
+            _sum(
+                (
+                    facts.spill_bytes,
+                    *map(_spill, facts.callees),
+                    *(other.spill_bytes for other in elsewhere),
+                )
+            )
+        ),
+        "sites": Figure(
+            _sum(None if one.sass is None else one.sass.count for one in (facts, *elsewhere))
+        ),
+        "registers": Figure(facts.registers),
+        "stack": Figure(facts.cumulative_stack) if facts.stack_known else _unknown(),
+    }
+
+
+def _unknown() -> Figure:
+    return Figure(None, _UNKNOWN_STACK)
+
+
+def _frame(facts: KernelFacts, elsewhere: Iterable[KernelFacts]) -> Figure:
+    """The frames of the kernel and of all that it calls."""
+    if not facts.stack_known:
+        return _unknown()
+    called = map(_own_frame, facts.callees)
+    frames = _sum((facts.stack_frame, *called, *(other.stack_frame for other in elsewhere)))
+    # Without a report the depth of the deepest path still says what frames there are.
+    return Figure(facts.cumulative_stack if frames is None else frames)
+
+
+def _own_frame(callee: FunctionFacts) -> int | None:
+    if callee.ptxas is not None:
+        return callee.ptxas.stack_frame
+    # ptxas reports nothing of its own subroutines, such as those of division.
+    return 0 if callee.sass is not None and callee.sass.count == 0 else None
+
+
+def _spill(callee: FunctionFacts) -> int | None:
+    if callee.ptxas is not None:
+        return _sum((callee.ptxas.spill_stores, callee.ptxas.spill_loads))
+    if callee.sites is None or callee.sites.unknown.count:
+        return None
+    return callee.sites.spill.bytes
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """None where any of them is not known."""
+    total = 0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total

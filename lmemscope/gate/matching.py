@@ -1,0 +1,142 @@
+"""Findings against a baseline's entries: which is which.
+
+Both are compared as multisets, so that a second array beside a known one is seen. What says most
+is compared first: the fingerprint in the same file, then in a file that was moved, then the other
+fields: an edited line, a renamed kernel, another toolchain.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+
+from lmemscope.formats.demangle import short_name
+from lmemscope.model import Baseline, BaselineEntry, Finding, KernelReport, Report, UnitReport
+from lmemscope.rules.base import FINGERPRINTS
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A finding and where it is."""
+
+    unit: UnitReport
+    kernel: KernelReport
+    finding: Finding
+
+    @property
+    def name(self) -> str:
+        """The kernel's."""
+        return short_name(self.kernel.facts.demangled)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What was found.
+
+    Attributes:
+        known: findings with the entry that each is.
+        new: findings that no entry is.
+        left: entries that no finding is.
+    """
+
+    known: tuple[tuple[Item, BaselineEntry], ...]
+    new: tuple[Item, ...]
+    left: tuple[BaselineEntry, ...]
+
+
+def match(report: Report, items: Iterable[Item], baseline: Baseline, *, by_cause: bool) -> Matches:
+    """Pair findings with known ones.
+
+    Args:
+        report: that the findings are of.
+        items: the findings that something has to accept.
+        baseline: what is known.
+        by_cause: whether a kernel's findings of one cause are taken for the same whatever their
+            object, because another toolchain saw them.
+    """
+    matcher = _Matcher(items, baseline.entries)
+    inputs = {unit.input for unit in report.units}
+    kernels = {
+        (unit.input, unit.arch, short_name(kernel.facts.demangled))
+        for unit in report.units
+        for kernel in unit.kernels
+    }
+    if baseline.fingerprints == FINGERPRINTS:
+        matcher.pair(
+            lambda i: (i.unit.arch, i.finding.fingerprint, i.unit.input),
+            lambda e: (e.arch, e.fingerprint, e.input),
+        )
+        matcher.pair(
+            lambda i: (i.unit.arch, i.finding.fingerprint),
+            lambda e: None if e.input in inputs else (e.arch, e.fingerprint),
+        )
+        matcher.pair(
+            lambda i: (*_place(i), i.name, i.finding.object, i.finding.bytes),
+            lambda e: (e.input, e.arch, e.cause, e.kernel, e.object, e.bytes),
+        )
+    else:
+        matcher.pair(
+            lambda i: (*_place(i), i.name, i.finding.object),
+            lambda e: (e.input, e.arch, e.cause, e.kernel, e.object),
+        )
+        matcher.pair(
+            lambda i: (i.unit.arch, i.finding.cause, i.name, i.finding.object),
+            lambda e: None if e.input in inputs else (e.arch, e.cause, e.kernel, e.object),
+        )
+    matcher.pair(
+        lambda i: (*_place(i), i.finding.object, i.finding.bytes),
+        lambda e: (
+            None
+            if (e.input, e.arch, e.kernel) in kernels
+            else (e.input, e.arch, e.cause, e.object, e.bytes)
+        ),
+    )
+    if by_cause:
+        matcher.pair(lambda i: (*_place(i), i.name), lambda e: (e.input, e.arch, e.cause, e.kernel))
+    return Matches(tuple(matcher.known), tuple(matcher.items), tuple(matcher.entries))
+
+
+def _place(item: Item) -> tuple[Hashable, ...]:
+    return item.unit.input, item.unit.arch, item.finding.cause
+
+
+class _Matcher:
+    """Items and entries that are not paired yet, and the pairs."""
+
+    def __init__(self, items: Iterable[Item], entries: Iterable[BaselineEntry]) -> None:
+        self.items = list(items)
+        self.entries = list(entries)
+        self.known: list[tuple[Item, BaselineEntry]] = []
+
+    def pair(
+        self,
+        key_of_item: Callable[[Item], Hashable],
+        key_of_entry: Callable[[BaselineEntry], Hashable | None],
+    ) -> None:
+        """Pair what has the same key, equal bytes first; an entry without a key stays."""
+        waiting: dict[Hashable, list[BaselineEntry]] = defaultdict(list)
+        rest: list[BaselineEntry] = []
+        for entry in self.entries:
+            key = key_of_entry(entry)
+            (rest if key is None else waiting[key]).append(entry)
+        open_items: list[Item] = []
+        for item in self.items:
+            candidates = waiting.get(key_of_item(item), [])
+            same = next((e for e in candidates if e.bytes == item.finding.bytes), None)
+            if same is None:
+                open_items.append(item)
+            else:
+                candidates.remove(same)
+                self.known.append((item, same))
+        self.items = []
+        # The smallest ones first, so that what is over is the largest, which is likeliest new.
+        for candidates in waiting.values():
+            candidates.sort(key=lambda entry: entry.bytes)
+        for item in sorted(open_items, key=lambda item: item.finding.bytes):
+            candidates = waiting.get(key_of_item(item), [])
+            if candidates:
+                self.known.append((item, candidates.pop(0)))
+            else:
+                self.items.append(item)
+        self.entries = [*rest, *(entry for left in waiting.values() for entry in left)]
