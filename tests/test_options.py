@@ -20,7 +20,9 @@ from lmemscope.commands.check import command as check_command
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.scan import command as scan_command
 from lmemscope.config import file
-from lmemscope.config.options import ALLOWANCE, LIMIT, OPTIONS, Option, Settings
+from lmemscope.config.gate_options import ALLOWANCE, LIMIT
+from lmemscope.config.option import Option
+from lmemscope.config.options import OPTIONS, Settings
 from lmemscope.config.settings import Configuration, from_arguments, from_flags
 from lmemscope.errors import CompileError, InputError, UsageError
 from lmemscope.formats.kernel_names import matches, spellings

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from lmemscope.config.gate_options import LIMIT
 from lmemscope.config.kinds import Place
-from lmemscope.config.options import LIMIT, OPTIONS, Group, Option
+from lmemscope.config.option import Group, Option
+from lmemscope.config.options import OPTIONS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmemscope.config.gate_options import ALLOWANCE, LIMIT
 from lmemscope.config.kinds import Place, nearest
-from lmemscope.config.options import ALLOWANCE, LIMIT, OPTIONS, Option
+from lmemscope.config.option import Option
+from lmemscope.config.options import OPTIONS
 from lmemscope.errors import UsageError
 
 OWN = "lmemscope.toml"

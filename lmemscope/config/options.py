@@ -12,67 +12,17 @@ Nothing heavy is imported here: ``--help`` reads this table.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from lmemscope.config import kinds
-from lmemscope.config.kinds import Kind
+from lmemscope.config.gate_options import ALLOWANCE, LIMIT
+from lmemscope.config.option import Option
 from lmemscope.model import CompileOptions, Frontend, Quote
-
-Merge = Literal["replace", "before", "after"]
-"""What a flag does to the file's value: take its place, or stand before or after it in one list."""
-
-Group = Literal["compile", "facts", "gate"]
-"""The commands that have an option: all that compile, `scan` alone, `check` alone."""
 
 DEFAULT_BASELINE = "lmemscope-baseline.json"
 """The baseline where none is named."""
 
 LONGEST_TIMEOUT = 1_000_000
 """Seconds; what the operating system's waiting takes, about 12 days."""
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One setting.
-
-    Attributes:
-        key: its name in the file; with underscores, its name in the API.
-        kind: what it takes.
-        help: one sentence, for ``--help``.
-        meaning: the same for the documentation of a key, where that takes other words.
-        flags: its spellings on the command line; empty where it has none.
-        metavar: stands for the value in the help.
-        merge: how a flag combines with the file.
-        default: where nothing says otherwise; None means "not set".
-        group: the commands that have its flag.
-        file, api: whether the file and `lmemscope.scan` take it.
-        required: of a key in a table: it must be there.
-        rows: the keys of its tables, where its value is a list of tables.
-    """
-
-    key: str
-    kind: Kind
-    help: str
-    flags: tuple[str, ...] = ()
-    metavar: str | None = None
-    merge: Merge = "replace"
-    default: Any = None
-    group: Group = "compile"
-    file: bool = True
-    api: bool = True
-    required: bool = False
-    rows: tuple[Option, ...] = ()
-    meaning: str = ""
-
-    @property
-    def name(self) -> str:
-        """The key as a Python name."""
-        return self.key.replace("-", "_")
-
-    @property
-    def flag(self) -> str:
-        """The flag by which messages call it."""
-        return self.flags[-1].partition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,85 +78,6 @@ def _arguments(tool: str) -> Option:
         default=(),
     )
 
-
-LIMIT = (
-    Option(
-        "kernel",
-        kinds.text("a glob over kernel names"),
-        "Kernels that the limit is for, as --kernel names them.",
-        default="*",
-    ),
-    Option(
-        "arch",
-        kinds.text("a glob over architectures, such as sm_9*"),
-        "Architectures that the limit is for.",
-        default="*",
-    ),
-    Option(
-        "max-frame",
-        kinds.whole(0, "bytes per thread"),
-        "Limit for all kernels.",
-        flags=("--max-frame",),
-        metavar="BYTES",
-        meaning="Stack frame, at most.",
-    ),
-    Option(
-        "max-spill",
-        kinds.whole(0, "bytes"),
-        "Stores and loads.",
-        flags=("--max-spill",),
-        metavar="BYTES",
-        meaning="Spill stores and loads together, at most.",
-    ),
-    Option(
-        "max-sites",
-        kinds.whole(0, "instructions"),
-        "LDL and STL instructions.",
-        flags=("--max-sites",),
-        metavar="N",
-        meaning="LDL and STL instructions, at most.",
-    ),
-    Option(
-        "max-registers",
-        kinds.whole(0, "registers"),
-        "Per thread.",
-        flags=("--max-registers",),
-        metavar="N",
-        meaning="Per thread, at most.",
-    ),
-    Option(
-        "forbid",
-        kinds.listed(kinds.cause(), "a list of causes"),
-        "Only this cause; repeatable.",
-        flags=("--forbid",),
-        metavar="CAUSE",
-        meaning="Causes that must not appear; the others may.",
-    ),
-    Option(
-        "allow",
-        kinds.listed(kinds.cause(), "a list of causes"),
-        "Not this cause; repeatable.",
-        flags=("--allow",),
-        metavar="CAUSE",
-        meaning="Causes that may appear.",
-        default=(),
-    ),
-)
-"""The keys of a ``[[limits]]`` table; their flags make one more limit, for all kernels."""
-
-ALLOWANCE = (
-    Option(
-        "kernel",
-        kinds.text("a glob over kernel names"),
-        "Kernels that it is for, as --kernel names them.",
-        default="*",
-    ),
-    Option("cause", kinds.cause(), "What is accepted.", required=True),
-    Option("bytes", kinds.whole(0, "bytes"), "At most; without it, any amount."),
-    Option("reason", kinds.text("text that says why it is accepted"), "Why.", required=True),
-    Option("expires", kinds.day(), "The last day on which it holds; without it, always."),
-)
-"""The keys of an ``[[allowances]]`` table."""
 
 OPTIONS = (
     Option(

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from lmemscope.config.cache_directory import default_directory
+from lmemscope.config.gate_options import LIMIT
 from lmemscope.config.kinds import Place
-from lmemscope.config.options import LIMIT, OPTIONS, Option, Settings
+from lmemscope.config.option import Option
+from lmemscope.config.options import OPTIONS, Settings
 from lmemscope.model import Allowance, CompileOptions, Limit, Policy
 
 if TYPE_CHECKING:
