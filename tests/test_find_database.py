@@ -84,9 +84,35 @@ def test_a_database_that_does_not_name_the_file_is_not_its(source: Path) -> None
     database(root / "build", (root / "other.cu", "-DN=1"))
     database(root / "build-cuda", (source, "-DN=2"))
     assert defines(found(source)) == [("N=2",)]
-    (root / "build-cuda" / "compile_commands.json").write_text("[{")
-    assert defines(found(source)) == [None], "a broken one nobody named is passed over"
-    assert found(source).errors == []
+
+
+def test_a_broken_database_that_nobody_named_is_a_note(source: Path) -> None:
+    root = source.parents[2]
+    (root / "build").mkdir()
+    (root / "build" / "compile_commands.json").write_text('[{"file": "k.cu"')
+    for place in (source, root / "src", root):
+        result = found(place)
+        assert defines(result) == [None]
+        assert result.errors == []
+        (note,) = result.notes
+        assert "build/compile_commands.json cannot be read" in note
+    database(root, (source, "-DN=2"))
+    (root / "compile_commands.json").write_text("{}")
+    (error,) = found(root).errors
+    assert "no list of commands" in error[1].message
+
+
+def test_a_database_without_cuda_beside_sources(source: Path) -> None:
+    root = source.parents[2]
+    host = {"directory": str(root), "file": "main.cpp", "command": "g++ -c main.cpp"}
+    (root / "compile_commands.json").write_text(json.dumps([host]))
+    result = found(root)
+    assert defines(result) == [None]
+    assert (result.errors, result.notes) == ([], [])
+    database(root / "build-cuda", (source, "-DN=2"))
+    assert defines(found(root)) == [("N=2",)]
+    (error,) = found(root / "compile_commands.json").errors
+    assert "compiles no CUDA file" in error[1].message
 
 
 def test_a_headers_own_flags_are_not_guessed(source: Path) -> None:

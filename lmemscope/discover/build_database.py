@@ -242,8 +242,7 @@ def _program(word: str) -> str:
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _LAUNCHERS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("ccache", "sccache", "distcc", "icecc", "buildcache", "gomacc", "time"), ()),
-    **dict.fromkeys(("rewrapper", "fccache", "colorgcc", "cachecc", "launcher"), ()),
+    **dict.fromkeys(("ccache", "sccache", "distcc", "icecc", "buildcache", "fccache", "time"), ()),
     "env": ("-u", "--unset", "-C", "--chdir"),
     "nice": ("-n", "--adjustment"),
     "cmake": (),

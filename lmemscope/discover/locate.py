@@ -5,7 +5,6 @@ A database speaks for a file only if it names it, so a stray one further up chan
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -31,9 +30,14 @@ def databases_in(directory: str) -> Iterator[str]:
 
 
 class Search:
-    """One command's search for databases: what it has listed and parsed, it does not twice."""
+    """One command's search for databases: what it has listed and parsed, it does not twice.
+
+    Attributes:
+        broken: databases that cannot be read, and why; an error only where one is named.
+    """
 
     def __init__(self) -> None:
+        self.broken: dict[str, str] = {}
         self._beside: dict[str, tuple[str, ...]] = {}
         self._sources: dict[str, frozenset[str]] = {}
 
@@ -60,10 +64,11 @@ class Search:
         if database not in self._sources:
             from lmemscope.discover import build_database
 
-            # A broken database is an error where it is named, not where it is met.
-            self._sources[database] = frozenset()
-            with contextlib.suppress(InputError):
+            try:
                 self._sources[database] = build_database.sources(database)
+            except InputError as error:
+                self._sources[database] = frozenset()
+                self.broken[database] = error.message
         return self._sources[database]
 
     def _names(self, database: str, path: str, below: bool) -> bool:

@@ -108,7 +108,9 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     spoken_for: dict[str, list[str]] = {}
     for path in paths:
         if os.path.basename(path) == DATABASE:
-            _add_database(result, path, globs, None, builds)
+            built = _add_database(result, path, globs, None, builds)
+            if not built and all(path != named for named, _ in result.errors):
+                result.errors.append((path, _no_cuda_in(path)))
         elif path == STANDARD_INPUT:
             result.inputs.append(Found(path, path))
         elif os.path.isdir(path):
@@ -122,6 +124,12 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
             else:
                 result.inputs.append(Found(os.path.normpath(path), os.path.abspath(path)))
     result.notes += [_found_upwards(*item) for item in spoken_for.items()]
+    named = {os.path.abspath(path) for path, _ in result.errors}
+    result.notes += [
+        f"{why.replace(path, _shown(path))}; it is left aside"
+        for path, why in search.broken.items()
+        if path not in named
+    ]
     result.inputs = _once(result.inputs)
     result.notes = list(dict.fromkeys(result.notes))
     return result
@@ -191,13 +199,17 @@ def _add_directory(
         if path not in built and globs.admit(path):
             result.inputs.append(Found(os.path.normpath(file), path, walked=True))
     if len(result.inputs) + len(result.errors) == before:
-        result.errors.append((directory, _nothing_in(directory)))
+        own = os.path.join(directory, DATABASE)
+        nothing = _no_cuda_in(own) if os.path.isfile(own) else _nothing_in(directory)
+        result.errors.append((directory, nothing))
 
 
 def _database_of(directory: str, search: Search) -> str | None:
     """The database of a source or build directory: in it, else the first that speaks of it."""
     own = os.path.join(directory, DATABASE)
-    return own if os.path.isfile(own) else search.database_for(directory)
+    if os.path.isfile(own) and (search.sources(own) or own in search.broken):
+        return own
+    return search.database_for(directory)
 
 
 def _add_database(
@@ -223,9 +235,6 @@ def _add_database(
             name = _shown(found.path)
             result.errors.append((name, _gone(name, found.path, path)))
     result.notes += [f"{path}: {note}" for note in database.notes]
-    if not entries and below is None:
-        nothing = InputError("plan", f"{path} compiles no CUDA file", hint="name the files instead")
-        result.errors.append((path, nothing))
     return {entry.path for entry in entries}
 
 
@@ -275,6 +284,10 @@ def _walk(directory: str) -> Iterator[str]:
             kind = kind_of(path)
             if kind is not None and kind.route.is_walked(path, beside):
                 yield path
+
+
+def _no_cuda_in(database: str) -> InputError:
+    return InputError("plan", f"{database} compiles no CUDA file", hint="name the files instead")
 
 
 def _nothing_in(directory: str) -> InputError:
