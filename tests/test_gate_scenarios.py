@@ -459,3 +459,11 @@ def test_a_user_has_two_overloads_and_junit_fails_one() -> None:
 def test_names_lose_what_compilers_number(name: str, stable: str) -> None:
     assert stable_name(name) == stable
     assert stable_name(stable) == stable
+
+
+def test_fingerprints_do_not_depend_on_directory_and_process() -> None:
+    one, other = (
+        mangled("(anonymous namespace)::anon(int*)", ANON.format(made)).findings[0].fingerprint
+        for made in ("2429f4fc_5560", "4ee6e92c_5939")
+    )
+    assert one == other != DIRTY.findings[0].fingerprint
