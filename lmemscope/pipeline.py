@@ -94,7 +94,7 @@ def run(
         toolchain=_distinct_tools(reports),
         units=tuple(reports),
         default_arch=default_arch,
-        notes=tuple(one for one in left_out if isinstance(one, str)),
+        notes=tuple(one if isinstance(one, str) else one.reason for one in left_out),
         gaps=tuple(one for one in left_out if isinstance(one, Gap)),
     )
 

@@ -78,7 +78,7 @@ def render_html(report: Report) -> str:
         f"<p>{escape(layout.summary(report))}.</p>",
         f'<p class="dim">lmemscope {escape(report.version)}; {escape(layout.routes(report))}. '
         "Sizes are bytes per thread; LDL and STL are counts of instructions.</p>",
-        *(f'<p class="dim">Note: {escape(note)}.</p>' for note in layout.notes(report)),
+        *(f'<p class="dim">Note: {escape(note)}.</p>' for note in report.notes),
         *_failures(report),
         *_chart(listed),
         *_table(listed),

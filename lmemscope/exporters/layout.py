@@ -36,11 +36,6 @@ def rows(report: Report) -> list[Row]:
     )
 
 
-def notes(report: Report) -> list[str]:
-    """What was left out of the inputs, in sentences."""
-    return [*report.notes, *(gap.reason for gap in report.gaps)]
-
-
 def quoted(unit: UnitReport) -> dict[SourceLocation, str]:
     """Text of the source lines that the unit's report holds."""
     return {SourceLocation(line.file, line.line): line.text for line in unit.source_lines}

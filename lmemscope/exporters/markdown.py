@@ -23,7 +23,7 @@ def render_markdown(report: Report) -> str:
     """The whole report, as GitHub renders it."""
     listed = layout.rows(report)
     lines = ["# Local memory report", "", f"{layout.summary(report)}."]
-    for note in layout.notes(report):
+    for note in report.notes:
         lines += ["", f"Note: {note}."]
     if report.default_arch:
         lines += ["", f"Architecture {report.default_arch}."]

@@ -59,7 +59,7 @@ def render_table(report: Report, *, color: bool, width: int | None, verbose: boo
         _routes(report),
         _gaps(report),
         _unknown(report, verbose),
-        "".join(f"\nnote: {note}" for note in layout.notes(report)),
+        "".join(f"\nnote: {note}" for note in report.notes),
     )
     parts += [text for text in sections if text]
     for unit in report.units:

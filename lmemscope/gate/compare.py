@@ -92,7 +92,8 @@ class _Gate:
         self._failures: list[GateFailure] = []
         self._accepted: list[Accepted] = []
         self._better: list[Improvement] = []
-        self._notes = list(report.notes)
+        gaps = {gap.reason for gap in report.gaps}
+        self._notes = [note for note in report.notes if note not in gaps]
         self._unknown: dict[MissingEvidence, None] = {}
         self._changed_tools = "" if baseline is None else self._toolchain_change(baseline)
 

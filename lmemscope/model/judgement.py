@@ -157,7 +157,7 @@ class Report:
         default_arch: why an architecture was chosen without ``--arch`` ("no GPU found; sm_90"),
             or None when it was asked for.
         notes: what was left out of the inputs, in sentences.
-        gaps: of inputs that no unit stands for; each reason names its input.
+        gaps: of inputs that no unit stands for; each reason names its input and is in ``notes``.
         left_out: of a saved report, facts that it does not hold: these are not known to be empty.
     """
 

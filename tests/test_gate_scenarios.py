@@ -1,0 +1,469 @@
+"""What users did and what the gate answered: the exit code and every format say the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from lmemscope.errors import UsageError
+from lmemscope.exporters.gate_markdown import render_gate_markdown
+from lmemscope.exporters.gate_text import render_gate
+from lmemscope.exporters.github import render_annotations
+from lmemscope.exporters.junit import render_junit
+from lmemscope.exporters.sarif import render_sarif
+from lmemscope.formats.kernel_names import stable_name
+from lmemscope.gate import baseline
+from lmemscope.gate.compare import compare
+from lmemscope.model import (
+    Allowance,
+    Baseline,
+    CallFacts,
+    Cause,
+    CubinFacts,
+    Failure,
+    FunctionFacts,
+    Gap,
+    GateResult,
+    GateVerdict,
+    KernelReport,
+    Limit,
+    Policy,
+    PtxasFacts,
+    Report,
+    SiteClass,
+    SiteSplit,
+    SourceLocation,
+    Tool,
+    UnitReport,
+)
+from lmemscope.sources.cuda import read_cuda_source
+from tests.builders import NOTHING, facts, find, judged, kernel_with
+
+TODAY = date(2026, 11, 21)
+NO_RULES = Policy()
+CLEAN = judged("k")
+DIRTY = judged("k", "dynamic-index")
+
+
+def project(
+    *, arch: str = "sm_90", version: str = "13.5", sources: dict[str, str] | None = None,
+    gaps: tuple[Gap, ...] = (), **files: tuple[KernelReport, ...] | Failure | Gap
+) -> Report:  # fmt: skip
+    """A report of files called ``NAME.cu``: kernels, why there are none, or what is not known."""
+    tool = Tool("nvrtc", version, None)
+    units = []
+    for name, held in files.items():
+        text = (sources or {}).get(name)
+        directives = read_cuda_source(text).kernel_directives if text is not None else ()
+        units.append(
+            UnitReport(
+                f"{name}.cu",
+                "nvrtc",
+                arch,
+                (),
+                held if isinstance(held, Failure) else None,
+                (held,) if isinstance(held, Gap) else (),
+                held if isinstance(held, tuple) else (),
+                (tool,),
+                (),
+                directives,
+            )
+        )
+    return Report("0.1.0", (tool,), tuple(units), gaps=gaps)
+
+
+def found(name: str, bytes_: int = 80, cause: Cause = "dynamic-index", **changes: Any) -> Any:
+    """A kernel with one array of so many bytes."""
+    return judged(name, cause, bytes_=bytes_, **changes)
+
+
+def with_facts(name: str = "k", **changes: Any) -> KernelReport:
+    """A kernel whose facts are changed, without findings."""
+    return dataclasses.replace(CLEAN, facts=facts(name, **changes))
+
+
+def reported(frame: int = 0, stores: int = 0, loads: int = 0) -> PtxasFacts:
+    return PtxasFacts(32, frame, stores, loads, frame, None, 0)
+
+
+def callee(frame: int, stores: int = 0, loads: int = 0, *, ptxas: bool = True) -> FunctionFacts:
+    """A function that is not inlined and spills."""
+    share = SiteClass(int(loads > 0), int(stores > 0), loads, stores)
+    told = reported(frame, stores, loads) if ptxas else None
+    return FunctionFacts("leaf", "leaf", told, share, SiteSplit(share, NOTHING, NOTHING))
+
+
+def at(line: int, kernel: KernelReport, file: str = "a.cu") -> KernelReport:
+    """The kernel, defined on a line."""
+    place = SourceLocation(file, line)
+    return dataclasses.replace(kernel, facts=dataclasses.replace(kernel.facts, location=place))
+
+
+def known(given: Report, **changes: Any) -> Baseline:
+    """The baseline of a report."""
+    return dataclasses.replace(baseline.from_report(given), **changes)
+
+
+def mangled(name: str, symbol: str) -> KernelReport:
+    """A kernel with an array, under a name that the compiler made; fingerprinted as such."""
+    fact = dataclasses.replace(kernel_with("dynamic-index"), name=symbol, demangled=name)
+    return KernelReport(fact, DIRTY.verdict, find(fact))
+
+
+def allowing(cause: Cause = "dynamic-index", **changes: Any) -> Policy:
+    made = Allowance("k", cause, None, "measured", None, "lmemscope.toml")
+    return Policy(allowances=(dataclasses.replace(made, **changes),))
+
+
+def limited(**numbers: Any) -> Policy:
+    return Policy(limits=(Limit(**numbers),))
+
+
+BROKEN = Failure("compile", "NVRTC refused b.cu", None, None, "b.cu(1): error")
+TEMPLATES = Failure("instantiate", "only templates: rm", kind="uninstantiated")
+NO_INSTANCE = Gap("instantiate", "template kernels without an instance: rm", "uninstantiated")
+NO_KERNEL = Gap("kernels", "it defines no __global__ function")
+NO_LOG = Gap("ptxas", "no report", "evidence")
+UNRUN = Gap("run", "n.py holds kernels that only running it would compile", "uninstantiated")
+CALLS_OUT = with_facts(calls=CallFacts((), (), False, external=("_Z4distPf",)))
+ANON = "_ZN41_GLOBAL__N__00000000_4_r_cu_{}4anonEPii"
+ABOVE_A = (
+    'namespace a {\n// lmemscope: allow dynamic-index "measured"\n__global__ void k() {\n}\n}\n'
+    "namespace b {\n__global__ void k() {\n}\n}\n"
+)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What a user did, and what the gate has to answer.
+
+    Attributes:
+        name: what happened.
+        verdict: of the gate.
+        given: the report.
+        policy, known: of the project.
+        options: of `compare`.
+        said: parts of the text.
+    """
+
+    name: str
+    verdict: GateVerdict
+    given: Report
+    policy: Policy = NO_RULES
+    known: Baseline | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
+
+    def result(self) -> GateResult:
+        return compare(self.given, self.policy, self.known, today=TODAY, **self.options)
+
+
+S = Scenario
+DIRTY_PROJECT = project(a=(DIRTY,))
+ACCEPT = {"allow_incomplete": True}
+NOTED = Policy(uninstantiated="note")
+EXTERNAL = Policy(external="note")
+SCENARIOS = (
+    # What is there and what is not.
+    S("checks a clean project", "passed", project(a=(CLEAN,))),
+    S("checks a dirty project", "failed", DIRTY_PROJECT, said=("dynamic-index `table`, 80 bytes",)),
+    S("has a source without kernels beside others", "passed", project(a=(CLEAN,), b=NO_KERNEL)),
+    S("has sources without kernels only", "undecided", project(a=NO_KERNEL, b=NO_KERNEL),
+      said=("no kernel was checked",)),
+    S("accepts that no kernel was checked", "passed", project(a=NO_KERNEL), options=ACCEPT),
+    S("names a kernel that is nowhere", "undecided", project(a=()),
+      said=("no kernel was checked", "--allow-incomplete")),
+    S("has a file that does not compile", "undecided", project(a=(CLEAN,), b=BROKEN),
+      said=("b.cu: [compile] NVRTC refused b.cu",)),
+    S("accepts a file that does not compile", "passed", project(a=(CLEAN,), b=BROKEN),
+      options=ACCEPT, said=("note: evidence",)),
+    S("has both a failure and a file that does not compile", "failed",
+      project(a=(DIRTY,), b=BROKEN), said=("Gate failed: 1 failure",)),
+    S("has a failure and accepts a broken file", "failed", project(a=(DIRTY,), b=BROKEN),
+      options=ACCEPT),
+    S("checks a cubin without ptxas's report", "undecided", project(a=(CLEAN,), b=NO_LOG)),
+    S("misses variable names only", "passed", project(a=(CLEAN,), b=Gap("names", "no source"))),
+    S("has a template that nobody instantiates", "undecided", project(a=(CLEAN,), b=NO_INSTANCE)),
+    S("notes templates that nobody instantiates", "passed", project(a=(CLEAN,), b=NO_INSTANCE),
+      NOTED, said=("note: b.cu: [instantiate] template kernels without an instance: rm",)),
+    S("has a file of templates only", "undecided", project(a=(CLEAN,), b=TEMPLATES)),
+    S("notes a file of templates only", "passed", project(a=(CLEAN,), b=TEMPLATES), NOTED),
+    S("notes templates, but a file does not compile", "undecided",
+      project(a=(CLEAN,), b=BROKEN), NOTED),
+    S("checks a directory with an unrun Numba kernel", "undecided",
+      project(a=(CLEAN,), gaps=(UNRUN,)), said=("n.py holds kernels",)),
+    S("notes an unrun Numba kernel", "passed", project(a=(CLEAN,), gaps=(UNRUN,)), NOTED),
+    S("calls a function of another translation unit", "undecided", project(a=(CALLS_OUT,)),
+      said=("k calls dist, which another translation unit defines",)),
+    S("notes calls of other translation units", "passed", project(a=(CALLS_OUT,)), EXTERNAL,
+      said=("note: a.cu: [external] k calls dist",)),
+    S("notes templates, but calls another translation unit", "undecided",
+      project(a=(CALLS_OUT,)), NOTED),
+    # A baseline.
+    S("checks right after writing a baseline", "passed", DIRTY_PROJECT, known=known(DIRTY_PROJECT)),
+    S("adds a local array", "failed", project(a=(judged("k", "dynamic-index", "volatile"),)),
+      known=known(DIRTY_PROJECT), said=("new: k (a.cu, sm_90): volatile `table`, 80 bytes",)),
+    S("adds a second equal array", "failed",
+      project(a=(judged("k", "dynamic-index", "dynamic-index"),)), known=known(DIRTY_PROJECT),
+      said=("1 failure", "1 finding known")),
+    S("adds a larger array on the same line", "failed",
+      project(a=(dataclasses.replace(DIRTY, findings=(
+          *found("k", 256).findings, *DIRTY.findings)),)),
+      known=known(DIRTY_PROJECT), said=("new: k", "256 bytes", "1 failure")),
+    S("lets an array grow", "failed", project(a=(found("k", 96),)), known=known(DIRTY_PROJECT),
+      said=("worse: k (a.cu, sm_90): dynamic-index `table`, 96 bytes",)),
+    S("lets an array grow within the tolerance", "passed", project(a=(found("k", 96),)),
+      known=known(DIRTY_PROJECT), options={"tolerance": 16}),
+    S("makes an array smaller", "passed", project(a=(found("k", 40),)),
+      known=known(DIRTY_PROJECT), said=("was 80 bytes and is 40",)),
+    S("removes an array", "passed", project(a=(CLEAN,)), known=known(DIRTY_PROJECT),
+      said=("gone: k (sm_90): dynamic-index",)),
+    S("deletes a file", "passed", project(b=(CLEAN,)), known=known(DIRTY_PROJECT),
+      options={"deleted": {"a.cu"}}, said=("gone: k (sm_90)",)),
+    S("renames a kernel", "passed", project(a=(found("new"),)), known=known(DIRTY_PROJECT),
+      said=("k is taken for renamed to new",)),
+    S("fixes one kernel and writes the same array into another", "failed",
+      project(a=(CLEAN, found("other"))), known=known(DIRTY_PROJECT), said=("new: other",)),
+    S("moves a file", "passed", project(moved=(DIRTY,)), known=known(DIRTY_PROJECT)),
+    S("copies a kernel into a second file", "failed", project(a=(DIRTY,), b=(DIRTY,)),
+      known=known(DIRTY_PROJECT), said=("new: k (b.cu",)),
+    S("fixes a kernel and writes it into an old file", "failed", project(a=(CLEAN,), b=(DIRTY,)),
+      known=known(DIRTY_PROJECT), said=("new: k (b.cu",)),
+    S("checks another architecture", "failed", project(arch="sm_120", a=(DIRTY,)),
+      known=known(DIRTY_PROJECT)),
+    S("upgrades the toolkit, and bytes move by half", "passed", project(a=(found("k", 120),)),
+      known=known(project(version="13.4", a=(DIRTY,))), said=("13.4 → 13.5",)),
+    S("upgrades the toolkit, and bytes move beyond", "failed", project(a=(found("k", 121),)),
+      known=known(project(version="13.4", a=(DIRTY,))), said=("worse",)),
+    S("upgrades the toolkit, and 4 bytes become 256", "failed", project(a=(found("k", 256),)),
+      known=known(project(version="13.4", a=(found("k", 4),))), said=("256 bytes",)),
+    S("upgrades the toolkit with a wider tolerance", "passed", project(a=(found("k", 160),)),
+      known=known(project(version="13.4", a=(DIRTY,))), options={"toolchain_tolerance": 100}),
+    S("upgrades the toolkit, and variables lose their names", "passed",
+      project(a=(found("k", 90, object_="other"),)),
+      known=known(project(version="13.4", a=(DIRTY,)))),
+    S("upgrades the toolkit, and another cause appears", "failed",
+      project(a=(found("k", cause="register-spill"),)),
+      known=known(project(version="13.4", a=(DIRTY,)))),
+    S("upgrades lmemscope, whose fingerprints are others", "passed", DIRTY_PROJECT,
+      known=dataclasses.replace(known(DIRTY_PROJECT, fingerprints=1), entries=tuple(
+          dataclasses.replace(e, fingerprint="old") for e in known(DIRTY_PROJECT).entries)),
+      said=("another lmemscope wrote the baseline", "lmemscope baseline")),
+    S("upgrades lmemscope and adds an array", "failed",
+      project(a=(DIRTY, found("other", 16))), known=known(DIRTY_PROJECT, fingerprints=1),
+      said=("new: other",)),
+    S("upgrades lmemscope and lets an array grow", "failed", project(a=(found("k", 96),)),
+      known=known(DIRTY_PROJECT, fingerprints=1), said=("worse: k",)),
+    S("checks an unnamed kernel in another checkout", "passed",
+      project(a=(mangled("(anonymous namespace)::anon(int*)", ANON.format("2429f4fc_5560")),)),
+      known=known(project(a=(
+          mangled("(anonymous namespace)::anon(int*)", ANON.format("4ee6e92c_5939")),)))),
+    # Limits.
+    S("limits spills, and a callee spills", "failed",
+      project(a=(with_facts(callees=(callee(16, 8, 8),)),)), limited(max_spill=0),
+      said=("spill 16", "max-spill 0")),
+    S("limits spills, and a callee without a report spills", "failed",
+      project(a=(with_facts(callees=(callee(16, 8, 8, ptxas=False),)),)), limited(max_spill=0)),
+    S("limits frames, and a callee has one", "failed",
+      project(a=(with_facts(callees=(callee(40),)),)), limited(max_frame=0), said=("frame 40",)),
+    S("limits frames above what kernel and callee have", "passed",
+      project(a=(with_facts(ptxas=reported(24), callees=(callee(40),)),)), limited(max_frame=64)),
+    S("limits frames, and the kernel recurses", "failed",
+      project(a=(with_facts(stack_known=False),)), limited(max_frame=4096),
+      said=("frame unknown (recursion or an indirect call)",)),
+    S("limits spills, and the kernel recurses without any", "passed",
+      project(a=(with_facts(stack_known=False),)), limited(max_spill=0)),
+    S("limits spills that nobody reported", "undecided",
+      project(a=(with_facts(ptxas=None, cubin=CubinFacts(32, 0, 0, 255)),)), limited(max_spill=0),
+      said=("spill of k is not known",)),
+    S("limits frames, and a separately compiled function has one", "failed",
+      project(a=(with_facts(calls=CallFacts(("leaf",), (), False)),
+                 with_facts("leaf", kind="function", ptxas=reported(48)))),
+      limited(kernel="k", max_frame=0), said=("frame 48",)),
+    S("limits registers", "failed", project(a=(CLEAN,)), limited(max_registers=31),
+      said=("limit: k (a.cu, sm_90): registers 32", "max-registers 31")),
+    S("limits registers of kernels that are not there", "passed", project(a=(CLEAN,)),
+      limited(kernel="other", max_registers=1)),
+    S("limits a number and has arrays", "passed", DIRTY_PROJECT, limited(max_registers=64)),
+    S("forbids a cause that is there", "failed", DIRTY_PROJECT, limited(forbid=("dynamic-index",))),
+    S("forbids another cause", "passed", DIRTY_PROJECT, limited(forbid=("register-spill",))),
+    S("prints from a kernel", "passed", project(a=(found("k", cause="printf-args"),))),
+    # Allowances and expectations.
+    S("allows an array in the configuration", "passed", DIRTY_PROJECT, allowing()),
+    S("allows fewer bytes than there are", "failed", DIRTY_PROJECT, allowing(bytes=79),
+      said=("accepts nothing",)),
+    S("lets an allowance expire", "failed", DIRTY_PROJECT, allowing(expires=date(2026, 11, 20)),
+      said=("expired on 2026-11-20",)),
+    S("allows in one file and has the kernel in another", "failed",
+      project(a=(found("a::k"),), b=(found("a::k"),), sources={"a": ABOVE_A}),
+      said=("new: a::k (b.cu",)),
+    S("allows in one namespace and has the kernel in another", "failed",
+      project(a=(at(3, found("a::k")), at(7, found("b::k"))), sources={"a": ABOVE_A}),
+      said=("new: b::k (a.cu", "1 failure")),
+    S("allows a kernel whose first line was inlined from elsewhere", "passed",
+      project(a=(at(90, found("a::k"), "math.cuh"),), sources={"a": ABOVE_A})),
+    S("allows a kernel in a namespace that a macro opens", "passed",
+      project(a=(at(3, found("hidden::a::k")),), sources={"a": ABOVE_A})),
+    S("allows one of two overloads", "failed",
+      project(a=(at(3, found("k")), at(5, found("k", object_="other"))), sources={"a": (
+          '\n// lmemscope: allow dynamic-index "why"\n__global__ void k(int) {}\n\n'
+          "__global__ void k(float) {}\n")}), said=("`other`", "1 failure")),
+    S("declares a kernel before it allows its array", "passed",
+      project(a=(at(3, DIRTY),), sources={"a": (
+          '__global__ void k();\n// lmemscope: allow dynamic-index "why"\n'
+          "__global__ void k() {}\n")})),
+    S("allows inside #if 0", "failed", project(a=(at(5, DIRTY),), sources={"a": (
+        '#if 0\n// lmemscope: allow dynamic-index "why"\n#endif\n\n__global__ void k() {}\n')})),
+    S("allows in the live branch of #if 0", "passed", project(a=(at(6, DIRTY),), sources={"a": (
+        "#if 0 // old\nint don't;\n#else\n"
+        '// lmemscope: allow dynamic-index "why"\n#endif\n__global__ void k() {}\n')})),
+    S("allows in a raw string", "failed", project(a=(at(4, DIRTY),), sources={"a": (
+        'auto s = R"(\n// lmemscope: allow dynamic-index "why"\n)";\n__global__ void k() {}\n')})),
+    S("allows in a string", "failed", project(a=(at(2, DIRTY),), sources={"a": (
+        "auto s = \"// lmemscope: allow dynamic-index 'why'\";\n__global__ void k() {}\n")})),
+    S("expects a frame of nothing, and has it", "passed", project(a=(at(2, CLEAN),), sources={
+        "a": "// lmemscope: expect frame=0 spill=0\n__global__ void k() {}\n"})),
+    S("expects no spill, and a callee spills", "failed",
+      project(a=(at(2, with_facts(callees=(callee(0, 4, 4),))),), sources={
+          "a": "// lmemscope: expect spill=0\n__global__ void k() {}\n"}),
+      said=("expectation: k", "spill 8")),
+    S("expects a depth of the stack, and the kernel recurses", "failed",
+      project(a=(at(2, with_facts(stack_known=False)),), sources={
+          "a": "// lmemscope: expect stack<=64\n__global__ void k() {}\n"}),
+      said=("stack unknown",)),
+)  # fmt: skip
+
+
+def answers(given: Report, result: GateResult) -> Iterator[tuple[str, str]]:
+    """What each format says of the gate, read by what a machine or a person would look at."""
+    text = render_gate(result, color=False, verbose=False)
+    yield "text", text.splitlines()[-1].split()[1].strip(".:")
+    heading = render_gate_markdown(given, result).splitlines()[0]
+    yield "Markdown", heading.removeprefix("# Local memory gate: ").split()[1].strip(":")
+    run = json.loads(render_sarif(given, result))["runs"][0]
+    (invocation,) = run["invocations"]
+    failing = [
+        one
+        for one in run["results"]
+        if "suppressions" not in one and one.get("kind") != "informational"
+    ]
+    rules = run["tool"]["driver"]["rules"]
+    assert all(rules[one["ruleIndex"]]["id"] == one["ruleId"] for one in run["results"])
+    assert len(failing) == len(result.failures)
+    yield "SARIF", _verdict(bool(failing), not invocation["executionSuccessful"])
+    yield "SARIF's code", {0: "passed", 1: "failed", 3: "undecided"}[invocation["exitCode"]]
+    suites = ElementTree.fromstring(render_junit(given, result))
+    sums = {
+        name: sum(int(suite.get(name, "")) for suite in suites) for name in ("failures", "errors")
+    }
+    assert len(list(suites.iter("failure"))) == len(result.failures)
+    assert sums["errors"] == len(list(suites.iter("error")))
+    yield "JUnit", _verdict(sums["failures"] > 0, sums["errors"] > 0)
+    lines = render_annotations(result).splitlines()
+    errors = [line for line in lines if line.startswith("::error ")]
+    lacking = [line for line in errors if "::evidence is missing" in line]
+    yield "GitHub", _verdict(len(errors) > len(lacking), bool(lacking))
+
+
+def _verdict(failed: bool, lacking: bool) -> str:
+    return "failed" if failed else "undecided" if lacking else "passed"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_a_user(scenario: Scenario) -> None:
+    result = scenario.result()
+    assert result.verdict == scenario.verdict
+    assert result.exit_code == {"passed": 0, "failed": 1, "undecided": 3}[scenario.verdict]
+    said = dict(answers(scenario.given, result))
+    assert said == dict.fromkeys(said, scenario.verdict)
+    text = render_gate(result, color=False, verbose=False)
+    assert [part for part in scenario.said if part not in text] == []
+    if result.failures and result.failures[0].kind in ("new", "worse"):
+        named = result.failures[0].finding
+        assert named is not None
+        assert f"`{named.object}`" in text.splitlines()[0]
+
+
+def test_scenarios_are_many_and_have_names_of_their_own() -> None:
+    names = [scenario.name for scenario in SCENARIOS]
+    assert len(set(names)) == len(names) >= 60
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("// lmemscope: expct frame=0\n__global__ void k() {}\n", "a.cu:1: .*expct"),
+        ("// lmemscope:\n__global__ void k() {}\n", "a.cu:1: .*none"),
+        ("__global__ void k() {}\n// lmemscope: expect frame=0\n", "a.cu:2: no kernel follows"),
+        ("// lmemscope: ALLOW volatile 'x'\n__global__ void k() {}\n", "a.cu:1: .*ALLOW"),
+    ],
+)
+def test_a_user_mistypes_a_comment(source: str, said: str) -> None:
+    given = project(a=(CLEAN,), sources={"a": source})
+    with pytest.raises(UsageError, match=said) as raised:
+        compare(given, Policy(), None)
+    assert raised.value.exit_code == 2
+    assert "expect" in (raised.value.hint or "")
+
+
+def test_a_user_limits_the_kernels_and_others_are_not_gone() -> None:
+    both = project(a=(DIRTY, found("other")))
+    result = compare(DIRTY_PROJECT, Policy(), known(both), kernels=("k",), today=TODAY)
+    assert result.gone == ()
+    result = compare(DIRTY_PROJECT, Policy(), known(both), today=TODAY)
+    assert [entry.kernel for entry in result.gone] == ["other"]
+
+
+def test_a_known_finding_does_not_suppress_a_new_one_of_the_same_fingerprint() -> None:
+    given = project(a=(judged("k", "dynamic-index", "dynamic-index"),))
+    result = compare(given, Policy(), known(DIRTY_PROJECT), today=TODAY)
+    (run,) = json.loads(render_sarif(given, result))["runs"]
+    assert [("suppressions" in one) for one in run["results"]].count(True) == 1
+    assert len(run["results"]) == 2
+
+
+def test_a_user_has_two_overloads_and_junit_fails_one() -> None:
+    one = dataclasses.replace(DIRTY, facts=dataclasses.replace(DIRTY.facts, name="_Z1ki"))
+    other = dataclasses.replace(CLEAN, facts=dataclasses.replace(CLEAN.facts, name="_Z1kf"))
+    given = project(a=(one, other))
+    suites = ElementTree.fromstring(render_junit(given, compare(given, Policy(), None)))
+    assert [len(case) for case in suites.iter("testcase")] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "stable"),
+    [
+        ("_ZN41_GLOBAL__N__00000000_4_r_cu_4ee6e92c_55604anonEPii", "_ZN11_GLOBAL__N_4anonEPii"),
+        (
+            "_ZN4ns_243_GLOBAL__N__baf99fce_14_instantiate_cu_main4tmplILi5EEEvPii",
+            "_ZN4ns_211_GLOBAL__N_4tmplILi5EEEvPii",
+        ),
+        (
+            "_ZN39_INTERNAL_00000000_4_r_cu_4ee6e92c_556041_GLOBAL__N__00000000_4_r_cu_4ee6e92c_"
+            "55601fEPii",
+            "_ZN9_INTERNAL11_GLOBAL__N_1fEPii",
+        ),
+        ("_Z4statPii", "_Z4statPii"),
+        ("k", "k"),
+        ("_GLOBAL__N_", "_GLOBAL__N_"),
+        ("_ZN12_GLOBAL__N_14anonEPii", "_ZN12_GLOBAL__N_14anonEPii"),
+    ],
+)
+def test_names_lose_what_compilers_number(name: str, stable: str) -> None:
+    assert stable_name(name) == stable
+    assert stable_name(stable) == stable
+
+
+def test_fingerprints_do_not_depend_on_directory_and_process() -> None:
+    one, other = (
+        mangled("(anonymous namespace)::anon(int*)", ANON.format(made)).findings[0].fingerprint
+        for made in ("2429f4fc_5560", "4ee6e92c_5939")
+    )
+    assert one == other != DIRTY.findings[0].fingerprint
