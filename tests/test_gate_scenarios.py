@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.errors import UsageError
 from lmemscope.exporters.gate_markdown import render_gate_markdown
 from lmemscope.exporters.gate_text import render_gate
@@ -44,7 +45,7 @@ from lmemscope.model import (
     UnitReport,
 )
 from lmemscope.sources.cuda import read_cuda_source
-from tests.builders import NOTHING, facts, find, judged, kernel_with
+from tests.builders import NOTHING, call, facts, find, judged, kernel_with, program
 
 TODAY = date(2026, 11, 21)
 NO_RULES = Policy()
@@ -450,6 +451,10 @@ def test_a_user_has_two_overloads_and_junit_fails_one() -> None:
             "55601fEPii",
             "_ZN9_INTERNAL11_GLOBAL__N_1fEPii",
         ),
+        (
+            "__nv_static_52__f4510a67_22_cuda_device_runtime_cu_3ecce0c0_2317245__Z1kPi",
+            "__nv_static__Z1kPi",
+        ),
         ("_Z4statPii", "_Z4statPii"),
         ("k", "k"),
         ("_GLOBAL__N_", "_GLOBAL__N_"),
@@ -467,3 +472,11 @@ def test_fingerprints_do_not_depend_on_directory_and_process() -> None:
         for made in ("2429f4fc_5560", "4ee6e92c_5939")
     )
     assert one == other != DIRTY.findings[0].fingerprint
+
+
+def test_a_call_leads_out_of_the_module_unless_to_cudas_own_runtime() -> None:
+    called = ("dist", "vprintf", "__cudaCDP2LaunchDeviceV2", "malloc", "leaf")
+    body = "\n".join(call(name, "%rd1") for name in called)
+    flow = ModuleFlow(program(body, leaf=call("far", "%rd1")))
+    assert flow.calls("k").external == ("dist", "far")
+    assert flow.calls("k").reached == ("leaf",)

@@ -10,7 +10,7 @@ import click
 
 from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import color_wanted
-from lmemscope.commands.running import analyse, exit_code
+from lmemscope.commands.running import EXIT_INCOMPLETE, analyse, exit_code
 from lmemscope.config.settings import Settings
 from lmemscope.model import Quote
 
@@ -67,6 +67,8 @@ def command(
     elif any(unit.kernels for unit in report.units):
         click.echo("No kernel uses local memory.")
     _complain(report, kernel if separator else None)
+    if separator and not any(unit.kernels for unit in report.units):
+        raise SystemExit(EXIT_INCOMPLETE)
     raise SystemExit(exit_code(report))
 
 

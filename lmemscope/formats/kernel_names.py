@@ -79,4 +79,4 @@ def _without_static_units(name: str) -> str:
     found = _STATIC.match(name)
     if found is None:
         return name
-    return "__nv_static_" + name[found.end() + int(found.group(1)) :].lstrip("_")
+    return "__nv_static_" + name[found.end() + int(found.group(1)) + 1 :]

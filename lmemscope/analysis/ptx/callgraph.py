@@ -13,7 +13,8 @@ from lmemscope.model import CallFacts
 _CALL = re.compile(rb"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([%$\w]+)")
 _RUNTIME = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 """Functions of the driver, which ptxas knows: CUDA C++ Programming Guide, PTX interoperability."""
-_RUNTIME_PREFIXES = ("cudaCDP2", "cudaGetParameterBuffer", "cudaLaunchDevice", "__nv_aligned_")
+_RUNTIME_PREFIXES = ("__cudaCDP2", "cuda", "__nv_aligned_device_malloc")
+"""The device runtime, libcudadevrt: every toolkit links the same."""
 
 ObjectKey = tuple[str, int]
 """A stack object: mangled name of the PTX function that owns it, offset in its depot."""
