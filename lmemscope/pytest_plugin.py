@@ -30,6 +30,7 @@ class KernelView:
         sites: ``LDL`` and ``STL`` instructions.
         causes: names of the causes found.
         report: the `lmemscope.model.KernelReport`.
+        limited: what limits count, by their names without ``max_``: with all that it calls.
     """
 
     name: str
@@ -39,6 +40,7 @@ class KernelView:
     sites: int | None
     causes: frozenset[str]
     report: Any
+    limited: Mapping[str, Any]
 
 
 class Kernels(Mapping[str, KernelView]):
@@ -77,6 +79,7 @@ class Scanner:
         import lmemscope
         from lmemscope.formats.demangle import short_name
         from lmemscope.formats.kernel_names import spellings
+        from lmemscope.gate.figures import figures
 
         report = lmemscope.scan(*paths, **options)
         views = []
@@ -95,6 +98,7 @@ class Scanner:
                     sites=None if facts.sass is None else facts.sass.count,
                     causes=frozenset(share.cause for share in facts.causes),
                     report=kernel,
+                    limited=figures(unit, facts),
                 )
                 views.append((spellings(facts.name, facts.demangled), view))
         kernels = Kernels(views)
@@ -153,9 +157,10 @@ def _check(kernels: Kernels, limits: Mapping[str, Any]) -> None:
     numbers = {name: value for name, value in limits.items() if name.startswith("max_")}
     for view in kernels.views:
         for limit, allowed in numbers.items():
-            found = getattr(view, limit.removeprefix("max_"))
-            if found is None or found > allowed:
-                pytest.fail(f"{view.name}: {limit} is {allowed}, found {found}{_why(view)}", False)
+            found = view.limited[limit.removeprefix("max_")]
+            if found.value is None or found.value > allowed:
+                told = f"{limit} is {allowed}, found {found.shown}"
+                pytest.fail(f"{view.name}: {told}{_why(view)}", False)
         forbidden = view.causes & set(limits.get("forbid", ()))
         if forbidden:
             named = ", ".join(sorted(forbidden))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.config.settings import Settings
+from lmemscope.discover import plan
 from lmemscope.errors import UsageError
 from lmemscope.exporters.gate_markdown import render_gate_markdown
 from lmemscope.exporters.gate_text import render_gate
@@ -44,6 +48,7 @@ from lmemscope.model import (
     Tool,
     UnitReport,
 )
+from lmemscope.pipeline import plan_units
 from lmemscope.sources.cuda import read_cuda_source
 from tests.builders import NOTHING, call, facts, find, judged, kernel_with, program
 
@@ -480,3 +485,18 @@ def test_a_call_leads_out_of_the_module_unless_to_cudas_own_runtime() -> None:
     flow = ModuleFlow(program(body, leaf=call("far", "%rd1")))
     assert flow.calls("k").external == ("dist", "far")
     assert flow.calls("k").reached == ("leaf",)
+
+
+def test_the_gpu_of_whoever_runs_it_does_not_choose_the_architecture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "k.cu").write_text("__global__ void k() {}\n")
+    monkeypatch.setattr(plan, "detect_gpu", lambda: "sm_120")
+    with ThreadPoolExecutor(1) as executor:
+        for settings, arch in (
+            (Settings(), "sm_120"),
+            (Settings(default_archs=("sm_80",)), "sm_80"),
+            (Settings(default_archs=("sm_80",), archs=("sm_100",)), "sm_100"),
+        ):
+            units, _ = plan_units([str(tmp_path / "k.cu")], settings, executor)
+            assert [unit.arch for unit in units] == [arch]
