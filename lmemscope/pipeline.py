@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _ANALYSIS = (
     "lmemscope.lowering.lower",
-    "lmemscope.lowering.cuda",
+    "lmemscope.lowering.compile_cuda",
     "lmemscope.lowering.debug",
     "lmemscope.lowering.disassembly",
     "lmemscope.analysis.layers",

@@ -1,33 +1,13 @@
-"""CUDA C++ files to artefacts: NVRTC first, nvcc where the file holds host code.
+"""CUDA C++ files as inputs; compiling them is `lmemscope.lowering.compile_cuda`.
 
-A user's own compile error is never hidden behind the other route: if both refuse, the message is
-nvcc's, which takes more files, and the hint says where NVRTC stopped.
+A module of its own, because every command plans and only workers compile: the compilers' bindings
+are imported there.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import TypeVar
-
-from lmemscope.errors import CompileError, LmemscopeError, ToolMissingError
-from lmemscope.lowering import store
-from lmemscope.lowering.kept import kept
 from lmemscope.lowering.kinds import Asked, Expansion, kind_of, per_arch
-from lmemscope.lowering.reading import encoding_gaps, read_text
-from lmemscope.model import Artifacts, CompileOptions, CudaSource, Gap, Unit, base_name
-from lmemscope.sources.cuda import read_cuda_source
-from lmemscope.sources.encoding import readable
-from lmemscope.tools import nvcc, nvrtc, ptxas
-from lmemscope.tools.toolchain import Toolchain
-
-T = TypeVar("T")
-_SEPARATE = "requires separate compilation mode"
-_NO_HEADER = re.compile(r'open source file "([^"]+)"')
-_HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
+from lmemscope.model import Artifacts, Unit
 
 
 def is_walked(path: str, beside: frozenset[str]) -> bool:
@@ -43,206 +23,11 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
 
 
 def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
-    """Compile a CUDA C++ file: by NVRTC, or by nvcc where it holds host code.
+    """Compile the file.
 
     Raises:
         LmemscopeError: it cannot be read, or a compiler is missing or refuses it.
     """
-    text = read_text(unit, "CUDA C++ source")
-    source = read_cuda_source(readable(text))
-    artifacts = kept(
-        unit,
-        cache_directory,
-        source,
-        lambda: _lower_cuda(unit, text, source, cache_directory),
-    )
-    return replace(artifacts, gaps=(*artifacts.gaps, *encoding_gaps(unit, text)))
+    from lmemscope.lowering.compile_cuda import compile_file
 
-
-def _lower_cuda(
-    unit: Unit, text: str, source: CudaSource, cache_directory: str | None
-) -> Artifacts:
-    try:
-        return _by_route(unit, text, source, cache_directory)
-    except CompileError as refusal:
-        if _SEPARATE not in (refusal.log or ""):
-            raise
-        relocatable = replace(unit, options=_relocatable(unit.options))
-        reason = "compiled as relocatable code (-rdc=true), because it launches from the device"
-        artifacts = _by_route(relocatable, text, source, cache_directory)
-        return replace(
-            artifacts,
-            unit=unit,
-            gaps=(
-                *artifacts.gaps,
-                Gap("link", f"{reason}; what the linker adds to its stack is not known"),
-            ),
-        )
-
-
-def _relocatable(options: CompileOptions) -> CompileOptions:
-    return replace(
-        options,
-        nvrtc_args=(*options.nvrtc_args, "--relocatable-device-code=true"),
-        nvcc_args=(*options.nvcc_args, "-rdc=true"),
-        ptxas_args=(*options.ptxas_args, "-c"),
-    )
-
-
-def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | None) -> Artifacts:
-    if unit.frontend == "nvcc":
-        return _by_nvcc(unit, source)
-    if unit.frontend == "auto" and store.remembered_route(cache_directory, unit) is not None:
-        # What NVRTC could not open is still included: it would only be refused again. Should
-        # nvcc refuse too, the ordinary way decides which message is shown.
-        with contextlib.suppress(LmemscopeError):
-            return _by_nvcc(unit, source)
-    try:
-        return _by_nvrtc(unit, text, source)
-    except nvrtc.NameExpressionError:
-        raise
-    except ToolMissingError as missing:
-        if unit.frontend == "nvrtc" or unit.toolkit is None:
-            raise
-        # An installation may come without NVRTC; nvcc of the same one is the next best thing.
-        return _without_nvrtc(unit, source, missing)
-    except CompileError as refusal:
-        if unit.frontend == "nvrtc" or not _wants_host_compiler(refusal, source):
-            raise
-        artifacts = _after_nvrtc(unit, source, refusal)
-        header = _NO_HEADER.search(refusal.log or "")
-        if header is not None:
-            store.remember_route(cache_directory, unit, header.group(1))
-        return artifacts
-
-
-def _without_nvrtc(unit: Unit, source: CudaSource, missing: ToolMissingError) -> Artifacts:
-    try:
-        artifacts = _by_nvcc(unit, source)
-    except ToolMissingError:
-        raise missing from None
-    return replace(
-        artifacts, gaps=(*artifacts.gaps, Gap("toolchain", f"{missing.message}; nvcc was used"))
-    )
-
-
-def _after_nvrtc(unit: Unit, source: CudaSource, refusal: CompileError) -> Artifacts:
-    """Try nvcc where NVRTC stopped; if it refuses too, its error is shown with where NVRTC did."""
-    try:
-        return _by_nvcc(unit, source)
-    except ToolMissingError as missing:
-        raise CompileError(
-            "compile",
-            f"{unit.input} needs nvcc, and {missing.message} ({refusal.message})",
-            hint=missing.hint,
-            command=refusal.command,
-            log=refusal.log,
-        ) from missing
-    except CompileError as error:
-        if error.hint is None:
-            error.hint = f"NVRTC refused it too: {refusal.message}"
-        raise
-
-
-def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
-    toolchain = Toolchain(unit.toolkit)
-    flags = nvrtc.options_for(unit.arch, unit.options, os.path.dirname(unit.path), toolchain)
-    asked = _requested_instantiations(unit, source)
-    launched = tuple(name for name in _launched(unit, source) if name not in asked)
-    gaps: tuple[Gap, ...] = ()
-    try:
-        result = nvrtc.compile_program(text, unit.path, flags, (*asked, *launched), toolchain)
-    except nvrtc.NameExpressionError:
-        if not launched:
-            raise
-        # What we read out of the file's launches is a guess; the user's own requests are not.
-        result = nvrtc.compile_program(text, unit.path, flags, asked, toolchain)
-        reason = f"could not instantiate {', '.join(launched)} as launched"
-        gaps = (Gap("instantiate", reason, "uninstantiated"),)
-    return Artifacts(
-        unit=unit,
-        frontend="nvrtc",
-        options=(*flags, *instantiations((*asked, *launched))),
-        ptx=result.ptx,
-        ptxas_log=result.log,
-        cubin=result.cubin,
-        tools=(nvrtc.library(toolchain),),
-        gaps=gaps,
-        source=source,
-        instantiated=(*asked, *launched),
-    )
-
-
-def instantiations(names: Iterable[str]) -> tuple[str, ...]:
-    """Name expressions as an author would ask for them, for the list of options."""
-    return tuple(f"--instantiate={name}" for name in names)
-
-
-def _launched(unit: Unit, source: CudaSource) -> tuple[str, ...]:
-    """Instances that the file launches, and those of its templates that other inputs launch."""
-    templates = {base_name(kernel.name): kernel.name for kernel in source.template_kernels}
-    elsewhere = (
-        templates[base_name(name)] + name[name.index("<") :]
-        for name in unit.launched
-        if base_name(name) in templates
-    )
-    return tuple(dict.fromkeys((*source.launches, *elsewhere)))
-
-
-def _by_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
-    artifacts, flags = granting_flags(unit, lambda granted: _by_plain_nvcc(granted, source))
-    said = (Gap("compile", f"compiled with {flag}, which the file needs") for flag in flags)
-    return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, *said))
-
-
-def granting_flags(unit: Unit, compile_: Callable[[Unit], T]) -> tuple[T, tuple[str, ...]]:
-    """Run nvcc, once more with each experimental flag that a refusal asks for."""
-    granted: list[str] = []
-    while True:
-        more = (*unit.options.nvcc_args, *granted)
-        try:
-            with_flags = replace(unit, options=replace(unit.options, nvcc_args=more))
-            return compile_(with_flags), tuple(granted)
-        except CompileError as refusal:
-            flag = nvcc.flag_asked_for(refusal.log or "")
-            if flag is None or flag in more:
-                raise
-            granted.append(flag)
-
-
-def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
-    toolchain = Toolchain(unit.toolkit)
-    flags = nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path), toolchain)
-    asked = _requested_instantiations(unit, source)
-    if unit.launched and not source.has_host_code:
-        asked = tuple(dict.fromkeys((*asked, *_launched(unit, source))))
-    compiled = nvcc.compile_to_ptx(unit.path, flags, asked, toolchain)
-    ptxas_flags = ptxas.options_for(unit.arch, unit.options)
-    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
-    return Artifacts(
-        unit=unit,
-        frontend="nvcc",
-        options=(*flags, *ptxas_flags, *instantiations(asked)),
-        ptx=compiled.ptx,
-        ptxas_log=assembled.log,
-        cubin=assembled.cubin,
-        tools=(compiled.tool, assembled.tool),
-        source=source,
-        instantiated=asked,
-    )
-
-
-def _requested_instantiations(unit: Unit, source: CudaSource) -> tuple[str, ...]:
-    """Name expressions from flags and directives; other files' flags are left out."""
-    defined = {base_name(kernel.name) for kernel in source.kernels}
-    flagged = tuple(
-        name
-        for name in unit.options.instantiate
-        if base_name(name) in defined or (source.includes and not defined)
-    )
-    return tuple(dict.fromkeys((*flagged, *source.instantiations)))
-
-
-def _wants_host_compiler(refusal: LmemscopeError, source: CudaSource) -> bool:
-    """Whether NVRTC's refusal may be about host code: then nvcc decides."""
-    return source.has_host_code or any(sign in (refusal.log or "") for sign in _HOST_SIGNS)
+    return compile_file(unit, cache_directory)

@@ -12,7 +12,7 @@ import os
 from lmemscope.errors import LmemscopeError
 from lmemscope.formats.dwarf import read_variables
 from lmemscope.lowering import store
-from lmemscope.lowering.cuda import granting_flags
+from lmemscope.lowering.compile_cuda import granting_flags
 from lmemscope.lowering.reading import read_text
 from lmemscope.model import Artifacts, Gap, Unit, Variable
 from lmemscope.tools import nvcc, nvrtc

@@ -12,7 +12,7 @@ from typing import Any
 
 from lmemscope.errors import CompileError, InputError, ToolMissingError, UncompiledError
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.lowering.cuda import instantiations
+from lmemscope.lowering.compile_cuda import instantiations
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
 from lmemscope.sources.cuda import read_cuda_source
