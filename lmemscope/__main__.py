@@ -14,10 +14,12 @@ def main() -> None:
     """Run the command line."""
     arguments = sys.argv[1:]
     if arguments and arguments[0] in _COMPILING and not _HELP.intersection(arguments):
-        # The worker imports the analysis while this process imports click and parses the flags.
-        from lmemscope.running import launch
+        # The worker loads NVRTC, or what a cached run needs, while this process parses the flags.
+        from lmemscope.running import launch, marks
 
-        launch.started_early.append(launch.start(launch.UNITS))
+        with_compiler = marks.expects_compiler() and "--toolkit" not in arguments
+        preload = launch.COMPILED_UNITS if with_compiler else launch.UNITS
+        launch.started_early.append(launch.start(preload))
     from lmemscope.commands.group import cli
 
     try:

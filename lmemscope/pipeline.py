@@ -7,8 +7,11 @@ pipe. One unit's trouble is that unit's `Failure`; the others go on.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
@@ -19,7 +22,7 @@ from lmemscope import __version__
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.discover.walk import Builds, Globs, discover
-from lmemscope.errors import InternalError, LmemscopeError, UncompiledError
+from lmemscope.errors import InternalError, LmemscopeError, ToolMissingError, UncompiledError
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
     Artifacts,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 _ANALYSIS = (
     "lmemscope.lowering.lower",
     "lmemscope.lowering.compile_cuda",
+    "lmemscope.lowering.cuda",
     "lmemscope.lowering.debug",
     "lmemscope.lowering.disassembly",
     "lmemscope.analysis.layers",
@@ -120,6 +124,20 @@ def load() -> None:
         importlib.import_module(name)
 
 
+def load_compiler() -> None:
+    """Load NVRTC and what calls it, for a worker whose first unit is expected to need it.
+
+    The analysis is imported while NVRTC compiles, which it does without the interpreter's lock.
+    """
+    from lmemscope.tools import nvrtc
+
+    # What is missing is the first unit's business to say.
+    with contextlib.suppress(ToolMissingError):
+        nvrtc.version()
+    importlib.import_module(_ANALYSIS[0])
+    importlib.import_module(_ANALYSIS[1])
+
+
 def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     """Take one unit from its input to its report.
 
@@ -133,6 +151,8 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     with _ours(unit):
         if unit.excerpt is not None:
             return _of_log(unit, wanted)
+        if _ANALYSIS[-1] not in sys.modules:
+            threading.Thread(target=load, daemon=True).start()
         artifacts = lower_unit(unit, wanted.cache)
         # Here and not above: the parent imports this module too, and needs none of it.
         from lmemscope.analysis.explanation import explain_facts, needs_names

@@ -14,7 +14,8 @@ import pytest
 from lmemscope import pipeline
 from lmemscope.errors import CompileError, StageTimeoutError, WorkerCrashError
 from lmemscope.model import Unit
-from lmemscope.running.launch import UNITS, import_path
+from lmemscope.running import marks as marks_left
+from lmemscope.running.launch import COMPILED_UNITS, UNITS, import_path
 from lmemscope.running.pool import WorkerPool
 from tests import crashing
 from tests.conftest import ROOT
@@ -112,6 +113,34 @@ def test_a_worker_loads_beforehand_what_a_unit_needs() -> None:
         assert pool.submit(pipeline.analyse_unit, unit).result().kernels
         later = pool.submit(crashing.modules_of_ours).result() - before
     assert {name.split(".")[1] for name in later} <= {"tools"}, later
+
+
+@pytest.mark.toolchain
+def test_a_worker_that_will_compile_loads_nvrtc_beforehand() -> None:
+    with WorkerPool(1, preload=COMPILED_UNITS) as pool:
+        assert "lmemscope.tools.nvrtc" in pool.submit(crashing.modules_of_ours).result()
+
+
+def test_a_missing_compiler_is_the_first_units_business() -> None:
+    with WorkerPool(1, preload=COMPILED_UNITS) as pool:
+        assert pool.submit(crashing.double, 21).result() == 42
+
+
+def test_a_mark_is_left_by_commands_that_the_cache_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LMEMSCOPE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "a.cu"])
+    assert marks_left.expects_compiler()
+    marks_left.note(cached=True)
+    assert not marks_left.expects_compiler()
+    monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "b.cu"])
+    assert marks_left.expects_compiler(), "it is the mark of another command"
+    monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "a.cu", "--no-cache"])
+    assert marks_left.expects_compiler()
+    monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "a.cu"])
+    marks_left.note(cached=False)
+    assert marks_left.expects_compiler()
 
 
 @pytest.fixture

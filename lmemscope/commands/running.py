@@ -45,7 +45,7 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     if settings.cache is not None and settings.executor is None:
-        _trim(settings.cache, report)
+        _keep(settings.cache, report)
     # The workers end by themselves when this process does: nobody has to wait for them.
     pool.shutdown(wait=False)
     return report
@@ -61,12 +61,16 @@ def _executor(settings: Settings) -> Executor:
     return pool
 
 
-def _trim(directory: str, report: Report) -> None:
-    """After a run that may have added to the cache: hold its size."""
-    if any(unit.failure is None and not unit.cached for unit in report.units):
+def _keep(directory: str, report: Report) -> None:
+    """After a run: hold the cache's size; tell the next one whether a compiler was needed."""
+    from lmemscope.running import marks
+
+    compiled = any(unit.failure is None and not unit.cached for unit in report.units)
+    if compiled:
         from lmemscope.lowering import store
 
         store.trim(directory)
+    marks.note(cached=not compiled)
 
 
 def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[LmemscopeError]]:

@@ -193,7 +193,7 @@ def clear(directory: str) -> Contents:
         OSError: something cannot be removed.
     """
     removed = contents(directory)
-    for name in ("entries", "routes"):
+    for name in ("entries", "routes", "warm"):
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(os.path.join(directory, name))
     return removed

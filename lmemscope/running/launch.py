@@ -11,6 +11,9 @@ from typing import IO, NamedTuple
 UNITS = "lmemscope.pipeline:load"
 """What a worker that analyses units calls before the first arrives."""
 
+COMPILED_UNITS = "lmemscope.pipeline:load_compiler"
+"""The same, where the first unit is expected to need NVRTC."""
+
 
 class Launched(NamedTuple):
     """A started worker; its standard error is an unlinked file, read back when it crashes."""

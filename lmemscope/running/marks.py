@@ -1,0 +1,37 @@
+"""Whether the last command like this one was answered by the cache alone.
+
+Loading NVRTC takes longer than all that a cached run does, and an uncached one waits for it; it is
+worth starting before the program knows what it was asked. So each run leaves a mark for its own
+command line. A wrong mark costs time, never correctness. This module imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import zlib
+
+from lmemscope.config.cache_directory import default_directory
+
+
+def expects_compiler() -> bool:
+    """Whether this very command needed a compiler when it last ran here, or never ran."""
+    return "--no-cache" in sys.argv or not os.path.exists(_mark())
+
+
+def note(cached: bool) -> None:
+    """Leave the mark for the next run, or take it away."""
+    mark = _mark()
+    with contextlib.suppress(OSError):
+        if not cached:
+            os.unlink(mark)
+        elif not os.path.exists(mark):
+            os.makedirs(os.path.dirname(mark), exist_ok=True)
+            with open(mark, "wb"):
+                pass
+
+
+def _mark() -> str:
+    command = "\0".join([os.getcwd(), *sys.argv[1:]]).encode("utf-8", "surrogateescape")
+    return os.path.join(default_directory(), "warm", f"{zlib.crc32(command):08x}")
