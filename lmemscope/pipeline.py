@@ -275,9 +275,13 @@ def _planned(
         arch, why = plan.choose_arch()
         archs = (arch,)
     units, notes = plan.make_units(found.inputs, archs, settings, supported)
-    if not any(unit.arch in archs and unit.excerpt is None for unit in units):
+    # A build may ask for what is the default too; then the default decided nothing.
+    undecided = {one.path for one in found.inputs if not one.archs}
+    if not any(
+        unit.arch in archs and unit.excerpt is None and unit.path in undecided for unit in units
+    ):
         why = None
-    return units, tuple(found.errors), (*found.notes, *notes), why
+    return units, tuple(found.errors), (*found.notes, *found.gaps, *notes), why
 
 
 def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:

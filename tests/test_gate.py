@@ -419,3 +419,44 @@ def test_exports_of_the_command(project: Path) -> None:
     unwritable = run(project, "check", ".", GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY="/no/s.md")
     assert unwritable.code == 2
     assert "/no/s.md cannot be written" in unwritable.err
+
+
+class TestWhatAMaintainerMet:
+    """Found by setting the gate up on a project: each of these once passed or misled."""
+
+    def test_a_limit_with_numbers_does_not_make_known_findings_gone(self) -> None:
+        known = baseline.from_report(report(judged("k", "dynamic-index")))
+        found = gate(report(judged("k", "dynamic-index")), Policy((Limit(max_spill=0),)), known)
+        assert found.verdict == "passed"
+        assert found.gone == ()
+
+    def test_nor_does_an_allowance(self) -> None:
+        known = baseline.from_report(report(judged("k", "dynamic-index")))
+        accepted = Allowance("*", "dynamic-index", None, "small", None, "lmemscope.toml")
+        found = gate(report(judged("k", "dynamic-index")), Policy((), (accepted,)), known)
+        assert found.gone == ()
+        cleaned = gate(report(judged("k")), Policy((), (accepted,)), known)
+        assert [entry.kernel for entry in cleaned.gone] == ["k"]
+
+    def test_a_reader_is_told_what_numbers_leave_unjudged(self) -> None:
+        found = gate(report(judged("k", "dynamic-index")), Policy((Limit(max_registers=255),)))
+        assert found.verdict == "passed"
+        assert any("local memory of 1 kernel is not judged" in note for note in found.notes)
+        both = Policy((Limit(max_registers=255, forbid=("register-spill",)),))
+        assert not any("not judged" in n for n in gate(report(judged("k", "volatile")), both).notes)
+
+    def test_an_architecture_that_the_baseline_knows_has_to_be_looked_at(self) -> None:
+        old = [report(judged("k", "volatile"), arch=arch) for arch in ("sm_80", "sm_90")]
+        both = dataclasses.replace(old[0], units=(*old[0].units, *old[1].units))
+        known = baseline.from_report(both)
+        found = gate(old[1], known=known)
+        assert found.verdict == "undecided"
+        assert "sm_80" in found.missing[0].text
+        chosen = compare(old[1], Policy(), known, today=TODAY, archs_chosen=True)
+        assert chosen.verdict == "passed"
+
+    def test_no_array_is_blamed_for_registers(self) -> None:
+        found = gate(report(judged("k", "dynamic-index")), Policy((Limit(max_registers=8),)))
+        (failure,) = found.failures
+        assert failure.found == "registers 32"
+        assert failure.finding is None

@@ -406,6 +406,7 @@ def test_scenarios_are_many_and_have_names_of_their_own() -> None:
     ("source", "said"),
     [
         ("// lmemscope: expct frame=0\n__global__ void k() {}\n", "a.cu:1: .*expct"),
+        ("// lmemscope expect frame=0\n__global__ void k() {}\n", "a.cu:1: .*without a colon"),
         ("// lmemscope:\n__global__ void k() {}\n", "a.cu:1: .*none"),
         ("__global__ void k() {}\n// lmemscope: expect frame=0\n", "a.cu:2: no kernel follows"),
         ("// lmemscope: ALLOW volatile 'x'\n__global__ void k() {}\n", "a.cu:1: .*ALLOW"),

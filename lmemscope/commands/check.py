@@ -90,7 +90,8 @@ def command(
         toolchain_tolerance=configuration.toolchain_tolerance,
         allow_incomplete=allow_incomplete,
         kernels=settings.kernels,
-        deleted=() if known is None else _deleted(known, paths),
+        archs_chosen=bool(configuration.settings.archs),
+        deleted=() if known is None else _deleted(known, paths, report),
     )
     if kept is not None and known is not None:
         changed = baseline.without(known, result.gone) if update else known
@@ -114,9 +115,15 @@ def _as_known(settings: Settings, known: Baseline) -> Settings:
     return replace(settings, default_archs=tuple(sorted(default)))
 
 
-def _deleted(known: Baseline, paths: Sequence[str]) -> frozenset[str]:
-    """Inputs of the baseline that are no longer there, below the directories to check."""
+def _deleted(known: Baseline, paths: Sequence[str], report: Report) -> frozenset[str]:
+    """Inputs of the baseline that are no longer there, below what was checked.
+
+    That is the directories that were named, and the directory that holds all files of a build.
+    """
     directories = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
+    files = [os.path.abspath(unit.input) for unit in report.units if os.path.exists(unit.input)]
+    if directories and files:
+        directories.append(os.path.commonpath([os.path.dirname(file) for file in files]))
     return frozenset(
         name
         for name in {entry.input for entry in known.entries}

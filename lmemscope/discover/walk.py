@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from lmemscope.discover.headers import unseen
 from lmemscope.discover.locate import DATABASE, Search, is_below, is_build_tree, same_file
 from lmemscope.errors import InputError
 from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_content
-from lmemscope.model import CompileOptions
+from lmemscope.model import CompileOptions, Gap
 
 if TYPE_CHECKING:
     from lmemscope.discover.build_flags import BuildFlags
@@ -53,11 +54,15 @@ class Discovery:
         inputs: in the order of the paths, each once.
         errors: a typed path, or an entry's file, and what is wrong with it.
         notes: what was left out, in sentences.
+        gaps: kernels that nobody compiles.
+        headers: below directories, which do not stand for them.
     """
 
     inputs: list[Found] = field(default_factory=list)
     errors: list[tuple[str, InputError]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    headers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,11 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         if path not in named
     ]
     result.inputs = _once(result.inputs)
+    if result.headers:
+        taken = {found.path for found in result.inputs}
+        # Those that somebody named are inputs.
+        others = [header for header in result.headers if os.path.abspath(header) not in taken]
+        result.gaps += unseen(others, sorted(taken))
     result.notes = list(dict.fromkeys(result.notes))
     return result
 
@@ -194,9 +204,13 @@ def _add_directory(
         walked = not (holds and is_build_tree(base))
         if not is_below(database, base) and built:
             result.notes.append(_found_upwards(database, [os.path.normpath(directory)]))
-    for file in _walk(directory) if walked else ():
+    for file, is_header in _walk(directory) if walked else ():
         path = os.path.abspath(file)
-        if path not in built and globs.admit(path):
+        if path in built or not globs.admit(path):
+            continue
+        if is_header:
+            result.headers.append(os.path.normpath(file))
+        else:
             result.inputs.append(Found(os.path.normpath(file), path, walked=True))
     if len(result.inputs) + len(result.errors) == before:
         own = os.path.join(directory, DATABASE)
@@ -269,7 +283,8 @@ def _shown(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
-def _walk(directory: str) -> Iterator[str]:
+def _walk(directory: str) -> Iterator[tuple[str, bool]]:
+    """Inputs below a directory, and headers, which are none: path, and whether it is a header."""
     for root, names, files in os.walk(directory):
         names[:] = sorted(
             name
@@ -282,8 +297,8 @@ def _walk(directory: str) -> Iterator[str]:
         for name in sorted(files):
             path = os.path.join(root, name)
             kind = kind_of(path)
-            if kind is not None and kind.route.is_walked(path, beside):
-                yield path
+            if kind is not None and (kind.is_header or kind.route.is_walked(path, beside)):
+                yield path, kind.is_header
 
 
 def _no_cuda_in(database: str) -> InputError:
@@ -293,9 +308,9 @@ def _no_cuda_in(database: str) -> InputError:
 def _nothing_in(directory: str) -> InputError:
     return InputError(
         "plan",
-        f"{directory} holds no input: no {', '.join(ENDINGS)} file with kernels",
-        hint="name the files, or a directory above them; "
-        "include and exclude of the configuration may leave some out",
+        f"{directory} holds no .cu file, nor another input that a directory stands for",
+        hint="name headers and build logs themselves; "
+        "include and exclude of the configuration may leave files out",
     )
 
 

@@ -8,7 +8,9 @@ expectations count a kernel with all that it calls.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from fnmatch import fnmatchcase
 
@@ -53,6 +55,7 @@ def compare(
     allow_incomplete: bool = False,
     deleted: Collection[str] = (),
     kernels: Collection[str] = (),
+    archs_chosen: bool = False,
     today: date | None = None,
 ) -> GateResult:
     """Judge a report.
@@ -66,6 +69,7 @@ def compare(
         allow_incomplete: missing evidence does not undecide the gate.
         deleted: inputs of the baseline that are no longer there.
         kernels: globs over those that the report was limited to; the others are not gone.
+        archs_chosen: whether somebody named the architectures; else those of the baseline count.
         today: decides which allowances have expired.
 
     Raises:
@@ -74,6 +78,7 @@ def compare(
     gate = _Gate(report, policy, baseline, today or date.today())
     gate.tolerance, gate.toolchain_tolerance = tolerance, toolchain_tolerance
     gate.deleted, gate.kernels = frozenset(deleted), tuple(kernels)
+    gate.archs_chosen = archs_chosen
     return gate.result(allow_incomplete)
 
 
@@ -84,6 +89,7 @@ class _Gate:
         self.tolerance = self.toolchain_tolerance = 0
         self.deleted: frozenset[str] = frozenset()
         self.kernels: tuple[str, ...] = ()
+        self.archs_chosen = False
         self._report, self._policy = report, policy
         self._baseline, self._today = baseline, today
         check_directives(report.units)
@@ -99,6 +105,7 @@ class _Gate:
 
     def result(self, allow_incomplete: bool) -> GateResult:
         open_items: list[Item] = []
+        settled: list[Item] = []
         for unit, kernel in self._kernels():
             limits = [limit for limit in self._policy.limits if _applies(limit, unit, kernel)]
             found = figures(unit, kernel.facts)
@@ -107,14 +114,17 @@ class _Gate:
             for finding in kernel.findings:
                 item = Item(unit, kernel, finding)
                 if not _forbidden(finding, limits):
+                    settled.append(item)
                     continue
                 allowance = self._allowed(item)
                 if allowance is not None:
+                    settled.append(item)
                     by = f"allowed at {allowance.place}: {allowance.reason}"
                     self._accept(item, by, in_source=True)
                 else:
                     open_items.append(item)
-        gone = self._against_baseline(open_items)
+        gone = self._against_baseline(open_items, settled)
+        self._say_what_numbers_leave(settled)
         evidence = weigh(self._report, self._policy)
         missing = tuple(dict.fromkeys((*evidence.missing, *self._unknown)))
         verdict: GateVerdict = "passed"
@@ -161,7 +171,14 @@ class _Gate:
                     self._unknown[MissingEvidence(unit.input, "limit", reason)] = None
                     continue
                 expected = f"max-{what} {allowed} for {limit.kernel}"
-                self._fail("limit", unit, kernel, expected, f"{what} {figure.shown}")
+                self._fail(
+                    "limit",
+                    unit,
+                    kernel,
+                    expected,
+                    f"{what} {figure.shown}",
+                    about_registers=what == "registers",
+                )
 
     def _check_expectations(
         self, unit: UnitReport, kernel: KernelReport, found: dict[str, Figure]
@@ -182,7 +199,14 @@ class _Gate:
                 figure, wanted = found[what], int(text)
                 if not _holds(figure.value, operator, wanted):
                     expected = f"{what}{operator}{wanted} ({place})"
-                    self._fail("expectation", unit, kernel, expected, f"{what} {figure.shown}")
+                    self._fail(
+                        "expectation",
+                        unit,
+                        kernel,
+                        expected,
+                        f"{what} {figure.shown}",
+                        about_registers=what == "registers",
+                    )
 
     def _allowed(self, item: Item) -> Allowance | None:
         for allowance in self._allowances:
@@ -203,8 +227,29 @@ class _Gate:
             return there and holds_for(allowance.comment.directive, item.unit, item.kernel)
         return _is_kernel(allowance.kernel, item.kernel)
 
-    def _against_baseline(self, items: list[Item]) -> list[BaselineEntry]:
-        """Match findings with known ones; returns the entries that nothing matches."""
+    def _say_what_numbers_leave(self, settled: Sequence[Item]) -> None:
+        """A limit that only has numbers judges numbers; who reads "passed" should know."""
+        unjudged = {
+            (item.unit.input, item.kernel.facts.name)
+            for item in settled
+            if item.finding.cause not in IGNORED
+            and any(_has_number(limit) for limit in self._policy.limits)
+            and not any(limit.forbid or limit.allow for limit in self._policy.limits)
+        } - {(entry.input, entry.symbol) for entry in self._accepted}
+        if unjudged:
+            kernels = f"{len(unjudged)} kernel{'' if len(unjudged) == 1 else 's'}"
+            self._notes.append(
+                f"local memory of {kernels} is not judged, for the limits there give numbers only; "
+                "`forbid` adds causes"
+            )
+
+    def _against_baseline(self, items: list[Item], settled: Sequence[Item]) -> list[BaselineEntry]:
+        """Match findings with known ones; returns the entries that nothing matches.
+
+        Args:
+            items: that something has to accept.
+            settled: that limits do not forbid, or that allowances accept: they are not gone.
+        """
         if self._baseline is None:
             for item in items:
                 self._new(item)
@@ -228,15 +273,30 @@ class _Gate:
         for item in found.new:
             self._new(item)
         seen = {(unit.input, unit.arch) for unit in self._report.units if unit.failure is None}
+        self._miss_architectures(self._baseline)
+        others = replace(self._baseline, entries=tuple(found.left))
+        left = match(self._report, settled, others, by_cause=bool(self._changed_tools)).left
         return sorted(
             (
                 entry
-                for entry in found.left
+                for entry in left
                 if ((entry.input, entry.arch) in seen or entry.input in self.deleted)
                 and matches(self.kernels, entry.kernel, entry.kernel)
             ),
             key=str,
         )
+
+    def _miss_architectures(self, baseline: Baseline) -> None:
+        """What the baseline knows of a file on an architecture that it was not compiled for now."""
+        if self.archs_chosen:
+            return
+        compiled: dict[str, set[str]] = defaultdict(set)
+        for unit in self._report.units:
+            compiled[unit.input].add(unit.arch)
+        for input_, arch in sorted({(entry.input, entry.arch) for entry in baseline.entries}):
+            if input_ in compiled and arch not in compiled[input_]:
+                reason = f"the baseline knows it on {arch}, for which it was not compiled now"
+                self._unknown[MissingEvidence(input_, "arch", reason)] = None
 
     def _matched(self, item: Item, entry: BaselineEntry) -> None:
         found, most = item.finding.bytes, entry.bytes + self.tolerance
@@ -286,8 +346,11 @@ class _Gate:
         expected: str,
         found: str,
         finding: Finding | None = None,
+        *,
+        about_registers: bool = False,
     ) -> None:
-        why = finding or next(iter(kernel.findings), None)
+        # No local memory explains how many registers there are.
+        why = finding or (None if about_registers else next(iter(kernel.findings), None))
         location = why.location if why is not None else kernel.facts.location
         self._failures.append(
             GateFailure(

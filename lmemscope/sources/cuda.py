@@ -24,6 +24,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _DIRECTIVE = re.compile(r"//[ \t]*lmemscope:[ \t]*([^\s]*)[ \t]*(.*)")
+_WITHOUT_COLON = re.compile(r"//[ \t]*lmemscope[ \t]+((?:allow|expect|instantiate)\b)[ \t]*(.*)")
 _CONDITION = re.compile(r"#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b\s*(\w*)\s*(.?)")
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
 _BUILTIN_TYPES = frozenset(
@@ -119,6 +120,10 @@ def _tokenise(text: str) -> tuple[list[_Token], list[str], list[Directive]]:
                 tokens.append(_Token(kind, lexeme, line))
             elif (said := _DIRECTIVE.match(lexeme)) is not None:
                 directives.append(Directive(said.group(1), said.group(2).strip(), line))
+            elif (said := _WITHOUT_COLON.match(lexeme)) is not None:
+                # Not one of ours as it stands; kept as what it says, it is refused by name.
+                word = f"lmemscope {said.group(1)} (without a colon)"
+                directives.append(Directive(word, said.group(2).strip(), line))
         line += lexeme.count("\n")
     return tokens, includes, directives
 
