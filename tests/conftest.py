@@ -221,9 +221,9 @@ def shipped(once: Once) -> Finished:
 
 @pytest.fixture(scope="session")
 def samples(once: Once) -> Finished:
-    """One scan of the samples, as JSON, with every route found anew."""
-    scan = ("scan", "tests/samples", "--arch", "sm_90", "--no-cache", "--format", "json")
-    return once("samples", lambda: run_program(*scan))
+    """One scan of the samples, as JSON with accesses, with every route found anew."""
+    scan = ("scan", "tests/samples", "--arch", "sm_90", "--no-cache", "--accesses")
+    return once("samples", lambda: run_program(*scan, "--format", "json"))
 
 
 @pytest.fixture(scope="session")

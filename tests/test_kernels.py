@@ -157,8 +157,11 @@ def test_the_two_routes_agree_or_the_difference_is_shown(tmp_path: Path) -> None
     options = ("--frontend", "both", "--arch", "sm_90")
     finished = run_program("scan", *paths, *options, "--format", "json")
     document = finished.document
-    (tmp_path / "saved.json").write_text(finished.out)
-    table = run_program("scan", str(tmp_path / "saved.json")).out
+    saved, shown_as = tmp_path / "saved.json", tmp_path / "table.txt"
+    saved.write_text(finished.out)
+    assert run_program("report", str(saved), "-o", str(shown_as)).code == 0
+    table = shown_as.read_text()
+    assert "histogram_private" in table
     figures: dict[tuple[str, str], dict[str, tuple[int, ...]]] = {}
     for unit in document["units"]:
         for kernel in unit["kernels"]:
