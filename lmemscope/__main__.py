@@ -17,8 +17,7 @@ def main() -> None:
         # The worker loads NVRTC, or what a cached run needs, while this process parses the flags.
         from lmemscope.running import launch, marks
 
-        with_compiler = marks.expects_compiler() and "--toolkit" not in arguments
-        preload = launch.COMPILED_UNITS if with_compiler else launch.UNITS
+        preload = marks.preload("--toolkit" in arguments)
         launch.started_early.append(launch.start(preload))
     from lmemscope.commands.group import cli
 

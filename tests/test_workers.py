@@ -132,7 +132,10 @@ def test_a_mark_is_left_by_commands_that_the_cache_answered(
     monkeypatch.setenv("LMEMSCOPE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "a.cu"])
     assert marks_left.expects_compiler()
+    assert marks_left.preload(toolkit_named=False) == COMPILED_UNITS
+    assert marks_left.preload(toolkit_named=True) == UNITS
     marks_left.note(cached=True)
+    assert marks_left.preload(toolkit_named=False) == UNITS
     assert not marks_left.expects_compiler()
     monkeypatch.setattr("sys.argv", ["lmemscope", "scan", "b.cu"])
     assert marks_left.expects_compiler(), "it is the mark of another command"

@@ -56,7 +56,10 @@ def _executor(settings: Settings) -> Executor:
         from lmemscope.running.dask import open_executor
 
         return open_executor(settings.executor, settings.timeout)
-    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS)
+    from lmemscope.running import marks
+
+    preload = marks.preload(settings.toolkit is not None)
+    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload=preload)
     pool.prestart()
     return pool
 

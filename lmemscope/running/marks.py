@@ -13,11 +13,20 @@ import sys
 import zlib
 
 from lmemscope.config.cache_directory import default_directory
+from lmemscope.running.launch import COMPILED_UNITS, UNITS
 
 
 def expects_compiler() -> bool:
     """Whether this very command needed a compiler when it last ran here, or never ran."""
     return "--no-cache" in sys.argv or not os.path.exists(_mark())
+
+
+def preload(toolkit_named: bool) -> str:
+    """What this command's workers call before their first unit.
+
+    A toolkit that the user names brings another NVRTC than the one that could be loaded by now.
+    """
+    return COMPILED_UNITS if expects_compiler() and not toolkit_named else UNITS
 
 
 def note(cached: bool) -> None:
