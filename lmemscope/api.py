@@ -70,7 +70,7 @@ def scan(
     """
     # The parameters are the rows of the table of options that the API takes, by name.
     given = dict(locals())
-    from lmemscope import pipeline
+    from lmemscope import collect
     from lmemscope.running.launch import UNITS
     from lmemscope.running.pool import WorkerPool
 
@@ -79,6 +79,6 @@ def scan(
     if executor is not None:
         if not callable(getattr(executor, "submit", None)):
             raise Place("scan: executor").refuse(executor, "a concurrent.futures.Executor")
-        return pipeline.run(names, settings, executor)
+        return collect.run(names, settings, executor)
     with WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS) as pool:
-        return pipeline.run(names, settings, pool)
+        return collect.run(names, settings, pool)

@@ -1,8 +1,7 @@
-"""discover → lower → parse → facts → names → causes → findings: the story, top to bottom.
+"""lower → parse → facts → names → causes → findings: the story of one unit, top to bottom.
 
-`run` is the parent's half: it plans units and gathers their reports in input order. `analyse_unit`
-is a worker's half: everything from one input to its `UnitReport`, so that only that crosses the
-pipe. One unit's trouble is that unit's `Failure`; the others go on.
+This is a worker's half of a scan: everything from one input to its `UnitReport`, so that only that
+crosses the pipe. The other half, `lmemscope.collect`, plans the units and gathers their reports.
 """
 
 from __future__ import annotations
@@ -13,27 +12,18 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lmemscope import __version__
-from lmemscope.config.settings import Settings
-from lmemscope.discover import plan
-from lmemscope.discover.walk import Builds, Globs, discover
-from lmemscope.errors import InternalError, LmemscopeError, ToolMissingError, UncompiledError
+from lmemscope.errors import InternalError, LmemscopeError, ToolMissingError
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
     Artifacts,
-    Failure,
     Gap,
-    GapKind,
     KernelFacts,
     KernelReport,
     Quotes,
-    Report,
-    Tool,
     Unit,
     UnitReport,
     Wanted,
@@ -42,6 +32,7 @@ from lmemscope.model import (
 if TYPE_CHECKING:
     from lmemscope.analysis.layers import Layers
 
+_STORE = "lmemscope.lowering.analysed"
 _ANALYSIS = (
     "lmemscope.lowering.lower",
     "lmemscope.lowering.compile_cuda",
@@ -57,71 +48,16 @@ _ANALYSIS = (
     "lmemscope.sources.lines",
 )
 
-Progress = Callable[[int, int, str], None]
-"""Called as each unit ends: units done, units in all, the input's name."""
-
 EVERYTHING = Wanted()
 """All kernels with their causes, compiled anew."""
 
 
-def run(
-    paths: Sequence[str],
-    settings: Settings,
-    executor: Executor,
-    *,
-    progress: Progress | None = None,
-) -> Report:
-    """Analyse inputs; the report holds one entry per unit, and per path that is no input.
-
-    Args:
-        paths: files and directories, as the user typed them.
-        settings: how to compile and what to keep.
-        executor: where units run; `lmemscope.running.pool.WorkerPool` or any other.
-        progress: told as each unit ends.
-
-    Raises:
-        UsageError: the request is wrong whatever the inputs hold.
-    """
-    units, errors, left_out, default_arch = _planned(paths, settings, executor)
-    # A unit on another machine has its files under paths of their own: nothing to look up again.
-    cache = settings.cache if settings.executor is None else None
-    wanted = Wanted(settings.kernels, settings.causes, settings.quotes, cache)
-    futures = [executor.submit(analyse_unit, unit, wanted) for unit in units]
-    if progress is not None:
-        by_future = dict(zip(futures, units, strict=True))
-        for done, future in enumerate(as_completed(futures), start=1):
-            progress(done, len(units), by_future[future].name)
-    reports = [_result(unit, future) for unit, future in zip(units, futures, strict=True)]
-    reports += [UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors]
-    return Report(
-        version=__version__,
-        toolchain=_distinct_tools(reports),
-        units=tuple(reports),
-        default_arch=default_arch,
-        notes=tuple(one if isinstance(one, str) else one.reason for one in left_out),
-        gaps=tuple(one for one in left_out if isinstance(one, Gap)),
-    )
-
-
-def plan_units(
-    paths: Sequence[str], settings: Settings, executor: Executor
-) -> tuple[tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...]]:
-    """The units that paths stand for, and the paths that are no input.
-
-    Raises:
-        UsageError: as `run`.
-    """
-    units, errors, _, _ = _planned(paths, settings, executor)
-    return units, errors
-
-
 def load() -> None:
-    """Import what `analyse_unit` needs but a compiler, which the cache may spare it.
+    """Import what finds the reports of earlier runs, all that a cached run needs.
 
     For a worker, before its first unit arrives; the parent needs none of it.
     """
-    for name in _ANALYSIS:
-        importlib.import_module(name)
+    importlib.import_module(_STORE)
 
 
 def load_compiler() -> None:
@@ -134,8 +70,13 @@ def load_compiler() -> None:
     # What is missing is the first unit's business to say.
     with contextlib.suppress(ToolMissingError):
         nvrtc.version()
-    importlib.import_module(_ANALYSIS[0])
-    importlib.import_module(_ANALYSIS[1])
+    for name in (_STORE, *_ANALYSIS[:2]):
+        importlib.import_module(name)
+
+
+def _load_analysis() -> None:
+    for name in _ANALYSIS:
+        importlib.import_module(name)
 
 
 def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
@@ -146,55 +87,75 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         wanted: what the report is to hold.
 
     Raises:
-        LmemscopeError: it cannot be analysed; `run` turns that into the unit's `Failure`.
+        LmemscopeError: it cannot be analysed; `lmemscope.collect` makes that the unit's `Failure`.
     """
     with _ours(unit):
         if unit.excerpt is not None:
             return _of_log(unit, wanted)
-        if _ANALYSIS[-1] not in sys.modules:
-            threading.Thread(target=load, daemon=True).start()
-        artifacts = lower_unit(unit, wanted.cache)
         # Here and not above: the parent imports this module too, and needs none of it.
-        from lmemscope.analysis.explanation import explain_facts, needs_names
-        from lmemscope.analysis.facts import gather_facts
-        from lmemscope.analysis.layers import parse
-        from lmemscope.lowering.debug import debug_variables
-        from lmemscope.rules import find
-        from lmemscope.rules.verdict import judge
-        from lmemscope.sources.lines import from_disk, quoted_lines
+        from lmemscope.lowering.analysed import keep_report, known_report, slot_of
 
-        layers, sources = parse(artifacts, os.getcwd()), from_disk()
-        facts = tuple(
-            fact
-            for fact in gather_facts(layers)
-            if matches(wanted.kernels, fact.name, fact.demangled)
-        )
-        gaps = layers.gaps
-        if wanted.causes:
-            variables = None
-            if needs_names(layers, facts):
-                variables, unnamed = debug_variables(artifacts, wanted.cache)
-                gaps = (*gaps, *unnamed)
-            facts = explain_facts(layers, facts, variables, sources)
-        quotes, unquoted = _quoted(layers, facts, wanted)
-        kernels = tuple(
-            KernelReport(fact, judge(fact), find(fact, sources), quotes.get(fact.name))
-            for fact in facts
-        )
-        return UnitReport(
-            input=unit.name,
-            frontend=artifacts.frontend,
-            arch=layers.cubin.arch or unit.arch,
-            options=artifacts.options,
-            failure=None,
-            gaps=(*gaps, *unquoted),
-            kernels=kernels,
-            tools=artifacts.tools,
-            unknown_log_lines=layers.log.unknown_lines if layers.log is not None else (),
-            directives=artifacts.source.kernel_directives if artifacts.source is not None else (),
-            source_lines=quoted_lines(kernels, sources),
-            cached=artifacts.cached,
-        )
+        slot = slot_of(unit, wanted)
+        known = known_report(slot, unit, wanted)
+        if known is not None:
+            return known
+        if _ANALYSIS[-1] not in sys.modules:
+            threading.Thread(target=_load_analysis, daemon=True).start()
+        read: set[str] = set()
+        report, key = _analysed(unit, wanted, read)
+        # A file that was edited since has another key, and an unkeyed input may follow from more.
+        if slot is not None and slot.key == key:
+            keep_report(slot, unit, wanted, report, read)
+        return report
+
+
+def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, str | None]:
+    """The report, and the key of its artefacts where another run would say the same of them.
+
+    Args:
+        read: takes the names of the source files that were looked into.
+    """
+    artifacts = lower_unit(unit, wanted.cache)
+    # Nor does a run that finds its reports need any of this.
+    from lmemscope.analysis.explanation import explain_facts, needs_names
+    from lmemscope.analysis.facts import gather_facts
+    from lmemscope.analysis.layers import parse
+    from lmemscope.lowering.debug import debug_variables
+    from lmemscope.rules import find
+    from lmemscope.rules.verdict import judge
+    from lmemscope.sources.lines import from_disk, quoted_lines
+
+    layers, sources = parse(artifacts, os.getcwd()), from_disk(read)
+    facts = tuple(
+        fact for fact in gather_facts(layers) if matches(wanted.kernels, fact.name, fact.demangled)
+    )
+    unnamed: tuple[Gap, ...] = ()
+    if wanted.causes:
+        variables = None
+        if needs_names(layers, facts):
+            variables, unnamed = debug_variables(artifacts, wanted.cache)
+        facts = explain_facts(layers, facts, variables, sources)
+    quotes, unquoted = _quoted(layers, facts, wanted)
+    kernels = tuple(
+        KernelReport(fact, judge(fact), find(fact, sources), quotes.get(fact.name))
+        for fact in facts
+    )
+    report = UnitReport(
+        input=unit.name,
+        frontend=artifacts.frontend,
+        arch=layers.cubin.arch or unit.arch,
+        options=artifacts.options,
+        failure=None,
+        gaps=(*layers.gaps, *unnamed, *unquoted),
+        kernels=kernels,
+        tools=artifacts.tools,
+        unknown_log_lines=layers.log.unknown_lines if layers.log is not None else (),
+        directives=artifacts.source.kernel_directives if artifacts.source is not None else (),
+        source_lines=quoted_lines(kernels, sources),
+        cached=artifacts.cached,
+    )
+    # A tool that failed may work the next time.
+    return report, None if unnamed or unquoted else artifacts.key
 
 
 def _of_log(unit: Unit, wanted: Wanted) -> UnitReport:
@@ -251,49 +212,6 @@ def lower_unit(unit: Unit, cache_directory: str | None = None) -> Artifacts:
         return lower(unit, cache_directory)
 
 
-def _planned(
-    paths: Sequence[str], settings: Settings, executor: Executor
-) -> tuple[
-    tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...], tuple[str | Gap, ...], str | None
-]:
-    """Units, what is no input, notes and gaps, and why an architecture was chosen unasked."""
-    globs = Globs(settings.root, settings.include, settings.exclude)
-    found = discover(paths, globs, Builds(use=settings.build_database))
-    asked = settings.archs or plan.build_archs(found.inputs)
-    supported: tuple[str, ...] | None = None
-    if plan.needs_supported_archs(asked):
-        from lmemscope.tools import nvrtc
-        from lmemscope.tools.toolchain import Toolchain
-
-        supported = executor.submit(nvrtc.supported_archs, Toolchain(settings.toolkit)).result()
-    why = None
-    if settings.archs:
-        archs = plan.normalise_archs(settings.archs, supported)
-    elif settings.default_archs:
-        archs = plan.normalise_archs(settings.default_archs, None)
-    else:
-        arch, why = plan.choose_arch()
-        archs = (arch,)
-    units, notes = plan.make_units(found.inputs, archs, settings, supported)
-    # A build may ask for what is the default too; then the default decided nothing.
-    undecided = {one.path for one in found.inputs if not one.archs}
-    if not any(
-        unit.arch in archs and unit.excerpt is None and unit.path in undecided for unit in units
-    ):
-        why = None
-    return units, tuple(found.errors), (*found.notes, *found.gaps, *notes), why
-
-
-def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
-    try:
-        return future.result()
-    except LmemscopeError as error:
-        # Parsers and workers do not know whose bytes they read.
-        if unit.input not in error.message:
-            error.message = f"{unit.input}: {error.message}"
-        return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error))
-
-
 @contextmanager
 def _ours(unit: Unit) -> Iterator[None]:
     """A mistake of ours must not take the other inputs down, nor pass as the user's."""
@@ -308,13 +226,3 @@ def _ours(unit: Unit) -> Iterator[None]:
             hint="this is a bug in lmemscope; please report it with the input and the lines above",
             log="".join(traceback.format_exception(error)),
         ) from error
-
-
-def _failure(error: LmemscopeError) -> Failure:
-    kind: GapKind = "uninstantiated" if isinstance(error, UncompiledError) else "evidence"
-    return Failure(error.stage, error.message, error.hint, error.command, error.log, kind)
-
-
-def _distinct_tools(reports: Iterable[UnitReport]) -> tuple[Tool, ...]:
-    tools = {tool for report in reports for tool in report.tools}
-    return tuple(sorted(tools, key=lambda tool: (tool.name, tool.version or "", tool.path or "")))

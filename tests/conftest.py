@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
+from uuid import uuid4
 
 import pytest
 
@@ -171,7 +172,7 @@ def _nothing_is_compiled_already(
 ) -> None:
     """For a test that has no tool, no store either that tools have filled."""
     if not _marked(request.node):
-        monkeypatch.setenv("LMEMSCOPE_CACHE_DIR", str(run_directory / "nothing"))
+        monkeypatch.setenv("LMEMSCOPE_CACHE_DIR", str(run_directory / "nothing" / uuid4().hex))
 
 
 @pytest.fixture
@@ -221,8 +222,8 @@ def shipped(once: Once) -> Finished:
 
 @pytest.fixture(scope="session")
 def samples(once: Once) -> Finished:
-    """One scan of the samples, as JSON with accesses, with every route found anew."""
-    scan = ("scan", "tests/samples", "--arch", "sm_90", "--no-cache", "--accesses")
+    """One scan of the samples, as JSON with accesses."""
+    scan = ("scan", "tests/samples", "--arch", "sm_90", "--accesses")
     return once("samples", lambda: run_program(*scan, "--format", "json"))
 
 

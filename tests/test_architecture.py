@@ -26,6 +26,7 @@ LAYERS = (
     {"discover"},
     {"running"},
     {"pipeline"},
+    {"collect"},
     {"commands", "api", "pytest_plugin", "__main__", "__init__"},
 )
 LONGEST = 450

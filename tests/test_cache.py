@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lmemscope.analysis import layers
+from lmemscope.errors import ToolMissingError
+from lmemscope.lowering import analysed
 from lmemscope.lowering import store as stores
 from lmemscope.lowering.lower import lower
 from lmemscope.model import CompileOptions, Tool, Unit, Wanted
@@ -74,6 +78,100 @@ def test_a_hit_is_what_was_compiled(
     again = analyse_unit(unit, Wanted(cache=store))
     assert again == report
     assert again.kernels[0].findings[0].object == "bins"
+
+
+@pytest.mark.toolchain
+class TestReports:
+    """What was concluded is kept too, and is found only by whoever would conclude the same."""
+
+    def test_nothing_is_analysed_again(
+        self, unit: Unit, store: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        wanted = Wanted(cache=store, quotes=("ptx", "sass"))
+        first = analyse_unit(unit, wanted)
+        assert first.kernels[0].quotes is not None
+        monkeypatch.setattr(layers, "parse", None)
+        again = analyse_unit(unit, wanted)
+        assert again == first
+        assert (first.cached, again.cached) == (False, True)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda unit, wanted: (unit, replace(wanted, causes=False)),
+            lambda unit, wanted: (unit, replace(wanted, kernels=("pic?",))),
+            lambda unit, wanted: (unit, replace(wanted, quotes=("ptx",))),
+            lambda unit, wanted: (replace(unit, input="./pick.cu"), wanted),
+            lambda unit, wanted: (replace(unit, variant="2"), wanted),
+        ],
+        ids=("facts", "kernels", "quotes", "name", "variant"),
+    )
+    def test_another_question_is_another_report(
+        self,
+        unit: Unit,
+        store: str,
+        change: Callable[[Unit, Wanted], tuple[Unit, Wanted]],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        wanted = Wanted(cache=store)
+        analyse_unit(unit, wanted)
+        asked = change(unit, wanted)
+        answered = analyse_unit(*asked)
+        assert answered == analyse_unit(asked[0], replace(asked[1], cache=None))
+
+    def test_other_code_of_ours_analyses_anew(
+        self, unit: Unit, store: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        wanted = Wanted(cache=store)
+        analyse_unit(unit, wanted)
+        slot = analysed.slot_of(unit, wanted)
+        assert analysed.known_report(slot, unit, wanted) is not None
+        monkeypatch.setattr(analysed, "own_code", lambda: "a later commit")
+        assert analysed.known_report(slot, unit, wanted) is None
+
+    def test_a_damaged_report_is_a_miss(self, unit: Unit, store: str) -> None:
+        wanted = Wanted(cache=store)
+        first = analyse_unit(unit, wanted)
+        (entry,) = Path(store).rglob("*.report-*")
+        entry.write_bytes(entry.read_bytes()[:-9])
+        assert analyse_unit(unit, wanted) == first
+
+    def test_an_edited_header_is_another_report(
+        self, unit: Unit, store: str, tmp_path: Path
+    ) -> None:
+        wanted = Wanted(cache=store)
+        before = analyse_unit(unit, wanted).kernels[0].facts.stack_frame
+        (tmp_path / "include" / "inner.h").write_text("#define BINS 60\n")
+        assert (before, analyse_unit(unit, wanted).kernels[0].facts.stack_frame) == (160, 240)
+
+    def test_a_quoted_file_that_is_not_part_of_the_input_is_noticed(
+        self, unit: Unit, store: str, tmp_path: Path
+    ) -> None:
+        written = tmp_path / "pick.gen"
+        written.write_text(KERNEL)
+        (tmp_path / "pick.cu").write_text(f'#line 1 "{written}"\n{KERNEL}')
+        wanted = Wanted(cache=store)
+        first = analyse_unit(unit, wanted)
+        assert analyse_unit(unit, wanted).cached
+        written.write_text(KERNEL.replace("bins[at[i]]", "bins[at[i]] /* as generated */"))
+        again = analyse_unit(unit, wanted)
+        assert "as generated" not in str(first.source_lines)
+        assert "as generated" in str(again.source_lines)
+
+    def test_what_a_failing_tool_left_open_is_asked_again(
+        self, unit: Unit, store: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object) -> None:
+            raise ToolMissingError("toolchain", "it is being upgraded")
+
+        wanted = Wanted(cache=store)
+        with monkeypatch.context() as patch:
+            patch.setattr(nvrtc, "compile_to_ptx", refuse)
+            first = analyse_unit(unit, wanted)
+        assert [gap.stage for gap in first.gaps] == ["names"]
+        again = analyse_unit(unit, wanted)
+        assert not again.gaps
+        assert again.kernels[0].findings[0].object == "bins"
 
 
 @pytest.mark.parametrize(
@@ -269,7 +367,7 @@ class TestCommand:
         command = ("scan", "kernels/histogram.cu", "kernels/printing.cu", "--format", "json")
         first = run_program(*command, **place)
         entries = {p: p.stat().st_ino for p in (tmp_path / "c" / "entries").rglob("*.entry")}
-        assert len(entries) == 4
+        assert len(entries) == 6, "outputs, variables and a report of each"
         second = run_program(*command, **place)
         third = run_program(*command, "--no-cache", **place)
         assert first.code == second.code == third.code == 0
@@ -280,9 +378,9 @@ class TestCommand:
         place = {"LMEMSCOPE_CACHE_DIR": str(tmp_path / "c")}
         assert "entries    0" in run_program("cache", "info", **place).out
         run_program("scan", "kernels/histogram.cu", **place)
-        assert "entries    2" in run_program("cache", "info", **place).out
+        assert "entries    3" in run_program("cache", "info", **place).out
         (tmp_path / "c" / "mine.txt").write_text("not the cache's")
-        assert "removed 2 entries" in run_program("cache", "clear", **place).out
+        assert "removed 3 entries" in run_program("cache", "clear", **place).out
         assert "entries    0" in run_program("cache", "info", **place).out
         assert (tmp_path / "c" / "mine.txt").exists()
 
@@ -307,5 +405,5 @@ class TestCommand:
         assert len(outputs) == 1
         assert {run.returncode for run in runs} == {0}
         names = [path.name for path in (tmp_path / "c" / "entries").rglob("*") if path.is_file()]
-        assert len(names) == 4
+        assert len(names) == 6
         assert all(name.endswith(".entry") for name in names), "something was left half written"

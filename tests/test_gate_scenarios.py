@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.collect import plan_units
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.errors import UsageError
@@ -48,7 +49,6 @@ from lmemscope.model import (
     Tool,
     UnitReport,
 )
-from lmemscope.pipeline import plan_units
 from lmemscope.sources.cuda import read_cuda_source
 from tests.builders import NOTHING, call, facts, find, judged, kernel_with, program
 

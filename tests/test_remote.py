@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import lmemscope
-from lmemscope import pipeline
+from lmemscope import collect, pipeline
 from lmemscope.errors import CompileError, UsageError
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.running import dask as remote
@@ -183,7 +183,7 @@ class TestCluster:
             options=CompileOptions(include_dirs=(str(tree / "elsewhere"),)),
             executor=cluster.url,
         )
-        report = pipeline.run(["src"], settings, executor, progress=progress)
+        report = collect.run(["src"], settings, executor, progress=progress)
         executor.shutdown()
         assert doomed.wait(timeout=10) == -signal.SIGKILL
         assert [unit.failure for unit in report.units] == [None] * 12

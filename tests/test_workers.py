@@ -13,7 +13,7 @@ import pytest
 
 from lmemscope import pipeline
 from lmemscope.errors import CompileError, StageTimeoutError, WorkerCrashError
-from lmemscope.model import Unit
+from lmemscope.model import Unit, Wanted
 from lmemscope.running import marks as marks_left
 from lmemscope.running.launch import COMPILED_UNITS, UNITS, import_path
 from lmemscope.running.pool import WorkerPool
@@ -105,14 +105,17 @@ def test_a_pool_without_processes_is_refused(jobs: int) -> None:
 
 
 @pytest.mark.toolchain
-def test_a_worker_loads_beforehand_what_a_unit_needs() -> None:
+def test_a_worker_loads_beforehand_what_a_known_unit_needs(shared_store: str) -> None:
     path = ROOT / "kernels" / "running_mean.cu"
     unit = Unit(str(path), str(path), "nvrtc", "sm_90")
+    first = pipeline.analyse_unit(unit, Wanted(cache=shared_store))
     with WorkerPool(1, preload=UNITS) as pool:
         before = pool.submit(crashing.modules_of_ours).result()
-        assert pool.submit(pipeline.analyse_unit, unit).result().kernels
+        again = pool.submit(pipeline.analyse_unit, unit, Wanted(cache=shared_store)).result()
         later = pool.submit(crashing.modules_of_ours).result() - before
-    assert {name.split(".")[1] for name in later} <= {"tools"}, later
+    assert again == first
+    assert not later
+    assert not any("lmemscope.analysis" in name for name in before)
 
 
 @pytest.mark.toolchain

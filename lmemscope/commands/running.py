@@ -16,9 +16,9 @@ from lmemscope.running.launch import UNITS
 from lmemscope.running.pool import WorkerPool
 
 if TYPE_CHECKING:
+    from lmemscope.collect import Progress
     from lmemscope.config.settings import Settings
     from lmemscope.model import Artifacts, Report
-    from lmemscope.pipeline import Progress
 
 EXIT_CLEAN, EXIT_INCOMPLETE = 0, 3
 
@@ -30,14 +30,14 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
         UsageError: the request is wrong whatever the inputs hold.
     """
     pool = _executor(settings)
-    from lmemscope import pipeline
+    from lmemscope import collect
 
     # While the workers compile: the renderer of tables is the slowest import there is.
     threading.Thread(target=_import_renderer, args=[sys.stdout.isatty()], daemon=True).start()
 
     try:
         with _progress() as progress:
-            report = pipeline.run(paths, settings, pool, progress=progress)
+            report = collect.run(paths, settings, pool, progress=progress)
     except UsageError:
         pool.shutdown(cancel_futures=True)
         raise
@@ -82,11 +82,11 @@ def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[Lmem
     Raises:
         UsageError: as `analyse`.
     """
-    from lmemscope import pipeline
+    from lmemscope import collect, pipeline
 
     with WorkerPool(1, timeout=settings.timeout, preload=UNITS) as pool:
         pool.prestart()
-        units, errors = pipeline.plan_units([path], settings, pool)
+        units, errors = collect.plan_units([path], settings, pool)
         done: list[Artifacts] = []
         failed: list[LmemscopeError] = [error for _, error in errors]
         for unit in units:

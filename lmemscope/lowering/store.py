@@ -1,4 +1,4 @@
-"""A content-addressed store of what the compilers made; never of what was concluded from it.
+"""A content-addressed store of what the compilers made, and of what was concluded from it.
 
 An entry's name is a hash of everything that its contents follow from: every byte of the source and
 of the user's headers, the options, the architecture, the installed toolkit, this program's
@@ -138,7 +138,7 @@ def slot_for(directory: str | None, unit: Unit) -> Slot | None:
         if read.computed:
             return None
         files = [(path, includes.digest(path)) for path in read.files]
-        system = [(path, _stamp(path)) for path in read.system]
+        system = [(path, stamp(path)) for path in read.system]
     except OSError:
         return None
     follows = {
@@ -283,10 +283,15 @@ def _decode(content: bytes) -> tuple[_Head, bytes, tuple[bytes, ...]]:
 
 
 def _stamp_of(tool: Tool) -> tuple[int, int] | None:
-    return None if tool.path is None else _stamp(tool.path)
+    return None if tool.path is None else stamp(tool.path)
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def stamp(path: str) -> tuple[int, int]:
+    """Size in bytes and time of the last change in ns.
+
+    Raises:
+        OSError: there is no such file.
+    """
     stat = os.stat(path)
     return stat.st_size, stat.st_mtime_ns
 
@@ -303,7 +308,7 @@ def _wheels() -> list[str]:
 
 def _host_compiler() -> tuple[str, int, int] | None:
     path = shutil.which("g++")
-    return (os.path.realpath(path), *_stamp(path)) if path is not None else None
+    return (os.path.realpath(path), *stamp(path)) if path is not None else None
 
 
 def _entries(directory: str) -> Iterator[tuple[int, int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,18 +11,36 @@ from lmemscope.model import KernelReport, SourceLine, SourceLocation, SourceText
 from lmemscope.sources.encoding import shown_lines
 
 
-@functools.lru_cache(maxsize=64)
 def read_lines(file: str) -> list[str]:
-    """Lines of a file, without line ends; none where it cannot be read."""
+    """Lines of a file as it is now, without line ends; none where it cannot be read."""
     try:
-        return shown_lines(Path(file).read_bytes())
-    except OSError:
+        stat = os.stat(file)
+        return _read_lines(file, stat.st_size, stat.st_mtime_ns)
+    except (OSError, ValueError):
         return []
 
 
-def from_disk() -> SourceText:
-    """The user's files as they are now."""
-    return SourceText(read_lines)
+@functools.lru_cache(maxsize=64)
+def _read_lines(file: str, _size: int, _mtime_ns: int) -> list[str]:
+    return shown_lines(Path(file).read_bytes())
+
+
+def from_disk(asked: set[str] | None = None) -> SourceText:
+    """The user's files as they are when their lines are first wanted.
+
+    Args:
+        asked: where to note the name of each file whose lines were wanted.
+    """
+    known: dict[str, list[str]] = {}
+
+    def lines_of(file: str) -> list[str]:
+        if file not in known:
+            known[file] = read_lines(file)
+            if asked is not None:
+                asked.add(file)
+        return known[file]
+
+    return SourceText(lines_of)
 
 
 def quoted_lines(kernels: Iterable[KernelReport], text: SourceText) -> tuple[SourceLine, ...]:

@@ -19,6 +19,7 @@ from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.formats.elf import extent
 from lmemscope.model import CompileOptions, Tool
 from lmemscope.sources.encoding import is_encodable
+from lmemscope.tools import cupy_binding
 from lmemscope.tools.toolchain import INSTALLED, WHEELS, Toolchain, missing_header_hint
 
 _NAME_EXPRESSION = "__nv_name_map"
@@ -216,14 +217,13 @@ def _binding(toolchain: Toolchain) -> Any:
 
         return nvrtc_library.load(named)
     try:
-        from cupy_backends.cuda.libs import nvrtc
+        return cupy_binding.binding()
     except ImportError as error:
         raise ToolMissingError(
             "toolchain",
             f"CuPy's NVRTC binding cannot be imported: {error}",
             hint="install it with: pip install cupy-cuda13x nvidia-cuda-nvrtc",
         ) from error
-    return nvrtc
 
 
 def _for_bytes(binding: Any) -> Any:
