@@ -28,8 +28,10 @@ import pytest
 
 from lmemscope.errors import ToolMissingError
 from lmemscope.formats.demangle import short_name
-from lmemscope.tools import nvrtc, toolchain
-from lmemscope.tools.nvrtc import NvrtcResult
+from lmemscope.lowering.lower import lower
+from lmemscope.model import Artifacts, Unit
+from lmemscope.tools import toolchain
+from tests.forked import Parent
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "tests" / "data"
@@ -66,7 +68,24 @@ class Finished:
 RunProgram = Callable[..., Finished]
 
 
+_parents: dict[str, Parent] = {}
+
+
 def run_program(*arguments: str, cwd: Path | None = None, **environment: str) -> Finished:
+    """Run the program; where a test has set Python's own variables, by starting it anew."""
+    everything = {**os.environ, **environment}
+    if any(name.startswith("PYTHON") for name in environment):
+        return start_program(*arguments, cwd=cwd, **environment)
+    path = everything["PYTHONPATH"]
+    if path not in _parents:
+        _parents[path] = Parent(everything)
+    done = _parents[path].run(arguments, cwd or ROOT, everything, timeout=500)
+    assert "Traceback" not in done[2], done[2]
+    return Finished(*done)
+
+
+def start_program(*arguments: str, cwd: Path | None = None, **environment: str) -> Finished:
+    """Start the program as a user does, imports and all."""
     done = subprocess.run(
         [sys.executable, "-m", "lmemscope", *arguments],
         cwd=cwd or ROOT,
@@ -228,12 +247,11 @@ def samples(once: Once) -> Finished:
 
 
 @pytest.fixture(scope="session")
-def many_forms(once: Once) -> Callable[[str], NvrtcResult]:
-    """The machine code of tests/data/many_forms.cu for an architecture, compiled anew."""
+def many_forms(once: Once, shared_store: str) -> Callable[[str], Artifacts]:
+    """What is made of tests/data/many_forms.cu for an architecture."""
     source = DATA / "many_forms.cu"
 
-    def compiled(arch: str) -> NvrtcResult:
-        flags = (f"--gpu-architecture={arch}", "-lineinfo", "--ptxas-options=-v")
-        return nvrtc.compile_program(source.read_text(), str(source), flags, ())
+    def compiled(arch: str) -> Artifacts:
+        return lower(Unit(source.name, str(source), "auto", arch), shared_store)
 
     return lambda arch: once(f"many-forms-{arch}", lambda: compiled(arch))

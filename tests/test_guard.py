@@ -14,7 +14,7 @@ from lmemscope.model import Unit
 from lmemscope.running.pool import WorkerPool
 from lmemscope.tools import nvrtc, ptxas
 from lmemscope.tools.toolchain import INSTALLED
-from tests.conftest import ROOT, run_program
+from tests.conftest import ROOT, run_program, start_program
 
 HISTOGRAM = Unit("histogram.cu", str(ROOT / "kernels" / "histogram.cu"), "auto", "sm_90")
 
@@ -75,3 +75,21 @@ def test_a_test_can_have_a_store_of_its_own(own_store: str, shared_store: str) -
     assert own_store != shared_store
     assert "entries    0" in run_program("cache", "info").out
     assert own_store in run_program("cache", "info").out
+
+
+def test_a_run_of_the_program_leaves_nothing_to_the_next(tmp_path: Path) -> None:
+    (tmp_path / "lmemscope.toml").write_text("arch = 'sm_61'\n")
+    for run in (run_program, start_program):
+        first = run("cache", "info", cwd=tmp_path, LMEMSCOPE_CACHE_DIR=str(tmp_path / "own"))
+        assert str(tmp_path / "own") in first.out
+        wrong = run("scan", "no-such-file.cu", "--nonsense")
+        assert (wrong.code, wrong.out) == (2, "")
+        assert "--nonsense" in wrong.err
+        assert str(tmp_path) not in run("cache", "info").out
+
+
+def test_a_prepared_run_says_what_a_started_one_says(tmp_path: Path) -> None:
+    (tmp_path / "empty.cubin").write_bytes(b"")
+    for arguments in (("--help",), ("scan", "."), ("explain", "empty.cubin"), ("rules",)):
+        prepared = run_program(*arguments, cwd=tmp_path)
+        assert prepared == start_program(*arguments, cwd=tmp_path), arguments

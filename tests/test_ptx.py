@@ -8,8 +8,7 @@ from lmemscope.analysis.ptx.flow import generic_local_accesses, local_addresses
 from lmemscope.errors import FormatError
 from lmemscope.formats.ptx import LocalSurvey, PtxFunction, PtxModule
 from lmemscope.formats.ptx_body import Address, Vector
-from lmemscope.model import LaunchBounds, SourceLocation
-from lmemscope.tools.nvrtc import NvrtcResult
+from lmemscope.model import Artifacts, LaunchBounds, SourceLocation
 from tests.builders import PTX_HEADER as HEADER
 from tests.builders import ptx_module as module
 
@@ -215,9 +214,9 @@ def test_a_cut_off_function_is_refused() -> None:
 @pytest.mark.toolchain
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
 def test_the_fast_survey_equals_the_full_parse(
-    many_forms: Callable[[str], NvrtcResult], arch: str
+    many_forms: Callable[[str], Artifacts], arch: str
 ) -> None:
-    parsed = PtxModule(many_forms(arch).ptx)
+    parsed = PtxModule(many_forms(arch).ptx or b"")
     assert len(parsed.functions) >= 8
     for function in parsed.functions:
         commented = b"/**/" + function.text  # a block comment takes the slow way

@@ -38,7 +38,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "work" / "src").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "bins.h").write_text("#define BINS 40\n")
-    for number in range(12):
+    for number in range(6):
         text = SOURCE.format(number=number)
         (tmp_path / "work" / "src" / f"pick{number:02}.cu").write_text(text)
     monkeypatch.chdir(tmp_path / "work")
@@ -173,7 +173,7 @@ class TestCluster:
         def progress(done: int, total: int, _: str) -> None:
             if done == killed_after:
                 os.kill(doomed.pid, signal.SIGKILL)
-                assert total == 12
+                assert total == 6
 
         from lmemscope.config.settings import Settings
         from lmemscope.exporters.json import render_json
@@ -186,7 +186,7 @@ class TestCluster:
         report = collect.run(["src"], settings, executor, progress=progress)
         executor.shutdown()
         assert doomed.wait(timeout=10) == -signal.SIGKILL
-        assert [unit.failure for unit in report.units] == [None] * 12
+        assert [unit.failure for unit in report.units] == [None] * 6
         there = json.loads(render_json(report))
         for document in (there, wanted := here.document):
             document.pop("default_arch")

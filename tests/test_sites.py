@@ -10,11 +10,11 @@ from lmemscope.errors import FormatError
 from lmemscope.formats import sass
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.line_table import line_at
+from lmemscope.model import Artifacts
 from lmemscope.tools import nvdisasm, nvrtc
-from lmemscope.tools.nvrtc import NvrtcResult
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120", "sm_121")
-ManyForms = Callable[[str], NvrtcResult]
+ManyForms = Callable[[str], Artifacts]
 _WIDTHS = {"": 4, "64": 8, "128": 16, "U8": 1, "S8": 1, "U16": 2, "S16": 2}
 
 
