@@ -7,7 +7,7 @@ imports none of the analysis, and a worker none of this. One unit's trouble is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Executor, Future, as_completed
 
 from lmemscope import __version__
@@ -20,6 +20,19 @@ from lmemscope.pipeline import analyse_unit
 
 Progress = Callable[[int, int, str], None]
 """Called as each unit ends: units done, units in all, the input's name."""
+
+
+class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
+    """A run that the user ended.
+
+    Attributes:
+        report: of the units that were done.
+        done, total: units.
+    """
+
+    def __init__(self, report: Report, done: int, total: int) -> None:
+        super().__init__(f"{done} of {total} done")
+        self.report, self.done, self.total = report, done, total
 
 
 def run(
@@ -39,26 +52,35 @@ def run(
 
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
+        Interrupted: by the user, while units ran; it holds what was done by then.
     """
     units, errors, left_out, default_arch = _planned(paths, settings, executor)
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
     wanted = Wanted(settings.kernels, settings.causes, settings.quotes, cache)
     futures = [executor.submit(analyse_unit, unit, wanted) for unit in units]
-    if progress is not None:
-        by_future = dict(zip(futures, units, strict=True))
+
+    def gathered(done: Collection[Future[UnitReport]]) -> Report:
+        reports = [_result(u, f) for u, f in zip(units, futures, strict=True) if f in done]
+        reports += [UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors]
+        return Report(
+            version=__version__,
+            toolchain=_distinct_tools(reports),
+            units=tuple(reports),
+            default_arch=default_arch,
+            notes=tuple(one if isinstance(one, str) else one.reason for one in left_out),
+            gaps=tuple(one for one in left_out if isinstance(one, Gap)),
+        )
+
+    by_future = dict(zip(futures, units, strict=True))
+    try:
         for done, future in enumerate(as_completed(futures), start=1):
-            progress(done, len(units), by_future[future].name)
-    reports = [_result(unit, future) for unit, future in zip(units, futures, strict=True)]
-    reports += [UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors]
-    return Report(
-        version=__version__,
-        toolchain=_distinct_tools(reports),
-        units=tuple(reports),
-        default_arch=default_arch,
-        notes=tuple(one if isinstance(one, str) else one.reason for one in left_out),
-        gaps=tuple(one for one in left_out if isinstance(one, Gap)),
-    )
+            if progress is not None:
+                progress(done, len(units), by_future[future].name)
+    except KeyboardInterrupt as stop:
+        ended = {future for future in futures if future.done() and not future.cancelled()}
+        raise Interrupted(gathered(ended), len(ended), len(units)) from stop
+    return gathered(futures)
 
 
 def plan_units(

@@ -27,7 +27,7 @@ from lmemscope.config.settings import Configuration, from_arguments, from_flags
 from lmemscope.errors import CompileError, InputError, UsageError
 from lmemscope.formats.kernel_names import matches, spellings
 from lmemscope.gate import policy
-from lmemscope.model import CompileOptions, KernelDirective, Limit, UnitReport
+from lmemscope.model import CompileOptions, KernelDirective, Limit, UnitReport, View
 
 ROOT = Path(__file__).parent.parent
 
@@ -52,9 +52,15 @@ GOOD: dict[str, tuple[list[str], str, object]] = {
     "executor": (["dask://h:1"], '"dask://h:1"', "dask://h:1"),
     "build-database": ([], "false", False),
     "cache": ([], "false", None),
-    "include": ([], '["src/*"]', ("src/*",)),
-    "exclude": ([], '["old/*"]', ("old/*",)),
+    "include": (["src/*"], '["src/*"]', ("src/*",)),
+    "exclude": (["old/*"], '["old/*"]', ("old/*",)),
     "causes": ([], "", False),
+    "top": (["5"], "", 5),
+    "cause": (["printf-args"], "", ("printf-args",)),
+    "local-only": ([], "", True),
+    "sort": (["frame"], "", "frame"),
+    "group": ([], "", True),
+    "all": ([], "", True),
     "baseline": (["/b.json"], '"/b.json"', "/b.json"),
     "tolerance": (["16"], "16", 16),
     "toolchain-tolerance": (["20"], "20", 20),
@@ -140,6 +146,7 @@ def flagged(*arguments: str) -> Configuration:
     @click.command()
     @group_options("facts")
     @group_options("gate")
+    @group_options("view")
     @configured_options
     def command(configuration: Configuration, color: str) -> None:
         given.append(configuration)
@@ -154,7 +161,13 @@ def flagged(*arguments: str) -> Configuration:
 def value_of(configuration: Configuration, row: Option) -> Any:
     settings = configuration.settings
     name = "archs" if row.name == "arch" else row.name
-    for holder in (configuration, settings, settings.options, configuration.policy):
+    for holder in (
+        configuration,
+        settings,
+        settings.options,
+        settings.view,
+        configuration.policy,
+    ):
         if hasattr(holder, name):
             return getattr(holder, name)
     raise AssertionError(f"the value of {row.key} arrives nowhere")
@@ -295,7 +308,9 @@ def test_the_signature_of_scan_is_the_table() -> None:
 
 @pytest.mark.parametrize("command", [scan_command, check_command], ids=["scan", "check"])
 def test_commands_have_the_flags_of_their_groups(command: click.Command) -> None:
-    groups = {"scan": {"compile", "facts"}, "check": {"compile", "gate"}}[command.name or ""]
+    groups = {"scan": {"compile", "facts", "view"}, "check": {"compile", "gate"}}[
+        command.name or ""
+    ]
     wanted = {
         spelling
         for row in OPTIONS
@@ -311,10 +326,10 @@ def test_commands_have_the_flags_of_their_groups(command: click.Command) -> None
 
 
 def test_every_field_that_is_set_has_an_option() -> None:
-    names = {row.name for row in OPTIONS} | {"archs", "root", "options", "time_limit"}
+    names = {row.name for row in OPTIONS} | {"archs", "root", "options", "view", "time_limit"}
     # What `explain` quotes follows from its own flags; `check` takes the baseline's defaults.
     names |= {"quotes", "default_archs"}
-    for kind in (Settings, CompileOptions):
+    for kind in (Settings, CompileOptions, View):
         assert {field.name for field in dataclasses.fields(kind)} <= names
     limits = {field.name for field in dataclasses.fields(Limit)}
     assert {row.name for row in LIMIT} == limits
@@ -324,7 +339,8 @@ def test_the_documentation_is_the_table() -> None:
     text = generate_options.TARGET.read_text()
     assert generate_options.render() in text, "run: python docs/generate_options.py"
     for row in (*OPTIONS, *LIMIT, *ALLOWANCE):
-        assert f"`{row.key if row.file else row.name}`" in text
+        doors = (row.key if row.file else None, row.name if row.api else None, *row.flags)
+        assert any(f"`{door}`" in text for door in doors if door)
 
 
 # --- what the doors say together ------------------------------------------------------------
@@ -336,6 +352,8 @@ def test_the_documentation_is_the_table() -> None:
         ('arch = ["sm_80"]', ["--arch", "sm_90"], "arch", ("sm_90",)),
         ('kernels = ["a"]', ["--kernel", "b"], "kernels", ("b",)),
         ('include-dirs = ["a"]', ["-I", "b"], "include-dirs", ("b", "a")),
+        ('include = ["a"]', ["--include", "b"], "include", ("b",)),
+        ('exclude = ["a"]', ["--exclude", "b"], "exclude", ("a", "b")),
         ('signatures = ["a()"]', ["--signature", "b()"], "signatures", ("b()", "a()")),
         ('defines = ["A"]', ["-D", "B"], "defines", ("A", "B")),
         ('instantiate = ["a<1>"]', ["--instantiate", "b<1>"], "instantiate", ("a<1>", "b<1>")),

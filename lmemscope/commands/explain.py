@@ -81,8 +81,8 @@ def _complain(report: Report, kernel: str | None) -> None:
                 click.echo("\n".join(f"  {line}" for line in failure.log.splitlines()), err=True)
             if failure.hint:
                 click.echo(f"hint: {failure.hint}", err=True)
-        elif not unit.kernels:
-            if kernel is not None and not any(other.kernels for other in report.units):
+        elif not unit.kernels and (kernel is None or not any(u.kernels for u in report.units)):
+            if kernel is not None:
                 click.echo(
                     f"error: [explain] {unit.input} has no kernel that matches {kernel}\n"
                     "hint: `lmemscope scan` lists its kernels",

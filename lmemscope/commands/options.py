@@ -74,8 +74,10 @@ def flag(row: Option, **changes: Any) -> Callable[[Function], Function]:
         made |= {"default": row.default} if paired else {"is_flag": True}
     elif kind.shape == "many":
         made["multiple"] = True
+        if kind.choices:
+            made["shell_complete"] = _completing(kind.choices)
     elif kind.choices:
-        made |= {"default": row.default, "show_default": True}
+        made |= {"default": row.default, "show_default": row.default is not None}
         made |= {
             "metavar": f"[{'|'.join(kind.choices)}]",
             "shell_complete": _completing(kind.choices),

@@ -12,7 +12,7 @@ import click
 
 from lmemscope.errors import UsageError
 from lmemscope.exporters.formats import FORMATS, render
-from lmemscope.model import Report
+from lmemscope.model import Report, View
 
 Formats = Mapping[str, tuple[str, ...]]
 """Names of formats, and the endings of files that stand for each; the first is the default."""
@@ -98,7 +98,7 @@ class Sink:
             ) from error
 
 
-def rendered(report: Report, sink: Sink, *, verbose: bool, with_accesses: bool) -> str:
+def rendered(report: Report, sink: Sink, *, verbose: bool, with_accesses: bool, view: View) -> str:
     """A report in the sink's format and width."""
     return render(
         report,
@@ -107,6 +107,7 @@ def rendered(report: Report, sink: Sink, *, verbose: bool, with_accesses: bool) 
         width=sink.width,
         verbose=verbose,
         with_accesses=with_accesses,
+        view=view,
     )
 
 

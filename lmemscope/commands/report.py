@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
-from lmemscope.commands.options import compile_options
+from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import analyse, exit_code
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.formats import FORMATS
+from lmemscope.exporters.selection import selected
 
 
 @click.command(name="report")
@@ -22,13 +23,14 @@ from lmemscope.exporters.formats import FORMATS
     help=f"Its ending says the format: {', '.join(e for row in FORMATS for e in row.endings)}.",
 )
 @click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
+@group_options("view")
 @compile_options
 def command(
     paths: tuple[str, ...], target: str, accesses: bool, settings: Settings, color: str
 ) -> None:
     """Write a full report, in the format that the ending of FILE says.
 
-    PATH is what `scan` takes, or one saved JSON report, which is rendered without compiling.
+    PATH is what `scan` takes, or saved JSON reports, which are rendered without compiling.
 
     \b
     Examples:
@@ -36,11 +38,6 @@ def command(
       lmemscope report saved.json -o local-memory.md
     """
     sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
-    if len(paths) == 1 and paths[0].endswith(".json"):
-        from lmemscope.exporters.json import load_report
-
-        report = load_report(paths[0])
-    else:
-        report = analyse(paths, settings)
-    sink.write(rendered(report, sink, verbose=True, with_accesses=accesses))
+    report = selected(analyse(paths, settings), settings.view)
+    sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=settings.view))
     raise SystemExit(exit_code(report))

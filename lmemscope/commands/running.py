@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from lmemscope.discover.locate import DATABASE
 from lmemscope.errors import LmemscopeError, UsageError
 from lmemscope.running.launch import UNITS
 from lmemscope.running.pool import WorkerPool
@@ -20,15 +23,47 @@ if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
     from lmemscope.model import Artifacts, Report
 
-EXIT_CLEAN, EXIT_INCOMPLETE = 0, 3
+EXIT_CLEAN, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 0, 3, 130
+_NAME_WIDTH = 50
 
 
-def analyse(paths: Sequence[str], settings: Settings) -> Report:
-    """Analyse inputs with worker processes.
+def analyse(
+    paths: Sequence[str],
+    settings: Settings,
+    interrupted: Callable[[Report], None] | None = None,
+) -> Report:
+    """Analyse inputs with worker processes; saved reports among them are read.
+
+    Args:
+        paths: as the user typed them.
+        settings: how to compile and what to keep.
+        interrupted: shows what is done when the user ends the run; without it nothing is shown,
+            for half a report decides nothing.
 
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
+        InputError: a saved report is none.
     """
+    saved = [path for path in paths if is_saved(path)]
+    if not saved:
+        return _analysed(paths, settings, interrupted)
+    from lmemscope.commands.saved import combined, read
+
+    reports = [read(path, settings) for path in saved]
+    others = [path for path in paths if not is_saved(path)]
+    if others:
+        reports.append(_analysed(others, settings, interrupted))
+    return combined(reports)
+
+
+def is_saved(path: str) -> bool:
+    """Whether a path names a saved report: JSON, and not a build's database."""
+    return path.endswith(".json") and os.path.basename(path) != DATABASE
+
+
+def _analysed(
+    paths: Sequence[str], settings: Settings, interrupted: Callable[[Report], None] | None
+) -> Report:
     pool = _executor(settings)
     from lmemscope import collect
 
@@ -41,6 +76,13 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
     except UsageError:
         pool.shutdown(cancel_futures=True)
         raise
+    except collect.Interrupted as stop:
+        pool.shutdown(wait=False, cancel_futures=True)
+        if interrupted is not None:
+            interrupted(stop.report)
+        kept = "; the next run goes on from there" if settings.cache is not None else ""
+        click.echo(f"interrupted: {stop.done} of {stop.total} inputs done{kept}", err=True)
+        raise SystemExit(EXIT_INTERRUPTED) from stop
     except KeyboardInterrupt:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
@@ -123,17 +165,29 @@ def _import_renderer(on_terminal: bool) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
-    """A counter on stderr, only where a person watches and there is something to wait for."""
+    """A bar on stderr with rate and time left, only where a person watches."""
     if not sys.stderr.isatty():
         yield None
         return
-    width = 60
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
-    def show(done: int, total: int, name: str) -> None:
-        shown = name if len(name) <= width else "…" + name[-width + 1 :]
-        click.echo(f"\r\x1b[2K[{done}/{total}] {shown}", nl=False, err=True)
+    columns = (
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    started = time.monotonic()
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, rate="")
 
-    try:
+        def show(done: int, total: int, name: str) -> None:
+            rate = done / max(time.monotonic() - started, 1e-3)
+            shown = name if len(name) <= _NAME_WIDTH else "…" + name[1 - _NAME_WIDTH :]
+            said = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
+            bar.update(task, completed=done, total=total, description=shown, rate=said)
+
         yield show
-    finally:
-        click.echo("\r\x1b[2K", nl=False, err=True)

@@ -8,6 +8,8 @@ from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import analyse, exit_code
 from lmemscope.config.settings import Settings
+from lmemscope.exporters.selection import selected
+from lmemscope.model import Report
 
 
 @click.command(name="scan")
@@ -19,6 +21,7 @@ from lmemscope.config.settings import Settings
     help="[default: from the ending of -o FILE, else table]",
 )
 @click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE.")
+@group_options("view")
 @group_options("facts")
 @click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
 @click.option("-v", "--verbose", is_flag=True, help="Whole logs, and log lines not understood.")
@@ -34,8 +37,11 @@ def command(
 ) -> None:
     """Show which kernels use local memory, worst first.
 
-    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a compile_commands.json, a directory, or what
-    `nvcc -Xptxas -v` printed: a build log, or - for standard input.
+    PATH is a .cu, .cuh, .ptx, .cubin or .py file, a compile_commands.json, a directory, what
+    `nvcc -Xptxas -v` printed (a build log, or - for standard input), or a saved JSON report.
+
+    Beyond 40 kernels the table shows those that use local memory, instances of one template with
+    the same causes as one row.
 
     \b
     Examples:
@@ -45,8 +51,16 @@ def command(
       lmemscope scan kernels.py --run-python
       make 2>&1 | lmemscope scan -
       lmemscope scan src/ -o local-memory.md
+      lmemscope scan saved.json --cause dynamic-index --top 10
     """
     sink = Sink.open(target, format_name, formats=REPORT_FORMATS, color=color)
-    report = analyse(paths, settings)
-    sink.write(rendered(report, sink, verbose=verbose, with_accesses=accesses))
+
+    def show(report: Report) -> None:
+        chosen = selected(report, settings.view)
+        sink.write(
+            rendered(chosen, sink, verbose=verbose, with_accesses=accesses, view=settings.view)
+        )
+
+    report = analyse(paths, settings, interrupted=show)
+    show(report)
     raise SystemExit(exit_code(report))

@@ -164,7 +164,7 @@ def cause() -> Kind:
             raise place.refuse(value, accepts, hint)
         return value
 
-    return Kind(accepts, check)
+    return Kind(accepts, check, choices=tuple(CAUSES))
 
 
 def day() -> Kind:

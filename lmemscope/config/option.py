@@ -10,8 +10,9 @@ from lmemscope.config.kinds import Kind
 Merge = Literal["replace", "before", "after"]
 """What a flag does to the file's value: take its place, or stand before or after it in one list."""
 
-Group = Literal["compile", "facts", "gate"]
-"""The commands that have an option: all that compile, `scan` alone, `check` alone."""
+Group = Literal["compile", "facts", "gate", "view"]
+"""The commands that have an option: all that compile, `scan` alone, `check` alone, those that show
+a whole report."""
 
 
 @dataclass(frozen=True, slots=True)

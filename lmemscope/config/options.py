@@ -12,11 +12,13 @@ Nothing heavy is imported here: ``--help`` reads this table.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, get_args
 
 from lmemscope.config import kinds
 from lmemscope.config.gate_options import ALLOWANCE, LIMIT
+from lmemscope.config.kinds import Kind
 from lmemscope.config.option import Option
-from lmemscope.model import CompileOptions, Frontend, Quote
+from lmemscope.model import CompileOptions, Frontend, Order, Quote, View
 
 DEFAULT_BASELINE = "lmemscope-baseline.json"
 """The baseline where none is named."""
@@ -46,6 +48,7 @@ class Settings:
         root: directory of the configuration, absolute.
         default_archs: for inputs that neither ``archs`` nor a build decides; empty means the GPU
             present, else the default. No option sets them.
+        view: which kernels are shown, and in which order.
     """
 
     archs: tuple[str, ...] = ()
@@ -64,6 +67,7 @@ class Settings:
     exclude: tuple[str, ...] = ()
     root: str = "/"
     default_archs: tuple[str, ...] = ()
+    view: View = field(default_factory=View)
 
 
 def _arguments(tool: str) -> Option:
@@ -76,6 +80,23 @@ def _arguments(tool: str) -> Option:
         metavar="ARG",
         merge="after",
         default=(),
+    )
+
+
+def _shown(
+    key: str, kind: Kind, help_: str, flag: str, metavar: str | None = None, default: Any = None
+) -> Option:
+    """An option that chooses what is shown: a reader's, so neither a file's nor the API's."""
+    return Option(
+        key,
+        kind,
+        help_,
+        flags=(flag,),
+        metavar=metavar,
+        default=default,
+        group="view",
+        file=False,
+        api=False,
     )
 
 
@@ -231,14 +252,21 @@ OPTIONS = (
     Option(
         "include",
         kinds.listed(kinds.text("a glob over files"), "a list of globs over files"),
-        "Files of directories and builds: at least one glob must match.",
+        "Of directories, builds and saved reports, only files that match; repeatable.",
+        flags=("--include",),
+        metavar="GLOB",
         default=(),
+        meaning="Files of directories and builds: at least one glob must match.",
     ),
     Option(
         "exclude",
         kinds.listed(kinds.text("a glob over files"), "a list of globs over files"),
-        "Files of directories and builds: no glob may match.",
+        "Of directories, builds and saved reports, no file that matches; repeatable.",
+        flags=("--exclude",),
+        metavar="GLOB",
+        merge="after",
         default=(),
+        meaning="Files of directories and builds: no glob may match.",
     ),
     Option(
         "causes",
@@ -251,6 +279,35 @@ OPTIONS = (
         file=False,
         meaning="Whether to look for causes and names, or to stop at the facts; faster.",
     ),
+    _shown("top", kinds.whole(1, "rows"), "At most N rows, the first of the order.", "--top", "N"),
+    _shown(
+        "cause",
+        kinds.listed(kinds.cause(), "a list of causes"),
+        "Only kernels with this cause; repeatable.",
+        "--cause",
+        "CAUSE",
+        (),
+    ),
+    _shown(
+        "local-only",
+        kinds.switch(),
+        "Only kernels that use local memory.",
+        "--local-only",
+        default=False,
+    ),
+    _shown(
+        "sort",
+        kinds.choice(*get_args(Order)),
+        "What comes first. [default: worst; of groups: bytes at LDL and STL]",
+        "--sort",
+    ),
+    _shown(
+        "group",
+        kinds.switch(),
+        "Instances of one template with the same causes as one row. [default: beyond 40 kernels]",
+        "--group/--no-group",
+    ),
+    _shown("all", kinds.switch(), "Every kernel, however many there are.", "--all", default=False),
     Option(
         "baseline",
         kinds.path("the path of a file"),

@@ -12,7 +12,7 @@ from lmemscope.config.gate_options import LIMIT
 from lmemscope.config.kinds import Place
 from lmemscope.config.option import Option
 from lmemscope.config.options import OPTIONS, Settings
-from lmemscope.model import Allowance, CompileOptions, Limit, Policy
+from lmemscope.model import Allowance, CompileOptions, Limit, Policy, View
 
 if TYPE_CHECKING:
     from lmemscope.config.file import ConfigurationFile
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Configuration", "Settings", "available_cpus", "from_arguments", "from_flags"]
 
 _COMPILE_OPTIONS = frozenset(own.name for own in fields(CompileOptions))
+_VIEW = frozenset(own.name for own in fields(View))
 _SETTINGS = frozenset(own.name for own in fields(Settings)) - {"jobs", "cache"}
 
 
@@ -107,6 +108,7 @@ def _settings(values: Mapping[str, Any], root: str) -> Settings:
         jobs=values["jobs"] or available_cpus(),
         cache=default_directory() if values["cache"] else None,
         root=root,
+        view=View(**{name: values[name] for name in values if name in _VIEW}),
         **{name: values[name] for name in values if name in _SETTINGS},
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
-from lmemscope.model import Report
+from lmemscope.model import WHOLE, Report, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,15 @@ class Presentation:
         width: columns of the terminal, or None for a pipe or a file.
         verbose: whole logs, and log lines that were not understood.
         with_accesses: every single access.
+        view: which rows come first, and whether they are grouped; what it leaves out is left out
+            already.
     """
 
     color: bool = False
     width: int | None = None
     verbose: bool = False
     with_accesses: bool = False
+    view: View = WHOLE
 
 
 class Exporter(Protocol):
@@ -73,7 +76,8 @@ def render(
     width: int | None = None,
     verbose: bool = False,
     with_accesses: bool = False,
+    view: View = WHOLE,
 ) -> str:
     """A report in one of `FORMATS`, by name; the rest is as in `Presentation`."""
-    how = Presentation(color, width, verbose, with_accesses)
+    how = Presentation(color, width, verbose, with_accesses, view)
     return _BY_NAME[format_name].exporter.render(report, how)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
 
+from lmemscope.analysis.groups import Group
 from lmemscope.formats.demangle import short_name as short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
@@ -21,6 +23,9 @@ from lmemscope.model import (
 
 Row = tuple[UnitReport, KernelReport]
 
+MANY = 40
+"""Kernels; beyond that a table shows groups, and of these the ones that use local memory."""
+
 
 def rows(report: Report) -> list[Row]:
     """Kernels of all units, worst first; ties by input, name and architecture."""
@@ -36,6 +41,23 @@ def rows(report: Report) -> list[Row]:
     )
 
 
+def entry_name(entry: Group) -> str:
+    """A kernel's short name, or a template's with how many instances it stands for."""
+    if len(entry.kernels) == 1:
+        return short_name(entry.kernels[0][1].facts.demangled)
+    if entry.instances == 1:
+        return short_name(entry.kernels[0][1].facts.demangled)
+    return f"{entry.name}<…> ×{entry.instances}"
+
+
+def span(values: Sequence[int | None]) -> str:
+    """The least and the most of some figures: ``32–40``; a question mark where one is unknown."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return "?"
+    return str(known[0]) if len(set(known)) == 1 else f"{min(known)}–{max(known)}"
+
+
 def quoted(unit: UnitReport) -> dict[SourceLocation, str]:
     """Text of the source lines that the unit's report holds."""
     return {SourceLocation(line.file, line.line): line.text for line in unit.source_lines}
@@ -47,6 +69,13 @@ def shortened(text: str, width: int) -> str:
         return text
     head = (width - 1) * 2 // 3
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+def wrapped(sentence: str, width: int | None) -> str:
+    """Lines of a terminal's width, broken between words; as it is where nobody knows the width."""
+    if width is None:
+        return sentence
+    return "\n".join(textwrap.wrap(sentence, width, break_on_hyphens=False))
 
 
 def number(value: int | None) -> str:

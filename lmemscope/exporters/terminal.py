@@ -1,23 +1,27 @@
-"""The table a person reads: worst kernel first, then what is uncertain, then what failed."""
+"""The table a person reads: what matters first, then what is uncertain, then what failed."""
 
 from __future__ import annotations
 
 import io
-import textwrap
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lmemscope.analysis.groups import Group
 from lmemscope.exporters import layout
 from lmemscope.exporters.formats import Presentation
-from lmemscope.exporters.layout import Row
-from lmemscope.model import VERDICT_KINDS, Failure, Report, UnitReport, verdict_kind
+from lmemscope.exporters.remarks import remarks
+from lmemscope.exporters.selection import listed
+from lmemscope.model import VERDICT_KINDS, Cause, KernelFacts, Report, SiteClass, verdict_kind
 
 _CODES = {"bold red": "1;31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 _ANSI = {kind.name: f"\x1b[{_CODES[kind.color]}m" for kind in VERDICT_KINDS}
 _NAME_WIDTH = 44
-_NARROW, _MEDIUM, _COMFORTABLE = 72, 90, 100
-_LOG_LINES = 20
-_APART = 3
-_UNCUT = 100
+_NARROW, _MEDIUM, _COMFORTABLE, _WIDE = 72, 90, 100, 120
+_SCREEN, _LEAST = 40, 5
+"""Lines that a folded report may take on a terminal, and rows that it has all the same."""
+
+_CAUSES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,74 +39,144 @@ _COLUMNS = (
     _Column("frame", True, 0),
     _Column("spill st/ld", True, _MEDIUM),
     _Column("LDL/STL", True, 0),
+    _Column("all bytes", True, _NARROW),
     _Column("PTX .local", True, _COMFORTABLE),
     _Column("verdict", False, 0),
 )
+_REGISTERS, _SPILL, _BYTES, _PTX = 2, 4, 6, 7
+"""Columns that give way: what no row has, and one for the other where rows stand for several."""
 
 
-def render_table(report: Report, *, color: bool, width: int | None, verbose: bool) -> str:
-    """Table, summary, disagreements, gaps and failures.
+def render_table(report: Report, how: Presentation) -> str:
+    """What uses local memory by cause, the table, a summary, and what is to be said of them.
 
     Args:
         report: what to show.
-        color: escape sequences allowed.
-        width: columns of the terminal; None for a pipe: one aligned line per kernel, uncut.
-        verbose: whole logs, and log lines that were not understood.
+        how: a width of None is a pipe's: one aligned line per row, uncut, as many as there are.
     """
-    parts = []
-    listed = layout.rows(report)
-    if listed:
-        parts.append(_plain(listed, color) if width is None else _drawn(listed, color, width))
-    parts.append(_folded(_summary(report), width))
-    sections = (
-        _disagreements(listed),
-        _routes(report),
-        _gaps(report),
-        _unknown(report, verbose),
-        "".join(f"\nnote: {note}" for note in report.notes),
-    )
-    parts += [text for text in sections if text]
-    for unit in report.units:
-        if unit.failure is not None:
-            parts.append(_failure(unit, unit.failure, color, verbose))
-    return "\n".join(parts) + "\n"
+    entries, folded = listed(report, how.view)
+    above = _by_cause(entries) if folded else []
+    below = remarks(report, how)
+
+    def text(rows: int) -> str:
+        shown = entries[:rows]
+        tables = [_plain(shown, how.color) if how.width is None else _drawn(shown, how, how.width)]
+        said = [*_left(entries[rows:], folded, len(entries)), _summary(report)]
+        middle = [layout.wrapped(one, how.width) for one in said]
+        return "\n".join([*above, *(tables if shown else ()), *middle, *below]) + "\n"
+
+    rows = len(entries)
+    if not folded or how.width is None or how.view.top is not None:
+        return text(rows)
+    while text(rows).count("\n") > _SCREEN and rows > _LEAST:
+        rows -= 1
+    return text(rows)
 
 
 def render(report: Report, how: Presentation) -> str:
     """As `render_table`."""
-    return render_table(report, color=how.color, width=how.width, verbose=how.verbose)
+    return render_table(report, how)
 
 
-def _cells(row: Row, name_width: int) -> list[str]:
-    unit, kernel = row
-    facts = kernel.facts
-    sass, ptx = facts.sass, facts.ptx
+def _by_cause(entries: Sequence[Group]) -> list[str]:
+    """How much each cause accounts for, most site bytes first; none where there is one cause."""
+    kernels: Counter[Cause] = Counter()
+    templates: Counter[Cause] = Counter()
+    sites: dict[Cause, SiteClass] = {}
+    for entry in entries:
+        causes = {one.cause for one in entry.causes}
+        kernels.update(dict.fromkeys(causes, len(entry.kernels)))
+        templates.update(causes)
+        for one in entry.causes:
+            sites[one.cause] = sites.get(one.cause, SiteClass()) + one.sites
+    if len(kernels) < 2:
+        return []
+    order = sorted(kernels, key=lambda cause: (-sites[cause].bytes, cause))
+    lines = [("cause", "kernels", "rows", "LDL/STL", "bytes")]
+    lines += [
+        (
+            cause,
+            str(kernels[cause]),
+            str(templates[cause]),
+            layout.pair(sites[cause].load_sites, sites[cause].store_sites),
+            str(sites[cause].bytes),
+        )
+        for cause in order[:_CAUSES]
+    ]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(lines[0]))]
+    drawn = [
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
+        for line in lines
+    ]
+    if len(order) > _CAUSES:
+        drawn.append(f"and {layout.count(len(order) - _CAUSES, 'cause')} more")
+    return ["\n".join(drawn) + "\n"]
+
+
+def _left(unshown: Sequence[Group], folded: Sequence[Group], total: int) -> list[str]:
+    """What the table does not show, and how to see it."""
+    lines = []
+    if unshown:
+        kernels = sum(len(entry.kernels) for entry in unshown)
+        lines.append(
+            f"{layout.count(len(unshown), 'more row')} ({layout.count(kernels, 'kernel')}) with "
+            f"local memory: --top {total} shows {'it' if len(unshown) == 1 else 'them'}."
+        )
+    if folded:
+        kernels = sum(len(entry.kernels) for entry in folded)
+        lines.append(f"{kernels} clean: --all shows them.")
+    return lines
+
+
+def _names(entries: Sequence[Group], width: int | None) -> list[str]:
+    """A name for each entry; where cutting them makes two read alike, these are not cut."""
+    full = [layout.entry_name(entry) for entry in entries]
+    if width is None:
+        return full
+    cut = [layout.shortened(name, width) for name in full]
+    alike = Counter(short for short, _ in set(zip(cut, full, strict=True)))
+    return [name if alike[short] > 1 else short for short, name in zip(cut, full, strict=True)]
+
+
+def _cells(entry: Group) -> list[str]:
+    """All but the name."""
+    facts = [kernel.facts for _, kernel in entry.kernels]
+    worst = facts[0]
+    sass, ptx = worst.sass, worst.ptx
+    local = "?" if ptx is None else layout.number(ptx.local_bytes or None).replace("?", "-")
+    spill = layout.pair(worst.spill_stores, worst.spill_loads)
     return [
-        layout.shortened(layout.short_name(facts.demangled), name_width),
-        unit.arch,
-        layout.number(facts.registers),
-        layout.number(facts.stack_frame),
-        layout.pair(facts.spill_stores, facts.spill_loads),
+        " ".join(entry.archs),
+        layout.span([one.registers for one in facts]),
+        layout.span([one.stack_frame for one in facts]),
+        spill if _alike(facts) else f"{spill} at most",
         "?" if sass is None else layout.pair(sass.load_sites, sass.store_sites),
-        "?" if ptx is None else layout.number(ptx.local_bytes or None).replace("?", "-"),
-        _verdict(row),
+        layout.number(entry.site_bytes),
+        local,
+        _verdict(entry),
     ]
 
 
-def _verdict(row: Row) -> str:
-    _unit, kernel = row
-    uncertain = " (sources disagree, see below)" if kernel.facts.disagreements else ""
-    return f"{kernel.verdict.text}{uncertain}"
+def _alike(facts: Sequence[KernelFacts]) -> bool:
+    return len({(one.spill_stores, one.spill_loads) for one in facts}) == 1
 
 
-def _plain(listed: list[Row], color: bool) -> str:
+def _verdict(entry: Group) -> str:
+    disagree = any(kernel.facts.disagreements for _, kernel in entry.kernels)
+    return f"{entry.verdict.text}{' (sources disagree, see below)' if disagree else ''}"
+
+
+def _plain(entries: Sequence[Group], color: bool) -> str:
     """For pipes and files: no borders, no wrapping, columns aligned by spaces."""
-    titles = [column.title for column in _COLUMNS[:-1]] + ["file", "verdict"]
-    lines = [titles]
-    for row in listed:
-        cells = _cells(row, _UNCUT)
-        lines.append([*cells[:-1], row[0].input, cells[-1]])
-    right = [column.right for column in _COLUMNS[:-1]] + [False]
+    several = any(len(entry.kernels) > 1 for entry in entries)
+    columns = [one for n, one in enumerate(_COLUMNS[:-1]) if n != _BYTES or several]
+    lines = [[column.title for column in columns] + ["file", "verdict"]]
+    for entry, name in zip(entries, _names(entries, None), strict=True):
+        cells = [name, *_cells(entry)]
+        if not several:
+            del cells[_BYTES]
+        lines.append([*cells[:-1], entry.input, cells[-1]])
+    right = [column.right for column in columns] + [False]
     widths = [max(len(line[i]) for line in lines) for i in range(len(right))]
     drawn = []
     for index, line in enumerate(lines):
@@ -112,59 +186,65 @@ def _plain(listed: list[Row], color: bool) -> str:
         ]
         verdict = line[-1]
         if color and index:
-            verdict = f"{_ANSI[listed[index - 1][1].verdict.kind]}{verdict}\x1b[0m"
+            verdict = f"{_ANSI[entries[index - 1].verdict.kind]}{verdict}\x1b[0m"
         drawn.append("  ".join([*cells, verdict]))
     return "\n".join(drawn) + "\n"
 
 
-def _drawn(listed: list[Row], color: bool, width: int) -> str:
+def _drawn(entries: Sequence[Group], how: Presentation, width: int) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    one_arch = len({unit.arch for unit, _ in listed}) == 1
+    cells = [_cells(entry) for entry in entries]
+    one_arch = len({arch for entry in entries for arch in entry.archs}) == 1
+    spilling = any(row[_SPILL - 1] != "-" for row in cells)
+    several = any(len(entry.kernels) > 1 for entry in entries)
     shown = [
         index
         for index, column in enumerate(_COLUMNS)
-        if column.needed <= width and not (column.title == "arch" and one_arch)
+        if column.needed <= width
+        and not (column.title == "arch" and one_arch)
+        and (index != _SPILL or spilling)
+        and (index != _BYTES or several)
+        and (index not in (_REGISTERS, _PTX) or not several or width >= _WIDE)
     ]
-    many_files = len({unit.input for unit, _ in listed}) > 1
+    many_files = len({entry.input for entry in entries}) > 1
     name_width = min(_NAME_WIDTH, max(16, width * 3 // 10))
+    names = _names(entries, name_width)
+    files = [layout.shortened(entry.input, name_width) for entry in entries] if many_files else []
+    # Rich would take the room of a long verdict from the names.
+    least = min(name_width, max(map(len, (*names, *files))))
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
     for index in shown:
         column = _COLUMNS[index]
         table.add_column(
             column.title,
             justify="right" if column.right else "left",
-            no_wrap=column.title != "verdict",
+            no_wrap=column.title not in ("kernel", "verdict"),
             overflow="fold",
+            min_width=least if column.title == "kernel" else None,
+            max_width=name_width if column.title == "kernel" else None,
         )
-    for row in listed:
-        style = verdict_kind(row[1].verdict.kind).color
-        cells: list[Text] = []
-        for index, cell in enumerate(_cells(row, name_width)):
-            text = Text(cell, style=style if index == len(_COLUMNS) - 1 else "")
-            if index == 0 and many_files:
-                text.append(f"\n{layout.shortened(row[0].input, name_width)}", style="dim")
-            cells.append(text)
-        table.add_row(*(cells[index] for index in shown))
+    for entry, name, row in zip(entries, names, cells, strict=True):
+        style = verdict_kind(entry.verdict.kind).color
+        texts = [Text(name), *map(Text, row)]
+        texts[-1].stylize(style)
+        if many_files:
+            texts[0].append(f"\n{layout.shortened(entry.input, name_width)}", style="dim")
+        table.add_row(*(texts[index] for index in shown))
     stream = io.StringIO()
     console = Console(
         file=stream,
         width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
+        force_terminal=how.color,
+        color_system="standard" if how.color else None,
         highlight=False,
         emoji=False,
     )
     console.print(table)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
-
-
-def _folded(sentence: str, width: int | None) -> str:
-    """Lines of a terminal's width, broken between words; as it is where nobody knows the width."""
-    return sentence if width is None else "\n".join(textwrap.wrap(sentence, width))
 
 
 def _summary(report: Report) -> str:
@@ -181,67 +261,5 @@ def _summary(report: Report) -> str:
         arch = f" Architecture {report.default_arch}."
     elif len(archs) == 1:
         arch = f" Architecture {archs[0]}."
-    return f"{sentence}.{by}{arch}"
-
-
-def _disagreements(listed: list[Row]) -> str:
-    lines = [
-        f"  {layout.short_name(kernel.facts.demangled)} ({unit.arch}): {found.quantity}: "
-        + ", ".join(f"{source} {value}" for source, value in found.values)
-        for unit, kernel in listed
-        for found in kernel.facts.disagreements
-    ]
-    return "\n".join(["\nSources that disagree:", *lines]) if lines else ""
-
-
-def _routes(report: Report) -> str:
-    lines = [f"  {line}" for line in layout.route_differences(report)]
-    return "\n".join(["\nNVRTC and nvcc differ:", *lines]) if lines else ""
-
-
-def _gaps(report: Report) -> str:
-    inputs: dict[tuple[str, str], list[str]] = {}
-    for unit in report.units:
-        for gap in unit.gaps:
-            inputs.setdefault((gap.stage, gap.reason), []).append(unit.input)
-    lines = [
-        f"  {where}: [{stage}] {reason}"
-        for (stage, reason), found in inputs.items()
-        for where in _inputs(layout.distinct(found))
-    ]
-    return "\n".join(["\nNot known:", *lines]) if lines else ""
-
-
-def _inputs(names: list[str]) -> list[str]:
-    """A line for each input, or one for all where they are many."""
-    return names if len(names) <= _APART else [f"{names[0]} and {len(names) - 1} more"]
-
-
-def _unknown(report: Report, verbose: bool) -> str:
-    found = [(unit, line) for unit in report.units for line in unit.unknown_log_lines]
-    if not found:
-        return ""
-    if not verbose:
-        return (
-            f"\n{layout.count(len(found), 'line')} of the ptxas report not understood (-v shows)."
-        )
-    return "\n".join(
-        ["\nLines of the ptxas report not understood:", *(f"  {u.input}: {t}" for u, t in found)]
-    )
-
-
-def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> str:
-    name = f" for {unit.arch}" if unit.arch else ""
-    lead = "\x1b[1;31merror:\x1b[0m" if color else "error:"
-    lines = [f"\n{lead} [{failure.stage}] {failure.message}{name}"]
-    if failure.log:
-        log = failure.log.strip().splitlines()
-        kept = log if verbose else log[:_LOG_LINES]
-        lines += [f"  {line}" for line in kept]
-        if len(log) > len(kept):
-            lines.append(f"  … {len(log) - len(kept)} more lines (-v shows all)")
-    if failure.command and verbose:
-        lines.append(f"command: {failure.command}")
-    if failure.hint:
-        lines.append(f"hint: {failure.hint}")
-    return "\n".join(lines)
+    through = f" Shown through {', '.join(report.filters)}." if report.filters else ""
+    return f"{sentence}.{through}{by}{arch}"

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
 from lmemscope import __version__
@@ -147,7 +147,8 @@ def slot_for(directory: str | None, unit: Unit) -> Slot | None:
         "path": unit.path,
         "arch": unit.arch,
         "frontend": unit.frontend,
-        "options": asdict(unit.options),
+        # How long one may take decides nothing about what comes out.
+        "options": asdict(replace(unit.options, time_limit=None)),
         "files": files,
         "system": system,
         "missing": sorted(read.missing),

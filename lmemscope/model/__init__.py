@@ -104,10 +104,12 @@ from lmemscope.model.sites import (
     SiteClass,
 )
 from lmemscope.model.source_text import DisplayPaths, SourceText
+from lmemscope.model.view import WHOLE, Order, View
 
 __all__ = [
     "CAUSES",
     "VERDICT_KINDS",
+    "WHOLE",
     "Accepted",
     "Advice",
     "Allowance",
@@ -158,6 +160,7 @@ __all__ = [
     "LogExcerpt",
     "Member",
     "MissingEvidence",
+    "Order",
     "Policy",
     "PtxFacts",
     "PtxasFacts",
@@ -181,6 +184,7 @@ __all__ = [
     "Verdict",
     "VerdictKind",
     "VerdictName",
+    "View",
     "Wanted",
     "base_name",
     "evidence_text",

@@ -159,6 +159,7 @@ class Report:
         notes: what was left out of the inputs, in sentences.
         gaps: of inputs that no unit stands for; each reason names its input and is in ``notes``.
         left_out: of a saved report, facts that it does not hold: these are not known to be empty.
+        filters: what was asked to be left out of it, as flags; empty for a whole report.
     """
 
     version: str
@@ -167,4 +168,5 @@ class Report:
     default_arch: str | None = None
     notes: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    filters: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()

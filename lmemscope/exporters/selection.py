@@ -1,0 +1,110 @@
+"""The kernels of a report that a reader asked to see, in the order asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from lmemscope.analysis.groups import Group, Row, grouped
+from lmemscope.exporters.layout import MANY
+from lmemscope.model import KernelFacts, Order, Report, UnitReport, View, verdict_kind
+
+
+def selected(report: Report, view: View) -> Report:
+    """The report without the kernels that the view leaves out; units stay, so that their gaps do.
+
+    Grouping, order and folding are how a format shows it: see `listed`.
+    """
+    if not view.filters:
+        return report
+    rows = [row for row in _rows(report) if _wanted(row, view)]
+    if view.top is not None:
+        rows = [row for entry in _entries(rows, view)[: view.top] for row in entry.kernels]
+    kept = {id(kernel) for _, kernel in rows}
+    units = tuple(
+        replace(unit, kernels=tuple(one for one in unit.kernels if id(one) in kept))
+        for unit in report.units
+    )
+    return replace(report, units=units, filters=(*report.filters, *view.filters))
+
+
+def listed(report: Report, view: View) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+    """What a table shows, in order, and what it folds away.
+
+    An entry of one kernel stands for itself. Beyond `MANY` kernels what is clean is folded away,
+    unless the view asks for all.
+    """
+    rows = _rows(report)
+    many = len(rows) > MANY
+    entries = _entries(rows, view)
+    if not many or view.all:
+        return tuple(entries), ()
+    return (
+        tuple(entry for entry in entries if entry.uses_memory),
+        tuple(entry for entry in entries if not entry.uses_memory),
+    )
+
+
+def _rows(report: Report) -> list[Row]:
+    return [(unit, kernel) for unit in report.units for kernel in unit.kernels]
+
+
+def _entries(rows: Sequence[Row], view: View) -> list[Group]:
+    group = len(rows) > MANY and not view.all if view.group is None else view.group
+    entries = grouped(rows) if group else (one for row in rows for one in grouped([row]))
+    # One kernel is judged by its verdict; of many, what moves most bytes comes first.
+    return sorted(entries, key=_keys[view.sort or ("bytes" if group else "worst")])
+
+
+def _wanted(row: Row, view: View) -> bool:
+    _, kernel = row
+    if view.local_only and not verdict_kind(kernel.verdict.kind).uses_memory:
+        return False
+    causes = {share.cause for share in kernel.facts.causes}
+    causes |= {finding.cause for finding in kernel.findings}
+    return not view.cause or not causes.isdisjoint(view.cause)
+
+
+def _most(figure: Callable[[KernelFacts], int | None]) -> Callable[[Group], tuple[object, ...]]:
+    """Largest first by the kernel that has most of it; where nobody knows, last."""
+
+    def key(entry: Group) -> tuple[object, ...]:
+        known = [value for value in map(figure, _facts(entry)) if value is not None]
+        return (-max(known, default=-1), *_worst(entry))
+
+    return key
+
+
+def _facts(entry: Group) -> Iterable[KernelFacts]:
+    return (kernel.facts for _, kernel in entry.kernels)
+
+
+def _worst(entry: Group) -> tuple[object, ...]:
+    kind, weight = entry.verdict.rank
+    return (-kind, -weight, entry.input, entry.name, entry.archs)
+
+
+_keys: dict[Order, Callable[[Group], tuple[object, ...]]] = {
+    "worst": _worst,
+    "name": lambda entry: (entry.name, *_worst(entry)),
+    "file": lambda entry: (entry.input, *_worst(entry)),
+    "bytes": lambda entry: (not entry.uses_memory, -(entry.site_bytes or 0), *_worst(entry)),
+    "frame": _most(lambda facts: facts.stack_frame),
+    "spills": _most(lambda facts: facts.spill_bytes),
+    "registers": _most(lambda facts: facts.registers),
+}
+
+
+def units_of(report: Report, admit: Callable[[str], bool]) -> Report:
+    """The units of a saved report whose inputs are admitted, by absolute path.
+
+    Args:
+        report: as it was saved.
+        admit: such as `lmemscope.discover.walk.Globs.admit`.
+    """
+    return replace(report, units=tuple(unit for unit in report.units if admit(_file(unit))))
+
+
+def _file(unit: UnitReport) -> str:
+    # A program or a variant of a file stands in brackets behind the file's name.
+    return unit.input.partition("[")[0]
