@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,12 +66,11 @@ def render_table(report: Report, how: Presentation) -> str:
         middle = [layout.wrapped(one, how.width) for one in said]
         return "\n".join([*above, *(tables if shown else ()), *middle, *below]) + "\n"
 
-    rows = len(entries)
     if not folded or how.width is None or how.view.top is not None:
-        return text(rows)
-    while text(rows).count("\n") > _SCREEN and rows > _LEAST:
-        rows -= 1
-    return text(rows)
+        return text(len(entries))
+    fitting = range(_LEAST + 1, min(len(entries), _SCREEN) + 1)
+    most = bisect_left(fitting, True, key=lambda rows: text(rows).count("\n") > _SCREEN)
+    return text(min(len(entries), _LEAST + most))
 
 
 def render(report: Report, how: Presentation) -> str:
