@@ -130,6 +130,14 @@ def test_names_that_would_read_alike_are_not_cut() -> None:
     assert "2000" in text
 
 
+def test_instances_with_other_causes_are_told_apart() -> None:
+    alike = (named(judged("p", "dynamic-index"), f"void pick<{n}>(int*)") for n in (1, 2))
+    other = (named(judged("p", "volatile"), f"void pick<{n}>(int*)") for n in (3, 4))
+    text = render_table(report(*alike, *other), Presentation(width=100, view=View(group=True)))
+    assert "pick<1> +1" in text
+    assert "pick<3> +1" in text
+
+
 def test_a_pipe_gets_every_row_and_whole_names() -> None:
     name = "project::" + "very_" * 40 + "long"
     text = render_table(report(named(judged("k"), f"{name}(int*)")), Presentation(width=None))

@@ -181,7 +181,7 @@ def _progress() -> Iterator[Progress | None]:
         TextColumn("{task.description}", markup=False),
     )
     started = time.monotonic()
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5) as bar:
         task = bar.add_task("", total=None, rate="")
 
         def show(done: int, total: int, name: str) -> None:

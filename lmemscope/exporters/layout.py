@@ -43,11 +43,15 @@ def rows(report: Report) -> list[Row]:
 
 def entry_name(entry: Group) -> str:
     """A kernel's short name, or a template's with how many instances it stands for."""
-    if len(entry.kernels) == 1:
-        return short_name(entry.kernels[0][1].facts.demangled)
     if entry.instances == 1:
         return short_name(entry.kernels[0][1].facts.demangled)
     return f"{entry.name}<…> ×{entry.instances}"
+
+
+def worst_name(entry: Group) -> str:
+    """The worst instance's short name, and how many more there are."""
+    more = f" +{entry.instances - 1}" if entry.instances > 1 else ""
+    return f"{short_name(entry.kernels[0][1].facts.demangled)}{more}"
 
 
 def span(values: Sequence[int | None]) -> str:

@@ -13,16 +13,30 @@ from lmemscope.exporters import layout
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.remarks import remarks
 from lmemscope.exporters.selection import listed
-from lmemscope.model import VERDICT_KINDS, Cause, KernelFacts, Report, SiteClass, verdict_kind
+from lmemscope.model import (
+    VERDICT_KINDS,
+    Cause,
+    KernelFacts,
+    Report,
+    SiteClass,
+    traits_of,
+    verdict_kind,
+)
 
 _CODES = {"bold red": "1;31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 _ANSI = {kind.name: f"\x1b[{_CODES[kind.color]}m" for kind in VERDICT_KINDS}
 _NAME_WIDTH = 44
 _NARROW, _MEDIUM, _COMFORTABLE, _WIDE = 72, 90, 100, 120
-_SCREEN, _LEAST = 40, 5
+_SCREEN, _LEAST = 40, 10
 """Lines that a folded report may take on a terminal, and rows that it has all the same."""
 
 _CAUSES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    entry: Group
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +54,7 @@ _COLUMNS = (
     _Column("frame", True, 0),
     _Column("spill st/ld", True, _MEDIUM),
     _Column("LDL/STL", True, 0),
-    _Column("all bytes", True, _NARROW),
+    _Column("bytes", True, _NARROW),
     _Column("PTX .local", True, _COMFORTABLE),
     _Column("verdict", False, 0),
 )
@@ -59,12 +73,14 @@ def render_table(report: Report, how: Presentation) -> str:
     above = _by_cause(entries) if folded else []
     below = remarks(report, how)
 
+    said_of = _causes_of if folded and how.width is not None else _verdict
+
     def text(rows: int) -> str:
-        shown = entries[:rows]
-        tables = [_plain(shown, how.color) if how.width is None else _drawn(shown, how, how.width)]
+        lines = [_Line(entry, said_of(entry)) for entry in entries[:rows]]
+        tables = [_plain(lines, how.color) if how.width is None else _drawn(lines, how, how.width)]
         said = [*_left(entries[rows:], folded, len(entries)), _summary(report)]
         middle = [layout.wrapped(one, how.width) for one in said]
-        return "\n".join([*above, *(tables if shown else ()), *middle, *below]) + "\n"
+        return "\n".join([*above, *(tables if lines else ()), *middle, *below]) + "\n"
 
     if not folded or how.width is None or how.view.top is not None:
         return text(len(entries))
@@ -92,7 +108,7 @@ def _by_cause(entries: Sequence[Group]) -> list[str]:
     if len(kernels) < 2:
         return []
     order = sorted(kernels, key=lambda cause: (-sites[cause].bytes, cause))
-    lines = [("cause", "kernels", "rows", "LDL/STL", "bytes")]
+    lines = [("cause", "kernels", "groups", "LDL/STL", "bytes")]
     lines += [
         (
             cause,
@@ -131,6 +147,12 @@ def _left(unshown: Sequence[Group], folded: Sequence[Group], total: int) -> list
 def _names(entries: Sequence[Group], width: int | None) -> list[str]:
     """A name for each entry; where cutting them makes two read alike, these are not cut."""
     full = [layout.entry_name(entry) for entry in entries]
+    # Instances of one template that differ in their causes are told apart by the worst of each.
+    named = Counter(full)
+    full = [
+        layout.worst_name(entry) if named[name] > 1 else name
+        for entry, name in zip(entries, full, strict=True)
+    ]
     if width is None:
         return full
     cut = [layout.shortened(name, width) for name in full]
@@ -139,7 +161,7 @@ def _names(entries: Sequence[Group], width: int | None) -> list[str]:
 
 
 def _cells(entry: Group) -> list[str]:
-    """All but the name."""
+    """All between the name and the verdict."""
     facts = [kernel.facts for _, kernel in entry.kernels]
     worst = facts[0]
     sass, ptx = worst.sass, worst.ptx
@@ -153,7 +175,6 @@ def _cells(entry: Group) -> list[str]:
         "?" if sass is None else layout.pair(sass.load_sites, sass.store_sites),
         layout.number(entry.site_bytes),
         local,
-        _verdict(entry),
     ]
 
 
@@ -162,20 +183,42 @@ def _alike(facts: Sequence[KernelFacts]) -> bool:
 
 
 def _verdict(entry: Group) -> str:
+    """The worst kernel's verdict, with lines."""
+    return f"{entry.verdict.text}{_doubt(entry)}"
+
+
+def _causes_of(entry: Group) -> str:
+    """Causes and variables alone, for a table of many: where they are is `explain`'s to say."""
+    facts = entry.kernels[0][1].facts
+    said: dict[Cause, list[str]] = {}
+    for one in entry.causes:
+        objects = [found for found in facts.objects if found.name == one.object is not None]
+        doubt = "?" if objects and objects[0].confidence == "possible" else ""
+        size = f"{objects[0].size} B" if objects else f"{one.frame} B" if one.frame.most else ""
+        if traits_of(one.cause).verdict == "spill":
+            size = f"{layout.pair(facts.spill_stores, facts.spill_loads)} B"
+        what = " ".join(part for part in (f"{one.object or ''}{doubt}", size) if part)
+        said.setdefault(one.cause, []).extend([what] if what else [])
+    parts = [f"{cause}{': ' if found else ''}{', '.join(found)}" for cause, found in said.items()]
+    return f"{'; '.join(parts) or entry.verdict.text}{_doubt(entry)}"
+
+
+def _doubt(entry: Group) -> str:
     disagree = any(kernel.facts.disagreements for _, kernel in entry.kernels)
-    return f"{entry.verdict.text}{' (sources disagree, see below)' if disagree else ''}"
+    return " (sources disagree, see below)" if disagree else ""
 
 
-def _plain(entries: Sequence[Group], color: bool) -> str:
+def _plain(shown: Sequence[_Line], color: bool) -> str:
     """For pipes and files: no borders, no wrapping, columns aligned by spaces."""
+    entries = [line.entry for line in shown]
     several = any(len(entry.kernels) > 1 for entry in entries)
     columns = [one for n, one in enumerate(_COLUMNS[:-1]) if n != _BYTES or several]
     lines = [[column.title for column in columns] + ["file", "verdict"]]
-    for entry, name in zip(entries, _names(entries, None), strict=True):
-        cells = [name, *_cells(entry)]
+    for row, name in zip(shown, _names(entries, None), strict=True):
+        cells = [name, *_cells(row.entry)]
         if not several:
             del cells[_BYTES]
-        lines.append([*cells[:-1], entry.input, cells[-1]])
+        lines.append([*cells, row.entry.input, row.said])
     right = [column.right for column in columns] + [False]
     widths = [max(len(line[i]) for line in lines) for i in range(len(right))]
     drawn = []
@@ -191,13 +234,14 @@ def _plain(entries: Sequence[Group], color: bool) -> str:
     return "\n".join(drawn) + "\n"
 
 
-def _drawn(entries: Sequence[Group], how: Presentation, width: int) -> str:
+def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    cells = [_cells(entry) for entry in entries]
+    entries = [line.entry for line in lines]
+    cells = [[*_cells(line.entry), line.said] for line in lines]
     one_arch = len({arch for entry in entries for arch in entry.archs}) == 1
     spilling = any(row[_SPILL - 1] != "-" for row in cells)
     several = any(len(entry.kernels) > 1 for entry in entries)
@@ -208,7 +252,7 @@ def _drawn(entries: Sequence[Group], how: Presentation, width: int) -> str:
         and not (column.title == "arch" and one_arch)
         and (index != _SPILL or spilling)
         and (index != _BYTES or several)
-        and (index not in (_REGISTERS, _PTX) or not several or width >= _WIDE)
+        and (index not in (_REGISTERS, _SPILL, _PTX) or not several or width >= _WIDE)
     ]
     many_files = len({entry.input for entry in entries}) > 1
     name_width = min(_NAME_WIDTH, max(16, width * 3 // 10))
