@@ -99,6 +99,18 @@ def reported(frame: int = 0, stores: int = 0, loads: int = 0) -> PtxasFacts:
     return PtxasFacts(32, frame, stores, loads, frame, None, 0)
 
 
+def with_figures(kernel: KernelReport, **figures: int) -> KernelReport:
+    """The kernel with what ptxas says of it."""
+    return dataclasses.replace(
+        kernel, facts=dataclasses.replace(kernel.facts, ptxas=reported(**figures))
+    )
+
+
+def spilling(cause: Cause, bytes_: int) -> KernelReport:
+    """A kernel whose spill stores and loads have so many bytes each."""
+    return with_figures(found("k", bytes_, cause), frame=bytes_, stores=bytes_, loads=bytes_)
+
+
 def callee(frame: int, stores: int = 0, loads: int = 0, *, ptxas: bool = True) -> FunctionFacts:
     """A function that is not inlined and spills."""
     share = SiteClass(int(loads > 0), int(stores > 0), loads, stores)
@@ -173,6 +185,9 @@ class Scenario:
 
 S = Scenario
 DIRTY_PROJECT = project(a=(DIRTY,))
+FRAMED = project(a=(with_figures(DIRTY, frame=80),))
+"""The array where ptxas puts it."""
+
 ACCEPT = {"allow_incomplete": True}
 NOTED = Policy(uninstantiated="note")
 EXTERNAL = Policy(external="note")
@@ -297,14 +312,57 @@ SCENARIOS = (
       said=("limit: k (a.cu, sm_90): registers 32", "max-registers 31")),
     S("limits registers of kernels that are not there", "passed", project(a=(CLEAN,)),
       limited(kernel="other", max_registers=1)),
-    S("limits a number and has arrays", "passed", DIRTY_PROJECT, limited(max_registers=64)),
+    S("limits registers and has an array", "failed", DIRTY_PROJECT, limited(max_registers=64),
+      said=("new: k", "1 failure")),
+    S("limits registers and has no array", "passed", project(a=(CLEAN,)),
+      limited(max_registers=64)),
+    S("limits registers and knows the array", "passed", DIRTY_PROJECT, limited(max_registers=64),
+      known(DIRTY_PROJECT), said=("1 finding known or allowed",)),
+    S("exceeds registers and has an array", "failed", DIRTY_PROJECT, limited(max_registers=31),
+      said=("limit: k", "new: k", "2 failures")),
+    S("limits frames and has an array within", "passed", FRAMED, limited(max_frame=80),
+      said=("1 finding known or allowed",)),
+    S("limits frames and has an array beyond", "failed", FRAMED, limited(max_frame=79),
+      said=("limit: k", "frame 80", "1 failure")),
+    S("limits frames of other kernels and has an array", "failed", FRAMED,
+      limited(kernel="other", max_frame=80), said=("new: k",)),
+    S("limits frames and registers and has an array within", "passed", FRAMED,
+      limited(max_frame=80, max_registers=32)),
+    S("limits frames in one table and registers in another", "passed", FRAMED,
+      Policy(limits=(Limit(max_frame=80), Limit(max_registers=32)))),
+    S("limits sites and has an array within", "passed", FRAMED, limited(max_sites=1)),
+    S("limits sites and has an array beyond", "failed", FRAMED, limited(max_sites=0),
+      said=("limit: k", "sites 1", "1 failure")),
+    S("limits spills and has an array", "failed", FRAMED, limited(max_spill=64),
+      said=("new: k", "1 failure")),
+    S("limits spills and spills within", "passed",
+      project(a=(spilling("register-spill", 16),)), limited(max_spill=32)),
+    S("limits spills and spills beyond", "failed",
+      project(a=(spilling("register-spill", 16),)), limited(max_spill=31),
+      said=("spill 32", "1 failure")),
+    S("limits spills, and a callee saves registers within", "passed",
+      project(a=(spilling("callee-save", 16),)), limited(max_spill=32)),
+    S("limits spills within and forbids a cause", "failed", FRAMED,
+      limited(max_spill=64, forbid=("dynamic-index",)), said=("new: k",)),
+    S("limits frames within and forbids a cause", "failed", FRAMED,
+      limited(max_frame=256, forbid=("dynamic-index",)), said=("new: k", "1 failure")),
+    S("limits registers and allows a cause", "passed", FRAMED,
+      limited(max_registers=64, allow=("dynamic-index",))),
+    S("limits a frame that nobody reported", "undecided",
+      project(a=(dataclasses.replace(DIRTY, facts=dataclasses.replace(
+          DIRTY.facts, ptxas=None, cubin=None)),)), limited(max_frame=256),
+      said=("frame of k is not known",)),
     S("forbids a cause that is there", "failed", DIRTY_PROJECT, limited(forbid=("dynamic-index",))),
     S("forbids another cause", "passed", DIRTY_PROJECT, limited(forbid=("register-spill",))),
     S("prints from a kernel", "passed", project(a=(found("k", cause="printf-args"),))),
     # Allowances and expectations.
     S("allows an array in the configuration", "passed", DIRTY_PROJECT, allowing()),
     S("allows fewer bytes than there are", "failed", DIRTY_PROJECT, allowing(bytes=79),
-      said=("accepts nothing",)),
+      said=("accepts 79 bytes, and there are 80",)),
+    S("allows a cause that is not there", "passed", project(a=(CLEAN,)), allowing(),
+      said=("accepts nothing: there is no such finding",)),
+    S("allows what a limit accepts", "passed", FRAMED,
+      Policy((Limit(max_frame=80),), allowing().allowances), said=("is not needed: within",)),
     S("lets an allowance expire", "failed", DIRTY_PROJECT, allowing(expires=date(2026, 11, 20)),
       said=("expired on 2026-11-20",)),
     S("allows in one file and has the kernel in another", "failed",

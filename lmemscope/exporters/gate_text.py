@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 
 from lmemscope.exporters.layout import count, verdict_text
 from lmemscope.model import GateFailure, GateResult
@@ -10,11 +11,28 @@ from lmemscope.model import GateFailure, GateResult
 _WIDTH = 100
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was done to the baseline.
+
+    Attributes:
+        update: what is gone was removed from it.
+        ratchet: the figures of what has become smaller were taken into it.
+    """
+
+    update: bool = False
+    ratchet: bool = False
+
+
+_NOTHING = Written()
+
+
 def render_gate(
     result: GateResult,
     *,
     color: bool,
     verbose: bool,
+    written: Written = _NOTHING,
     width: int = _WIDTH,
 ) -> str:
     """Failures first, then what is worth knowing, then one line that sums up."""
@@ -34,12 +52,14 @@ def render_gate(
         entry = one.entry
         lines.append(
             f"note: better than the baseline: {entry.kernel} ({entry.arch}): {entry.cause} was "
-            f"{entry.bytes} bytes and is {one.bytes}; --ratchet takes the new figure"
+            f"{entry.bytes} bytes and is {one.bytes}; "
+            + ("the baseline has it now" if written.ratchet else "--ratchet takes the new figure")
         )
     for entry in result.gone:
         lines.append(
-            f"note: gone: {entry.kernel} ({entry.arch}): {entry.cause}; --update removes it from "
-            "the baseline"
+            f"note: gone: {entry.kernel} ({entry.arch}): {entry.cause}; "
+            + ("removed from" if written.update else "--update removes it from")
+            + " the baseline"
         )
     if verbose:
         lines += [

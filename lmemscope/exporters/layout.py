@@ -15,6 +15,7 @@ from lmemscope.model import (
     Report,
     SourceLocation,
     UnitReport,
+    VerdictName,
     evidence_text,
     verdict_kind,
 )
@@ -68,18 +69,24 @@ def count(items: int, noun: str) -> str:
 
 def summary(report: Report) -> str:
     """One sentence over everything."""
-    listed = rows(report)
-    kinds = [kernel.verdict.kind for _, kernel in listed]
+    kinds: dict[tuple[str, str], set[VerdictName]] = {}
+    for unit, kernel in rows(report):
+        # One kernel, however often it was compiled.
+        key = (unit.input, stable_name(kernel.facts.name))
+        kinds.setdefault(key, set()).add(kernel.verdict.kind)
     files = len(dict.fromkeys(unit.input for unit in report.units))
-    using = sum(verdict_kind(kind).uses_memory for kind in kinds)
-    if listed:
-        parts = [f"{count(len(listed), 'kernel')} in {count(files, 'file')}"]
+    archs = len({unit.arch for unit in report.units if unit.kernels})
+    using = sum(any(verdict_kind(kind).uses_memory for kind in found) for found in kinds.values())
+    if kinds:
+        on = f" on {count(archs, 'architecture')}" if archs > 1 else ""
+        parts = [f"{count(len(kinds), 'kernel')}{on} in {count(files, 'file')}"]
         parts.append(f"{using} with local memory" if using else "none uses local memory")
     else:
         parts = [f"no kernel in {count(files, 'file')}"]
     for one in reversed(VERDICT_KINDS):
-        if one.counted is not None and one.name in kinds:
-            parts.append(f"{kinds.count(one.name)} {one.counted}")
+        counted = sum(one.name in found for found in kinds.values())
+        if one.counted is not None and counted:
+            parts.append(f"{counted} {one.counted}")
     failed = sum(unit.failure is not None for unit in report.units)
     if failed:
         parts.append(f"{count(failed, 'input')} could not be analysed")

@@ -164,8 +164,8 @@ class _Answers:
             failure.finding == finding and failure.kind not in _GATE_RULES
             for failure in self._failed[path, arch, symbol]
         )
-        if not minded:
-            document |= {"kind": "informational", "level": "none"}
+        # What fails the gate is not less severe than what is known, whatever the rule thinks.
+        document |= {"level": "error"} if minded else {"kind": "informational", "level": "none"}
 
 
 def _exceeded(failure: GateFailure) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
-from lmemscope.gate.limits import bounds, rule
+from lmemscope.gate.limits import Ruling, bounds, rule
 from lmemscope.gate.matching import Item
 from lmemscope.gate.policy import check_directives, from_sources, holds_for
 from lmemscope.model import (
@@ -93,6 +93,8 @@ class _Gate:
         check_directives(report.units)
         self._allowances = (*policy.allowances, *from_sources(report.units))
         self._used: set[Allowance] = set()
+        self._beyond: dict[Allowance, int] = {}
+        self._idle: dict[Allowance, str] = {}
         self._failures: list[GateFailure] = []
         self._accepted: list[Accepted] = []
         self._unknown: dict[MissingEvidence, None] = {}
@@ -109,7 +111,7 @@ class _Gate:
             for finding in kernel.findings:
                 item = Item(unit, kernel, finding)
                 ruling = rule(finding, limits, found)
-                allowance = self._allowed(item) if ruling.answer == "forbidden" else None
+                allowance = self._allowed(item, ruling)
                 if allowance is not None:
                     by = f"allowed at {allowance.place}: {allowance.reason}"
                     self._accept(item, by, in_source=True)
@@ -207,16 +209,26 @@ class _Gate:
                         about_registers=what == "registers",
                     )
 
-    def _allowed(self, item: Item) -> Allowance | None:
+    def _allowed(self, item: Item, ruling: Ruling) -> Allowance | None:
+        """The allowance that accepts what limits forbid; others that mean it are remembered."""
+        bytes_ = item.finding.bytes
+        beyond = []
         for allowance in self._allowances:
             if (
-                allowance.cause == item.finding.cause
-                and self._speaks_of(allowance, item)
-                and (allowance.bytes is None or item.finding.bytes <= allowance.bytes)
-                and (allowance.expires is None or allowance.expires >= self._today)
+                allowance.cause != item.finding.cause
+                or not self._speaks_of(allowance, item)
+                or (allowance.expires is not None and allowance.expires < self._today)
             ):
+                continue
+            if ruling.answer != "forbidden":
+                self._idle[allowance] = ruling.by or "no limit forbids it"
+            elif allowance.bytes is not None and bytes_ > allowance.bytes:
+                beyond.append(allowance)
+            else:
                 self._used.add(allowance)
                 return allowance
+        for allowance in beyond:
+            self._beyond[allowance] = max(bytes_, self._beyond.get(allowance, 0))
         return None
 
     @staticmethod
@@ -270,13 +282,18 @@ class _Gate:
     def _unused(self) -> list[str]:
         said = []
         for allowance in self._allowances:
-            if allowance in self._used:
+            largest = self._beyond.get(allowance)
+            if allowance in self._used and largest is None:
                 continue
             what = f"{allowance.place}: allowance of {allowance.cause} for {allowance.kernel}"
             if allowance.expires is not None and allowance.expires < self._today:
                 said.append(f"{what} expired on {allowance.expires}")
+            elif largest is not None:
+                said.append(f"{what} accepts {allowance.bytes} bytes, and there are {largest}")
+            elif allowance in self._idle:
+                said.append(f"{what} is not needed: {self._idle[allowance]}")
             else:
-                said.append(f"{what} accepts nothing")
+                said.append(f"{what} accepts nothing: there is no such finding")
         return said
 
 

@@ -28,8 +28,8 @@ class Limit:
         max_spill: bytes of spill stores and loads.
         max_sites: ``LDL`` and ``STL`` instructions.
         max_registers: per thread.
-        forbid: causes that must not appear; None forbids all that ``allow`` does not name,
-            unless the limit sets a number.
+        forbid: causes that must not appear; None forbids all that ``allow`` does not name, and
+            that no limit on the frame, the sites or, of spills, the spills gives a number for.
         allow: causes that may appear.
     """
 
@@ -114,6 +114,7 @@ class Baseline:
         fingerprints: how their fingerprints were made (`lmemscope.rules.base.FINGERPRINTS`).
         archs: architectures that were asked for; empty where builds or the default decided.
         default_arch: what inputs were compiled for that neither a user nor a build decided.
+        filters: options that kept findings out, as they are typed.
     """
 
     toolchain: tuple[tuple[str, str], ...]
@@ -121,6 +122,7 @@ class Baseline:
     fingerprints: int = 1
     archs: tuple[str, ...] = ()
     default_arch: str | None = None
+    filters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ class GateResult:
         accepted: findings that the baseline or an allowance holds.
         better: known findings that have become smaller.
         gone: baseline entries that nothing matches any more.
-        unused: allowances that accept nothing, and expired ones.
+        unused: allowances that accept nothing or too little, and expired ones.
         missing: evidence that the gate needs and does not have.
         notes: what a reader should know: a changed toolchain, renamed kernels.
     """
