@@ -62,7 +62,7 @@ def run(
         default_arch=default_arch,
         notes=(*notes, *_unmatched(settings.kernels, reports)),
         gaps=tuple(one for one in left_out if isinstance(one, Gap)),
-        filters=tuple(sorted({f"--kernel {glob}" for glob in settings.kernels})),
+        filters=_filters(settings),
     )
 
 
@@ -125,6 +125,12 @@ def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
         if unit.input not in error.message:
             error.message = f"{unit.input}: {error.message}"
         return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error))
+
+
+def _filters(settings: Settings) -> tuple[str, ...]:
+    """The options that keep what could be found out of the report."""
+    kernels = {f"--kernel {glob}" for glob in settings.kernels}
+    return tuple(sorted(kernels if settings.causes else {*kernels, "--no-causes"}))
 
 
 def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[str]:

@@ -10,7 +10,8 @@ import click
 from lmemscope.commands.baseline_file import BaselineFile, baseline_for
 from lmemscope.commands.options import configured_options
 from lmemscope.commands.output import Sink
-from lmemscope.commands.running import analyse, exit_code
+from lmemscope.commands.running import exit_code
+from lmemscope.commands.saved import filtered, gathered, is_saved
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.config.settings import Configuration, Settings
 from lmemscope.errors import UsageError
@@ -59,7 +60,9 @@ def command(
             hint="leave it out; what the gate never looks at belongs in the configuration: kernels",
         )
     # Not the GPU present: the same sources give the same baseline everywhere.
-    report = analyse(paths, replace(settings, default_archs=(DEFAULT_ARCH,)))
+    report = gathered(paths, replace(settings, default_archs=(DEFAULT_ARCH,)))
+    if is_saved(paths[0]) and report.filters:
+        raise filtered(paths[0], report.filters, (), "a baseline")
     made = baseline.from_report(
         report, archs=_compiled_for(report) if settings.archs else (), default_arch=DEFAULT_ARCH
     )

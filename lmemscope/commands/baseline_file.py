@@ -6,12 +6,10 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lmemscope.commands.saved import filtered
 from lmemscope.config.options import DEFAULT_BASELINE
-from lmemscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lmemscope.config.settings import Configuration
     from lmemscope.model import Baseline, Report
 
@@ -58,7 +56,7 @@ class BaselineFile:
         from lmemscope.gate.places import as_reported
 
         if known.filters and known.filters != report.filters:
-            raise filtered(self.path, known.filters, report.filters)
+            raise filtered(self.path, known.filters, report.filters, "this run")
         return as_reported(known, self.directory, report)
 
     def text(self, known: Baseline) -> str:
@@ -85,13 +83,3 @@ def baseline_for(configuration: Configuration) -> BaselineFile | None:
         if above == directory or os.path.exists(os.path.join(directory, ".git")):
             return None
         directory = above
-
-
-def filtered(name: str, filters: Sequence[str], others: Sequence[str]) -> UsageError:
-    """The error for something written through a filter that its counterpart has not."""
-    here = f"this run has {' '.join(others)}" if others else "this run has no filter"
-    return UsageError(
-        "filter",
-        f"{name} was written with {' '.join(filters)}, which left kernels out; {here}",
-        hint="write it again without the filter, or give both sides the same one",
-    )

@@ -14,7 +14,7 @@ import click
 from lmemscope.commands.baseline_file import baseline_for
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.output import Formats, Sink, append
-from lmemscope.commands.running import analyse
+from lmemscope.commands.saved import filtered, gathered, is_saved
 from lmemscope.config.settings import Configuration, Settings
 
 if TYPE_CHECKING:
@@ -84,7 +84,11 @@ def command(
     changing = file is not None and (update or ratchet)
     kept = Sink.open(file.path, "baseline") if file is not None and changing else None
     settings = configuration.settings if known is None else _as_known(configuration.settings, known)
-    report = analyse(paths, settings)
+    report = gathered(paths, settings)
+    theirs = known.filters if known is not None else ()
+    if is_saved(paths[0]) and report.filters and report.filters != theirs:
+        other = "the gate" if known is None else "the baseline"
+        raise filtered(paths[0], report.filters, theirs, other)
     if file is not None and known is not None:
         known = file.reported(known, report)
     result = compare.compare(

@@ -14,6 +14,7 @@ import click
 from lmemscope.commands.options import comparing_options
 from lmemscope.commands.output import Formats, Sink
 from lmemscope.commands.running import analyse, exit_code
+from lmemscope.commands.saved import filtered, gathered
 from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
 
@@ -61,8 +62,15 @@ def command(
 
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
     old, new, ignore_arch, ignore_input = _sides(paths, revisions, toolkits, settings)
+    if old.filters != new.filters:
+        # Only saved reports differ in this: what is analysed here is filtered alike.
+        side, other = (old, new) if old.filters else (new, old)
+        name, name2 = paths if side is old else reversed(paths)
+        raise filtered(name, side.filters, other.filters, name2)
     found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input)
     sink.write(render_difference(found, sink.format_name, toolchain_changes(old, new)))
+    for note in dict.fromkeys((*old.notes, *new.notes)):
+        click.echo(f"note: {note}", err=True)
     for unit in (*old.units, *new.units):
         if unit.failure is not None:
             click.echo(f"error: [{unit.failure.stage}] {unit.failure.message}", err=True)
@@ -95,18 +103,10 @@ def _sides(
             "diff takes two things to compare",
             hint="OLD NEW, or one PATH with two --arch or a --toolkit, or --git A..B PATH...",
         )
-    old, new = (_load(path, settings) for path in paths)
+    old, new = (gathered([path], settings) for path in paths)
     # Of a build log there are units for each file that it names: "build.log[src/a.cu]".
     single = all(len({u.input.partition("[")[0] for u in r.units}) == 1 for r in (old, new))
     return old, new, False, single
-
-
-def _load(path: str, settings: Settings) -> Report:
-    if path.endswith(".json"):
-        from lmemscope.exporters.json import load_report
-
-        return load_report(path)
-    return analyse([path], settings)
 
 
 def _at(revision: str, paths: Sequence[str], settings: Settings) -> Report:

@@ -6,7 +6,8 @@ import click
 
 from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
-from lmemscope.commands.running import analyse, exit_code
+from lmemscope.commands.running import exit_code
+from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.formats import FORMATS
 
@@ -36,11 +37,6 @@ def command(
       lmemscope report saved.json -o local-memory.md
     """
     sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
-    if len(paths) == 1 and paths[0].endswith(".json"):
-        from lmemscope.exporters.json import load_report
-
-        report = load_report(paths[0])
-    else:
-        report = analyse(paths, settings)
+    report = gathered(paths, settings)
     sink.write(rendered(report, sink, verbose=True, with_accesses=accesses))
     raise SystemExit(exit_code(report))
