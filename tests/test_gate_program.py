@@ -275,3 +275,37 @@ def test_what_was_written_through_a_filter_is_no_baseline_of_more(tmp_path: Path
     refused = run(tmp_path, "check", "k.cu")
     assert refused.code == 2
     assert "lmemscope-baseline.json was written with --kernel clean" in refused.err
+
+
+def test_git_revisions_are_compiled_as_the_build_of_the_working_tree_says(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
+
+    build = tmp_path / "build"
+    for name in ("include", "src", "build/made"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text("build\n")
+    header, source = tmp_path / "include" / "size.h", tmp_path / "src" / "k.cu"
+    header.write_text("#define SIZE 20\n")
+    (build / "made" / "made.h").write_text("#define MADE 20\n")
+    source.write_text(
+        "#include <size.h>\n#include <made.h>\n"
+        + DIRTY.replace("t[20]", "t[SIZE]").replace("% 20", "% MADE")
+    )
+    (build / "includes.rsp").write_text(f"-I{tmp_path}/include")
+    command = f"nvcc --options-file includes.rsp -Imade -c {source} -o k.o"
+    (build / "compile_commands.json").write_text(
+        json.dumps([{"directory": str(build), "file": str(source), "command": command}])
+    )
+    git("init", "-q", "-b", "main")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    header.write_text("#define SIZE 40\n")
+    git("commit", "-qam", "two")
+    header.write_text("#define SIZE 80\n")
+    for path in ("src", "build"):
+        shown = run(tmp_path, "diff", "--git", "HEAD~1..HEAD", path)
+        assert shown.code == 0, shown.err
+        assert "worse: k (src/k.cu, " in shown.out
+        assert "stack_frame: 80 → 160" in shown.out
