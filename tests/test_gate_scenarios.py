@@ -19,15 +19,19 @@ from lmemscope.collect import plan_units
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.errors import UsageError
+from lmemscope.exporters.difference import render_difference
 from lmemscope.exporters.gate_markdown import render_gate_markdown
 from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
 from lmemscope.exporters.junit import render_junit
+from lmemscope.exporters.layout import summary
 from lmemscope.exporters.sarif import render_sarif
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
+from lmemscope.gate.difference import difference
 from lmemscope.model import (
+    Advice,
     Allowance,
     Baseline,
     CallFacts,
@@ -56,6 +60,7 @@ TODAY = date(2026, 11, 21)
 NO_RULES = Policy()
 CLEAN = judged("k")
 DIRTY = judged("k", "dynamic-index")
+CLEAN_OTHER = judged("other")
 
 
 def project(
@@ -392,6 +397,9 @@ SCENARIOS = (
         'auto s = R"(\n// lmemscope: allow dynamic-index "why"\n)";\n__global__ void k() {}\n')})),
     S("allows in a string", "failed", project(a=(at(2, DIRTY),), sources={"a": (
         "auto s = \"// lmemscope: allow dynamic-index 'why'\";\n__global__ void k() {}\n")})),
+    S("expects the frame that there is, and allows nothing", "failed",
+      project(a=(at(2, with_figures(DIRTY, frame=80)),), sources={
+          "a": "// lmemscope: expect frame<=80\n__global__ void k() {}\n"}), said=("new: k",)),
     S("expects a frame of nothing, and has it", "passed", project(a=(at(2, CLEAN),), sources={
         "a": "// lmemscope: expect frame=0 spill=0\n__global__ void k() {}\n"})),
     S("expects no spill, and a callee spills", "failed",
@@ -492,6 +500,47 @@ def test_a_known_finding_does_not_suppress_a_new_one_of_the_same_fingerprint() -
     (run,) = json.loads(render_sarif(given, result))["runs"]
     assert [("suppressions" in one) for one in run["results"]].count(True) == 1
     assert len(run["results"]) == 2
+
+
+def test_a_user_checks_a_log_and_is_told_what_explains_it() -> None:
+    command = Advice("Its source tells why.", "lmemscope explain a.cu::k")
+    (finding,) = DIRTY.findings
+    told = dataclasses.replace(finding, advice=(command,))
+    kernel = dataclasses.replace(DIRTY, findings=(told,))
+    unit = dataclasses.replace(project(a=(kernel,)).units[0], input="build.log", frontend="log")
+    given = dataclasses.replace(DIRTY_PROJECT, units=(unit,))
+    result = compare(given, Policy(), None)
+    text = render_gate(result, color=False, verbose=False)
+    assert "  explain:  Its source tells why.\n" in text
+    assert "remove:" not in text
+    assert "accept:   [[allowances]] in the configuration, or lmemscope baseline" in text
+    for shown in (
+        text,
+        render_gate_markdown(given, result).partition("## Report")[0],
+        render_annotations(result),
+        render_junit(given, result),
+        render_sarif(given, result),
+    ):
+        assert "lmemscope explain a.cu::k" in shown
+
+
+def test_a_new_finding_is_as_severe_as_a_known_one_in_sarif() -> None:
+    given = project(a=(DIRTY, found("other", cause="callee-save")))
+    assert given.units[0].kernels[1].findings[0].severity == "warning"
+    (run,) = json.loads(
+        render_sarif(given, compare(given, Policy(), known(DIRTY_PROJECT), today=TODAY))
+    )["runs"]
+    levels = {"suppressions" in one: one["level"] for one in run["results"]}
+    assert levels[False] == "error"
+
+
+def test_a_kernel_on_two_architectures_is_one_kernel() -> None:
+    units = [project(arch=arch, a=(DIRTY, CLEAN_OTHER)).units[0] for arch in ("sm_80", "sm_90")]
+    both = dataclasses.replace(DIRTY_PROJECT, units=tuple(units))
+    assert summary(both).startswith("2 kernels on 2 architectures in 1 file, 1 with local memory")
+    assert summary(DIRTY_PROJECT).startswith("1 kernel in 1 file, 1 with local memory")
+    differing = render_difference(difference(project(), both), "table")
+    assert differing.endswith("2 kernels differ on 2 architectures.\n")
 
 
 def test_a_user_has_two_overloads_and_junit_fails_one() -> None:

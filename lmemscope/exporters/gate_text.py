@@ -84,7 +84,9 @@ def _failure(failure: GateFailure, color: bool, width: int) -> list[str]:
     if finding is not None:
         lines += _wrapped(f"{finding.rule} {finding.message}", "  why:      ", width)
         for advice in finding.advice[:1]:
-            lines += _wrapped(advice.text, "  remove:   ", width)
+            # A log does not tell what would remove anything.
+            lead = "  explain:  " if failure.route == "log" else "  remove:   "
+            lines += _wrapped(advice.text, lead, width)
             if advice.code is not None:
                 lines += [f"              {line}" for line in advice.code.splitlines()]
     lines += _wrapped(_acceptance(failure), "  accept:   ", width)
@@ -97,6 +99,8 @@ def _acceptance(failure: GateFailure) -> str:
         return "raise the limit in the configuration"
     if failure.kind == "expectation" or finding is None:
         return "change the expectation in the source"
+    if failure.route not in ("nvrtc", "nvcc"):
+        return "[[allowances]] in the configuration, or lmemscope baseline"
     return (
         f'// lmemscope: allow {finding.cause} {finding.bytes} "reason" above the kernel, '
         "or lmemscope baseline"

@@ -9,6 +9,7 @@ from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     VERDICT_KINDS,
     Finding,
+    Frontend,
     GateResult,
     KernelFacts,
     KernelReport,
@@ -122,6 +123,14 @@ def route_differences(report: Report) -> list[str]:
         if differing:
             lines.append(f"{path} ({arch}): {short_name(ours.demangled)}: {'; '.join(differing)}")
     return lines
+
+
+def advice(finding: Finding, route: Frontend) -> str:
+    """What to do about a finding, in one line; of a log, with the command that explains it."""
+    return " ".join(
+        f"{one.text} {one.code}" if route == "log" and one.code is not None else one.text
+        for one in finding.advice
+    )
 
 
 def evidence(finding: Finding) -> str:

@@ -263,6 +263,7 @@ class _Gate:
                 found,
                 why,
                 location,
+                unit.frontend,
             )
         )
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from lmemscope.model.cause_table import Cause
 from lmemscope.model.judgement import Finding
-from lmemscope.model.request import KernelDirective, SourceLocation
+from lmemscope.model.request import Frontend, KernelDirective, SourceLocation
 
 FailureKind = Literal["new", "worse", "limit", "expectation"]
 GateVerdict = Literal["passed", "failed", "undecided"]
@@ -144,6 +144,7 @@ class GateFailure:
         expected, found: in words.
         finding: the cause behind it, where there is one.
         location: the line to look at.
+        route: of the unit; only what is compiled from a CUDA source has comments that accept.
     """
 
     kind: FailureKind
@@ -155,6 +156,7 @@ class GateFailure:
     found: str
     finding: Finding | None
     location: SourceLocation | None
+    route: Frontend = "auto"
 
 
 @dataclass(frozen=True, slots=True)
