@@ -7,16 +7,19 @@ imports none of the analysis, and a worker none of this. One unit's trouble is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 
 from lmemscope import __version__
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.discover.walk import Builds, Globs, discover
-from lmemscope.errors import LmemscopeError, UncompiledError
+from lmemscope.errors import LmemscopeError, UncompiledError, UsageError
+from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import matches, nearest_names
 from lmemscope.model import Failure, Gap, GapKind, Report, Tool, Unit, UnitReport, Wanted
 from lmemscope.pipeline import analyse_unit
+from lmemscope.tools.toolkit import Toolkit
 
 Progress = Callable[[int, int, str], None]
 """Called as each unit ends: units done, units in all, the input's name."""
@@ -63,13 +66,15 @@ def run(
     def gathered(done: Collection[Future[UnitReport]]) -> Report:
         reports = [_result(u, f) for u, f in zip(units, futures, strict=True) if f in done]
         reports += [UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors]
+        notes = (one if isinstance(one, str) else one.reason for one in left_out)
         return Report(
             version=__version__,
             toolchain=_distinct_tools(reports),
             units=tuple(reports),
             default_arch=default_arch,
-            notes=tuple(one if isinstance(one, str) else one.reason for one in left_out),
+            notes=(*notes, *_unmatched(settings.kernels, reports)),
             gaps=tuple(one for one in left_out if isinstance(one, Gap)),
+            filters=_filters(settings),
         )
 
     by_future = dict(zip(futures, units, strict=True))
@@ -101,6 +106,12 @@ def _planned(
     tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...], tuple[str | Gap, ...], str | None
 ]:
     """Units, what is no input, notes and gaps, and why an architecture was chosen unasked."""
+    if settings.toolkit is not None and not Toolkit(settings.toolkit).holds_any():
+        raise UsageError(
+            "usage",
+            f"{settings.toolkit} holds no part of the CUDA toolkit",
+            hint="name a CUDA installation, or a directory that CUDA wheels are installed in",
+        )
     globs = Globs(settings.root, settings.include, settings.exclude)
     found = discover(paths, globs, Builds(use=settings.build_database))
     asked = settings.archs or plan.build_archs(found.inputs)
@@ -136,6 +147,23 @@ def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
         if unit.input not in error.message:
             error.message = f"{unit.input}: {error.message}"
         return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error))
+
+
+def _filters(settings: Settings) -> tuple[str, ...]:
+    """The options that keep what could be found out of the report."""
+    kernels = {f"--kernel {glob}" for glob in settings.kernels}
+    return tuple(sorted(kernels if settings.causes else {*kernels, "--no-causes"}))
+
+
+def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[str]:
+    """Sentences on globs that no kernel matches, with what they may have been meant for."""
+    kernels = [kernel.facts for report in reports for kernel in report.kernels]
+    for glob in dict.fromkeys(globs):
+        if not any(matches((glob,), facts.name, facts.demangled) for facts in kernels):
+            others = {name for report in reports for name in report.others}
+            near = nearest_names(glob, [*others, *(short_name(one.demangled) for one in kernels)])
+            known = f"; the nearest names are {', '.join(near)}" if near else ""
+            yield f"no kernel matches {glob}{known}"
 
 
 def _failure(error: LmemscopeError) -> Failure:

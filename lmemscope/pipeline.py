@@ -12,11 +12,12 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lmemscope.errors import InternalError, LmemscopeError, ToolMissingError
+from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
     Artifacts,
@@ -126,9 +127,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     from lmemscope.sources.lines import from_disk, quoted_lines
 
     layers, sources = parse(artifacts, os.getcwd()), from_disk(read)
-    facts = tuple(
-        fact for fact in gather_facts(layers) if matches(wanted.kernels, fact.name, fact.demangled)
-    )
+    facts, others = _wanted(gather_facts(layers), wanted)
     unnamed: tuple[Gap, ...] = ()
     if wanted.causes:
         variables = None
@@ -153,6 +152,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
         directives=artifacts.source.kernel_directives if artifacts.source is not None else (),
         source_lines=quoted_lines(kernels, sources),
         cached=artifacts.cached,
+        others=others,
     )
     # A tool that failed may work the next time.
     return report, None if unnamed or unquoted else artifacts.key
@@ -168,7 +168,7 @@ def _of_log(unit: Unit, wanted: Wanted) -> UnitReport:
 
     excerpt = checked(unit)
     log = parse_ptxas_log(excerpt.text)
-    facts = [f for f in facts_of_report(log) if matches(wanted.kernels, f.name, f.demangled)]
+    facts, others = _wanted(facts_of_report(log), wanted)
     sources = dict(excerpt.sources)
     found = {
         fact.name: find_reported(fact, sources.get(fact.name), unit.arch)
@@ -184,7 +184,22 @@ def _of_log(unit: Unit, wanted: Wanted) -> UnitReport:
         gaps=excerpt.gaps,
         kernels=tuple(KernelReport(f, judge(f), found.get(f.name, ())) for f in facts),
         unknown_log_lines=log.unknown_lines,
+        others=others,
     )
+
+
+def _wanted(
+    facts: Iterable[KernelFacts], wanted: Wanted
+) -> tuple[tuple[KernelFacts, ...], tuple[str, ...]]:
+    """The kernels that were asked for, and the names of the others."""
+    kept: list[KernelFacts] = []
+    others: list[str] = []
+    for fact in facts:
+        if matches(wanted.kernels, fact.name, fact.demangled):
+            kept.append(fact)
+        else:
+            others.append(short_name(fact.demangled))
+    return tuple(kept), tuple(others)
 
 
 def _quoted(

@@ -533,7 +533,7 @@ class TestBaseline:
         path = tmp_path / "b.json"
         known = Baseline((("nvrtc", "13.5"),), self.ENTRIES)
         path.write_text(baseline.render(known).replace(old, new, 1))
-        with pytest.raises(InputError, match=said) as raised:
+        with pytest.raises(UsageError, match=said) as raised:
             baseline.load(str(path))
         assert str(path) in raised.value.message
 

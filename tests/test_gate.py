@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lmemscope.errors import InputError, UsageError
+from lmemscope.errors import UsageError
 from lmemscope.exporters.gate_markdown import cut, render_gate_markdown
 from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
@@ -149,8 +149,9 @@ def test_another_architecture_has_its_own_entries() -> None:
         (Limit(max_sites=0), True),
         (Limit(max_sites=1), False),
         (Limit(max_registers=31), True),
-        (Limit(max_registers=32), False),
-        (Limit(max_spill=0), False),
+        (Limit(max_registers=32), True),  # registers are no local memory: the default holds
+        (Limit(max_spill=0), True),  # nor is an array a spill
+        (Limit(max_spill=0, max_frame=80), False),
         (Limit(kernel="other*", max_frame=0), True),  # does not apply: the default holds
         (Limit(arch="sm_8*", max_registers=1), True),
         (Limit(forbid=("register-spill",)), False),
@@ -181,7 +182,7 @@ def allowance(**changes: object) -> Allowance:
     [
         (allowance(), True, None),
         (allowance(bytes=None), True, None),
-        (allowance(bytes=79), False, "accepts nothing"),
+        (allowance(bytes=79), False, "accepts 79 bytes, and there are 80"),
         (allowance(cause="volatile"), False, "accepts nothing"),
         (allowance(kernel="z*"), False, "accepts nothing"),
         (allowance(expires=TODAY), True, None),
@@ -239,12 +240,12 @@ def test_baseline_files_round_trip_and_are_one_line_per_finding(tmp_path: Path) 
 def test_a_damaged_baseline_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "b.json"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"b\.json"):
+    with pytest.raises(UsageError, match=r"b\.json"):
         baseline.load(str(path))
 
 
 def test_a_missing_baseline_and_one_from_the_future(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(UsageError, match="does not exist"):
         baseline.load(str(tmp_path / "gone.json"))
     path = tmp_path / "b.json"
     path.write_text('{"schema": "lmemscope.baseline/9"}')
@@ -376,7 +377,7 @@ def test_allowances_in_a_source_file(project: Path) -> None:
     source.write_text(text.replace('extern "C"', comment.replace("256", "64") + 'extern "C"', 1))
     failed = run(project, "check", ".")
     assert failed.code == 1
-    assert "accepts nothing" in failed.out
+    assert "accepts 64 bytes, and there are 256" in failed.out
 
 
 @pytest.mark.toolchain
@@ -426,7 +427,7 @@ class TestWhatAMaintainerMet:
 
     def test_a_limit_with_numbers_does_not_make_known_findings_gone(self) -> None:
         known = baseline.from_report(report(judged("k", "dynamic-index")))
-        found = gate(report(judged("k", "dynamic-index")), Policy((Limit(max_spill=0),)), known)
+        found = gate(report(judged("k", "dynamic-index")), Policy((Limit(max_frame=99),)), known)
         assert found.verdict == "passed"
         assert found.gone == ()
 
@@ -438,12 +439,17 @@ class TestWhatAMaintainerMet:
         cleaned = gate(report(judged("k")), Policy((), (accepted,)), known)
         assert [entry.kernel for entry in cleaned.gone] == ["k"]
 
-    def test_a_reader_is_told_what_numbers_leave_unjudged(self) -> None:
-        found = gate(report(judged("k", "dynamic-index")), Policy((Limit(max_registers=255),)))
-        assert found.verdict == "passed"
-        assert any("local memory of 1 kernel is not judged" in note for note in found.notes)
-        both = Policy((Limit(max_registers=255, forbid=("register-spill",)),))
-        assert not any("not judged" in n for n in gate(report(judged("k", "volatile")), both).notes)
+    def test_a_reader_is_told_which_limit_accepts_what(self) -> None:
+        found = gate(report(judged("k", "dynamic-index")), Policy((Limit(max_frame=96),)))
+        assert [one.by for one in found.accepted] == ["within max-frame 96 for *"]
+        text = render_gate(found, color=False, verbose=True)
+        assert "accepted: k (sm_90): dynamic-index, 80 bytes: within max-frame 96 for *" in text
+        assert text.endswith("Gate passed. 1 finding known or allowed.\n")
+
+    def test_an_allowance_that_a_limit_makes_needless_is_told(self) -> None:
+        rules = Policy((Limit(max_frame=96),), (allowance(),))
+        (said,) = gate(report(DIRTY), rules).unused
+        assert said.endswith("is not needed: within max-frame 96 for *")
 
     def test_an_architecture_that_the_baseline_knows_has_to_be_looked_at(self) -> None:
         old = [report(judged("k", "volatile"), arch=arch) for arch in ("sm_80", "sm_90")]
@@ -456,7 +462,7 @@ class TestWhatAMaintainerMet:
         assert chosen.verdict == "passed"
 
     def test_no_array_is_blamed_for_registers(self) -> None:
-        found = gate(report(judged("k", "dynamic-index")), Policy((Limit(max_registers=8),)))
-        (failure,) = found.failures
+        rules = Policy((Limit(max_registers=8, forbid=()),))
+        (failure,) = gate(report(judged("k", "dynamic-index")), rules).failures
         assert failure.found == "registers 32"
         assert failure.finding is None

@@ -57,7 +57,7 @@ def test_an_unchanged_project_passes_and_an_added_array_is_in_the_first_line(
     (tmp_path / "helpers.cu").write_text("__device__ int f(int x) { return x; }\n")
     written = run(tmp_path, "baseline", ".")
     assert written.code == 0
-    assert "1 known findings, sm_90 (the default" in written.out
+    assert "1 known finding, sm_90 (the default" in written.out
     assert run(tmp_path, "check", ".").code == 0
     assert run(tmp_path, "baseline", ".", "-o", "again.json").code == 0
     first = (tmp_path / "lmemscope-baseline.json").read_bytes()
@@ -70,7 +70,12 @@ def test_an_unchanged_project_passes_and_an_added_array_is_in_the_first_line(
     sarif = run(tmp_path, "check", ".", "--format", "sarif", "--max-registers", "1")
     assert sarif.code == 1
     (log,) = json.loads(sarif.out)["runs"]
-    assert {one["ruleId"] for one in log["results"] if one["level"] == "error"} == {"limit"}
+    levels: dict[str, set[str]] = {"suppressed": set(), "failing": set()}
+    for one in log["results"]:
+        levels["suppressed" if "suppressions" in one else "failing"].add(one["level"])
+        assert one["ruleId"] in ("limit", "LM201")
+    assert levels["failing"] == {"error"}
+    assert levels["suppressed"] <= {"warning", "error"}
 
 
 def test_check_takes_the_architectures_of_the_baseline(tmp_path: Path) -> None:
@@ -89,9 +94,10 @@ def test_a_deleted_file_leaves_the_baseline_with_update(tmp_path: Path) -> None:
     (tmp_path / "c.cu").write_text(CLEAN)
     assert run(tmp_path, "baseline", ".").code == 0
     (tmp_path / "k.cu").unlink()
+    assert "dynamic-index; --update removes it" in run(tmp_path, "check", ".").out
     updated = run(tmp_path, "check", ".", "--update")
     assert updated.code == 0
-    assert "gone: k (sm_90)" in updated.out
+    assert "gone: k (sm_90): dynamic-index; removed from the baseline" in updated.out
     assert json.loads((tmp_path / "lmemscope-baseline.json").read_text())["findings"] == []
 
 
@@ -179,4 +185,127 @@ def test_git_revisions_are_compared_with_their_own_headers(tmp_path: Path) -> No
         shown = run(tmp_path, "diff", "--git", "HEAD~1..HEAD", path, "-I", include)
         assert shown.code == 0
         assert "worse: k (k.cu, " in shown.out
+        assert "stack_frame: 80 → 160" in shown.out
+
+
+def test_the_baseline_of_a_directory_above_is_found_and_means_the_same_files(
+    tmp_path: Path,
+) -> None:
+    inner = tmp_path / "src" / "deep"
+    inner.mkdir(parents=True)
+    (inner / "k.cu").write_text(DIRTY)
+    (tmp_path / "top.cu").write_text(DIRTY)
+    assert run(tmp_path, "baseline", ".").code == 0
+    written = (tmp_path / "lmemscope-baseline.json").read_text()
+    assert '"input":"src/deep/k.cu"' in written.replace(" ", "")
+    below = run(inner, "check", ".", "-v")
+    assert below.code == 0
+    assert "note: the baseline is ../../lmemscope-baseline.json" in below.out
+    assert "known in the baseline" in below.out
+    assert "gone" not in below.out
+    for path in ("k.cu", str(inner / "k.cu")):
+        assert run(inner, "check", path, "--update").code == 0
+    assert (tmp_path / "lmemscope-baseline.json").read_text() == written
+    # A file that lies beside is compared with its own entry, not with another of its name.
+    (inner / "k.cu").write_text(DIRTY.replace("t[", "bins["))
+    assert run(inner, "check", "k.cu").code == 1
+    assert run(inner, "check", "../../top.cu").code == 0
+    # Another project's baseline is none of ours.
+    (tmp_path / "src" / ".git").mkdir()
+    assert run(inner, "check", "../../top.cu").code == 1
+
+
+def test_what_a_user_names_and_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(CLEAN)
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "empty").mkdir()
+    for option, name, said in (
+        ("--baseline", "gone.json", "gone.json does not exist"),
+        ("--baseline", "broken.json", "broken.json is no baseline"),
+        ("--baseline", "empty", "empty cannot be read: Is a directory"),
+        ("--toolkit", "empty", "empty holds no part of the CUDA toolkit"),
+    ):
+        checked = run(tmp_path, "check", "k.cu", option, name)
+        assert (checked.code, checked.out) == (2, "")
+        assert said in checked.err
+
+
+def test_a_glob_that_no_kernel_matches_is_told_with_the_nearest_names(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(CLEAN + DIRTY)
+    for _ in range(2):  # the second time from the cache
+        scanned = run(tmp_path, "scan", "k.cu", "--kernel", "claen*")
+        assert scanned.code == 0
+        assert "note: no kernel matches claen*; the nearest names are clean, k" in scanned.out
+    checked = run(tmp_path, "check", "k.cu", "--kernel", "claen*")
+    assert checked.code == 3
+    assert "the nearest names are clean, k" in checked.out
+    partly = run(tmp_path, "check", "k.cu", "--kernel", "clean")
+    assert partly.code == 0
+    assert "note: only the kernels of --kernel clean were checked" in partly.out
+
+
+def test_what_was_written_through_a_filter_is_no_baseline_of_more(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(CLEAN + DIRTY)
+    for name, *options in (
+        ("all.json",), ("some.json", "--kernel", "clean"), ("facts.json", "--no-causes")
+    ):  # fmt: skip
+        run(tmp_path, "scan", "k.cu", "-o", name, *options)
+    assert json.loads((tmp_path / "some.json").read_text())["filters"] == ["--kernel clean"]
+    assert run(tmp_path, "check", "all.json").code == 1
+    for arguments in (
+        ("check", "some.json"),
+        ("check", "facts.json"),
+        ("check", "all.json", "--kernel", "clean"),
+        ("baseline", "some.json"),
+        ("diff", "some.json", "all.json"),
+        ("diff", "all.json", "some.json"),
+        ("diff", "some.json", "k.cu"),
+    ):
+        refused = run(tmp_path, *arguments)
+        assert refused.code == 2, arguments
+        assert "[filter]" in refused.err
+    assert run(tmp_path, "diff", "some.json", "k.cu", "--kernel", "clean").code == 0
+    assert run(tmp_path, "baseline", "all.json").code == 0
+    assert run(tmp_path, "check", "k.cu").code == 0
+    assert run(tmp_path, "check", "all.json").code == 0
+    (tmp_path / "lmemscope.toml").write_text('kernels = ["clean"]\n')
+    assert run(tmp_path, "baseline", "k.cu").code == 0
+    assert run(tmp_path, "check", "k.cu").code == 0
+    (tmp_path / "lmemscope.toml").unlink()
+    refused = run(tmp_path, "check", "k.cu")
+    assert refused.code == 2
+    assert "lmemscope-baseline.json was written with --kernel clean" in refused.err
+
+
+def test_git_revisions_are_compiled_as_the_build_of_the_working_tree_says(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
+
+    build = tmp_path / "build"
+    for name in ("include", "src", "build/made"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text("build\n")
+    header, source = tmp_path / "include" / "size.h", tmp_path / "src" / "k.cu"
+    header.write_text("#define SIZE 20\n")
+    (build / "made" / "made.h").write_text("#define MADE 20\n")
+    source.write_text(
+        "#include <size.h>\n#include <made.h>\n"
+        + DIRTY.replace("t[20]", "t[SIZE]").replace("% 20", "% MADE")
+    )
+    (build / "includes.rsp").write_text(f"-I{tmp_path}/include")
+    command = f"nvcc --options-file includes.rsp -Imade -c {source} -o k.o"
+    (build / "compile_commands.json").write_text(
+        json.dumps([{"directory": str(build), "file": str(source), "command": command}])
+    )
+    git("init", "-q", "-b", "main")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    header.write_text("#define SIZE 40\n")
+    git("commit", "-qam", "two")
+    header.write_text("#define SIZE 80\n")
+    for path in ("src", "build"):
+        shown = run(tmp_path, "diff", "--git", "HEAD~1..HEAD", path)
+        assert shown.code == 0, shown.err
+        assert "worse: k (src/k.cu, " in shown.out
         assert "stack_frame: 80 → 160" in shown.out

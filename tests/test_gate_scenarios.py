@@ -19,15 +19,19 @@ from lmemscope.collect import plan_units
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.errors import UsageError
+from lmemscope.exporters.difference import render_difference
 from lmemscope.exporters.gate_markdown import render_gate_markdown
 from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
 from lmemscope.exporters.junit import render_junit
+from lmemscope.exporters.layout import summary
 from lmemscope.exporters.sarif import render_sarif
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.gate import baseline
 from lmemscope.gate.compare import compare
+from lmemscope.gate.difference import difference
 from lmemscope.model import (
+    Advice,
     Allowance,
     Baseline,
     CallFacts,
@@ -56,6 +60,7 @@ TODAY = date(2026, 11, 21)
 NO_RULES = Policy()
 CLEAN = judged("k")
 DIRTY = judged("k", "dynamic-index")
+CLEAN_OTHER = judged("other")
 
 
 def project(
@@ -97,6 +102,18 @@ def with_facts(name: str = "k", **changes: Any) -> KernelReport:
 
 def reported(frame: int = 0, stores: int = 0, loads: int = 0) -> PtxasFacts:
     return PtxasFacts(32, frame, stores, loads, frame, None, 0)
+
+
+def with_figures(kernel: KernelReport, **figures: int) -> KernelReport:
+    """The kernel with what ptxas says of it."""
+    return dataclasses.replace(
+        kernel, facts=dataclasses.replace(kernel.facts, ptxas=reported(**figures))
+    )
+
+
+def spilling(cause: Cause, bytes_: int) -> KernelReport:
+    """A kernel whose spill stores and loads have so many bytes each."""
+    return with_figures(found("k", bytes_, cause), frame=bytes_, stores=bytes_, loads=bytes_)
 
 
 def callee(frame: int, stores: int = 0, loads: int = 0, *, ptxas: bool = True) -> FunctionFacts:
@@ -173,6 +190,9 @@ class Scenario:
 
 S = Scenario
 DIRTY_PROJECT = project(a=(DIRTY,))
+FRAMED = project(a=(with_figures(DIRTY, frame=80),))
+"""The array where ptxas puts it."""
+
 ACCEPT = {"allow_incomplete": True}
 NOTED = Policy(uninstantiated="note")
 EXTERNAL = Policy(external="note")
@@ -297,14 +317,57 @@ SCENARIOS = (
       said=("limit: k (a.cu, sm_90): registers 32", "max-registers 31")),
     S("limits registers of kernels that are not there", "passed", project(a=(CLEAN,)),
       limited(kernel="other", max_registers=1)),
-    S("limits a number and has arrays", "passed", DIRTY_PROJECT, limited(max_registers=64)),
+    S("limits registers and has an array", "failed", DIRTY_PROJECT, limited(max_registers=64),
+      said=("new: k", "1 failure")),
+    S("limits registers and has no array", "passed", project(a=(CLEAN,)),
+      limited(max_registers=64)),
+    S("limits registers and knows the array", "passed", DIRTY_PROJECT, limited(max_registers=64),
+      known(DIRTY_PROJECT), said=("1 finding known or allowed",)),
+    S("exceeds registers and has an array", "failed", DIRTY_PROJECT, limited(max_registers=31),
+      said=("limit: k", "new: k", "2 failures")),
+    S("limits frames and has an array within", "passed", FRAMED, limited(max_frame=80),
+      said=("1 finding known or allowed",)),
+    S("limits frames and has an array beyond", "failed", FRAMED, limited(max_frame=79),
+      said=("limit: k", "frame 80", "1 failure")),
+    S("limits frames of other kernels and has an array", "failed", FRAMED,
+      limited(kernel="other", max_frame=80), said=("new: k",)),
+    S("limits frames and registers and has an array within", "passed", FRAMED,
+      limited(max_frame=80, max_registers=32)),
+    S("limits frames in one table and registers in another", "passed", FRAMED,
+      Policy(limits=(Limit(max_frame=80), Limit(max_registers=32)))),
+    S("limits sites and has an array within", "passed", FRAMED, limited(max_sites=1)),
+    S("limits sites and has an array beyond", "failed", FRAMED, limited(max_sites=0),
+      said=("limit: k", "sites 1", "1 failure")),
+    S("limits spills and has an array", "failed", FRAMED, limited(max_spill=64),
+      said=("new: k", "1 failure")),
+    S("limits spills and spills within", "passed",
+      project(a=(spilling("register-spill", 16),)), limited(max_spill=32)),
+    S("limits spills and spills beyond", "failed",
+      project(a=(spilling("register-spill", 16),)), limited(max_spill=31),
+      said=("spill 32", "1 failure")),
+    S("limits spills, and a callee saves registers within", "passed",
+      project(a=(spilling("callee-save", 16),)), limited(max_spill=32)),
+    S("limits spills within and forbids a cause", "failed", FRAMED,
+      limited(max_spill=64, forbid=("dynamic-index",)), said=("new: k",)),
+    S("limits frames within and forbids a cause", "failed", FRAMED,
+      limited(max_frame=256, forbid=("dynamic-index",)), said=("new: k", "1 failure")),
+    S("limits registers and allows a cause", "passed", FRAMED,
+      limited(max_registers=64, allow=("dynamic-index",))),
+    S("limits a frame that nobody reported", "undecided",
+      project(a=(dataclasses.replace(DIRTY, facts=dataclasses.replace(
+          DIRTY.facts, ptxas=None, cubin=None)),)), limited(max_frame=256),
+      said=("frame of k is not known",)),
     S("forbids a cause that is there", "failed", DIRTY_PROJECT, limited(forbid=("dynamic-index",))),
     S("forbids another cause", "passed", DIRTY_PROJECT, limited(forbid=("register-spill",))),
     S("prints from a kernel", "passed", project(a=(found("k", cause="printf-args"),))),
     # Allowances and expectations.
     S("allows an array in the configuration", "passed", DIRTY_PROJECT, allowing()),
     S("allows fewer bytes than there are", "failed", DIRTY_PROJECT, allowing(bytes=79),
-      said=("accepts nothing",)),
+      said=("accepts 79 bytes, and there are 80",)),
+    S("allows a cause that is not there", "passed", project(a=(CLEAN,)), allowing(),
+      said=("accepts nothing: there is no such finding",)),
+    S("allows what a limit accepts", "passed", FRAMED,
+      Policy((Limit(max_frame=80),), allowing().allowances), said=("is not needed: within",)),
     S("lets an allowance expire", "failed", DIRTY_PROJECT, allowing(expires=date(2026, 11, 20)),
       said=("expired on 2026-11-20",)),
     S("allows in one file and has the kernel in another", "failed",
@@ -334,6 +397,9 @@ SCENARIOS = (
         'auto s = R"(\n// lmemscope: allow dynamic-index "why"\n)";\n__global__ void k() {}\n')})),
     S("allows in a string", "failed", project(a=(at(2, DIRTY),), sources={"a": (
         "auto s = \"// lmemscope: allow dynamic-index 'why'\";\n__global__ void k() {}\n")})),
+    S("expects the frame that there is, and allows nothing", "failed",
+      project(a=(at(2, with_figures(DIRTY, frame=80)),), sources={
+          "a": "// lmemscope: expect frame<=80\n__global__ void k() {}\n"}), said=("new: k",)),
     S("expects a frame of nothing, and has it", "passed", project(a=(at(2, CLEAN),), sources={
         "a": "// lmemscope: expect frame=0 spill=0\n__global__ void k() {}\n"})),
     S("expects no spill, and a callee spills", "failed",
@@ -434,6 +500,47 @@ def test_a_known_finding_does_not_suppress_a_new_one_of_the_same_fingerprint() -
     (run,) = json.loads(render_sarif(given, result))["runs"]
     assert [("suppressions" in one) for one in run["results"]].count(True) == 1
     assert len(run["results"]) == 2
+
+
+def test_a_user_checks_a_log_and_is_told_what_explains_it() -> None:
+    command = Advice("Its source tells why.", "lmemscope explain a.cu::k")
+    (finding,) = DIRTY.findings
+    told = dataclasses.replace(finding, advice=(command,))
+    kernel = dataclasses.replace(DIRTY, findings=(told,))
+    unit = dataclasses.replace(project(a=(kernel,)).units[0], input="build.log", frontend="log")
+    given = dataclasses.replace(DIRTY_PROJECT, units=(unit,))
+    result = compare(given, Policy(), None)
+    text = render_gate(result, color=False, verbose=False)
+    assert "  explain:  Its source tells why.\n" in text
+    assert "remove:" not in text
+    assert "accept:   [[allowances]] in the configuration, or lmemscope baseline" in text
+    for shown in (
+        text,
+        render_gate_markdown(given, result).partition("## Report")[0],
+        render_annotations(result),
+        render_junit(given, result),
+        render_sarif(given, result),
+    ):
+        assert "lmemscope explain a.cu::k" in shown
+
+
+def test_a_new_finding_is_as_severe_as_a_known_one_in_sarif() -> None:
+    given = project(a=(DIRTY, found("other", cause="callee-save")))
+    assert given.units[0].kernels[1].findings[0].severity == "warning"
+    (run,) = json.loads(
+        render_sarif(given, compare(given, Policy(), known(DIRTY_PROJECT), today=TODAY))
+    )["runs"]
+    levels = {"suppressions" in one: one["level"] for one in run["results"]}
+    assert levels[False] == "error"
+
+
+def test_a_kernel_on_two_architectures_is_one_kernel() -> None:
+    units = [project(arch=arch, a=(DIRTY, CLEAN_OTHER)).units[0] for arch in ("sm_80", "sm_90")]
+    both = dataclasses.replace(DIRTY_PROJECT, units=tuple(units))
+    assert summary(both).startswith("2 kernels on 2 architectures in 1 file, 1 with local memory")
+    assert summary(DIRTY_PROJECT).startswith("1 kernel in 1 file, 1 with local memory")
+    differing = render_difference(difference(project(), both), "table")
+    assert differing.endswith("2 kernels differ on 2 architectures.\n")
 
 
 def test_a_user_has_two_overloads_and_junit_fails_one() -> None:

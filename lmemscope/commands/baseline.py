@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lmemscope.commands.baseline_file import BaselineFile, baseline_for
 from lmemscope.commands.options import configured_options
 from lmemscope.commands.output import Sink
-from lmemscope.commands.running import analyse, exit_code
+from lmemscope.commands.running import exit_code
+from lmemscope.commands.saved import filtered, gathered, is_saved
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.config.settings import Configuration, Settings
 from lmemscope.errors import UsageError
@@ -43,10 +45,12 @@ def command(
     The file is JSON with one finding per line, sorted, made for version control.
     """
     from lmemscope.discover.plan import DEFAULT_ARCH
+    from lmemscope.exporters.layout import count
     from lmemscope.gate import baseline
 
     path = target or configuration.baseline or DEFAULT_BASELINE
     sink = Sink.open(path, "baseline")
+    above = baseline_for(configuration)
     settings = configuration.settings
     given = click.get_current_context().get_parameter_source("kernels")
     if given is click.core.ParameterSource.COMMANDLINE:
@@ -56,14 +60,19 @@ def command(
             hint="leave it out; what the gate never looks at belongs in the configuration: kernels",
         )
     # Not the GPU present: the same sources give the same baseline everywhere.
-    report = analyse(paths, replace(settings, default_archs=(DEFAULT_ARCH,)))
+    report = gathered(paths, replace(settings, default_archs=(DEFAULT_ARCH,)))
+    if is_saved(paths[0]) and report.filters:
+        raise filtered(paths[0], report.filters, (), "a baseline")
     made = baseline.from_report(
         report, archs=_compiled_for(report) if settings.archs else (), default_arch=DEFAULT_ARCH
     )
-    sink.write(baseline.render(made))
-    click.echo(
-        f"{path}: {len(made.entries)} known findings, {_archs(report, settings, DEFAULT_ARCH)}"
-    )
+    sink.write(BaselineFile.at(path, configuration).text(made))
+    known = count(len(made.entries), "known finding")
+    click.echo(f"{path}: {known}, {_archs(report, settings, DEFAULT_ARCH)}")
+    if above is not None and above.found and path == DEFAULT_BASELINE:
+        click.echo(f"note: from here `check` takes this baseline now, and no more {above.path}")
+    for note in report.notes:
+        click.echo(f"note: {note}")
     for unit in report.units:
         if unit.failure is not None:
             click.echo(f"error: [{unit.failure.stage}] {unit.failure.message}", err=True)

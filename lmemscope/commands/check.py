@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from lmemscope.commands.baseline_file import baseline_for
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.output import Formats, Sink, append
-from lmemscope.commands.running import analyse
-from lmemscope.config.options import DEFAULT_BASELINE
+from lmemscope.commands.saved import filtered, gathered, is_saved
 from lmemscope.config.settings import Configuration, Settings
 
 if TYPE_CHECKING:
+    from lmemscope.commands.baseline_file import BaselineFile
+    from lmemscope.exporters.gate_text import Written
     from lmemscope.model import Baseline, GateResult, Report
 
 FORMATS: Formats = {
@@ -58,8 +60,9 @@ def command(
     """Fail on local memory that is neither known nor allowed.
 
     Without limits, a baseline or allowances, any local memory fails but the buffers of printf and
-    what ptxas kept in registers. Configuration: limits, allowances and baseline in
-    [tool.lmemscope] of pyproject.toml, or lmemscope.toml.
+    what ptxas kept in registers. A limit of frames or sites takes the place of that, one of spills
+    for spills; one of registers does not. Configuration: limits, allowances and baseline in
+    [tool.lmemscope] of pyproject.toml, or lmemscope.toml. The baseline is the nearest upwards.
 
     \b
     Ends with 0 when the gate passes, 1 when it fails, 3 when evidence is missing.
@@ -70,18 +73,24 @@ def command(
       lmemscope check src/ --forbid register-spill
       lmemscope check src/ --max-frame 256 -o lmem.sarif
     """
+    from lmemscope.exporters.gate_text import Written
     from lmemscope.gate import baseline, compare
 
     if format_name is None and target is None and os.environ.get("GITHUB_ACTIONS") == "true":
         format_name = "github"
     sink = Sink.open(target, format_name, formats=FORMATS, color=color)
-    path = configuration.baseline
-    if path is None and os.path.exists(DEFAULT_BASELINE):
-        path = DEFAULT_BASELINE
-    known = baseline.load(path) if path is not None else None
-    kept = Sink.open(path, "baseline") if path is not None and (update or ratchet) else None
+    file = baseline_for(configuration)
+    known = file.load() if file is not None else None
+    changing = file is not None and (update or ratchet)
+    kept = Sink.open(file.path, "baseline") if file is not None and changing else None
     settings = configuration.settings if known is None else _as_known(configuration.settings, known)
-    report = analyse(paths, settings)
+    report = gathered(paths, settings)
+    theirs = known.filters if known is not None else ()
+    if is_saved(paths[0]) and report.filters and report.filters != theirs:
+        other = "the gate" if known is None else "the baseline"
+        raise filtered(paths[0], report.filters, theirs, other)
+    if file is not None and known is not None:
+        known = file.reported(known, report)
     result = compare.compare(
         report,
         configuration.policy,
@@ -93,12 +102,22 @@ def command(
         archs_chosen=bool(configuration.settings.archs),
         deleted=() if known is None else _deleted(known, paths, report),
     )
-    if kept is not None and known is not None:
+    result = replace(result, notes=(*_about(file, report), *result.notes))
+    if kept is not None and file is not None and known is not None:
         changed = baseline.without(known, result.gone) if update else known
         changed = baseline.ratcheted(changed, result.better) if ratchet else changed
-        kept.write(baseline.render(changed))
-    _write(report, result, sink, verbose=verbose)
+        kept.write(file.text(changed))
+    done = Written(update=kept is not None and update, ratchet=kept is not None and ratchet)
+    _write(report, result, sink, verbose=verbose, written=done)
     raise SystemExit(result.exit_code)
+
+
+def _about(file: BaselineFile | None, report: Report) -> Iterator[str]:
+    """What a reader has to know about what was compared."""
+    if file is not None and file.found:
+        yield f"the baseline is {file.path}"
+    if report.filters:
+        yield f"only the kernels of {' '.join(report.filters)} were checked"
 
 
 def _as_known(settings: Settings, known: Baseline) -> Settings:
@@ -137,7 +156,9 @@ def _deleted(known: Baseline, paths: Sequence[str], report: Report) -> frozenset
     )
 
 
-def _write(report: Report, result: GateResult, sink: Sink, *, verbose: bool) -> None:
+def _write(
+    report: Report, result: GateResult, sink: Sink, *, verbose: bool, written: Written
+) -> None:
     """The answer in its format; where a file takes that, the text is for whoever watches."""
     from lmemscope.exporters.gate_text import render_gate
 
@@ -145,6 +166,7 @@ def _write(report: Report, result: GateResult, sink: Sink, *, verbose: bool) -> 
         result,
         color=sink.color,
         verbose=verbose,
+        written=written,
         width=shutil.get_terminal_size().columns if sys.stdout.isatty() else 100,
     )
     text = plain

@@ -10,7 +10,8 @@ import click
 
 from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import color_wanted
-from lmemscope.commands.running import EXIT_INCOMPLETE, analyse, exit_code
+from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code
+from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
 from lmemscope.model import Quote
 
@@ -53,7 +54,7 @@ def command(
         settings = replace(settings, kernels=(*settings.kernels, kernel))
     chosen = {"ptx": show_ptx, "sass": show_sass, "live": True}
     quotes = tuple(quote for quote in get_args(Quote) if chosen[quote])
-    report = analyse([path], replace(settings, quotes=quotes))
+    report = gathered([path], replace(settings, quotes=quotes))
     width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
     explainer = Explainer(color=color_wanted(color, None), width=min(width, 110))
     texts = [

@@ -6,7 +6,8 @@ import click
 
 from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
-from lmemscope.commands.running import analyse, exit_code
+from lmemscope.commands.running import exit_code
+from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.formats import FORMATS
 from lmemscope.exporters.selection import selected
@@ -38,6 +39,6 @@ def command(
       lmemscope report saved.json -o local-memory.md
     """
     sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
-    report = selected(analyse(paths, settings), settings.view)
+    report = selected(gathered(paths, settings), settings.view)
     sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=settings.view))
     raise SystemExit(exit_code(report))

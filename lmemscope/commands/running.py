@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from lmemscope.discover.locate import DATABASE
 from lmemscope.errors import LmemscopeError, UsageError
 from lmemscope.running.launch import UNITS
 from lmemscope.running.pool import WorkerPool
@@ -32,7 +30,7 @@ def analyse(
     settings: Settings,
     interrupted: Callable[[Report], None] | None = None,
 ) -> Report:
-    """Analyse inputs with worker processes; saved reports among them are read.
+    """Analyse inputs with worker processes.
 
     Args:
         paths: as the user typed them.
@@ -42,28 +40,7 @@ def analyse(
 
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
-        InputError: a saved report is none.
     """
-    saved = [path for path in paths if is_saved(path)]
-    if not saved:
-        return _analysed(paths, settings, interrupted)
-    from lmemscope.commands.saved import combined, read
-
-    reports = [read(path, settings) for path in saved]
-    others = [path for path in paths if not is_saved(path)]
-    if others:
-        reports.append(_analysed(others, settings, interrupted))
-    return combined(reports)
-
-
-def is_saved(path: str) -> bool:
-    """Whether a path names a saved report: JSON, and not a build's database."""
-    return path.endswith(".json") and os.path.basename(path) != DATABASE
-
-
-def _analysed(
-    paths: Sequence[str], settings: Settings, interrupted: Callable[[Report], None] | None
-) -> Report:
     pool = _executor(settings)
     from lmemscope import collect
 

@@ -1,26 +1,74 @@
-"""Saved reports as inputs: read, reduced to what was asked for, put together."""
+"""Saved reports in place of inputs, and what they must not be used for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from lmemscope.config.settings import Settings
-from lmemscope.discover.walk import Globs
+from lmemscope.commands.running import analyse
+from lmemscope.discover.locate import DATABASE
 from lmemscope.errors import UsageError
-from lmemscope.exporters.json import load_report
-from lmemscope.exporters.selection import units_of
-from lmemscope.formats.kernel_names import matches
-from lmemscope.model import Report
+
+if TYPE_CHECKING:
+    from lmemscope.config.settings import Settings
+    from lmemscope.model import Report
 
 
-def read(path: str, settings: Settings) -> Report:
+def is_saved(path: str) -> bool:
+    """Whether a path is that of a saved report, by its ending."""
+    return path.endswith(".json") and os.path.basename(path) != DATABASE
+
+
+def gathered(
+    paths: Sequence[str],
+    settings: Settings,
+    interrupted: Callable[[Report], None] | None = None,
+) -> Report:
+    """The report of inputs; saved reports among them are read, and nothing of them is compiled.
+
+    Args:
+        paths: as the user typed them.
+        settings: how to compile and what to keep.
+        interrupted: as of `analyse`.
+
+    Raises:
+        UsageError: as `analyse`.
+        InputError: a saved report does not exist, or is damaged.
+    """
+    saved = [path for path in paths if is_saved(path)]
+    if not saved:
+        return analyse(paths, settings, interrupted)
+    reports = [_read(path, settings) for path in saved]
+    others = [path for path in paths if not is_saved(path)]
+    if others:
+        reports.append(analyse(others, settings, interrupted))
+    return _combined(reports)
+
+
+def filtered(name: str, filters: Sequence[str], others: Sequence[str], other: str) -> UsageError:
+    """The error for what was written through a filter that its counterpart has not."""
+    here = f"{other} has {' '.join(others)}" if others else f"{other} has no filter"
+    return UsageError(
+        "filter",
+        f"{name} was written with {' '.join(filters)}, which leaves findings out; {here}",
+        hint="write it again without the filter, or give both sides the same one",
+    )
+
+
+def _read(path: str, settings: Settings) -> Report:
     """A saved report, of which only the files, architectures and kernels asked for are kept.
 
     Raises:
         InputError: it does not exist, or is no report, or damaged.
         UsageError: it has the schema of another lmemscope, or holds no such architecture.
     """
+    from lmemscope.discover.walk import Globs
+    from lmemscope.exporters.json import load_report
+    from lmemscope.exporters.selection import units_of
+    from lmemscope.formats.kernel_names import matches
+
     report = load_report(path)
     report = units_of(report, Globs(settings.root, settings.include, settings.exclude).admit)
     if settings.archs:
@@ -47,15 +95,17 @@ def read(path: str, settings: Settings) -> Report:
                 )
                 for unit in report.units
             ),
-            filters=(*report.filters, *(f"--kernel {glob}" for glob in settings.kernels)),
+            filters=tuple(sorted({*report.filters, *(f"--kernel {g}" for g in settings.kernels)})),
         )
     return report
 
 
-def combined(reports: Sequence[Report]) -> Report:
+def _combined(reports: Sequence[Report]) -> Report:
     """Several reports as one, in their order; a single one is left as it is."""
     if len(reports) == 1:
         return reports[0]
+    from lmemscope.model import Report
+
     tools = {tool for report in reports for tool in report.toolchain}
     whys = {report.default_arch for report in reports}
     return Report(
@@ -66,5 +116,5 @@ def combined(reports: Sequence[Report]) -> Report:
         notes=tuple(dict.fromkeys(note for report in reports for note in report.notes)),
         gaps=tuple(dict.fromkeys(gap for report in reports for gap in report.gaps)),
         left_out=tuple(dict.fromkeys(fact for report in reports for fact in report.left_out)),
-        filters=tuple(dict.fromkeys(one for report in reports for one in report.filters)),
+        filters=tuple(sorted({one for report in reports for one in report.filters})),
     )

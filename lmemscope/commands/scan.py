@@ -6,7 +6,8 @@ import click
 
 from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
-from lmemscope.commands.running import analyse, exit_code
+from lmemscope.commands.running import exit_code
+from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.selection import selected
 from lmemscope.model import Report
@@ -61,6 +62,6 @@ def command(
             rendered(chosen, sink, verbose=verbose, with_accesses=accesses, view=settings.view)
         )
 
-    report = analyse(paths, settings, interrupted=show)
+    report = gathered(paths, settings, interrupted=show)
     show(report)
     raise SystemExit(exit_code(report))

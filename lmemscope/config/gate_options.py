@@ -24,7 +24,7 @@ LIMIT = (
         "Limit for all kernels.",
         flags=("--max-frame",),
         metavar="BYTES",
-        meaning="Stack frame, at most.",
+        meaning="Stack frame, at most; takes the place of the ban on local memory.",
     ),
     Option(
         "max-spill",
@@ -32,7 +32,7 @@ LIMIT = (
         "Stores and loads.",
         flags=("--max-spill",),
         metavar="BYTES",
-        meaning="Spill stores and loads together, at most.",
+        meaning="Spill stores and loads together, at most; takes the place of the ban for these.",
     ),
     Option(
         "max-sites",
@@ -40,7 +40,7 @@ LIMIT = (
         "LDL and STL instructions.",
         flags=("--max-sites",),
         metavar="N",
-        meaning="LDL and STL instructions, at most.",
+        meaning="LDL and STL instructions, at most; takes the place of the ban on local memory.",
     ),
     Option(
         "max-registers",
@@ -48,7 +48,7 @@ LIMIT = (
         "Per thread.",
         flags=("--max-registers",),
         metavar="N",
-        meaning="Per thread, at most.",
+        meaning="Per thread, at most; local memory stays forbidden.",
     ),
     Option(
         "forbid",

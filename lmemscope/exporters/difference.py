@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from lmemscope.exporters.layout import count, number
@@ -44,15 +45,28 @@ def _text(found: Sequence[KernelDifference]) -> str:
         lines += [f"  - {cause}" for cause in one.vanished]
         lines += [f"    {sentence}" for sentence in one.why]
         lines.append("")
-    lines.append(f"{count(len(found), 'kernel')} differ{'s' if len(found) == 1 else ''}.")
+    lines.append(f"{_counted(found)}.")
     return "\n".join(lines) + "\n"
+
+
+def _counted(found: Sequence[KernelDifference]) -> str:
+    """How many kernels differ, each counted once on however many architectures."""
+    each = Counter((one.input, one.kernel, one.arch) for one in found)
+    # Overloads have one name.
+    most: Counter[tuple[str, str]] = Counter()
+    for (path, kernel, _), times in each.items():
+        most[path, kernel] = max(most[path, kernel], times)
+    kernels = most.total()
+    archs = len({one.arch for one in found})
+    on = f" on {count(archs, 'architecture')}" if archs > 1 else ""
+    return f"{count(kernels, 'kernel')} differ{'s' if kernels == 1 else ''}{on}"
 
 
 def _markdown(found: Sequence[KernelDifference]) -> str:
     if not found:
         return "# Local memory: no kernel differs\n"
     lines = [
-        f"# Local memory: {count(len(found), 'kernel')} differ",
+        f"# Local memory: {_counted(found)}",
         "",
         "| | kernel | file | arch | change | causes |",
         "|---|---|---|---|---|---|",

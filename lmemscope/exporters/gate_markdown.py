@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmemscope.exporters.layout import verdict_text
+from lmemscope.exporters.layout import advice, verdict_text
 from lmemscope.exporters.markdown import render_markdown
 from lmemscope.model import GateFailure, GateResult, GateVerdict, Report
 
@@ -65,7 +65,11 @@ def _row(failure: GateFailure, *, with_expected: bool) -> str:
     found = failure.found
     if with_expected:
         found += f"<br>expected: {failure.expected}"
-    why = failure.finding.message if failure.finding is not None else ""
+    why = ""
+    if failure.finding is not None:
+        why = failure.finding.message
+        if failure.route == "log":
+            why += f". {advice(failure.finding, failure.route)}"
     return f"| {' | '.join(_cell(cell) for cell in (kernel, found, why))} |"
 
 

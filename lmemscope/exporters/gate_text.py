@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 
 from lmemscope.exporters.layout import count, verdict_text
 from lmemscope.model import GateFailure, GateResult
@@ -10,11 +11,28 @@ from lmemscope.model import GateFailure, GateResult
 _WIDTH = 100
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was done to the baseline.
+
+    Attributes:
+        update: what is gone was removed from it.
+        ratchet: the figures of what has become smaller were taken into it.
+    """
+
+    update: bool = False
+    ratchet: bool = False
+
+
+_NOTHING = Written()
+
+
 def render_gate(
     result: GateResult,
     *,
     color: bool,
     verbose: bool,
+    written: Written = _NOTHING,
     width: int = _WIDTH,
 ) -> str:
     """Failures first, then what is worth knowing, then one line that sums up."""
@@ -34,12 +52,14 @@ def render_gate(
         entry = one.entry
         lines.append(
             f"note: better than the baseline: {entry.kernel} ({entry.arch}): {entry.cause} was "
-            f"{entry.bytes} bytes and is {one.bytes}; --ratchet takes the new figure"
+            f"{entry.bytes} bytes and is {one.bytes}; "
+            + ("the baseline has it now" if written.ratchet else "--ratchet takes the new figure")
         )
     for entry in result.gone:
         lines.append(
-            f"note: gone: {entry.kernel} ({entry.arch}): {entry.cause}; --update removes it from "
-            "the baseline"
+            f"note: gone: {entry.kernel} ({entry.arch}): {entry.cause}; "
+            + ("removed from" if written.update else "--update removes it from")
+            + " the baseline"
         )
     if verbose:
         lines += [
@@ -64,7 +84,9 @@ def _failure(failure: GateFailure, color: bool, width: int) -> list[str]:
     if finding is not None:
         lines += _wrapped(f"{finding.rule} {finding.message}", "  why:      ", width)
         for advice in finding.advice[:1]:
-            lines += _wrapped(advice.text, "  remove:   ", width)
+            # A log does not tell what would remove anything.
+            lead = "  explain:  " if failure.route == "log" else "  remove:   "
+            lines += _wrapped(advice.text, lead, width)
             if advice.code is not None:
                 lines += [f"              {line}" for line in advice.code.splitlines()]
     lines += _wrapped(_acceptance(failure), "  accept:   ", width)
@@ -77,6 +99,8 @@ def _acceptance(failure: GateFailure) -> str:
         return "raise the limit in the configuration"
     if failure.kind == "expectation" or finding is None:
         return "change the expectation in the source"
+    if failure.route not in ("nvrtc", "nvcc"):
+        return "[[allowances]] in the configuration, or lmemscope baseline"
     return (
         f'// lmemscope: allow {finding.cause} {finding.bytes} "reason" above the kernel, '
         "or lmemscope baseline"

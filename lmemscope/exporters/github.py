@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from lmemscope.exporters.layout import advice
 from lmemscope.model import GateFailure, GateResult
 
 
@@ -21,8 +24,9 @@ def _annotation(failure: GateFailure) -> str:
     text = f"expected {failure.expected}, found {failure.found}"
     if failure.finding is not None:
         text += f". {failure.finding.message}"
-        if failure.finding.advice:
-            text += f". {failure.finding.advice[0].text}"
+        first = replace(failure.finding, advice=failure.finding.advice[:1])
+        if first.advice:
+            text += f". {advice(first, failure.route)}"
     place = ""
     if failure.location is not None:
         place = f"file={_property(failure.location.file)},line={failure.location.line},"

@@ -102,6 +102,7 @@ def to_document(report: Report, *, with_accesses: bool = False) -> ReportDocumen
         notes=report.notes,
         gaps=report.gaps,
         left_out=_ordered(left_out),
+        filters=report.filters,
         units=tuple(_unit(unit, left_out) for unit in report.units),
     )
 
@@ -124,6 +125,7 @@ def from_document(document: ReportDocument) -> Report:
         notes=document.notes,
         gaps=document.gaps,
         left_out=_left_out(document),
+        filters=document.filters,
     )
 
 
@@ -182,6 +184,7 @@ def _unit_of(unit: UnitDocument, place: str) -> UnitReport:
         ),
         directives=_given(unit.directives),
         cached=False,
+        others=(),
     )
 
 

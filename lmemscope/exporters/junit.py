@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from xml.etree import ElementTree
 
+from lmemscope.exporters.layout import advice
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import GateFailure, GateResult, MissingEvidence, Report, UnitReport
 
@@ -53,7 +54,8 @@ def _unit(
                 message=f"expected {failure.expected}, found {failure.found}",
             )
             if failure.finding is not None:
-                element.text = failure.finding.message
+                told = advice(failure.finding, failure.route)
+                element.text = f"{failure.finding.message}. {told}"
     _count(suite)
 
 

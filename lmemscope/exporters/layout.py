@@ -11,12 +11,14 @@ from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     VERDICT_KINDS,
     Finding,
+    Frontend,
     GateResult,
     KernelFacts,
     KernelReport,
     Report,
     SourceLocation,
     UnitReport,
+    VerdictName,
     evidence_text,
     verdict_kind,
 )
@@ -101,18 +103,24 @@ def count(items: int, noun: str) -> str:
 
 def summary(report: Report) -> str:
     """One sentence over everything."""
-    listed = rows(report)
-    kinds = [kernel.verdict.kind for _, kernel in listed]
+    kinds: dict[tuple[str, str], set[VerdictName]] = {}
+    for unit, kernel in rows(report):
+        # One kernel, however often it was compiled.
+        key = (unit.input, stable_name(kernel.facts.name))
+        kinds.setdefault(key, set()).add(kernel.verdict.kind)
     files = len(dict.fromkeys(unit.input for unit in report.units))
-    using = sum(verdict_kind(kind).uses_memory for kind in kinds)
-    if listed:
-        parts = [f"{count(len(listed), 'kernel')} in {count(files, 'file')}"]
+    archs = len({unit.arch for unit in report.units if unit.kernels})
+    using = sum(any(verdict_kind(kind).uses_memory for kind in found) for found in kinds.values())
+    if kinds:
+        on = f" on {count(archs, 'architecture')}" if archs > 1 else ""
+        parts = [f"{count(len(kinds), 'kernel')}{on} in {count(files, 'file')}"]
         parts.append(f"{using} with local memory" if using else "none uses local memory")
     else:
         parts = [f"no kernel in {count(files, 'file')}"]
     for one in reversed(VERDICT_KINDS):
-        if one.counted is not None and one.name in kinds:
-            parts.append(f"{kinds.count(one.name)} {one.counted}")
+        counted = sum(one.name in found for found in kinds.values())
+        if one.counted is not None and counted:
+            parts.append(f"{counted} {one.counted}")
     failed = sum(unit.failure is not None for unit in report.units)
     if failed:
         parts.append(f"{count(failed, 'input')} could not be analysed")
@@ -148,6 +156,14 @@ def route_differences(report: Report) -> list[str]:
         if differing:
             lines.append(f"{path} ({arch}): {short_name(ours.demangled)}: {'; '.join(differing)}")
     return lines
+
+
+def advice(finding: Finding, route: Frontend) -> str:
+    """What to do about a finding, in one line; of a log, with the command that explains it."""
+    return " ".join(
+        f"{one.text} {one.code}" if route == "log" and one.code is not None else one.text
+        for one in finding.advice
+    )
 
 
 def evidence(finding: Finding) -> str:

@@ -356,6 +356,7 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
         notes: what was left out of the inputs.
         gaps: of inputs that no unit stands for.
         left_out: what the run knew and the document does not hold.
+        filters: options that kept what was found out of the document, as they are typed.
         units: one per input and architecture, in input order.
     """
 
@@ -366,4 +367,5 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    filters: tuple[str, ...] = ()
     units: tuple[UnitDocument, ...]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lmemscope.exporters.formats import Presentation
-from lmemscope.exporters.layout import quoted, rows
+from lmemscope.exporters.layout import advice, quoted, rows
 from lmemscope.formats import codec
 from lmemscope.model import (
     Accepted,
@@ -17,6 +17,7 @@ from lmemscope.model import (
     GateResult,
     Report,
     SourceLocation,
+    UnitReport,
 )
 from lmemscope.rules import RULES
 
@@ -43,7 +44,7 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
     for unit, kernel in rows(report):
         lines = quoted(unit)
         for finding in kernel.findings:
-            one = _result(unit.input, unit.arch, kernel.facts.demangled, finding, lines)
+            one = _result(unit, kernel.facts.demangled, finding, lines)
             if answers is not None:
                 answers.mark(one, unit.input, unit.arch, kernel.facts.name, finding)
             results.append(one)
@@ -106,19 +107,19 @@ def _rule(index: int) -> dict[str, Any]:
 
 
 def _result(
-    path: str,
-    arch: str,
+    unit: UnitReport,
     kernel: str,
     finding: Finding,
     lines: Mapping[SourceLocation, str],
 ) -> dict[str, Any]:
-    place = finding.location or SourceLocation(path, 1)
-    advice = " ".join(advice.text for advice in finding.advice)
+    arch, place = unit.arch, finding.location or SourceLocation(unit.input, 1)
     document: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": next(i for i, rule in enumerate(RULES) if rule.id == finding.rule),
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{kernel} ({arch}): {finding.message}. {advice}"},
+        "message": {
+            "text": f"{kernel} ({arch}): {finding.message}. {advice(finding, unit.frontend)}"
+        },
         "locations": [
             {
                 "physicalLocation": _physical(place, lines),
@@ -164,8 +165,8 @@ class _Answers:
             failure.finding == finding and failure.kind not in _GATE_RULES
             for failure in self._failed[path, arch, symbol]
         )
-        if not minded:
-            document |= {"kind": "informational", "level": "none"}
+        # What fails the gate is not less severe than what is known, whatever the rule thinks.
+        document |= {"level": "error"} if minded else {"kind": "informational", "level": "none"}
 
 
 def _exceeded(failure: GateFailure) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def selected(report: Report, view: View) -> Report:
         replace(unit, kernels=tuple(one for one in unit.kernels if id(one) in kept))
         for unit in report.units
     )
-    return replace(report, units=units, filters=(*report.filters, *view.filters))
+    return replace(report, units=units, filters=tuple(sorted({*report.filters, *view.filters})))
 
 
 def listed(report: Report, view: View) -> tuple[tuple[Group, ...], tuple[Group, ...]]:

@@ -40,6 +40,7 @@ class Saved(Generic[D, R]):
         noun: what such a file is called, such as ``saved report``.
         missing: what to do when the file is not there; ``{path}`` stands for it.
         again: what to do when it cannot be used.
+        wrong: the error where it is not there, or is no document of this kind.
     """
 
     structure: type[D]
@@ -48,32 +49,34 @@ class Saved(Generic[D, R]):
     noun: str
     missing: str
     again: str
+    wrong: type[LmemscopeError] = InputError
 
     def load(self, path: str) -> R:
         """Read a file.
 
         Raises:
-            InputError: it is not there, or no document of this kind, or damaged.
+            LmemscopeError: of the type ``wrong``: it is not there, or no document of this kind, or
+                damaged.
             UsageError: an older or newer lmemscope wrote it, in a schema of its own.
         """
         try:
             return self.parse(_read(path), path)
         except FileNotFoundError as error:
             hint = self.missing.format(path=path)
-            raise InputError(self.stage, f"{path} does not exist", hint=hint) from error
+            raise self.wrong(self.stage, f"{path} does not exist", hint=hint) from error
         except OSError as error:
             message = f"{path} cannot be read: {error.strerror}"
-            raise InputError(self.stage, message, hint="check the path") from error
+            raise self.wrong(self.stage, message, hint="check the path") from error
 
     def parse(self, data: bytes, name: str) -> R:
         """Read what was in a file of that name.
 
         Raises:
-            InputError, UsageError: as `load`.
+            LmemscopeError, UsageError: as `load`.
         """
         if len(data) > LARGEST:
             message = f"{name} is no {self.noun}: it has more than {LARGEST} bytes"
-            raise InputError(self.stage, message, hint=self.again)
+            raise self.wrong(self.stage, message, hint=self.again)
         try:
             return self.meaning(decode(data, self.structure))
         except FormatError as error:
@@ -84,20 +87,20 @@ class Saved(Generic[D, R]):
             head = decode(data, _Head)
         except FormatError as error:
             message = f"{name} is no {self.noun}: {error.message}"
-            return InputError(self.stage, message, hint=self.again)
+            return self.wrong(self.stage, message, hint=self.again)
         own = schema_of(self.structure)
         if head.schema == own:
             hint = self.again
             if isinstance(head.version, str) and head.version != __version__:
                 writer = printable(head.version)
                 hint = f"lmemscope {writer} wrote it, this is {__version__}; {hint}"
-            return InputError(self.stage, f"{name} is damaged: {why.message}", hint=hint)
+            return self.wrong(self.stage, f"{name} is damaged: {why.message}", hint=hint)
         theirs, reads = printable(head.schema), f"this lmemscope reads {own}"
         kind, _, version = own.partition("/")
         other, _, number = head.schema.partition("/")
         if other != kind or not (number.isascii() and number.isdecimal()):
             message = f"{name} is no {self.noun}: it has schema {theirs}; {reads}"
-            return InputError(self.stage, message, hint=self.again)
+            return self.wrong(self.stage, message, hint=self.again)
         # By length first: a number of thousands of digits is not for int().
         is_newer = (len(number), number) > (len(version), version)
         age = "a newer" if is_newer else "an older"

@@ -40,6 +40,24 @@ def matches(patterns: Iterable[str], name: str, demangled: str) -> bool:
     )
 
 
+def nearest_names(pattern: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """The names spelled most like a glob that matches none, without repetition, nearest first.
+
+    Args:
+        pattern: the glob.
+        names: shortened; instances of a template count as the template.
+        most: how many to give.
+    """
+    from difflib import SequenceMatcher
+
+    plain = "".join(character for character in pattern if character not in "*?[]").lower()
+
+    def unlike(name: str) -> tuple[float, str]:
+        return -SequenceMatcher(None, plain, name.rpartition("::")[2].lower()).ratio(), name
+
+    return tuple(sorted({name.partition("<")[0] for name in names}, key=unlike)[:most])
+
+
 _LENGTH = re.compile(r"\d+(?=_(?:GLOBAL__N_|INTERNAL)_)")
 _UNIT = re.compile(
     r"_(?P<scope>GLOBAL__N_|INTERNAL)_(?:(?P<hash>[0-9a-f]{8})_)?(?P<length>\d+)_(?P<rest>.+)"

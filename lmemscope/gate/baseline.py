@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from lmemscope.errors import UsageError
 from lmemscope.formats import codec, documents
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import CAUSES, Baseline, BaselineEntry, Improvement, Report
@@ -27,6 +28,7 @@ class BaselineDocument:
             is 1.
         archs: architectures that were asked for; empty where builds or the default decided.
         default_arch: what inputs were compiled for that neither a user nor a build decided.
+        filters: options that kept findings out, as they are typed.
         findings: what `check` accepts; equal ones count.
     """
 
@@ -35,6 +37,7 @@ class BaselineDocument:
     fingerprints: int = 1
     archs: tuple[str, ...] = ()
     default_arch: str | None = None
+    filters: tuple[str, ...] = ()
     findings: tuple[BaselineEntry, ...]
 
 
@@ -45,6 +48,7 @@ def _meaning(document: BaselineDocument) -> Baseline:
         document.fingerprints,
         document.archs,
         document.default_arch,
+        document.filters,
     )
 
 
@@ -55,6 +59,7 @@ SAVED = documents.Saved(
     noun="baseline",
     missing="write it with: lmemscope baseline … -o {path}",
     again="restore it from version control, or write it again with: lmemscope baseline",
+    wrong=UsageError,
 )
 
 
@@ -89,6 +94,7 @@ def from_report(
         FINGERPRINTS,
         tuple(archs),
         default_arch,
+        report.filters,
     )
 
 
@@ -101,6 +107,7 @@ def render(baseline: Baseline) -> str:
     """The file's text: JSON with one entry per line, so that a diff shows what changed."""
     lines = [codec.ascii_line(entry) for entry in sorted(baseline.entries, key=_order)]
     body = ",\n    ".join(lines)
+    filters = f'  "filters": {codec.ascii_line(baseline.filters)},\n' if baseline.filters else ""
     return (
         "{\n"
         f'  "schema": "{SCHEMA}",\n'
@@ -108,6 +115,7 @@ def render(baseline: Baseline) -> str:
         f'  "fingerprints": {baseline.fingerprints},\n'
         f'  "archs": {codec.ascii_line(baseline.archs)},\n'
         f'  "default_arch": {codec.ascii_line(baseline.default_arch)},\n'
+        f"{filters}"
         f'  "findings": [{chr(10) + "    " + body + chr(10) + "  " if lines else ""}]\n'
         "}\n"
     )
@@ -117,8 +125,8 @@ def load(path: str) -> Baseline:
     """Read a baseline file.
 
     Raises:
-        InputError: it does not exist, or is no baseline, or damaged.
-        UsageError: it has the schema of an older or newer lmemscope.
+        UsageError: it does not exist, is no baseline, is damaged, or has the schema of an older or
+            newer lmemscope.
     """
     return SAVED.load(path)
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from lmemscope.model.cause_table import Cause
 from lmemscope.model.judgement import Finding
-from lmemscope.model.request import KernelDirective, SourceLocation
+from lmemscope.model.request import Frontend, KernelDirective, SourceLocation
 
 FailureKind = Literal["new", "worse", "limit", "expectation"]
 GateVerdict = Literal["passed", "failed", "undecided"]
@@ -28,8 +28,8 @@ class Limit:
         max_spill: bytes of spill stores and loads.
         max_sites: ``LDL`` and ``STL`` instructions.
         max_registers: per thread.
-        forbid: causes that must not appear; None forbids all that ``allow`` does not name,
-            unless the limit sets a number.
+        forbid: causes that must not appear; None forbids all that ``allow`` does not name, and
+            that no limit on the frame, the sites or, of spills, the spills gives a number for.
         allow: causes that may appear.
     """
 
@@ -114,6 +114,7 @@ class Baseline:
         fingerprints: how their fingerprints were made (`lmemscope.rules.base.FINGERPRINTS`).
         archs: architectures that were asked for; empty where builds or the default decided.
         default_arch: what inputs were compiled for that neither a user nor a build decided.
+        filters: options that kept findings out, as they are typed.
     """
 
     toolchain: tuple[tuple[str, str], ...]
@@ -121,6 +122,7 @@ class Baseline:
     fingerprints: int = 1
     archs: tuple[str, ...] = ()
     default_arch: str | None = None
+    filters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,7 @@ class GateFailure:
         expected, found: in words.
         finding: the cause behind it, where there is one.
         location: the line to look at.
+        route: of the unit; only what is compiled from a CUDA source has comments that accept.
     """
 
     kind: FailureKind
@@ -153,6 +156,7 @@ class GateFailure:
     found: str
     finding: Finding | None
     location: SourceLocation | None
+    route: Frontend = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +212,7 @@ class GateResult:
         accepted: findings that the baseline or an allowance holds.
         better: known findings that have become smaller.
         gone: baseline entries that nothing matches any more.
-        unused: allowances that accept nothing, and expired ones.
+        unused: allowances that accept nothing or too little, and expired ones.
         missing: evidence that the gate needs and does not have.
         notes: what a reader should know: a changed toolchain, renamed kernels.
     """

@@ -130,6 +130,7 @@ class UnitReport:
         source_lines: text of the source lines that the kernels' locations name, sorted; a line
             of a file that could not be read is not among them.
         cached: whether the compilers' outputs came from the cache; no exporter shows it.
+        others: names of the kernels that globs left out, shortened; no exporter shows them.
     """
 
     input: str
@@ -144,6 +145,7 @@ class UnitReport:
     directives: tuple[KernelDirective, ...] = ()
     source_lines: tuple[SourceLine, ...] = ()
     cached: bool = field(default=False, compare=False)
+    others: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ class Report:
         notes: what was left out of the inputs, in sentences.
         gaps: of inputs that no unit stands for; each reason names its input and is in ``notes``.
         left_out: of a saved report, facts that it does not hold: these are not known to be empty.
-        filters: what was asked to be left out of it, as flags; empty for a whole report.
+        filters: options that kept what was found out of the report, as they are typed, sorted.
     """
 
     version: str
@@ -168,5 +170,5 @@ class Report:
     default_arch: str | None = None
     notes: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
-    filters: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    filters: tuple[str, ...] = ()

@@ -36,6 +36,10 @@ class Toolkit:
                 return path
         return None
 
+    def holds_any(self) -> bool:
+        """Whether there is any compiler or assembler here."""
+        return self.nvrtc() is not None or any(map(self.tool, ("nvcc", "ptxas", "nvdisasm")))
+
     def headers(self) -> tuple[str, ...]:
         """Header directories, the CUDA runtime's and CCCL's among them."""
         found: dict[str, None] = {}

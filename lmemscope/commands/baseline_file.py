@@ -1,0 +1,85 @@
+"""Which baseline a command means: the one that is named, else the nearest upwards."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmemscope.commands.saved import filtered
+from lmemscope.config.options import DEFAULT_BASELINE
+
+if TYPE_CHECKING:
+    from lmemscope.config.settings import Configuration
+    from lmemscope.model import Baseline, Report
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineFile:
+    """A file of known findings.
+
+    Attributes:
+        path: as it is shown.
+        directory: that its paths start from, absolute: its own, if that is the working directory
+            or above it, else the configuration's.
+        found: whether it was found in a directory above, unnamed.
+    """
+
+    path: str
+    directory: str
+    found: bool = False
+
+    @classmethod
+    def at(cls, path: str, configuration: Configuration) -> BaselineFile:
+        """The file of that name."""
+        own = os.path.dirname(os.path.abspath(path))
+        here = os.getcwd()
+        above = here == own or here.startswith(os.path.join(own, ""))
+        return cls(path, own if above else os.path.abspath(configuration.settings.root))
+
+    def load(self) -> Baseline:
+        """Read it.
+
+        Raises:
+            UsageError: it is not there, or no baseline.
+        """
+        from lmemscope.gate import baseline
+
+        return baseline.load(self.path)
+
+    def reported(self, known: Baseline, report: Report) -> Baseline:
+        """What it holds, with the report's paths.
+
+        Raises:
+            UsageError: a filter kept findings out of it that the report may have.
+        """
+        from lmemscope.gate.places import as_reported
+
+        if known.filters and known.filters != report.filters:
+            raise filtered(self.path, known.filters, report.filters, "this run")
+        return as_reported(known, self.directory, report)
+
+    def text(self, known: Baseline) -> str:
+        """The file's content for findings whose paths start from the working directory."""
+        from lmemscope.gate import baseline
+        from lmemscope.gate.places import as_written
+
+        return baseline.render(as_written(known, self.directory))
+
+
+def baseline_for(configuration: Configuration) -> BaselineFile | None:
+    """The baseline that is named, else the nearest from the working directory upwards.
+
+    The search ends at the top of a git repository: what lies above is another project's.
+    """
+    if configuration.baseline is not None:
+        return BaselineFile.at(configuration.baseline, configuration)
+    directory = here = os.getcwd()
+    while True:
+        path = os.path.join(directory, DEFAULT_BASELINE)
+        if os.path.exists(path):
+            return BaselineFile(os.path.relpath(path), directory, found=directory != here)
+        above = os.path.dirname(directory)
+        if above == directory or os.path.exists(os.path.join(directory, ".git")):
+            return None
+        directory = above

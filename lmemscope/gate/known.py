@@ -1,0 +1,158 @@
+"""The baseline's half of the gate: findings that nothing else accepts against what is known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from lmemscope.formats.kernel_names import matches
+from lmemscope.gate.baseline import toolchain_of
+from lmemscope.gate.matching import Item, match
+from lmemscope.model import Baseline, BaselineEntry, Improvement, MissingEvidence, Report
+from lmemscope.rules.base import FINGERPRINTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """By how much known findings may grow.
+
+    Attributes:
+        tolerance: bytes.
+        toolchain_tolerance: percent, where the toolchain changed.
+    """
+
+    tolerance: int = 0
+    toolchain_tolerance: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a baseline says of findings.
+
+    Attributes:
+        new: that no entry is.
+        worse: with the entry that each is, which has fewer bytes.
+        known: that the baseline accepts.
+        better: those of them that have become smaller.
+        gone: entries that nothing matches any more.
+        missing: what the baseline knows of and was not looked at.
+        notes: what a reader should know.
+    """
+
+    new: tuple[Item, ...]
+    worse: tuple[tuple[Item, BaselineEntry], ...] = ()
+    known: tuple[Item, ...] = ()
+    better: tuple[Improvement, ...] = ()
+    gone: tuple[BaselineEntry, ...] = ()
+    missing: tuple[MissingEvidence, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def ask(
+    report: Report,
+    items: Sequence[Item],
+    settled: Sequence[Item],
+    baseline: Baseline,
+    drift: Drift,
+    *,
+    deleted: Collection[str] = (),
+    kernels: Collection[str] = (),
+    archs_chosen: bool = False,
+) -> Answer:
+    """Compare findings with a baseline.
+
+    Args:
+        report: that they are of.
+        items: that something has to accept.
+        settled: that limits do not forbid, or that limits or allowances accept: they are not gone.
+        baseline: what is known.
+        drift: of known findings.
+        deleted: inputs of the baseline that are no longer there.
+        kernels: globs over those that the report was limited to; the others are not gone.
+        archs_chosen: whether somebody named the architectures.
+    """
+    changed = _toolchain_change(report, baseline)
+    notes = _differences(baseline, changed, drift)
+    found = match(report, items, baseline, by_cause=bool(changed))
+    worse: list[tuple[Item, BaselineEntry]] = []
+    known: list[Item] = []
+    better: list[Improvement] = []
+    for item, entry in found.known:
+        if entry.kernel != item.name:
+            notes.append(f"{entry.kernel} is taken for renamed to {item.name}")
+        bytes_ = item.finding.bytes
+        if bytes_ > _most(entry, drift, bool(changed)):
+            worse.append((item, entry))
+            continue
+        if bytes_ < entry.bytes:
+            better.append(Improvement(entry, bytes_))
+        known.append(item)
+    others = replace(baseline, entries=tuple(found.left))
+    left = match(report, settled, others, by_cause=bool(changed)).left
+    seen = {(unit.input, unit.arch) for unit in report.units if unit.failure is None}
+    gone = sorted(
+        (
+            entry
+            for entry in left
+            if ((entry.input, entry.arch) in seen or entry.input in deleted)
+            and matches(kernels, entry.kernel, entry.kernel)
+        ),
+        key=str,
+    )
+    return Answer(
+        new=found.new,
+        worse=tuple(worse),
+        known=tuple(known),
+        better=tuple(better),
+        gone=tuple(gone),
+        missing=() if archs_chosen else _architectures_not_seen(report, baseline),
+        notes=tuple(notes),
+    )
+
+
+def _most(entry: BaselineEntry, drift: Drift, toolchain_changed: bool) -> int:
+    """Bytes that a known finding may have."""
+    share = entry.bytes * drift.toolchain_tolerance // 100 if toolchain_changed else 0
+    return entry.bytes + drift.tolerance + share
+
+
+def _differences(baseline: Baseline, changed: str, drift: Drift) -> list[str]:
+    """Notes on how the baseline was made otherwise than the report."""
+    notes = []
+    if changed:
+        notes.append(
+            f"the toolchain changed since the baseline ({changed}): bytes may grow "
+            f"by {drift.toolchain_tolerance} %; `lmemscope baseline` takes the new figures"
+        )
+    if baseline.fingerprints != FINGERPRINTS:
+        notes.append(
+            "another lmemscope wrote the baseline, which made fingerprints in another way: "
+            "compared by file, kernel, cause, object and bytes; write it again with: "
+            "lmemscope baseline"
+        )
+    return notes
+
+
+def _toolchain_change(report: Report, baseline: Baseline) -> str:
+    """Versions that differ, in words; empty where none does."""
+    before, now = dict(baseline.toolchain), dict(toolchain_of(report))
+    return ", ".join(
+        f"{name} {before[name]} → {version}"
+        for name, version in sorted(now.items())
+        if name in before and before[name] != version
+    )
+
+
+def _architectures_not_seen(report: Report, baseline: Baseline) -> tuple[MissingEvidence, ...]:
+    """What the baseline knows of a file on an architecture that it was not compiled for now."""
+    compiled: dict[str, set[str]] = defaultdict(set)
+    for unit in report.units:
+        compiled[unit.input].add(unit.arch)
+    return tuple(
+        MissingEvidence(
+            input_, "arch", f"the baseline knows it on {arch}, for which it was not compiled now"
+        )
+        for input_, arch in sorted({(entry.input, entry.arch) for entry in baseline.entries})
+        if input_ in compiled and arch not in compiled[input_]
+    )

@@ -1,0 +1,110 @@
+"""What limits make of a finding: the default ban on local memory, and what takes its place.
+
+Without limits all local memory is forbidden. Who limits a figure of local memory has said how much
+of it is fine, so that the figure is checked in place of the ban; registers are no local memory, and
+a limit of them changes nothing about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from lmemscope.gate.baseline import IGNORED
+from lmemscope.gate.figures import Figure
+from lmemscope.model import Cause, Finding, Limit
+
+SPILLS: Final[frozenset[Cause]] = frozenset({"register-spill", "callee-save"})
+"""Causes whose bytes ptxas counts as spill stores and loads."""
+
+Ruled = Literal["forbidden", "accepted", "indifferent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A number that a limit sets.
+
+    Attributes:
+        what: the figure's name, as in `lmemscope.gate.figures.figures`.
+        most: the largest value that is allowed.
+        limit: that sets it.
+    """
+
+    what: str
+    most: int
+    limit: Limit
+
+    @property
+    def text(self) -> str:
+        """As it is written, with the kernels that it is for."""
+        return f"max-{self.what} {self.most} for {self.limit.kernel}"
+
+    def holds(self, found: Mapping[str, Figure]) -> bool | None:
+        """Whether a kernel keeps it; None where its figure was not observed."""
+        figure = found[self.what]
+        if figure.value is None:
+            return None if figure.why is None else False
+        return figure.value <= self.most
+
+    def speaks_of(self, cause: Cause) -> bool:
+        """Whether it says how much local memory of a cause is fine.
+
+        All local memory lies in the frame, and is reached by ``LDL`` and ``STL``.
+        """
+        return self.what in ("frame", "sites") or (self.what == "spill" and cause in SPILLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What limits make of a finding.
+
+    Attributes:
+        answer: whether something else has to accept it, or a limit does, or no limit minds it.
+        by: the limit that accepts it, in words; else empty.
+    """
+
+    answer: Ruled
+    by: str = ""
+
+
+def bounds(limits: Sequence[Limit]) -> tuple[Bound, ...]:
+    """The numbers that limits set, in their order."""
+    return tuple(
+        Bound(what, most, limit)
+        for limit in limits
+        for what, most in (
+            ("frame", limit.max_frame),
+            ("spill", limit.max_spill),
+            ("sites", limit.max_sites),
+            ("registers", limit.max_registers),
+        )
+        if most is not None
+    )
+
+
+def rule(finding: Finding, limits: Sequence[Limit], found: Mapping[str, Figure]) -> Ruling:
+    """Judge a finding.
+
+    Args:
+        finding: of a kernel.
+        limits: those that apply to the kernel.
+        found: the kernel's figures.
+    """
+    cause = finding.cause
+    if cause in IGNORED:
+        named = any(limit.forbid and cause in limit.forbid for limit in limits)
+        return Ruling("forbidden" if named else "indifferent")
+    allowing = next((limit for limit in limits if cause in limit.allow), None)
+    if allowing is not None:
+        return Ruling("accepted", f"allow {cause} for {allowing.kernel}")
+    explicit = [limit.forbid for limit in limits if limit.forbid is not None]
+    if explicit:
+        named = any(cause in forbid for forbid in explicit)
+        return Ruling("forbidden" if named else "indifferent")
+    speaking = [bound for bound in bounds(limits) if bound.speaks_of(cause)]
+    if not speaking:
+        return Ruling("forbidden")
+    kept = all(bound.holds(found) for bound in speaking)
+    said = ", ".join(bound.text for bound in speaking)
+    return Ruling("accepted", f"within {said}") if kept else Ruling("indifferent")
