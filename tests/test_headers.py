@@ -25,7 +25,7 @@ def tree(tmp_path: Path) -> Path:
 
 def gaps(tree: Path, *paths: str) -> list[str]:
     named = [str(tree / path) for path in paths] or [str(tree)]
-    return [gap.reason for gap in discover(named, Globs(str(tree))).gaps]
+    return [gap.reason for gap in lonely(tree, *named)]
 
 
 def test_headers_that_sources_include_are_compiled_with_them(tree: Path) -> None:

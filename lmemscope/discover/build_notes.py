@@ -25,9 +25,7 @@ _CONFIGURE = (
 """A build system's file, and the command that writes the database."""
 
 _TOOLS = ("nvrtc", "nvcc", "ptxas")
-_CUDA_VERSION = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+CUDA_VERSION[ \t]+(\d{4,6})\b", re.MULTILINE
-)
+_CUDA_VERSION = re.compile(rb"^#[ \t]*define[ \t]+CUDA_VERSION[ \t]+(\d{4,6})\b", re.MULTILINE)
 _CMAKE_VERSION = re.compile(rb'^set\(CMAKE_CUDA_COMPILER_VERSION "(\d+)\.(\d+)', re.MULTILINE)
 _LARGEST = 1 << 20
 

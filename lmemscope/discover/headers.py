@@ -111,11 +111,11 @@ def _sentences(found: Sequence[tuple[str, list[str]]]) -> list[str]:
 
 
 def _command(file: str, name: str) -> str:
-    comment = f"a comment // lmemscope: instantiate {name}<…> in it"
+    comment = f"// lmemscope: instantiate {name}<…>"
     kind = kind_of(file)
     if kind is None or not kind.is_header:
-        return comment
-    return f"lmemscope scan {file} --instantiate '{name}<…>', or {comment}"
+        return f"write {comment} in it"
+    return f"name it too, … {file} --instantiate '{name}<…>', or write {comment} in it"
 
 
 def _listed(names: Sequence[str]) -> str:
