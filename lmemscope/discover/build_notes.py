@@ -63,9 +63,16 @@ def unconfigured(missing: Iterable[tuple[str, str]]) -> tuple[str, ...]:
             projects.setdefault(project, {})[header] = None
     return tuple(
         f"headers were not found ({_listed(list(headers))}), and no build says where they are; "
-        f"in {os.path.relpath(root)}, write a build database with: {command}"
-        for (root, command), headers in projects.items()
+        f"{written_by(*project)}"
+        for project, headers in projects.items()
     )
+
+
+def written_by(root: str, command: str) -> str:
+    """What `configure_command` found, as advice."""
+    shown = os.path.relpath(root)
+    place = "" if shown == os.curdir else f" (in {shown})"
+    return f"write a build database with: {command}{place}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -119,7 +119,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     search = Search()
     spoken_for: dict[str, list[str]] = {}
     for path in paths:
-        if os.path.basename(path) == DATABASE:
+        if os.path.basename(path) == DATABASE and os.path.exists(path):
             built = _add_database(result, path, globs, None, builds)
             if not built and all(path != named for named, _ in result.errors):
                 result.errors.append((path, _no_cuda_in(path)))
@@ -340,13 +340,10 @@ def _how_to_make(path: str) -> str:
 
 def _configured(build: str) -> str | None:
     """How a build directory comes to hold a database, or None where nothing tells."""
-    from lmemscope.discover.build_notes import configure_command
+    from lmemscope.discover.build_notes import configure_command, written_by
 
     project = configure_command(os.path.dirname(build))
-    if project is None:
-        return None
-    root, command = project
-    return f"in {os.path.relpath(root)}, write a build database with: {command}"
+    return None if project is None else written_by(*project)
 
 
 def _no_cuda_in(database: str) -> InputError:

@@ -78,7 +78,9 @@ _LIBRARY_DIRS = (
 descriptors of headers; asked by itself for one that is missing, it starts processes)."""
 
 _HEADER_OF = {"cudart": "cuda_runtime.h", "cccl": "cub/cub.cuh"}
-_MISSING_HEADER = re.compile(r'(?:source file "|error: )([\w./+-]+\.(?:h|hpp|cuh))')
+_MISSING_HEADER = re.compile(
+    r'(?:source file "|error: )([\w./+-]+\.(?:hpp|hxx|hh|h|cuh|inl|inc))\b'
+)
 _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
 
 
