@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -131,13 +132,14 @@ class TestAnotherCuda:
     def test_one_that_is_not_here_is_known_from_cmake(self, tmp_path: Path) -> None:
         (tmp_path / "CMakeFiles" / "3.25.1").mkdir(parents=True)
         said = tmp_path / "CMakeFiles" / "3.25.1" / "CMakeCUDACompiler.cmake"
-        said.write_text(
-            'set(CMAKE_CUDA_COMPILER "/no/nvcc")\nset(CMAKE_CUDA_COMPILER_VERSION "11.8.89")\n'
-        )
+        said.write_text('set(A "b")\nset(CMAKE_CUDA_COMPILER_VERSION "11.8.89")\n')
         database = str(tmp_path / "compile_commands.json")
         (note,) = other_toolkits([Compiler("/no/bin/nvcc", database)], [OURS])
         assert "CUDA 11.8" in note
         assert "--toolkit DIR" in note
+        said.write_text(f'{said.read_text()}set(CMAKE_CUDA_COMPILER_TOOLKIT_ROOT "{tmp_path}")\n')
+        (note,) = other_toolkits([Compiler("/no/bin/nvcc", database)], [OURS])
+        assert f"--toolkit {tmp_path} takes" in note
 
     def test_nothing_is_guessed(self, tmp_path: Path) -> None:
         unknown = [Compiler("/no/bin/nvcc", str(tmp_path / "db")), Compiler("/no/clang++", "/db")]
@@ -150,7 +152,7 @@ class TestAnotherCuda:
         nvcc = self.toolkit(tmp_path / "cuda-12.4", 12040)
         (tmp_path / "k.cu").write_text("__global__ void k(int *p) { *p = 1; }\n")
         (tmp_path / "compile_commands.json").write_text(
-            '[{"directory": ".", "file": "k.cu", "command": "ccache %s -c k.cu"}]' % nvcc
+            json.dumps([{"directory": ".", "file": "k.cu", "command": f"ccache {nvcc} -c k.cu"}])
         )
         done = run_program("scan", ".", "--format", "json", cwd=tmp_path)
         assert sum("of CUDA 12.4" in note for note in done.document["notes"]) == 1

@@ -103,7 +103,9 @@ class TestCMake:
         done = run_program("scan", str(build), "--no-causes", "--format", "json", cwd=tmp_path)
         assert done.code == 0, done.err
         assert frames(done.document) == EXPECTED
-        assert done.document.get("notes", []) == []
+        notes = done.document.get("notes", [])
+        # The nvcc on PATH may be of any version.
+        assert [note for note in notes if not note.startswith("the build's nvcc is of")] == []
 
     @pytest.mark.skipif(shutil.which("ninja") is None, reason="ninja")
     def test_ninja_and_a_named_file(self, project: Path) -> None:

@@ -27,6 +27,7 @@ _CONFIGURE = (
 _TOOLS = ("nvrtc", "nvcc", "ptxas")
 _CUDA_VERSION = re.compile(rb"^#[ \t]*define[ \t]+CUDA_VERSION[ \t]+(\d{4,6})\b", re.MULTILINE)
 _CMAKE_VERSION = re.compile(rb'^set\(CMAKE_CUDA_COMPILER_VERSION "(\d+)\.(\d+)', re.MULTILINE)
+_CMAKE_ROOT = re.compile(rb'^set\(CMAKE_CUDA_COMPILER_TOOLKIT_ROOT "([^"]+)"', re.MULTILINE)
 _LARGEST = 1 << 20
 
 
@@ -94,11 +95,11 @@ def other_toolkits(compilers: Iterable[Compiler], tools: Iterable[Tool]) -> tupl
     for compiler in compilers:
         if os.path.basename(compiler.path).removesuffix(".exe") != "nvcc":
             continue
-        path = _program(compiler.path)
-        version = _version_at(path) or _version_of_cmake(compiler.database)
+        version, root = _toolkit_around(_program(compiler.path))
+        if version is None:
+            version, root = _toolkit_of_cmake(compiler.database)
         if version is None or version in used or version in said:
             continue
-        root = None if path is None else os.path.dirname(os.path.dirname(path))
         there = root if root is not None and os.path.isdir(root) else "DIR"
         said[version] = (
             f"the build's nvcc is of CUDA {_spelled(version)}, and what analyses it is of CUDA "
@@ -113,28 +114,30 @@ def _program(path: str) -> str | None:
     return None if found is None else os.path.realpath(found)
 
 
-def _version_at(nvcc: str | None) -> tuple[int, int] | None:
-    """Major and minor version of the toolkit around an nvcc, as its own ``cuda.h`` says."""
+def _toolkit_around(nvcc: str | None) -> tuple[tuple[int, int] | None, str | None]:
+    """Major and minor version of the toolkit around an nvcc, by its own ``cuda.h``; its root."""
     if nvcc is None:
-        return None
-    root = glob.escape(os.path.dirname(os.path.dirname(nvcc)))
+        return None, None
+    root = os.path.dirname(os.path.dirname(nvcc))
     for pattern in ("include/cuda.h", "targets/*/include/cuda.h"):
-        for header in sorted(glob.glob(os.path.join(root, pattern))):
+        for header in sorted(glob.glob(os.path.join(glob.escape(root), pattern))):
             match = _CUDA_VERSION.search(_beginning(header))
             if match is not None:
                 number = int(match.group(1))  # 1000 * major + 10 * minor
-                return number // 1000, number % 1000 // 10
-    return None
+                return (number // 1000, number % 1000 // 10), root
+    return None, None
 
 
-def _version_of_cmake(database: str) -> tuple[int, int] | None:
-    """The version that CMake found when it configured the build of a database."""
+def _toolkit_of_cmake(database: str) -> tuple[tuple[int, int] | None, str | None]:
+    """The version that CMake found when it configured the build of a database, and its root."""
     files = os.path.join(glob.escape(os.path.dirname(database)), "CMakeFiles")
     for path in sorted(glob.glob(os.path.join(files, "*", "CMakeCUDACompiler.cmake"))):
-        match = _CMAKE_VERSION.search(_beginning(path))
+        text = _beginning(path)
+        match, root = _CMAKE_VERSION.search(text), _CMAKE_ROOT.search(text)
         if match is not None:
-            return int(match.group(1)), int(match.group(2))
-    return None
+            where = None if root is None else os.fsdecode(root.group(1))
+            return (int(match.group(1)), int(match.group(2))), where
+    return None, None
 
 
 def _beginning(path: str) -> bytes:
