@@ -188,7 +188,7 @@ def unit_with(name: str, *headers: HeaderSource, own: str = "") -> UnitReport:
     )
     kernel = judged("k", "dynamic-index")
     place = SourceLocation("lib.cuh", 3)
-    facts = replace(kernel.facts, demangled="lib::k(int*)", location=place)
+    facts = replace(kernel.facts, name="_ZN3lib1kEPi", demangled="lib::k(int*)", location=place)
     held = KernelReport(facts, kernel.verdict, kernel.findings)
     said = of_unit.directives(found)
     return UnitReport(name, "nvrtc", "sm_90", (), None, kernels=(held,), directives=said)
