@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
+from dataclasses import dataclass
 
 from lmemscope import __version__
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
-from lmemscope.discover.walk import Builds, Globs, discover
+from lmemscope.discover.headers import uninstantiated, unseen
+from lmemscope.discover.walk import Builds, Discovery, Globs, discover
 from lmemscope.errors import LmemscopeError, UncompiledError, UsageError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches, nearest_names
@@ -57,7 +59,8 @@ def run(
         UsageError: the request is wrong whatever the inputs hold.
         Interrupted: by the user, while units ran; it holds what was done by then.
     """
-    units, errors, left_out, default_arch = _planned(paths, settings, executor)
+    planned = _planned(paths, settings, executor)
+    units, errors = planned.units, planned.errors
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
     wanted = Wanted(settings.kernels, settings.causes, settings.quotes, cache)
@@ -65,13 +68,18 @@ def run(
 
     def gathered(done: Collection[Future[UnitReport]]) -> Report:
         reports = [_result(u, f) for u, f in zip(units, futures, strict=True) if f in done]
+        toolchain = _distinct_tools(reports)
+        # What no unit instantiates is known when all have been asked.
+        whole = len(done) == len(futures)
+        over_all = _of_all_units(planned, reports, toolchain, paths, settings) if whole else ()
+        left_out = (*planned.left_out, *over_all)
         reports += [UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors]
         notes = (one if isinstance(one, str) else one.reason for one in left_out)
         return Report(
             version=__version__,
-            toolchain=_distinct_tools(reports),
+            toolchain=toolchain,
             units=tuple(reports),
-            default_arch=default_arch,
+            default_arch=planned.default_arch,
             notes=(*notes, *_unmatched(settings.kernels, reports)),
             gaps=tuple(one for one in left_out if isinstance(one, Gap)),
             filters=_filters(settings),
@@ -96,24 +104,37 @@ def plan_units(
     Raises:
         UsageError: as `run`.
     """
-    units, errors, _, _ = _planned(paths, settings, executor)
-    return units, errors
+    planned = _planned(paths, settings, executor)
+    return planned.units, planned.errors
 
 
-def _planned(
-    paths: Sequence[str], settings: Settings, executor: Executor
-) -> tuple[
-    tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...], tuple[str | Gap, ...], str | None
-]:
-    """Units, what is no input, notes and gaps, and why an architecture was chosen unasked."""
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What paths stand for.
+
+    Attributes:
+        found: the inputs.
+        units: of these.
+        errors: what is no input.
+        left_out: notes and gaps.
+        default_arch: why an architecture was chosen unasked, or None.
+    """
+
+    found: Discovery
+    units: tuple[Unit, ...]
+    errors: tuple[tuple[str, LmemscopeError], ...]
+    left_out: tuple[str | Gap, ...]
+    default_arch: str | None
+
+
+def _planned(paths: Sequence[str], settings: Settings, executor: Executor) -> _Planned:
     if settings.toolkit is not None and not Toolkit(settings.toolkit).holds_any():
         raise UsageError(
             "usage",
             f"{settings.toolkit} holds no part of the CUDA toolkit",
             hint="name a CUDA installation, or a directory that CUDA wheels are installed in",
         )
-    globs = Globs(settings.root, settings.include, settings.exclude)
-    found = discover(paths, globs, Builds(use=settings.build_database))
+    found = discover(paths, _globs(settings), Builds(use=settings.build_database))
     asked = settings.archs or plan.build_archs(found.inputs)
     supported: tuple[str, ...] | None = None
     if plan.needs_supported_archs(asked):
@@ -136,7 +157,42 @@ def _planned(
         unit.arch in archs and unit.excerpt is None and unit.path in undecided for unit in units
     ):
         why = None
-    return units, tuple(found.errors), (*found.notes, *found.gaps, *notes), why
+    left_out = (*found.notes, *unseen(found.headers, units), *notes)
+    return _Planned(found, units, tuple(found.errors), left_out, why)
+
+
+def _globs(settings: Settings) -> Globs:
+    return Globs(settings.root, settings.include, settings.exclude)
+
+
+def _of_all_units(
+    planned: _Planned,
+    reports: Sequence[UnitReport],
+    toolchain: Sequence[Tool],
+    paths: Sequence[str],
+    settings: Settings,
+) -> Iterator[str | Gap]:
+    """What only all units together tell: gaps and notes."""
+    inputs = {found.path for found in planned.found.inputs}
+    gaps, notes = uninstantiated(reports, inputs, paths, _globs(settings))
+    yield from gaps
+    yield from notes
+    bare = {found.path for found in planned.found.inputs if found.options is None}
+    logs = [
+        (unit.path, report.failure.log)
+        for unit, report in zip(planned.units, reports, strict=True)
+        if report.failure is not None and report.failure.log is not None and unit.path in bare
+    ]
+    if not logs and not planned.found.compilers:
+        return
+    # Most commands meet no build and no failure, and need none of this.
+    from lmemscope.discover import build_notes
+    from lmemscope.tools.toolchain import missing_header
+
+    if settings.toolkit is None:
+        yield from build_notes.other_toolkits(planned.found.compilers, toolchain)
+    missing = ((path, missing_header(log)) for path, log in logs)
+    yield from build_notes.unconfigured((path, name) for path, name in missing if name is not None)
 
 
 def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:

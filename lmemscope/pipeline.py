@@ -43,6 +43,7 @@ _ANALYSIS = (
     "lmemscope.analysis.layers",
     "lmemscope.analysis.facts",
     "lmemscope.analysis.explanation",
+    "lmemscope.analysis.headers",
     "lmemscope.analysis.quotes",
     "lmemscope.rules",
     "lmemscope.rules.verdict",
@@ -118,6 +119,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     """
     artifacts = lower_unit(unit, wanted.cache)
     # Nor does a run that finds its reports need any of this.
+    from lmemscope.analysis import headers
     from lmemscope.analysis.explanation import explain_facts, needs_names
     from lmemscope.analysis.facts import gather_facts
     from lmemscope.analysis.layers import parse
@@ -149,8 +151,9 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
         kernels=kernels,
         tools=artifacts.tools,
         unknown_log_lines=layers.log.unknown_lines if layers.log is not None else (),
-        directives=artifacts.source.kernel_directives if artifacts.source is not None else (),
+        directives=headers.directives(layers),
         source_lines=quoted_lines(kernels, sources),
+        headers=headers.templates(layers),
         cached=artifacts.cached,
         others=others,
     )

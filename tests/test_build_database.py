@@ -162,7 +162,7 @@ def write(project: Path, *entries: dict[str, Any]) -> None:
 
 def entry(project: Path, flags: str = "", **more: Any) -> dict[str, Any]:
     command = (
-        f"/usr/bin/ccache /usr/local/cuda/bin/nvcc --options-file flags.rsp {flags} "
+        f"/usr/bin/ccache /opt/no-cuda/bin/nvcc --options-file flags.rsp {flags} "
         "-x cu -c ../src/count.cu -o count.o"
     )
     return {

@@ -115,11 +115,58 @@ def test_a_database_without_cuda_beside_sources(source: Path) -> None:
     assert "compiles no CUDA file" in error[1].message
 
 
-def test_a_headers_own_flags_are_not_guessed(source: Path) -> None:
-    header = source.with_name("k.cuh")
-    header.write_text("")
-    database(source.parents[2] / "build", (source, "-DN=2"))
-    assert defines(found(header)) == [None]
+class TestANamedHeader:
+    """It has no entry of its own: a source that includes it says how it is compiled."""
+
+    def test_takes_the_options_of_a_source_that_includes_it(self, source: Path) -> None:
+        header = source.with_name("k.cuh")
+        header.write_text("")
+        source.write_text('#include "k.cuh"\n')
+        plain = source.with_name("plain.cu")
+        plain.write_text("")
+        build = source.parents[2] / "build"
+        database(build, (plain, "-DN=1"), (source, "-DN=2 -arch=sm_80"))
+        result = found(header)
+        assert defines(result) == [("N=2",)]
+        assert result.inputs[0].archs == ("sm_80",)
+        (note,) = result.notes
+        assert "k.cuh is compiled with the options of " in note
+        assert "deep/k.cu, which includes it, as " in note
+        assert "--no-build-database" in note
+        assert defines(found(header, builds=Builds(use=False))) == [None]
+
+    def test_of_two_with_one_name_the_right_one(self, source: Path) -> None:
+        root = source.parents[2]
+        for name in ("one", "two"):
+            (root / name).mkdir()
+            (root / name / "k.cuh").write_text("")
+            (root / f"{name}.cu").write_text("#include <k.cuh>\n")
+        database(
+            root / "build",
+            (root / "one.cu", f"-I{root}/one -DN=1"),
+            (root / "two.cu", f"-I{root}/two -DN=2"),
+        )
+        assert defines(found(root / "two" / "k.cuh")) == [("N=2",)]
+
+    def test_one_that_includes_it_itself_comes_first(self, source: Path) -> None:
+        header, outer = source.with_name("k.cuh"), source.with_name("outer.cuh")
+        header.write_text("")
+        outer.write_text('#include "k.cuh"\n')
+        far = source.with_name("far.cu")
+        far.write_text('#include "outer.cuh"\n')
+        source.write_text('#include "k.cuh"\n')
+        root = source.parents[2]
+        database(root / "build", (far, "-DN=1"), (source, "-DN=2"))
+        assert defines(found(header)) == [("N=2",)]
+        source.write_text("")
+        assert defines(found(header)) == [("N=1",)]
+
+    def test_has_none_where_nobody_includes_it(self, source: Path) -> None:
+        header = source.with_name("k.cuh")
+        header.write_text("")
+        database(source.parents[2] / "build", (source, "-DN=2"))
+        assert defines(found(header)) == [None]
+        assert found(header).notes == []
 
 
 def test_a_source_of_another_ending_that_the_project_compiles_as_cuda(source: Path) -> None:

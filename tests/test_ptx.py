@@ -6,6 +6,7 @@ import pytest
 
 from lmemscope.analysis.ptx.flow import generic_local_accesses, local_addresses
 from lmemscope.errors import FormatError
+from lmemscope.formats.file_names import joined
 from lmemscope.formats.ptx import LocalSurvey, PtxFunction, PtxModule
 from lmemscope.formats.ptx_body import Address, Vector
 from lmemscope.model import Artifacts, LaunchBounds, SourceLocation
@@ -225,3 +226,27 @@ def test_the_fast_survey_equals_the_full_parse(
         for instruction in function.body.instructions:
             if not instruction.opcode.startswith("call"):
                 assert instruction.opcode in parsed.opcodes_at(instruction.line)
+
+
+@pytest.mark.parametrize(
+    ("directory", "name", "path"),
+    [
+        (b"/src", b"k.cu", "/src/k.cu"),
+        (b"", b"k.cu", "k.cu"),
+        (b"/src", b"/k.cu", "/k.cu"),
+        (rb"/gr\303\244/k \303", b"266's.cu", "/grä/k ö's.cu"),
+        (rb"/gr\303\244", b"266.cu", "/grä/266.cu"),
+        (rb"/\342\202", b"254.cu", "/€.cu"),
+        (rb"/\377", b"a.cu", "/\udcff/a.cu"),
+    ],
+)
+def test_files_of_line_tables(directory: bytes, name: bytes, path: str) -> None:
+    """ptxas cuts names at the backslashes of their escapes."""
+    assert joined(directory, name) == path
+
+
+def test_names_of_files_are_as_the_file_system_has_them() -> None:
+    module = PtxModule(
+        b'.version 8.0\n.file 1 "/tmp/gr\\303\\266 \\\\ x/\\"k\\".cu"\n.file 2 "/tmp/\\377.cu"\n'
+    )
+    assert module.files == {1: '/tmp/grö \\ x/"k".cu', 2: "/tmp/\udcff.cu"}

@@ -82,7 +82,7 @@ def _check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> Non
         kernel.name
         for kernel in source.template_kernels
         if not kernel.is_declaration
-        and not any(_is_instance(name, kernel.name) for name in compiled)
+        and not any(is_instance(name, kernel.name) for name in compiled)
     ]
     if not missing:
         return
@@ -101,7 +101,7 @@ def _check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> Non
     gaps.append(Gap("instantiate", reason, "uninstantiated"))
 
 
-def _is_instance(demangled: str, template: str) -> bool:
+def is_instance(demangled: str, template: str) -> bool:
     """Whether a compiled kernel is one of a template, which a source may name less qualified."""
     compiled = short_name(demangled).partition("<")[0]
     return compiled == template or compiled.endswith(f"::{template}")

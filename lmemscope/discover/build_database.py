@@ -28,6 +28,19 @@ _LARGEST = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
+class Compiler:
+    """The compiler of an entry; it is never run.
+
+    Attributes:
+        path: absolute where the command names a directory, else the name alone.
+        database: that names it.
+    """
+
+    path: str
+    database: str
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One CUDA compilation of a project.
 
@@ -36,11 +49,13 @@ class Entry:
         output: what tells this compilation from others of the source: CMake's target, else what
             it is compiled to, as the database says; maybe an empty string.
         flags: how.
+        compiler: by which.
     """
 
     path: str
     output: str
     flags: BuildFlags
+    compiler: Compiler
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +71,11 @@ class BuildDatabase:
     path: str
     entries: tuple[Entry, ...]
     notes: tuple[str, ...]
+
+    @property
+    def compilers(self) -> tuple[Compiler, ...]:
+        """Those of the entries, each once."""
+        return tuple(dict.fromkeys(entry.compiler for entry in self.entries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +108,7 @@ def read_database(
             continue
         for number, record in numbered:
             try:
-                entry = _entry(source, record, _directory(record, path), trust)
+                entry = _entry(source, record, path, trust)
             except (InputError, KeyError, TypeError, ValueError) as error:
                 broken.append(
                     (number, error.message if isinstance(error, InputError) else repr(error))
@@ -190,8 +210,9 @@ def _may_be_cuda(source: str, record: Mapping[str, Any]) -> bool:
     return _CUDA_WORD.search(record["command"]) is not None
 
 
-def _entry(source: str, record: Mapping[str, Any], directory: str, trust: bool) -> Entry | None:
+def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -> Entry | None:
     """The entry, or None where it compiles no CUDA."""
+    directory = _directory(record, database)
     words = record.get("arguments")
     if words is None:
         command = record["command"]
@@ -200,14 +221,18 @@ def _entry(source: str, record: Mapping[str, Any], directory: str, trust: bool) 
         words = _split(command)
     elif not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise TypeError("arguments are no list of strings")
-    flags = read_flags(compiler_arguments(words), directory, trust=trust)
+    program, arguments = _taken_apart(words)
+    flags = read_flags(arguments, directory, trust=trust)
     kind = kind_of(source)
     is_cuda = kind is not None and kind.is_cuda and flags.language is None
     if not is_cuda and flags.language not in _CUDA_LANGUAGES:
         return None
     output = str(record.get("output", "")) or flags.output
     target = _TARGET.search(output)
-    return Entry(source, target.group(1) if target else output, flags)
+    if os.sep in program:
+        program = os.path.normpath(os.path.join(directory, program))
+    compiler = Compiler(program, os.path.abspath(database))
+    return Entry(source, target.group(1) if target else output, flags, compiler)
 
 
 def _split(command: str) -> list[str]:
@@ -220,6 +245,11 @@ def compiler_arguments(words: Sequence[str]) -> list[str]:
 
     What ``env`` sets in nvcc's own variables counts as arguments, as it does for nvcc.
     """
+    return _taken_apart(words)[1]
+
+
+def _taken_apart(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The compiler, or an empty string, and its arguments."""
     position, before, after = 0, [], []
     while position < len(words) and _program(words[position]) in _LAUNCHERS:
         valued = _LAUNCHERS[_program(words[position])]
@@ -233,7 +263,8 @@ def compiler_arguments(words: Sequence[str]) -> list[str]:
             elif name == "NVCC_APPEND_FLAGS":
                 after += shlex.split(value)
             position += 2 if words[position] in valued else 1
-    return [*before, *words[position + 1 :], *after]
+    program = words[position] if position < len(words) else ""
+    return program, [*before, *words[position + 1 :], *after]
 
 
 def _program(word: str) -> str:

@@ -1,62 +1,156 @@
-"""Kernels in headers that nothing compiles: a directory stands for sources, not for headers.
+"""Kernels in headers that nobody compiles: a directory stands for sources, not for headers.
 
-What a header defines is compiled with the sources that include it. One that no source includes,
-directly or through another header, is not compiled by anybody, and its kernels are not looked at;
-that has to be said, or a gate would pass what it did not see.
+What a header defines is compiled with the sources that include it. One that no source includes is
+not compiled by anybody, and of one that is included, the templates are that no source instantiates.
+Both have to be said, or a gate would pass what it did not see. Only all units together tell.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from lmemscope.model import Gap
+from lmemscope.discover.locate import is_below
+from lmemscope.discover.walk import Globs
+from lmemscope.lowering.kinds import kind_of, kind_of_unit
+from lmemscope.model import Gap, HeaderTemplates, Unit, UnitReport
+from lmemscope.sources.includes import closure
 
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _KERNEL = re.compile(rb"\b__global__\b")
 _NAMED = 3
+_HEADERS = 8
+_FOREIGN = re.compile(
+    r"third[-_]?party|3rd[-_]?party|_?deps|dependencies|extern(?:als?)?|vendor(?:ed)?|submodules?"
+    r"|(?:site|dist)-packages|cutlass|cccl|cub|thrust",
+    re.IGNORECASE,
+)
+"""Directories of other people's code, by name."""
 
 
-def unseen(headers: Sequence[str], sources: Iterable[str]) -> tuple[Gap, ...]:
+def unseen(headers: Sequence[str], units: Sequence[Unit]) -> tuple[Gap, ...]:
     """A gap for the headers with kernels that no source includes; none where there is no such.
-
-    Headers are told apart by file name alone: of two that share one, both count as included.
 
     Args:
         headers: as shown to the user.
-        sources: of the same command, as paths.
+        units: of the same command, with the options that say where headers are looked for.
     """
-    texts = {header: _read(header) for header in headers}
-    included = {name for source in sources for name in _names(_read(source))}
-    included |= {name for text in texts.values() for name in _names(text)}
-    lonely = [
-        header
-        for header, text in texts.items()
-        if _KERNEL.search(text) and os.path.basename(header) not in included
-    ]
+    lonely = {os.path.realpath(header): header for header in headers if _has_kernel(header)}
+    real = functools.cache(os.path.realpath)
+    compiled: set[object] = set()
+    for unit in units:
+        if not lonely:
+            return ()
+        way = (unit.path, unit.options)
+        if way in compiled or not kind_of_unit(unit).is_cuda:
+            continue
+        compiled.add(way)
+        for file in _files(unit):
+            lonely.pop(real(file), None)
     if not lonely:
         return ()
-    more = f" and {len(lonely) - _NAMED} more" if len(lonely) > _NAMED else ""
-    named = ", ".join(lonely[:_NAMED]) + more
+    named = _listed(list(lonely.values()))
+    first = next(iter(lonely.values()))
     reason = (
         f"{named}: kernels in headers that no source here includes are not compiled; name the "
-        f"headers too (… {lonely[0]}), with --instantiate for templates that nobody launches"
+        f"headers too (… {first}), with --instantiate for templates that nobody launches"
     )
     return (Gap("instantiate", reason, "uninstantiated"),)
 
 
-def _names(text: bytes) -> set[str]:
-    return {
-        os.path.basename(match.decode("utf-8", "surrogateescape"))
-        for match in _INCLUDE.findall(text)
-    }
+def uninstantiated(
+    reports: Sequence[UnitReport], inputs: Collection[str], named: Sequence[str], globs: Globs
+) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
+    """Template kernels of headers that no unit of a command instantiates.
+
+    They are gaps below directories that the user named, and notes elsewhere and in other people's
+    code: a library holds hundreds that a project has no use for.
+
+    Args:
+        reports: of all units.
+        inputs: absolute paths of what is compiled by itself, whose own reports speak of it.
+        named: what the user named.
+        globs: headers that they leave out are nobody's business.
+
+    Returns:
+        Gaps and notes; one for each header up to some, and one for all others.
+    """
+    known: dict[str, list[HeaderTemplates]] = {}
+    for report in reports:
+        for header in report.headers:
+            known.setdefault(header.path, []).append(header)
+    directories = [os.path.abspath(path) for path in named if os.path.isdir(path)]
+    own: list[tuple[str, list[str]]] = []
+    foreign: list[tuple[str, list[str]]] = []
+    for path, seen in sorted(known.items(), key=lambda item: item[1][0].file):
+        if path in inputs or not globs.admit(path):
+            continue
+        instantiated = {name for header in seen for name in header.instantiated}
+        others = dict.fromkeys(name for header in seen for name in header.others)
+        missing = [name for name in others if name not in instantiated]
+        if missing:
+            ours = any(_is_own(path, directory) for directory in directories)
+            (own if ours else foreign).append((seen[0].file, missing))
+    gaps = (Gap("instantiate", reason, "uninstantiated") for reason in _sentences(own))
+    return tuple(gaps), tuple(_sentences(foreign))
 
 
-def _read(path: str) -> bytes:
-    """A file's bytes; one that cannot be read includes nothing and says so when it is compiled."""
+def _sentences(found: Sequence[tuple[str, list[str]]]) -> list[str]:
+    said = [
+        f"{file}: template kernels that no unit instantiates: {_listed(names)} "
+        f"({_command(file, names[0])})"
+        for file, names in found[:_HEADERS]
+    ]
+    rest = found[_HEADERS:]
+    if rest:
+        files = _listed([file for file, _ in rest])
+        said.append(f"{files}: template kernels that no unit instantiates")
+    return said
+
+
+def _command(file: str, name: str) -> str:
+    comment = f"// lmemscope: instantiate {name}<…>"
+    kind = kind_of(file)
+    if kind is None or not kind.is_header:
+        return f"write {comment} in it"
+    return f"name it too, … {file} --instantiate '{name}<…>', or write {comment} in it"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _is_own(path: str, directory: str) -> bool:
+    """Whether a header below a directory is the project's own, not a library's in its tree."""
+    if not is_below(path, directory):
+        return False
+    parent = os.path.dirname(path)
+    while len(parent) > len(directory):
+        # A submodule or another clone has a .git of its own.
+        if _FOREIGN.fullmatch(os.path.basename(parent)) or _is_repository(parent):
+            return False
+        parent = os.path.dirname(parent)
+    return True
+
+
+@functools.cache
+def _is_repository(directory: str) -> bool:
+    return os.path.exists(os.path.join(directory, ".git"))
+
+
+def _files(unit: Unit) -> tuple[str, ...]:
+    """What a unit reads; one that cannot be read includes nothing and says so when compiled."""
     try:
-        return Path(path).read_bytes()
+        return closure(unit.path, unit.options).files
     except OSError:
-        return b""
+        return ()
+
+
+def _has_kernel(path: str) -> bool:
+    try:
+        return _KERNEL.search(Path(path).read_bytes()) is not None
+    except OSError:
+        return False

@@ -48,15 +48,22 @@ class Search:
             path: absolute, of the source or the directory.
         """
         below = os.path.isdir(path)
-        parent = path if below else os.path.dirname(path)
+        named = (one for one in self.above(path) if self._names(one, path, below))
+        return next(named, None)
+
+    def above(self, path: str) -> Iterator[str]:
+        """All databases from a file's or directory's place upwards, the nearest first.
+
+        Args:
+            path: absolute.
+        """
+        parent = path if os.path.isdir(path) else os.path.dirname(path)
         while True:
             if parent not in self._beside:
                 self._beside[parent] = tuple(databases_in(parent))
-            for database in self._beside[parent]:
-                if self._names(database, path, below):
-                    return database
+            yield from self._beside[parent]
             if parent == os.path.dirname(parent):
-                return None
+                return
             parent = os.path.dirname(parent)
 
     def sources(self, database: str) -> frozenset[str]:
@@ -82,6 +89,11 @@ class Search:
         if below:
             return any(is_below(source, path) for source in sources)
         return same_file(path, sources) is not None
+
+
+def is_build_name(directory: str) -> bool:
+    """Whether a directory is called as build directories are."""
+    return _BUILD_NAME.fullmatch(os.path.basename(directory)) is not None
 
 
 def is_build_tree(directory: str) -> bool:

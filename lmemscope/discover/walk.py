@@ -13,13 +13,20 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from lmemscope.discover.headers import unseen
-from lmemscope.discover.locate import DATABASE, Search, is_below, is_build_tree, same_file
+from lmemscope.discover.locate import (
+    DATABASE,
+    Search,
+    is_below,
+    is_build_name,
+    is_build_tree,
+    same_file,
+)
 from lmemscope.errors import InputError
 from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_content
-from lmemscope.model import CompileOptions, Gap
+from lmemscope.model import CompileOptions
 
 if TYPE_CHECKING:
+    from lmemscope.discover.build_database import Compiler
     from lmemscope.discover.build_flags import BuildFlags
 
 _SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules"})
@@ -54,15 +61,15 @@ class Discovery:
         inputs: in the order of the paths, each once.
         errors: a typed path, or an entry's file, and what is wrong with it.
         notes: what was left out, in sentences.
-        gaps: kernels that nobody compiles.
-        headers: below directories, which do not stand for them.
+        headers: below directories, which do not stand for them; those that are inputs aside.
+        compilers: that build databases name for what is among the inputs.
     """
 
     inputs: list[Found] = field(default_factory=list)
     errors: list[tuple[str, InputError]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
+    compilers: dict[Compiler, None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     search = Search()
     spoken_for: dict[str, list[str]] = {}
     for path in paths:
-        if os.path.basename(path) == DATABASE:
+        if os.path.basename(path) == DATABASE and os.path.exists(path):
             built = _add_database(result, path, globs, None, builds)
             if not built and all(path != named for named, _ in result.errors):
                 result.errors.append((path, _no_cuda_in(path)))
@@ -121,7 +128,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         elif os.path.isdir(path):
             _add_directory(result, path, globs, builds, search)
         elif not os.path.exists(path):
-            missing = InputError("plan", f"{path} does not exist", hint="check the path")
+            missing = InputError("plan", f"{path} does not exist", hint=_how_to_make(path))
             result.errors.append((path, missing))
         elif not _add_as_built(result, path, builds, search, spoken_for):
             if kind_of(path) is None and kind_of_content(path) is None:
@@ -139,8 +146,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     if result.headers:
         taken = {found.path for found in result.inputs}
         # Those that somebody named are inputs.
-        others = [header for header in result.headers if os.path.abspath(header) not in taken]
-        result.gaps += unseen(others, sorted(taken))
+        result.headers = [one for one in result.headers if os.path.abspath(one) not in taken]
     result.notes = list(dict.fromkeys(result.notes))
     return result
 
@@ -154,23 +160,43 @@ def _add_as_built(
 ) -> bool:
     """Add a named file as its project's database says; whether one speaks of it."""
     kind = kind_of(path)
-    if not builds.use or (kind is not None and (not kind.is_cuda or kind.is_header)):
+    if not builds.use or (kind is not None and not kind.is_cuda):
         return False
     own = os.path.abspath(path)
     database = search.database_for(own)
     if database is None:
-        return False
+        header = kind is not None and kind.is_header
+        return header and _add_as_included(result, path, builds, search)
     from lmemscope.discover.build_database import read_database
 
     spelled = same_file(own, search.sources(database))
     read = read_database(database, lambda source: source == spelled, trust=builds.trust)
     result.notes += [f"{_shown(database)}: {note}" for note in read.notes]
+    result.compilers.update(dict.fromkeys(read.compilers))
     flags = [(entry.flags, entry.output) for entry in read.entries]
     for found, variant in _variants([own] * len(flags), flags):
         result.inputs.append(replace(found, file=os.path.normpath(path), variant=variant))
     if flags:
         spoken_for.setdefault(database, []).append(os.path.normpath(path))
     return bool(flags)
+
+
+def _add_as_included(result: Discovery, path: str, builds: Builds, search: Search) -> bool:
+    """Add a named header with the options of a source that includes it; whether there is one."""
+    from lmemscope.discover.including import first_that_includes
+
+    found = first_that_includes(os.path.abspath(path), search, trust=builds.trust)
+    if found is None:
+        return False
+    file, shown = os.path.normpath(path), _shown(found.database)
+    flags = found.entry.flags
+    result.inputs.append(Found(file, os.path.abspath(path), flags.options, flags.archs))
+    result.compilers[found.entry.compiler] = None
+    result.notes.append(
+        f"{file} is compiled with the options of {_shown(found.entry.path)}, which includes it, as "
+        f"{shown} says; --no-build-database leaves it aside"
+    )
+    return True
 
 
 def _found_upwards(database: str, named: Sequence[str]) -> str:
@@ -215,6 +241,8 @@ def _add_directory(
     if len(result.inputs) + len(result.errors) == before:
         own = os.path.join(directory, DATABASE)
         nothing = _no_cuda_in(own) if os.path.isfile(own) else _nothing_in(directory)
+        if not os.path.isfile(own) and is_build_name(os.path.abspath(directory)):
+            nothing.hint = _configured(os.path.abspath(directory)) or nothing.hint
         result.errors.append((directory, nothing))
 
 
@@ -249,6 +277,7 @@ def _add_database(
             name = _shown(found.path)
             result.errors.append((name, _gone(name, found.path, path)))
     result.notes += [f"{path}: {note}" for note in database.notes]
+    result.compilers.update(dict.fromkeys(database.compilers))
     return {entry.path for entry in entries}
 
 
@@ -299,6 +328,22 @@ def _walk(directory: str) -> Iterator[tuple[str, bool]]:
             kind = kind_of(path)
             if kind is not None and (kind.is_header or kind.route.is_walked(path, beside)):
                 yield path, kind.is_header
+
+
+def _how_to_make(path: str) -> str:
+    """What to do about a path that is not there: build directories are made by configuring."""
+    named = os.path.abspath(path)
+    directory = os.path.dirname(named) if os.path.basename(named) == DATABASE else named
+    hint = _configured(directory) if is_build_name(directory) else None
+    return hint or "check the path"
+
+
+def _configured(build: str) -> str | None:
+    """How a build directory comes to hold a database, or None where nothing tells."""
+    from lmemscope.discover.build_notes import configure_command, written_by
+
+    project = configure_command(os.path.dirname(build))
+    return None if project is None else written_by(*project)
 
 
 def _no_cuda_in(database: str) -> InputError:

@@ -183,6 +183,7 @@ def _unit_of(unit: UnitDocument, place: str) -> UnitReport:
             _kernel_of(kernel, f"{place}.kernels[{n}]") for n, kernel in enumerate(unit.kernels)
         ),
         directives=_given(unit.directives),
+        headers=(),  # What follows from these is among the report's gaps and notes.
         cached=False,
         others=(),
     )

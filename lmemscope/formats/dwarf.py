@@ -15,12 +15,13 @@ import re
 from typing import Any
 
 from lmemscope.errors import FormatError
+from lmemscope.formats.file_names import file_name
 from lmemscope.model import Member, Variable
 
 _SECTION = re.compile(
     r"^\s*\.section\s+(\.debug_\w+)\s*\n\s*\{\n(.*?)^\s*\}", re.MULTILINE | re.DOTALL
 )
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _WIDTH = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
 _QUALIFIERS = {
     "DW_TAG_const_type": "const ",
@@ -39,7 +40,10 @@ def read_variables(ptx: str) -> tuple[Variable, ...]:
     sections = {m.group(1): _assemble(m.group(2)) for m in _SECTION.finditer(ptx)}
     if ".debug_info" not in sections:
         return ()
-    files = {int(m.group(1)): m.group(2) for m in _FILE.finditer(ptx)}
+    files = {
+        int(m.group(1)): file_name(m.group(2).encode("utf-8", "surrogateescape"))
+        for m in _FILE.finditer(ptx)
+    }
     try:
         return tuple(_Reader(sections, files).variables())
     except (KeyError, ValueError, AttributeError, IndexError) as error:

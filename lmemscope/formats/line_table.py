@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from lmemscope.errors import FormatError
 from lmemscope.formats.elf import ElfFile
+from lmemscope.formats.file_names import joined
 from lmemscope.model import InlineFrame, SourceLocation
 
 _END_SEQUENCE, _SET_ADDRESS, _DEFINE_FILE = 1, 2, 3
@@ -115,7 +116,7 @@ class _LineProgram:
         self._line_range, self._opcode_base = data[position + 2], data[position + 3]
         self._operand_counts = data[position + 4 : position + 3 + self._opcode_base]
         position += 3 + self._opcode_base
-        directories = [""]
+        directories = [b""]
         while data[position]:
             text, position = self._text(position)
             directories.append(text)
@@ -126,8 +127,8 @@ class _LineProgram:
             directory, position = _uleb(data, position)
             _, position = _uleb(data, position)
             _, position = _uleb(data, position)
-            folder = directories[directory] if directory < len(directories) else ""
-            self._files.append(f"{folder}/{text}" if folder and text[:1] != "/" else text)
+            folder = directories[directory] if directory < len(directories) else b""
+            self._files.append(joined(folder, text))
 
     def sequences(self) -> Iterable[tuple[int, list[InlinedLine]]]:
         """Each sequence with the offset of the address operand that its relocation patches."""
@@ -202,9 +203,9 @@ class _LineProgram:
         end = self._strings.find(b"\0", offset)
         return self._strings[offset:end].decode("utf-8", "replace")
 
-    def _text(self, position: int) -> tuple[str, int]:
+    def _text(self, position: int) -> tuple[bytes, int]:
         end = self._data.index(b"\0", position)
-        return self._data[position:end].decode("utf-8", "replace"), end + 1
+        return self._data[position:end], end + 1
 
 
 def _uleb(data: bytes, position: int) -> tuple[int, int]:

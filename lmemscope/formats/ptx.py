@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.errors import FormatError
+from lmemscope.formats.file_names import file_name
 from lmemscope.formats.ptx_body import (
     Address,
     Body,
@@ -45,7 +46,7 @@ _PLAIN_ADDRESS = re.compile(
 _VERSION = re.compile(rb"^[ \t]*\.version[ \t]+\d+\.\d+", re.MULTILINE)
 _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+(sm_\w+)([^\n]*)", re.MULTILINE)
 _LOC = re.compile(rb"\.loc[ \t]+(\d+)[ \t]+(\d+)")
-_FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d+)[ \t]+"([^"]*)"', re.MULTILINE)
+_FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _STRING_LABEL = re.compile(rb"^(\$L__info_string\w*):\s*((?:\.b8[^\n]*\n\s*)+)", re.MULTILINE)
 _HEADER_DIRECTIVES = frozenset({".maxntid", ".minnctapersm", ".reqntid", ".maxnreg"})
 
@@ -260,8 +261,7 @@ class PtxModule:
     def files(self) -> dict[int, str]:
         """Path by index, from ``.file``."""
         return {
-            int(match.group(1)): match.group(2).decode("utf-8", "replace")
-            for match in _FILE.finditer(self._text)
+            int(match.group(1)): file_name(match.group(2)) for match in _FILE.finditer(self._text)
         }
 
     @cached_property

@@ -19,7 +19,13 @@ from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
 from lmemscope.gate.limits import Ruling, bounds, rule
 from lmemscope.gate.matching import Item
-from lmemscope.gate.policy import check_directives, from_sources, holds_for
+from lmemscope.gate.policy import (
+    check_directives,
+    file_of,
+    from_sources,
+    holds_for,
+    speaks_of,
+)
 from lmemscope.model import (
     Accepted,
     Allowance,
@@ -189,7 +195,7 @@ class _Gate:
                 continue
             for part in directive.argument.split():
                 match_ = _EXPECTATION.match(part)
-                place = f"{unit.input}:{directive.line}"
+                place = f"{file_of(directive, unit)}:{directive.line}"
                 if match_ is None:
                     raise UsageError(
                         "policy",
@@ -234,8 +240,7 @@ class _Gate:
     @staticmethod
     def _speaks_of(allowance: Allowance, item: Item) -> bool:
         if allowance.comment is not None:
-            there = allowance.comment.input == item.unit.input
-            return there and holds_for(allowance.comment.directive, item.unit, item.kernel)
+            return speaks_of(allowance.comment, item.unit, item.kernel)
         return _is_kernel(allowance.kernel, item.kernel)
 
     def _fail(

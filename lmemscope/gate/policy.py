@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 
@@ -30,9 +31,25 @@ def from_sources(units: Sequence[UnitReport]) -> tuple[Allowance, ...]:
     for unit in units:
         for directive in unit.directives:
             if directive.word == "allow":
-                comment = SourceComment(unit.input, directive)
-                found[unit.input, directive.line] = _allowance(comment)
+                comment = SourceComment(file_of(directive, unit), directive)
+                found[comment.input, directive.line] = _allowance(comment)
     return tuple(found.values())
+
+
+def file_of(directive: KernelDirective, unit: UnitReport) -> str:
+    """The file that holds a comment: the unit's own, or a header that many units include."""
+    return unit.input if directive.file is None else directive.file
+
+
+def speaks_of(comment: SourceComment, unit: UnitReport, kernel: KernelReport) -> bool:
+    """Whether a comment speaks of a kernel of a unit, which holds or includes its file."""
+    return any(
+        directive.line == comment.directive.line
+        and directive.word == comment.directive.word
+        and file_of(directive, unit) == comment.input
+        and holds_for(directive, unit, kernel)
+        for directive in unit.directives
+    )
 
 
 def check_directives(units: Sequence[UnitReport]) -> None:
@@ -43,7 +60,7 @@ def check_directives(units: Sequence[UnitReport]) -> None:
     """
     for unit in units:
         for directive in unit.directives:
-            place = f"{unit.input}:{directive.line}"
+            place = f"{file_of(directive, unit)}:{directive.line}"
             if directive.word not in WORDS:
                 near = nearest(directive.word, WORDS)
                 meant = f"did you mean {near}? " if near is not None else ""
@@ -61,7 +78,7 @@ def check_directives(units: Sequence[UnitReport]) -> None:
 
 
 def holds_for(directive: KernelDirective, unit: UnitReport, kernel: KernelReport) -> bool:
-    """Whether a comment of a unit's file speaks of a kernel of that unit.
+    """Whether a comment of a unit's file, or of its headers, speaks of a kernel of that unit.
 
     It does where the kernel's first line is between those that the source reader saw; else, as
     where that line was inlined from elsewhere, where the qualified name is the same and no other
@@ -74,8 +91,11 @@ def holds_for(directive: KernelDirective, unit: UnitReport, kernel: KernelReport
     place = facts.location
     if place is not None and directive.lines is not None:
         first, last = directive.lines
-        files = (unit.input, unit.input.partition("[")[0])
-        if place.file in files and first <= place.line <= last:
+        # A unit that stands for one of several ways to compile a file has that in its name.
+        own = unit.input.partition("[")[0]
+        files = (unit.input, own) if directive.file is None else (directive.file,)
+        there = os.path.normpath(place.file) in {os.path.normpath(file) for file in files}
+        if there and first <= place.line <= last:
             return True
     # An ``extern "C"`` kernel has no namespace wherever it stands.
     qualified = directive.kernel if facts.name == directive.kernel else directive.qualified

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.model import Artifacts, CompileOptions, CudaSource, Gap, Unit, base_name
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import readable
+from lmemscope.sources.headers import read_headers
 from lmemscope.tools import nvcc, nvrtc, ptxas
 from lmemscope.tools.toolchain import Toolchain
 
@@ -37,6 +38,7 @@ def compile_file(unit: Unit, cache_directory: str | None) -> Artifacts:
     """
     text = read_text(unit, "CUDA C++ source")
     source = read_cuda_source(readable(text))
+    source = replace(source, headers=read_headers(unit.path, unit.options))
     artifacts = kept(
         unit,
         cache_directory,
@@ -135,29 +137,54 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
     toolchain = Toolchain(unit.toolkit)
     flags = nvrtc.options_for(unit.arch, unit.options, os.path.dirname(unit.path), toolchain)
     asked = _requested_instantiations(unit, source)
-    launched = tuple(name for name in _launched(unit, source) if name not in asked)
+    wished = _wished(source, asked)
+    launched = tuple(n for n in _launched(unit, source) if n not in asked and n not in wished)
     gaps: tuple[Gap, ...] = ()
     try:
-        result = nvrtc.compile_program(text, unit.path, flags, (*asked, *launched), toolchain)
+        names = (*asked, *wished, *launched)
+        result = nvrtc.compile_program(text, unit.path, flags, names, toolchain)
     except nvrtc.NameExpressionError:
-        if not launched:
+        if not launched and not wished:
             raise
-        # What we read out of the file's launches is a guess; the user's own requests are not.
+        # What we read out of the file's launches is a guess, and a header may not be compiled
+        # here; the user's own requests are neither.
+        names = asked
         result = nvrtc.compile_program(text, unit.path, flags, asked, toolchain)
-        reason = f"could not instantiate {', '.join(launched)} as launched"
-        gaps = (Gap("instantiate", reason, "uninstantiated"),)
+        gaps = _not_instantiated(launched, "as launched") if launched else ()
+        gaps += _unfulfilled(source, wished)
     return Artifacts(
         unit=unit,
         frontend="nvrtc",
-        options=(*flags, *instantiations((*asked, *launched))),
+        options=(*flags, *instantiations(names)),
         ptx=result.ptx,
         ptxas_log=result.log,
         cubin=result.cubin,
         tools=(nvrtc.library(toolchain),),
         gaps=gaps,
         source=source,
-        instantiated=(*asked, *launched),
+        instantiated=names,
     )
+
+
+def _wished(source: CudaSource, asked: Sequence[str]) -> tuple[str, ...]:
+    """What comments in headers ask for: as an explicit instantiation there, in every unit."""
+    names = dict.fromkeys(name for name, _, _ in source.asked_in_headers)
+    return tuple(name for name in names if name not in asked)
+
+
+def _unfulfilled(source: CudaSource, wished: Sequence[str]) -> tuple[Gap, ...]:
+    """Of those that could not be had, where each was asked for."""
+    return tuple(
+        gap
+        for name, path, line in source.asked_in_headers
+        if name in wished
+        for gap in _not_instantiated((name,), f"as {os.path.basename(path)}:{line} asks")
+    )
+
+
+def _not_instantiated(names: Sequence[str], why: str) -> tuple[Gap, ...]:
+    reason = f"could not instantiate {', '.join(names)} {why}"
+    return (Gap("instantiate", reason, "uninstantiated"),)
 
 
 def instantiations(names: Iterable[str]) -> tuple[str, ...]:
@@ -203,7 +230,16 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
     asked = _requested_instantiations(unit, source)
     if unit.launched and not source.has_host_code:
         asked = tuple(dict.fromkeys((*asked, *_launched(unit, source))))
-    compiled = nvcc.compile_to_ptx(unit.path, flags, asked, toolchain)
+    wished = _wished(source, asked)
+    gaps: tuple[Gap, ...] = ()
+    try:
+        compiled = nvcc.compile_to_ptx(unit.path, flags, (*asked, *wished), toolchain)
+    except CompileError:
+        if not wished:
+            raise
+        compiled = nvcc.compile_to_ptx(unit.path, flags, asked, toolchain)
+        wished, gaps = (), _unfulfilled(source, wished)
+    asked = (*asked, *wished)
     ptxas_flags = ptxas.options_for(unit.arch, unit.options)
     assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
     return Artifacts(
@@ -214,6 +250,7 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
         ptxas_log=assembled.log,
         cubin=assembled.cubin,
         tools=(compiled.tool, assembled.tool),
+        gaps=gaps,
         source=source,
         instantiated=asked,
     )

@@ -35,6 +35,7 @@ from lmemscope.model.causes import (
 from lmemscope.model.cuda_source import (
     CudaSource,
     Directive,
+    HeaderSource,
     KernelDefinition,
     base_name,
     split_expressions,
@@ -71,6 +72,7 @@ from lmemscope.model.gate import (
 from lmemscope.model.judgement import (
     Advice,
     Finding,
+    HeaderTemplates,
     KernelReport,
     LeftOut,
     Quotes,
@@ -142,6 +144,8 @@ __all__ = [
     "GateFailure",
     "GateResult",
     "GateVerdict",
+    "HeaderSource",
+    "HeaderTemplates",
     "Improvement",
     "IndexFacts",
     "IndexSource",

@@ -36,6 +36,19 @@ class Directive:
 
 
 @dataclass(frozen=True, slots=True)
+class HeaderSource:
+    """A header that a source includes, and what it says about itself.
+
+    Attributes:
+        path: absolute.
+        source: as of a file of its own; its own headers are those of the source.
+    """
+
+    path: str
+    source: CudaSource
+
+
+@dataclass(frozen=True, slots=True)
 class CudaSource:
     """What the source says about itself.
 
@@ -45,6 +58,7 @@ class CudaSource:
         directives: every ``// lmemscope:`` comment.
         includes: names in ``#include`` lines.
         has_host_code: it defines ``main`` or launches kernels with ``<<<``.
+        headers: the user's headers that it includes, those with kernels or directives.
     """
 
     kernels: tuple[KernelDefinition, ...]
@@ -52,6 +66,7 @@ class CudaSource:
     directives: tuple[Directive, ...]
     includes: tuple[str, ...]
     has_host_code: bool
+    headers: tuple[HeaderSource, ...] = ()
 
     @property
     def template_kernels(self) -> tuple[KernelDefinition, ...]:
@@ -88,6 +103,17 @@ class CudaSource:
             kernel.name,
             (kernel.line, kernel.end_line),
             len(bodies) > 1,
+        )
+
+    @property
+    def asked_in_headers(self) -> tuple[tuple[str, str, int], ...]:
+        """Name expressions of ``instantiate`` directives in headers: with path and line."""
+        return tuple(
+            (expression, header.path, directive.line)
+            for header in self.headers
+            for directive in header.source.directives
+            if directive.word == "instantiate"
+            for expression in split_expressions(directive.argument)
         )
 
     @property

@@ -45,7 +45,12 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class SourceComment:
-    """A comment of a unit's own file; it holds for that unit alone."""
+    """A comment of a unit's own file, or of a header; it holds for the units that read the file.
+
+    Attributes:
+        input: the unit, or the header.
+        directive: what it says.
+    """
 
     input: str
     directive: KernelDirective

@@ -114,6 +114,23 @@ class KernelReport:
 
 
 @dataclass(frozen=True, slots=True)
+class HeaderTemplates:
+    """The template kernels that a header defines, as one unit that includes it has them.
+
+    Attributes:
+        file: the header, as shown to the user.
+        path: the same, absolute.
+        instantiated: qualified names of those that the unit has an instance of.
+        others: of those that it has none of.
+    """
+
+    file: str
+    path: str
+    instantiated: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UnitReport:
     """Everything known about one unit.
 
@@ -129,6 +146,8 @@ class UnitReport:
         directives: ``// lmemscope:`` comments that speak of a kernel.
         source_lines: text of the source lines that the kernels' locations name, sorted; a line
             of a file that could not be read is not among them.
+        headers: that define template kernels; who has all units tells which of these nobody
+            instantiates.
         cached: whether the compilers' outputs came from the cache; no exporter shows it.
         others: names of the kernels that globs left out, shortened; no exporter shows them.
     """
@@ -144,6 +163,7 @@ class UnitReport:
     unknown_log_lines: tuple[str, ...] = ()
     directives: tuple[KernelDirective, ...] = ()
     source_lines: tuple[SourceLine, ...] = ()
+    headers: tuple[HeaderTemplates, ...] = field(default=(), compare=False)
     cached: bool = field(default=False, compare=False)
     others: tuple[str, ...] = field(default=(), compare=False)
 

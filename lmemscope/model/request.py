@@ -207,6 +207,7 @@ class KernelDirective:
         qualified: the same with the namespaces that the source shows.
         lines: first and last line of the kernel, where known.
         ambiguous: whether other kernels of the file have that qualified name.
+        file: the header that holds the comment, as shown to the user; None: the unit's own file.
     """
 
     word: str
@@ -216,3 +217,4 @@ class KernelDirective:
     qualified: str = ""
     lines: tuple[int, int] | None = None
     ambiguous: bool = False
+    file: str | None = None

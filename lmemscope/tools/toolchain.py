@@ -78,7 +78,9 @@ _LIBRARY_DIRS = (
 descriptors of headers; asked by itself for one that is missing, it starts processes)."""
 
 _HEADER_OF = {"cudart": "cuda_runtime.h", "cccl": "cub/cub.cuh"}
-_MISSING_HEADER = re.compile(r'(?:source file "|error: )([\w./+-]+\.(?:h|hpp|cuh))')
+_MISSING_HEADER = re.compile(
+    r'(?:source file "|error: )([\w./+-]+\.(?:hpp|hxx|hh|h|cuh|inl|inc))\b'
+)
 _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
 
 
@@ -203,6 +205,13 @@ def tool_version(path: str) -> str | None:
     return match.group(1) if match else None
 
 
+def missing_header(log: str) -> str | None:
+    """The header that a compiler did not find and that no wheel of NVIDIA's brings, or None."""
+    header = _missing_header(log)
+    of_wheel = header is None or header.startswith(tuple(prefix for prefix, _ in _HEADER_WHEELS))
+    return None if of_wheel else header
+
+
 def missing_header_hint(log: str, toolchain: Toolchain = INSTALLED) -> str | None:
     """What to do about the header that a compiler did not find, or None where it found all.
 
@@ -210,14 +219,20 @@ def missing_header_hint(log: str, toolchain: Toolchain = INSTALLED) -> str | Non
         log: what the compiler printed.
         toolchain: which compiler; the wheel named is of its version of CUDA.
     """
-    match = _MISSING_HEADER.search(log)
-    if match is None or not ("No such file" in log or "open source file" in log):
+    header = _missing_header(log)
+    if header is None:
         return None
-    header = match.group(1)
     for prefix, wheel in _HEADER_WHEELS:
         if header.startswith(prefix):
             return f"{header} comes with: pip install {_of_version(wheel, toolchain)}"
     return f"name the directory of {header} with -I"
+
+
+def _missing_header(log: str) -> str | None:
+    match = _MISSING_HEADER.search(log)
+    if match is None or not ("No such file" in log or "open source file" in log):
+        return None
+    return match.group(1)
 
 
 def _of_version(wheel: str, toolchain: Toolchain) -> str:

@@ -1,0 +1,159 @@
+"""What to say once of a project's build: it is not configured, or it is of another CUDA.
+
+Both are read as text; nothing of a build is run.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+
+from lmemscope.discover.build_database import Compiler
+from lmemscope.model import Tool
+
+_CMAKE = "cmake -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
+_CONFIGURE = (
+    ("CMakeLists.txt", _CMAKE),
+    ("meson.build", "meson setup build"),
+    ("Makefile", "bear -- make"),
+    ("makefile", "bear -- make"),
+    ("GNUmakefile", "bear -- make"),
+)
+"""A build system's file, and the command that writes the database."""
+
+_TOOLS = ("nvrtc", "nvcc", "ptxas")
+_CUDA_VERSION = re.compile(rb"^#[ \t]*define[ \t]+CUDA_VERSION[ \t]+(\d{4,6})\b", re.MULTILINE)
+_CMAKE_VERSION = re.compile(rb'^set\(CMAKE_CUDA_COMPILER_VERSION "(\d+)\.(\d+)', re.MULTILINE)
+_CMAKE_ROOT = re.compile(rb'^set\(CMAKE_CUDA_COMPILER_TOOLKIT_ROOT "([^"]+)"', re.MULTILINE)
+_LARGEST = 1 << 20
+
+
+def configure_command(directory: str) -> tuple[str, str] | None:
+    """Root of the project that holds a directory, and what writes its database; or None.
+
+    The root is the outermost directory with a build system's file, within the repository.
+
+    Args:
+        directory: absolute.
+    """
+    found = None
+    while True:
+        for name, command in _CONFIGURE:
+            if os.path.isfile(os.path.join(directory, name)):
+                found = directory, command
+                break
+        parent = os.path.dirname(directory)
+        if parent == directory or os.path.exists(os.path.join(directory, ".git")):
+            return found
+        directory = parent
+
+
+def unconfigured(missing: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """A sentence for each project whose sources lack headers that its build would find.
+
+    Args:
+        missing: absolute path of each source that no build speaks of, and the header it lacks.
+    """
+    projects: dict[tuple[str, str], dict[str, None]] = {}
+    for path, header in missing:
+        project = configure_command(os.path.dirname(path))
+        if project is not None:
+            projects.setdefault(project, {})[header] = None
+    return tuple(
+        f"headers were not found ({_listed(list(headers))}), and no build says where they are; "
+        f"{written_by(*project)}"
+        for project, headers in projects.items()
+    )
+
+
+def written_by(root: str, command: str) -> str:
+    """What `configure_command` found, as advice."""
+    shown = os.path.relpath(root)
+    place = "" if shown == os.curdir else f" (in {shown})"
+    return f"write a build database with: {command}{place}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def other_toolkits(compilers: Iterable[Compiler], tools: Iterable[Tool]) -> tuple[str, ...]:
+    """A sentence for each version of CUDA that a build has and that no tool of ours has.
+
+    Args:
+        compilers: that databases name.
+        tools: that were used.
+    """
+    used = [_major_minor(tool.version) for tool in tools if tool.name in _TOOLS and tool.version]
+    if not used:
+        return ()
+    said: dict[tuple[int, int], str] = {}
+    for compiler in compilers:
+        if os.path.basename(compiler.path).removesuffix(".exe") != "nvcc":
+            continue
+        version, root = _toolkit_around(_program(compiler.path))
+        if version is None:
+            version, root = _toolkit_of_cmake(compiler.database)
+        if version is None or version in used or version in said:
+            continue
+        there = root if root is not None and os.path.isdir(root) else "DIR"
+        said[version] = (
+            f"the build's nvcc is of CUDA {_spelled(version)}, and what analyses it is of CUDA "
+            f"{', '.join(dict.fromkeys(map(_spelled, used)))}; --toolkit {there} takes the build's"
+        )
+    return tuple(said.values())
+
+
+def _program(path: str) -> str | None:
+    """A compiler's own place, behind links and the search path."""
+    found = path if os.path.isabs(path) else shutil.which(path)
+    return None if found is None else os.path.realpath(found)
+
+
+def _toolkit_around(nvcc: str | None) -> tuple[tuple[int, int] | None, str | None]:
+    """Major and minor version of the toolkit around an nvcc, by its own ``cuda.h``; its root."""
+    if nvcc is None:
+        return None, None
+    root = os.path.dirname(os.path.dirname(nvcc))
+    for pattern in ("include/cuda.h", "targets/*/include/cuda.h"):
+        for header in sorted(glob.glob(os.path.join(glob.escape(root), pattern))):
+            match = _CUDA_VERSION.search(_beginning(header))
+            if match is not None:
+                number = int(match.group(1))  # 1000 * major + 10 * minor
+                return (number // 1000, number % 1000 // 10), root
+    return None, None
+
+
+def _toolkit_of_cmake(database: str) -> tuple[tuple[int, int] | None, str | None]:
+    """The version that CMake found when it configured the build of a database, and its root."""
+    files = os.path.join(glob.escape(os.path.dirname(database)), "CMakeFiles")
+    for path in sorted(glob.glob(os.path.join(files, "*", "CMakeCUDACompiler.cmake"))):
+        text = _beginning(path)
+        match, root = _CMAKE_VERSION.search(text), _CMAKE_ROOT.search(text)
+        if match is not None:
+            where = None if root is None else os.fsdecode(root.group(1))
+            return (int(match.group(1)), int(match.group(2))), where
+    return None, None
+
+
+def _beginning(path: str) -> bytes:
+    try:
+        if not os.path.isfile(path):
+            return b""
+        with open(path, "rb") as stream:
+            return stream.read(_LARGEST)
+    except OSError:
+        return b""
+
+
+def _major_minor(version: str) -> tuple[int, int]:
+    numbers = [int(number) for number in re.findall(r"\d+", version)]
+    return (numbers[0], numbers[1] if len(numbers) > 1 else 0) if numbers else (0, 0)
+
+
+def _spelled(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"

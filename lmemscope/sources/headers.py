@@ -1,0 +1,54 @@
+"""The user's headers that a source includes, and what each says of kernels.
+
+Kernels and ``// lmemscope:`` comments may stand in a header; they count wherever it is included.
+Headers of the toolkit and of the system are not looked into.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+from lmemscope.model import CompileOptions, HeaderSource
+from lmemscope.sources.cuda import read_cuda_source
+from lmemscope.sources.encoding import decoded, readable
+from lmemscope.sources.includes import closure
+
+_SIGNS = (b"__global__", b"lmemscope")
+"""One of these stands in every header that is of interest; most hold neither."""
+
+
+def read_headers(path: str, options: CompileOptions) -> tuple[HeaderSource, ...]:
+    """The headers of a source that define kernels or hold comments of ours, in order of discovery.
+
+    Args:
+        path: of the source, absolute.
+        options: that it is compiled with.
+    """
+    try:
+        _, *headers = closure(path, options).files
+    except OSError:
+        return ()
+    found = (_header(header) for header in headers)
+    return tuple(header for header in found if header is not None)
+
+
+def _header(path: str) -> HeaderSource | None:
+    try:
+        stat = os.stat(path)
+        return _read(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    except OSError:
+        return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> HeaderSource | None:
+    """What a header says; one that many sources include is read once per process."""
+    data = Path(path).read_bytes()
+    if not any(sign in data for sign in _SIGNS):
+        return None
+    source = read_cuda_source(readable(decoded(data).text))
+    if not source.kernels and not source.directives:
+        return None
+    return HeaderSource(path, source)
