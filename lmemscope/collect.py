@@ -13,13 +13,16 @@ from concurrent.futures import Executor, Future, as_completed
 from lmemscope import __version__
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
-from lmemscope.discover.walk import Builds, Globs, discover
+from lmemscope.discover.walk import Builds, Discovery, Found, Globs, discover
 from lmemscope.errors import LmemscopeError, UncompiledError
 from lmemscope.model import Failure, Gap, GapKind, Report, Tool, Unit, UnitReport, Wanted
 from lmemscope.pipeline import analyse_unit
 
 Progress = Callable[[int, int, str], None]
 """Called as each unit ends: units done, units in all, the input's name."""
+
+Narrow = Callable[[Discovery], Sequence[Found]]
+"""Which of the inputs that were found are analysed."""
 
 
 def run(
@@ -28,6 +31,7 @@ def run(
     executor: Executor,
     *,
     progress: Progress | None = None,
+    narrow: Narrow | None = None,
 ) -> Report:
     """Analyse inputs; the report holds one entry per unit, and per path that is no input.
 
@@ -36,11 +40,12 @@ def run(
         settings: how to compile and what to keep.
         executor: where units run; `lmemscope.running.pool.WorkerPool` or any other.
         progress: told as each unit ends.
+        narrow: chooses among the inputs; without it all are analysed.
 
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
     """
-    units, errors, left_out, default_arch = _planned(paths, settings, executor)
+    units, errors, left_out, default_arch = _planned(paths, settings, executor, narrow)
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
     wanted = Wanted(settings.kernels, settings.causes, settings.quotes, cache)
@@ -74,14 +79,15 @@ def plan_units(
 
 
 def _planned(
-    paths: Sequence[str], settings: Settings, executor: Executor
+    paths: Sequence[str], settings: Settings, executor: Executor, narrow: Narrow | None = None
 ) -> tuple[
     tuple[Unit, ...], tuple[tuple[str, LmemscopeError], ...], tuple[str | Gap, ...], str | None
 ]:
     """Units, what is no input, notes and gaps, and why an architecture was chosen unasked."""
     globs = Globs(settings.root, settings.include, settings.exclude)
     found = discover(paths, globs, Builds(use=settings.build_database))
-    asked = settings.archs or plan.build_archs(found.inputs)
+    inputs = found.inputs if narrow is None else narrow(found)
+    asked = settings.archs or plan.build_archs(inputs)
     supported: tuple[str, ...] | None = None
     if plan.needs_supported_archs(asked):
         from lmemscope.tools import nvrtc
@@ -96,9 +102,9 @@ def _planned(
     else:
         arch, why = plan.choose_arch()
         archs = (arch,)
-    units, notes = plan.make_units(found.inputs, archs, settings, supported)
+    units, notes = plan.make_units(inputs, archs, settings, supported, found.inputs)
     # A build may ask for what is the default too; then the default decided nothing.
-    undecided = {one.path for one in found.inputs if not one.archs}
+    undecided = {one.path for one in inputs if not one.archs}
     if not any(
         unit.arch in archs and unit.excerpt is None and unit.path in undecided for unit in units
     ):

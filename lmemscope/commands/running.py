@@ -16,15 +16,15 @@ from lmemscope.running.launch import UNITS
 from lmemscope.running.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from lmemscope.collect import Progress
+    from lmemscope.collect import Narrow, Progress
     from lmemscope.config.settings import Settings
     from lmemscope.model import Artifacts, Report
 
 EXIT_CLEAN, EXIT_INCOMPLETE = 0, 3
 
 
-def analyse(paths: Sequence[str], settings: Settings) -> Report:
-    """Analyse inputs with worker processes.
+def analyse(paths: Sequence[str], settings: Settings, narrow: Narrow | None = None) -> Report:
+    """Analyse inputs, or those that ``narrow`` chooses, with worker processes.
 
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
@@ -37,7 +37,7 @@ def analyse(paths: Sequence[str], settings: Settings) -> Report:
 
     try:
         with _progress() as progress:
-            report = collect.run(paths, settings, pool, progress=progress)
+            report = collect.run(paths, settings, pool, progress=progress, narrow=narrow)
     except UsageError:
         pool.shutdown(cancel_futures=True)
         raise

@@ -20,7 +20,7 @@ from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.baseline import IGNORED, toolchain_of
 from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
-from lmemscope.gate.matching import Item, match
+from lmemscope.gate.matching import Item, is_of, match
 from lmemscope.gate.policy import check_directives, from_sources, holds_for
 from lmemscope.model import (
     Accepted,
@@ -56,6 +56,7 @@ def compare(
     deleted: Collection[str] = (),
     kernels: Collection[str] = (),
     archs_chosen: bool = False,
+    unchanged: Collection[str] = (),
     today: date | None = None,
 ) -> GateResult:
     """Judge a report.
@@ -70,15 +71,20 @@ def compare(
         deleted: inputs of the baseline that are no longer there.
         kernels: globs over those that the report was limited to; the others are not gone.
         archs_chosen: whether somebody named the architectures; else those of the baseline count.
+        unchanged: files that were not looked at; nothing is said of what is known of them.
         today: decides which allowances have expired.
 
     Raises:
         UsageError: a comment in a source cannot be read.
     """
+    if baseline is not None and unchanged:
+        files = frozenset(unchanged)
+        entries = tuple(one for one in baseline.entries if not is_of(one.input, files))
+        baseline = replace(baseline, entries=entries)
     gate = _Gate(report, policy, baseline, today or date.today())
     gate.tolerance, gate.toolchain_tolerance = tolerance, toolchain_tolerance
     gate.deleted, gate.kernels = frozenset(deleted), tuple(kernels)
-    gate.archs_chosen = archs_chosen
+    gate.archs_chosen, gate.partial = archs_chosen, bool(unchanged)
     return gate.result(allow_incomplete)
 
 
@@ -89,7 +95,7 @@ class _Gate:
         self.tolerance = self.toolchain_tolerance = 0
         self.deleted: frozenset[str] = frozenset()
         self.kernels: tuple[str, ...] = ()
-        self.archs_chosen = False
+        self.archs_chosen = self.partial = False
         self._report, self._policy = report, policy
         self._baseline, self._today = baseline, today
         check_directives(report.units)
@@ -125,7 +131,7 @@ class _Gate:
                     open_items.append(item)
         gone = self._against_baseline(open_items, settled)
         self._say_what_numbers_leave(settled)
-        evidence = weigh(self._report, self._policy)
+        evidence = weigh(self._report, self._policy, partial=self.partial)
         missing = tuple(dict.fromkeys((*evidence.missing, *self._unknown)))
         verdict: GateVerdict = "passed"
         if self._failures:
@@ -387,7 +393,7 @@ class _Gate:
             what = f"{allowance.place}: allowance of {allowance.cause} for {allowance.kernel}"
             if allowance.expires is not None and allowance.expires < self._today:
                 said.append(f"{what} expired on {allowance.expires}")
-            else:
+            elif not self.partial or allowance.comment is not None:
                 said.append(f"{what} accepts nothing")
         return said
 

@@ -7,8 +7,9 @@ fields: an edited line, a renamed kernel, another toolchain.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import short_name
@@ -95,6 +96,13 @@ def match(report: Report, items: Iterable[Item], baseline: Baseline, *, by_cause
     if by_cause:
         matcher.pair(lambda i: (*_place(i), i.name), lambda e: (e.input, e.arch, e.cause, e.kernel))
     return Matches(tuple(matcher.known), tuple(matcher.items), tuple(matcher.entries))
+
+
+def is_of(name: str, files: Collection[str]) -> bool:
+    """Whether an input's name is a file's; a part of one stands in brackets behind it."""
+    return name in files or any(
+        name[: bracket.start()] in files for bracket in re.finditer(r"\[", name)
+    )
 
 
 def _place(item: Item) -> tuple[Hashable, ...]:

@@ -31,7 +31,7 @@ _CONDITION = re.compile(rb"__has_(?:include|include_next|embed)\b")
 _SPACE = re.compile(_BLANKS)
 _NAME = re.compile(rb'"([^"\n]+)"|<([^>\n]+)>')
 _BEFORE = b" \t\v\f\0\xef\xbb\xbf"
-"""What may stand before a directive on its line, comments aside; the last three are UTF-8's mark."""
+"""What may stand before a directive on its line, comments aside: blanks, and UTF-8's mark."""
 
 _TRIGRAPHS = dict(zip(b"=/'()!<>-", b"#\\^[]|{}~", strict=True))
 _TRIGRAPH = re.compile(rb"\?\?([=/'()!<>-])")
