@@ -67,6 +67,16 @@ def test_an_edited_header_is_another_key_however_it_is_included(
     assert stores.slot_for(str(tmp_path), unit) != before
 
 
+def test_the_next_header_of_a_name_is_followed_too(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.h").write_text("#include_next <x.h>\n")
+    (tmp_path / "k.cu").write_text("#include <x.h>\n")
+    directories = (str(tmp_path / "first"), str(tmp_path / "second"))
+    read = includes.closure(str(tmp_path / "k.cu"), CompileOptions(include_dirs=directories))
+    assert {f"{directory}/x.h" for directory in directories} <= set(read.files)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -23,9 +23,7 @@ SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 
 _ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
 _BLANKS = rb"[ \t\v\f\r\0]*"
-_HASH = re.compile(
-    rb"(?:#|%:)" + _BLANKS + rb"(?:((?:include|include_next|import|embed)\b)|(?=/\*))"
-)
+_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
 _WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
 _CONDITION = re.compile(rb"__has_(?:include|include_next|embed)\b")
 _SPACE = re.compile(_BLANKS)
@@ -58,8 +56,16 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class _Scanned:
+    """What a file says.
+
+    Attributes:
+        digest: of its bytes.
+        names: of headers, whether quoted, and whether each file of that name may be meant.
+        computed: as in `Closure`.
+    """
+
     digest: str
-    names: tuple[tuple[str, bool], ...]
+    names: tuple[tuple[str, bool, bool], ...]
     computed: bool
 
 
@@ -103,18 +109,17 @@ def closure(path: str, options: CompileOptions) -> Closure:
             missing.add(file)
             continue
         computed |= scanned.computed
-        for name, quoted in scanned.names:
+        for name, quoted, every in scanned.names:
             first = (os.path.dirname(file),) if quoted else ()
-            found = _find(name, (*first, *search))
-            if found is not None:
-                if found not in files:
-                    files[found] = None
-                    pending.append(found)
+            found = _find(name, (*first, *search), every)
+            new = [header for header in found if header not in files]
+            files.update(dict.fromkeys(new))
+            pending += new
+            if found and not every:
                 continue
-            found = _find(name, last)
-            if found is not None:
-                system[found] = None
-            else:
+            installed = _find(name, last, every)
+            system.update(dict.fromkeys(installed))
+            if not found and not installed:
                 missing.add(name)
     return Closure(tuple(files), tuple(system), frozenset(missing), computed)
 
@@ -137,16 +142,17 @@ def _scan(path: str) -> _Scanned:
 @functools.lru_cache(maxsize=16384)
 def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
     data = Path(path).read_bytes()
-    names: dict[tuple[str, bool], None] = {}
+    names: dict[tuple[str, bool, bool], None] = {}
     computed = False
     for text in _readings(data):
-        for at, is_directive in _mentions(text):
+        for at, word in _mentions(text):
             named = _NAME.match(text, at)
             if named is None:
-                computed |= is_directive
+                computed |= not word.startswith(b"__has")
                 continue
             quoted, angled = named.groups()
-            names[(quoted or angled).decode("utf-8", "surrogateescape"), quoted is not None] = None
+            name = (quoted or angled).decode("utf-8", "surrogateescape")
+            names[name, quoted is not None, word.endswith(b"_next")] = None
     return _Scanned(hashlib.sha256(data).hexdigest(), tuple(names), computed)
 
 
@@ -169,23 +175,18 @@ def _readings(data: bytes) -> Iterator[bytes]:
             yield loose
 
 
-def _mentions(text: bytes) -> Iterator[tuple[int, bool]]:
-    """Where a header should be named, and whether by a directive, which must name one."""
+def _mentions(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """Where a header should be named, and the word that should name it: a directive's has to."""
     skip = _Skip(text)
     for found in _HASH.finditer(text):
-        at = found.end()
-        if found[1] is None:
-            word = _WORD.match(text, skip(at))
-            if word is None:
-                continue
-            at = word.end()
-        if _begins_line(text, found.start()):
-            yield skip(at), True
+        word = _WORD.match(text, skip(found.end()))
+        if word is not None and _begins_line(text, found.start()):
+            yield skip(word.end()), word[0]
     if b"__has_" in text:
         for found in _CONDITION.finditer(text):
             at = skip(found.end())
             if text.startswith(b"(", at):
-                yield skip(at + 1), False
+                yield skip(at + 1), found[0]
 
 
 def _begins_line(text: bytes, at: int) -> bool:
@@ -218,12 +219,16 @@ class _Skip:
             at = self._end + 2
 
 
-def _find(name: str, directories: Sequence[str]) -> str | None:
+def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
+    """The first file of a name in some directories, or every one."""
+    found = []
     for directory in directories:
         candidate = os.path.normpath(os.path.join(directory, name))
         if os.path.isfile(candidate):
-            return candidate
-    return None
+            found.append(candidate)
+            if not every:
+                break
+    return found
 
 
 def _from_arguments(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
