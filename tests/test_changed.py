@@ -448,7 +448,6 @@ def test_a_pull_request_is_checked(repository: Repository) -> None:
     assert "no input changed since HEAD: looked at none of 3 files" in same.out
     assert (top / "lmemscope-baseline.json").read_bytes() == known
     (top / "src" / "none.cu").write_text("int still_none;\n")
-    assert check().code == 0, "a source without kernels is a fact"
     (top / "src" / "n.h").write_text("#define N 24\n")
     worse = check()
     assert worse.code == 1
