@@ -58,7 +58,7 @@ class Revision:
         real = os.path.realpath(path)
         if not _is_below(real, self.top):
             return f"is outside of the repository {self.top}"
-        if real in self.changed or os.path.abspath(path) in self.changed:
+        if real in self.changed:
             return ""
         if real in self.known:
             return None
