@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, as_completed
+from typing import TYPE_CHECKING
 
 from lmemscope import __version__
 from lmemscope.config.settings import Settings
@@ -18,10 +19,13 @@ from lmemscope.errors import LmemscopeError, UncompiledError
 from lmemscope.model import Failure, Gap, GapKind, Report, Tool, Unit, UnitReport, Wanted
 from lmemscope.pipeline import analyse_unit
 
+if TYPE_CHECKING:
+    from lmemscope.discover.changed import Narrowed
+
 Progress = Callable[[int, int, str], None]
 """Called as each unit ends: units done, units in all, the input's name."""
 
-Narrow = Callable[[Discovery], Sequence[Found]]
+Narrow = Callable[[Discovery], "Narrowed"]
 """Which of the inputs that were found are analysed."""
 
 
@@ -86,7 +90,7 @@ def _planned(
     """Units, what is no input, notes and gaps, and why an architecture was chosen unasked."""
     globs = Globs(settings.root, settings.include, settings.exclude)
     found = discover(paths, globs, Builds(use=settings.build_database))
-    inputs = found.inputs if narrow is None else narrow(found)
+    inputs: Sequence[Found] = found.inputs if narrow is None else narrow(found).inputs
     asked = settings.archs or plan.build_archs(inputs)
     supported: tuple[str, ...] | None = None
     if plan.needs_supported_archs(asked):

@@ -64,7 +64,7 @@ class Tree:
         selection = Selection(revision, Settings(options=options), grounds)
         inputs = [Found(name, str(self.top / name)) for name in ("a.cu", "b.cu", "c.cu")]
         chosen = selection.narrow(Discovery(inputs=[*inputs, *more]))
-        return " ".join(found.file for found in chosen), selection
+        return " ".join(found.file for found in chosen.inputs), selection
 
     def add(self, name: str, text: str) -> Found:
         (self.top / name).write_text(text)
@@ -227,7 +227,15 @@ def test_grounds_beside_the_files(tree: Tree) -> None:
 def test_what_nobody_compiles_is_said_if_it_may_have_changed(tree: Tree, header: str) -> None:
     discovery = Discovery(headers=[str(tree.top / header)], gaps=[Gap("instantiate", "lonely")])
     Selection(tree.revision(), Settings()).narrow(discovery)
-    assert bool(discovery.gaps) == (header not in FILES)
+    may_differ = header not in FILES
+    assert (bool(discovery.gaps), bool(discovery.headers)) == (may_differ, may_differ)
+
+
+def test_what_unchanged_inputs_read_is_known(tree: Tree) -> None:
+    inputs = [Found(name, str(tree.top / name)) for name in ("a.cu", "c.cu")]
+    narrowed = Selection(tree.revision("c.cu"), Settings()).narrow(Discovery(inputs=inputs))
+    assert [found.file for found in narrowed.inputs] == ["c.cu"]
+    assert narrowed.elsewhere == {str(tree.top / name) for name in ("a.cu", "a.h", "both.h")}
 
 
 class TestGate:

@@ -50,6 +50,19 @@ class Grounds:
     inputs: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What is looked at.
+
+    Attributes:
+        inputs: as they were found.
+        elsewhere: absolute paths that other inputs read; what is said of them takes those too.
+    """
+
+    inputs: tuple[Found, ...]
+    elsewhere: frozenset[str]
+
+
 @dataclass(slots=True)
 class Selection:
     """The inputs of one command that are looked at.
@@ -68,11 +81,11 @@ class Selection:
     unchanged: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
-    def narrow(self, discovery: Discovery, read: Read = closure) -> list[Found]:
+    def narrow(self, discovery: Discovery, read: Read = closure) -> Narrowed:
         """The inputs that may have changed.
 
         Where there is none, no header changed and no file was removed, what nobody compiles is
-        what it was too, and its gaps are dropped.
+        what it was too: nothing is said of it.
         """
         inputs = [found for found in discovery.inputs if found.path != STANDARD_INPUT]
         whys = Whys(self.revision, self.settings, inputs, read)
@@ -90,20 +103,23 @@ class Selection:
                 looked[found.path] = None
                 if why:
                     unsure.setdefault(found.file, why)
-        chosen = [
+        chosen = tuple(
             found
             for found in discovery.inputs
             if found.path == STANDARD_INPUT or found.path in looked
-        ]
+        )
         left = dict.fromkeys(found.file for found in inputs if found.path not in looked)
         self.unchanged = tuple(left)
         headers_differ = any(self.revision.why(path) is not None for path in discovery.headers)
         if not (chosen or self.revision.deleted or headers_differ):
+            discovery.headers.clear()
             discovery.gaps.clear()
         self.notes = tuple(_notes(self.revision.name, chosen, left, everything, unsure))
         if any(found.options is not None and found.path not in looked for found in inputs):
             self.notes += tuple(_about_builds(self.revision))
-        return chosen
+        unchanged = (found for found in inputs if found.path not in looked)
+        elsewhere = frozenset(path for found in unchanged for path in whys.reads(found))
+        return Narrowed(chosen, elsewhere)
 
 
 def since(
@@ -147,6 +163,7 @@ class Whys:
         self, revision: Revision, settings: Settings, inputs: Sequence[Found], read: Read
     ) -> None:
         self._revision, self._settings, self._read = revision, settings, read
+        self._reads: dict[tuple[str, CompileOptions], tuple[str, ...]] = {}
         self._build = sorted(
             os.path.relpath(path, revision.top)
             for path in revision.changed
@@ -168,6 +185,10 @@ class Whys:
             link = os.path.relpath(min(self._revision.links), self._revision.top)
             found.append(f"the symbolic link {link} changed")
         return tuple(found)
+
+    def reads(self, found: Found) -> tuple[str, ...]:
+        """What compiling an input reads, if `of` had to ask."""
+        return self._reads.get((found.path, combined(found.options, self._settings.options)), ())
 
     def of(self, found: Found) -> str | None:
         """Why an input is looked at, or None where it is unchanged."""
@@ -194,6 +215,7 @@ class Whys:
             read = self._read(found.path, options)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
+        self._reads[found.path, options] = read.files
         if read.computed:
             return "it includes a header that a macro names"
         if self._deleted & {os.path.basename(name) for name in (*read.files, *read.missing)}:
