@@ -393,9 +393,14 @@ class _Gate:
             what = f"{allowance.place}: allowance of {allowance.cause} for {allowance.kernel}"
             if allowance.expires is not None and allowance.expires < self._today:
                 said.append(f"{what} expired on {allowance.expires}")
-            elif not self.partial or allowance.comment is not None:
+            elif not self.partial or self._seen_whole(allowance):
                 said.append(f"{what} accepts nothing")
         return said
+
+    def _seen_whole(self, allowance: Allowance) -> bool:
+        """Whether all that an allowance may speak of was looked at: a comment's own file was."""
+        comment = allowance.comment
+        return comment is not None and any(u.input == comment.input for u in self._report.units)
 
 
 def _named(finding: Finding) -> str:
