@@ -213,7 +213,7 @@ def test_a_cubin_is_read_with_its_neighbours(tree: Tree) -> None:
 
 
 def test_grounds_beside_the_files(tree: Tree) -> None:
-    known = Grounds(inputs=frozenset({"b.cu[2]", "elsewhere.cu"}))
+    known = Grounds(inputs=frozenset({f"{tree.top}/b.cu[2/../3]", "elsewhere.cu"}))
     assert tree.looked(tree.revision(), grounds=known) == "b.cu"
     looked, selection = tree.select(tree.revision(), grounds=Grounds(("lmemscope.toml changed",)))
     assert looked == "a.cu b.cu c.cu"
@@ -245,7 +245,7 @@ class TestGate:
     KNOWN = baseline.from_report(OLD)
     NOTHING = replace(OLD, units=())
 
-    @pytest.mark.parametrize("name", ["a.cu", "a.cu[2]"])
+    @pytest.mark.parametrize("name", ["a.cu", "a.cu[2]", "./a.cu[x/../y]"])
     def test_its_entries_are_not_gone(self, name: str) -> None:
         (entry,) = self.KNOWN.entries
         known = replace(self.KNOWN, entries=(replace(entry, input=name),))
@@ -368,6 +368,17 @@ def test_no_repository_and_no_git_are_refused(
         read_revision("main", ["repository/k.cu"])
 
 
+def test_a_hook_may_run_it_in_another_directory(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository.top / "src").mkdir()
+    monkeypatch.chdir(repository.top / "src")
+    monkeypatch.setenv("GIT_DIR", str(repository.top / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index.lock")
+    found = read_revision("HEAD", ["."])
+    assert (found.top, found.changed) == (str(repository.top), frozenset())
+
+
 def test_worktrees_and_submodules(repository: Repository, tmp_path: Path, committed: Path) -> None:
     repository.git("submodule", "--quiet", "add", str(committed), "sub")
     repository.git("commit", "-qm", "two")
@@ -427,8 +438,14 @@ def test_what_decides_about_all(
 ) -> None:
     edit(repository.top)
     configuration = str(repository.top / "pyproject.toml")
-    found = since("main", ["."], "lmemscope-baseline.json", configuration, Settings())
-    assert found.grounds == grounds
+    found = since(
+        "main", ["."], "lmemscope-baseline.json", configuration, Settings(root=str(repository.top))
+    )
+    named = frozenset(os.path.abspath(name) for name in found.grounds.inputs)
+    assert (found.grounds.all, named) == (
+        grounds.all,
+        frozenset(map(os.path.abspath, grounds.inputs)),
+    )
 
 
 ARRAY = "int t[N]; for (int i = 0; i < n; i++) t[(p[i] * 7) % N] = i; p[0] = t[n % N];"

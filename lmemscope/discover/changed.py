@@ -43,7 +43,8 @@ class Grounds:
 
     Attributes:
         all: why every input is looked at, in words; empty where none is for that.
-        inputs: names that are looked at: what is known of them changed.
+        inputs: names that are looked at, for the baseline said something else of them: absolute,
+            from each directory that its names may start from.
     """
 
     all: tuple[str, ...] = ()
@@ -91,11 +92,11 @@ class Selection:
         whys = Whys(self.revision, self.settings, inputs, read)
         everything = (*self.grounds.all, *whys.of_all())
         names = self.grounds.inputs
-        known_otherwise = {one.file for one in inputs if any(is_of(n, {one.file}) for n in names)}
+        known_otherwise = {one.path for one in inputs if any(is_of(n, {one.path}) for n in names)}
         looked: dict[str, None] = {}
         unsure: dict[str, str] = {}
         for found in inputs:
-            if everything or found.file in known_otherwise:
+            if everything or found.path in known_otherwise:
                 looked[found.path] = None
                 continue
             why = whys.of(found)
@@ -148,12 +149,15 @@ def since(
         grounds.append(f"{differs} changed")
     elif configuration is not None and not is_below(os.path.realpath(configuration), found.top):
         grounds.append(f"{configuration} is outside of the repository {found.top}")
-    inputs: frozenset[str] | None = frozenset()
+    names: frozenset[str] | None = frozenset()
+    starts: tuple[str, ...] = ()
     if baseline is not None:
-        inputs = findings_differ(found, baseline)
-        if inputs is None:
+        starts = (os.getcwd(), os.path.dirname(os.path.abspath(baseline)), settings.root)
+        names = findings_differ(found, baseline)
+        if names is None:
             grounds.append(f"{baseline} is not that of {revision}")
-    return Selection(found, settings, Grounds(tuple(grounds), inputs or frozenset()))
+    inputs = frozenset(os.path.join(start, name) for start in starts for name in names or ())
+    return Selection(found, settings, Grounds(tuple(grounds), inputs))
 
 
 class Whys:

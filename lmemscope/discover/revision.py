@@ -20,6 +20,7 @@ from lmemscope.errors import ToolMissingError, UsageError
 from lmemscope.tools import process
 
 _GIT = ("git", "--no-optional-locks", "-c", "core.safecrlf=false", "-c", "diff.relative=false")
+_INHERITED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _MODULE = "160000"
 
@@ -141,6 +142,13 @@ def _line(entry: object) -> str:
     return json.dumps(entry, sort_keys=True)
 
 
+def _git() -> tuple[str, ...]:
+    """git, which finds its repository by itself: a hook's variables hold in its directory alone."""
+    if not any(name in os.environ for name in _INHERITED):
+        return _GIT
+    return ("env", *(word for name in _INHERITED for word in ("-u", name)), *_GIT)
+
+
 def _top(name: str, paths: Sequence[str]) -> str:
     """Top directory of the working tree."""
     reals = [os.path.realpath(path) for path in paths if path != "-"]
@@ -166,7 +174,7 @@ def _top_of(directory: str | None) -> tuple[str | None, str]:
     if directory is not None and not os.path.isdir(directory):
         return None, f"{directory} does not exist"
     cwd = None if directory is None else Path(directory)
-    done = process.run([*_GIT, "rev-parse", "--show-toplevel"], cwd=cwd)
+    done = process.run([*_git(), "rev-parse", "--show-toplevel"], cwd=cwd)
     lines = done.output.splitlines() or [""]
     if done.returncode != 0 or not os.path.isdir(lines[-1]):
         return None, lines[0]
@@ -174,7 +182,7 @@ def _top_of(directory: str | None) -> tuple[str | None, str]:
 
 
 def _commit(name: str, top: str) -> str:
-    command = [*_GIT, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
+    command = [*_git(), "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
     done = process.run(command, cwd=Path(top))
     lines = done.output.split() or [""]
     if done.returncode != 0 or _COMMIT.fullmatch(lines[-1]) is None:
@@ -214,7 +222,7 @@ def _compared(name: str, commit: str, top: str) -> Revision:
 
 def _records(arguments: Sequence[str], top: str) -> Iterator[str]:
     """What git lists. A name spoilt by a warning, or no UTF-8, is one that it does not list."""
-    done = process.run([*_GIT, *arguments], cwd=Path(top))
+    done = process.run([*_git(), *arguments], cwd=Path(top))
     _succeeded(done)
     return (record for record in done.output.split("\0") if record)
 
@@ -225,7 +233,7 @@ def _differing(commit: str, top: str) -> list[str]:
         listed = os.path.join(directory, "names")
         how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
         _succeeded(
-            process.run([*_GIT, "diff", *how, f"--output={listed}", commit, "--"], cwd=Path(top))
+            process.run([*_git(), "diff", *how, f"--output={listed}", commit, "--"], cwd=Path(top))
         )
         return [os.fsdecode(name) for name in Path(listed).read_bytes().split(b"\0") if name]
 
@@ -242,7 +250,7 @@ def _succeeded(done: process.Completed) -> None:
 def _text_at(revision: Revision, path: str) -> str | None:
     """A file's text in the revision, or None where it has none."""
     name = os.path.relpath(path, revision.top)
-    done = process.run([*_GIT, "show", f"{revision.commit}:{name}"], cwd=Path(revision.top))
+    done = process.run([*_git(), "show", f"{revision.commit}:{name}"], cwd=Path(revision.top))
     return done.output if done.returncode == 0 else None
 
 

@@ -7,6 +7,7 @@ expectations count a kernel with all that it calls.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -78,7 +79,7 @@ def compare(
         UsageError: a comment in a source cannot be read.
     """
     if baseline is not None and unchanged:
-        files = frozenset(unchanged)
+        files = frozenset(map(os.path.abspath, unchanged))
         entries = tuple(one for one in baseline.entries if not is_of(one.input, files))
         baseline = replace(baseline, entries=entries)
     gate = _Gate(report, policy, baseline, today or date.today())

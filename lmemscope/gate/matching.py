@@ -7,6 +7,7 @@ fields: an edited line, a renamed kernel, another toolchain.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable
@@ -99,10 +100,14 @@ def match(report: Report, items: Iterable[Item], baseline: Baseline, *, by_cause
 
 
 def is_of(name: str, files: Collection[str]) -> bool:
-    """Whether an input's name is a file's; a part of one stands in brackets behind it."""
-    return name in files or any(
-        name[: bracket.start()] in files for bracket in re.finditer(r"\[", name)
-    )
+    """Whether an input is one of some files, or a part of one.
+
+    Args:
+        name: of the input; a part of a file stands in brackets behind the file's name.
+        files: absolute paths.
+    """
+    ends = (len(name), *(bracket.start() for bracket in re.finditer(r"\[", name)))
+    return any(os.path.abspath(name[:end]) in files for end in ends)
 
 
 def _place(item: Item) -> tuple[Hashable, ...]:
