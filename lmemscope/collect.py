@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lmemscope import __version__
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.discover.headers import uninstantiated, unseen
-from lmemscope.discover.walk import Builds, Discovery, Globs, discover
+from lmemscope.discover.walk import Builds, Discovery, Found, Globs, discover
 from lmemscope.errors import LmemscopeError, UncompiledError, UsageError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches, nearest_names
@@ -23,8 +24,14 @@ from lmemscope.model import Failure, Gap, GapKind, Report, Tool, Unit, UnitRepor
 from lmemscope.pipeline import analyse_unit
 from lmemscope.tools.toolkit import Toolkit
 
+if TYPE_CHECKING:
+    from lmemscope.discover.changed import Narrowed
+
 Progress = Callable[[int, int, str], None]
 """Called as each unit ends: units done, units in all, the input's name."""
+
+Narrow = Callable[[Discovery], "Narrowed"]
+"""Which of the inputs that were found are analysed."""
 
 
 class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
@@ -46,6 +53,7 @@ def run(
     executor: Executor,
     *,
     progress: Progress | None = None,
+    narrow: Narrow | None = None,
 ) -> Report:
     """Analyse inputs; the report holds one entry per unit, and per path that is no input.
 
@@ -54,12 +62,13 @@ def run(
         settings: how to compile and what to keep.
         executor: where units run; `lmemscope.running.pool.WorkerPool` or any other.
         progress: told as each unit ends.
+        narrow: chooses among the inputs; without it all are analysed.
 
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
         Interrupted: by the user, while units ran; it holds what was done by then.
     """
-    planned = _planned(paths, settings, executor)
+    planned = _planned(paths, settings, executor, narrow)
     units, errors = planned.units, planned.errors
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
@@ -118,6 +127,7 @@ class _Planned:
         errors: what is no input.
         left_out: notes and gaps.
         default_arch: why an architecture was chosen unasked, or None.
+        elsewhere: absolute paths that inputs read which are not looked at.
     """
 
     found: Discovery
@@ -125,9 +135,12 @@ class _Planned:
     errors: tuple[tuple[str, LmemscopeError], ...]
     left_out: tuple[str | Gap, ...]
     default_arch: str | None
+    elsewhere: frozenset[str]
 
 
-def _planned(paths: Sequence[str], settings: Settings, executor: Executor) -> _Planned:
+def _planned(
+    paths: Sequence[str], settings: Settings, executor: Executor, narrow: Narrow | None = None
+) -> _Planned:
     if settings.toolkit is not None and not Toolkit(settings.toolkit).holds_any():
         raise UsageError(
             "usage",
@@ -135,7 +148,10 @@ def _planned(paths: Sequence[str], settings: Settings, executor: Executor) -> _P
             hint="name a CUDA installation, or a directory that CUDA wheels are installed in",
         )
     found = discover(paths, _globs(settings), Builds(use=settings.build_database))
-    asked = settings.archs or plan.build_archs(found.inputs)
+    narrowed = narrow(found) if narrow is not None else None
+    inputs: Sequence[Found] = found.inputs if narrowed is None else narrowed.inputs
+    elsewhere = narrowed.elsewhere if narrowed is not None else frozenset()
+    asked = settings.archs or plan.build_archs(inputs)
     supported: tuple[str, ...] | None = None
     if plan.needs_supported_archs(asked):
         from lmemscope.tools import nvrtc
@@ -150,15 +166,19 @@ def _planned(paths: Sequence[str], settings: Settings, executor: Executor) -> _P
     else:
         arch, why = plan.choose_arch()
         archs = (arch,)
-    units, notes = plan.make_units(found.inputs, archs, settings, supported)
+    units, notes = plan.make_units(inputs, archs, settings, supported, found.inputs)
     # A build may ask for what is the default too; then the default decided nothing.
-    undecided = {one.path for one in found.inputs if not one.archs}
+    undecided = {one.path for one in inputs if not one.archs}
     if not any(
         unit.arch in archs and unit.excerpt is None and unit.path in undecided for unit in units
     ):
         why = None
-    left_out = (*found.notes, *unseen(found.headers, units), *notes)
-    return _Planned(found, units, tuple(found.errors), left_out, why)
+    # A header that only files include which are not looked at is compiled all the same.
+    compiled = units
+    if narrow is not None and found.headers:
+        compiled, _ = plan.make_units(found.inputs, archs, settings, supported)
+    left_out = (*found.notes, *unseen(found.headers, compiled), *notes)
+    return _Planned(found, units, tuple(found.errors), left_out, why, elsewhere)
 
 
 def _globs(settings: Settings) -> Globs:
@@ -173,8 +193,9 @@ def _of_all_units(
     settings: Settings,
 ) -> Iterator[str | Gap]:
     """What only all units together tell: gaps and notes."""
-    inputs = {found.path for found in planned.found.inputs}
-    gaps, notes = uninstantiated(reports, inputs, paths, _globs(settings))
+    # What is not looked at may instantiate what it reads.
+    spoken_for = {found.path for found in planned.found.inputs} | planned.elsewhere
+    gaps, notes = uninstantiated(reports, spoken_for, paths, _globs(settings))
     yield from gaps
     yield from notes
     bare = {found.path for found in planned.found.inputs if found.options is None}

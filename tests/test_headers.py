@@ -209,7 +209,9 @@ class TestComments:
         units = [unit_with(name, header_of(text)) for name in ("a.cu", "b.cu")]
         said, unused = verdict(*units)
         assert said == "failed"
-        assert unused == ("lib.cuh:2: allowance of volatile for k accepts nothing",)
+        assert unused == (
+            "lib.cuh:2: allowance of volatile for k accepts nothing: there is no such finding",
+        )
 
     def test_it_does_not_hold_for_a_kernel_of_another_header(self) -> None:
         """Both branches of an ``#if`` are looked into; the compiler saw the other one."""

@@ -19,6 +19,7 @@ from lmemscope.config.settings import Configuration, Settings
 
 if TYPE_CHECKING:
     from lmemscope.commands.baseline_file import BaselineFile
+    from lmemscope.discover.changed import Selection
     from lmemscope.exporters.gate_text import Written
     from lmemscope.model import Baseline, GateResult, Report
 
@@ -34,6 +35,12 @@ FORMATS: Formats = {
 @click.command(name="check")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @group_options("gate")
+@click.option(
+    "--changed",
+    "revision",
+    metavar="REV",
+    help="Only files whose text or headers changed since a git revision.",
+)
 @click.option("--allow-incomplete", is_flag=True, help="Missing evidence does not fail.")
 @click.option("--update", is_flag=True, help="Remove what is gone from the baseline.")
 @click.option("--ratchet", is_flag=True, help="Take improvements into the baseline.")
@@ -48,6 +55,7 @@ FORMATS: Formats = {
 @configured_options
 def command(
     paths: tuple[str, ...],
+    revision: str | None,
     allow_incomplete: bool,
     update: bool,
     ratchet: bool,
@@ -70,6 +78,7 @@ def command(
     \b
     Examples:
       lmemscope baseline src/ && lmemscope check src/
+      lmemscope check src/ --changed HEAD
       lmemscope check src/ --forbid register-spill
       lmemscope check src/ --max-frame 256 -o lmem.sarif
     """
@@ -84,7 +93,11 @@ def command(
     changing = file is not None and (update or ratchet)
     kept = Sink.open(file.path, "baseline") if file is not None and changing else None
     settings = configuration.settings if known is None else _as_known(configuration.settings, known)
-    report = gathered(paths, settings)
+    since = _since(
+        revision, paths, file.path if file is not None else None, configuration, settings
+    )
+    report = gathered(paths, settings, narrow=since.narrow if since is not None else None)
+    unchanged = since.unchanged if since is not None else ()
     theirs = known.filters if known is not None else ()
     if is_saved(paths[0]) and report.filters and report.filters != theirs:
         other = "the gate" if known is None else "the baseline"
@@ -100,9 +113,11 @@ def command(
         allow_incomplete=allow_incomplete,
         kernels=settings.kernels,
         archs_chosen=bool(configuration.settings.archs),
-        deleted=() if known is None else _deleted(known, paths, report),
+        deleted=() if known is None else _deleted(known, paths, report, unchanged),
+        unchanged=unchanged,
     )
-    result = replace(result, notes=(*_about(file, report), *result.notes))
+    about = since.notes if since is not None else ()
+    result = replace(result, notes=(*about, *_about(file, report), *result.notes))
     if kept is not None and file is not None and known is not None:
         changed = baseline.without(known, result.gone) if update else known
         changed = baseline.ratcheted(changed, result.better) if ratchet else changed
@@ -134,13 +149,31 @@ def _as_known(settings: Settings, known: Baseline) -> Settings:
     return replace(settings, default_archs=tuple(sorted(default)))
 
 
-def _deleted(known: Baseline, paths: Sequence[str], report: Report) -> frozenset[str]:
+def _since(
+    revision: str | None,
+    paths: Sequence[str],
+    baseline: str | None,
+    configuration: Configuration,
+    settings: Settings,
+) -> Selection | None:
+    """What chooses the files that changed since a revision, if one is given."""
+    if revision is None:
+        return None
+    from lmemscope.discover import changed
+
+    return changed.since(revision, paths, baseline, configuration.file, settings)
+
+
+def _deleted(
+    known: Baseline, paths: Sequence[str], report: Report, unchanged: Sequence[str]
+) -> frozenset[str]:
     """Inputs of the baseline that are no longer there, below what was checked.
 
     That is the directories that were named, and the directory that holds all files of a build.
     """
     directories = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
-    files = [os.path.abspath(unit.input) for unit in report.units if os.path.exists(unit.input)]
+    names = (*(unit.input for unit in report.units), *unchanged)
+    files = [os.path.abspath(name) for name in names if os.path.exists(name)]
     if directories and files:
         directories.append(os.path.commonpath([os.path.dirname(file) for file in files]))
     return frozenset(

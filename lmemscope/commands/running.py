@@ -17,7 +17,7 @@ from lmemscope.running.launch import UNITS
 from lmemscope.running.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from lmemscope.collect import Progress
+    from lmemscope.collect import Narrow, Progress
     from lmemscope.config.settings import Settings
     from lmemscope.model import Artifacts, Report
 
@@ -29,14 +29,16 @@ def analyse(
     paths: Sequence[str],
     settings: Settings,
     interrupted: Callable[[Report], None] | None = None,
+    narrow: Narrow | None = None,
 ) -> Report:
-    """Analyse inputs with worker processes.
+    """Analyse inputs, or those that ``narrow`` chooses, with worker processes.
 
     Args:
         paths: as the user typed them.
         settings: how to compile and what to keep.
         interrupted: shows what is done when the user ends the run; without it nothing is shown,
             for half a report decides nothing.
+        narrow: chooses among the inputs; without it all are analysed.
 
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
@@ -49,7 +51,7 @@ def analyse(
 
     try:
         with _progress() as progress:
-            report = collect.run(paths, settings, pool, progress=progress)
+            report = collect.run(paths, settings, pool, progress=progress, narrow=narrow)
     except UsageError:
         pool.shutdown(cancel_futures=True)
         raise

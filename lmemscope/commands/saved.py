@@ -12,6 +12,7 @@ from lmemscope.discover.locate import DATABASE
 from lmemscope.errors import UsageError
 
 if TYPE_CHECKING:
+    from lmemscope.collect import Narrow
     from lmemscope.config.settings import Settings
     from lmemscope.model import Report
 
@@ -25,13 +26,14 @@ def gathered(
     paths: Sequence[str],
     settings: Settings,
     interrupted: Callable[[Report], None] | None = None,
+    narrow: Narrow | None = None,
 ) -> Report:
     """The report of inputs; saved reports among them are read, and nothing of them is compiled.
 
     Args:
         paths: as the user typed them.
         settings: how to compile and what to keep.
-        interrupted: as of `analyse`.
+        interrupted, narrow: as of `analyse`; a saved report is taken whole.
 
     Raises:
         UsageError: as `analyse`.
@@ -39,11 +41,11 @@ def gathered(
     """
     saved = [path for path in paths if is_saved(path)]
     if not saved:
-        return analyse(paths, settings, interrupted)
+        return analyse(paths, settings, interrupted, narrow)
     reports = [_read(path, settings) for path in saved]
     others = [path for path in paths if not is_saved(path)]
     if others:
-        reports.append(analyse(others, settings, interrupted))
+        reports.append(analyse(others, settings, interrupted, narrow))
     return _combined(reports)
 
 

@@ -96,6 +96,7 @@ def make_units(
     archs: Sequence[str],
     settings: Settings,
     supported: Sequence[str] | None = None,
+    launching: Sequence[Found] | None = None,
 ) -> tuple[tuple[Unit, ...], tuple[str | Gap, ...]]:
     """One unit per input and architecture, in the order of the inputs; a cubin has its own.
 
@@ -107,6 +108,7 @@ def make_units(
         archs: asked for, or the default.
         settings: how to compile.
         supported: what the compiler supports, or None where every build's architecture is known.
+        launching: whose launches instantiate templates of headers; None for the inputs.
 
     Returns:
         The units, notes on architectures of builds that were left out, and gaps of inputs that no
@@ -115,14 +117,14 @@ def make_units(
     units: list[Unit] = []
     left_out: dict[str, str] = {}
     notes: dict[str | Gap, None] = {}
-    launched = _launched_elsewhere(inputs)
+    launched = _launched_elsewhere(inputs, inputs if launching is None else launching)
     for found in inputs:
         unit = Unit(
             found.file,
             found.path,
             settings.frontend,
             "",
-            _combined(found.options, settings.options),
+            combined(found.options, settings.options),
             settings.toolkit,
             launched.get(found.path, ()),
             variant=found.variant,
@@ -172,7 +174,7 @@ def _of_build(
     return normalise_archs(known, supported)
 
 
-def _combined(build: CompileOptions | None, own: CompileOptions) -> CompileOptions:
+def combined(build: CompileOptions | None, own: CompileOptions) -> CompileOptions:
     """A build's options and the user's; where only one can hold, the user's."""
     if build is None:
         return own
@@ -192,14 +194,16 @@ def _combined(build: CompileOptions | None, own: CompileOptions) -> CompileOptio
     )
 
 
-def _launched_elsewhere(inputs: Sequence[Found]) -> dict[str, tuple[str, ...]]:
+def _launched_elsewhere(
+    inputs: Sequence[Found], launching: Sequence[Found]
+) -> dict[str, tuple[str, ...]]:
     """For each header among the inputs, what the other inputs launch, by absolute path."""
-    kinds = {found.path: kind_of(found.path) or CUDA for found in inputs}
-    headers = [path for path, kind in kinds.items() if kind.is_header]
+    kinds = {found.path: kind_of(found.path) or CUDA for found in (*inputs, *launching)}
+    headers = [found.path for found in inputs if kinds[found.path].is_header]
     if not headers:
         return {}
     launches: dict[str, None] = {}
-    for found in inputs:
+    for found in launching:
         if kinds[found.path].is_cuda:
             with contextlib.suppress(OSError):
                 text = readable(decoded(Path(found.path).read_bytes()).text)

@@ -6,8 +6,10 @@ first, then the baseline.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from fnmatch import fnmatchcase
 
@@ -18,7 +20,7 @@ from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
 from lmemscope.gate.limits import Ruling, bounds, rule
-from lmemscope.gate.matching import Item
+from lmemscope.gate.matching import Item, is_of
 from lmemscope.gate.policy import (
     check_directives,
     file_of,
@@ -57,6 +59,7 @@ def compare(
     deleted: Collection[str] = (),
     kernels: Collection[str] = (),
     archs_chosen: bool = False,
+    unchanged: Collection[str] = (),
     today: date | None = None,
 ) -> GateResult:
     """Judge a report.
@@ -71,12 +74,17 @@ def compare(
         deleted: inputs of the baseline that are no longer there.
         kernels: globs over those that the report was limited to; the others are not gone.
         archs_chosen: whether somebody named the architectures; else those of the baseline count.
+        unchanged: files that were not looked at; nothing is said of what is known of them.
         today: decides which allowances have expired.
 
     Raises:
         UsageError: a comment in a source cannot be read.
     """
-    gate = _Gate(report, policy, today or date.today())
+    if baseline is not None and unchanged:
+        files = frozenset(map(os.path.abspath, unchanged))
+        entries = tuple(one for one in baseline.entries if not is_of(one.input, files))
+        baseline = replace(baseline, entries=entries)
+    gate = _Gate(report, policy, today or date.today(), partial=bool(unchanged))
     open_items, settled = gate.judge()
     answer = Answer(new=tuple(open_items))
     if baseline is not None:
@@ -94,8 +102,9 @@ def compare(
 
 
 class _Gate:
-    def __init__(self, report: Report, policy: Policy, today: date) -> None:
+    def __init__(self, report: Report, policy: Policy, today: date, *, partial: bool) -> None:
         self._report, self._policy, self._today = report, policy, today
+        self._partial = partial
         check_directives(report.units)
         self._allowances = (*policy.allowances, *from_sources(report.units))
         self._used: set[Allowance] = set()
@@ -137,7 +146,7 @@ class _Gate:
         for item in answer.new:
             expected = "no local memory that is not known or allowed"
             self._fail("new", item.unit, item.kernel, expected, _described(item), item.finding)
-        evidence = weigh(self._report, self._policy)
+        evidence = weigh(self._report, self._policy, partial=self._partial)
         missing = tuple(dict.fromkeys((*evidence.missing, *self._unknown, *answer.missing)))
         gaps = {gap.reason for gap in self._report.gaps}
         notes = (note for note in self._report.notes if note not in gaps)
@@ -298,9 +307,14 @@ class _Gate:
                 said.append(f"{what} accepts {allowance.bytes} bytes, and there are {largest}")
             elif allowance in self._idle:
                 said.append(f"{what} is not needed: {self._idle[allowance]}")
-            else:
+            elif not self._partial or self._seen_whole(allowance):
                 said.append(f"{what} accepts nothing: there is no such finding")
         return said
+
+    def _seen_whole(self, allowance: Allowance) -> bool:
+        """Whether all that an allowance may speak of was looked at: a comment's own file was."""
+        comment = allowance.comment
+        return comment is not None and any(u.input == comment.input for u in self._report.units)
 
 
 def _described(item: Item) -> str:

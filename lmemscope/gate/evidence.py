@@ -24,8 +24,14 @@ class Evidence:
     notes: tuple[str, ...]
 
 
-def weigh(report: Report, policy: Policy) -> Evidence:
-    """Tell missing evidence from what a project has decided to live with."""
+def weigh(report: Report, policy: Policy, *, partial: bool = False) -> Evidence:
+    """Tell missing evidence from what a project has decided to live with.
+
+    Args:
+        report: with causes.
+        policy: of the project.
+        partial: whether unchanged inputs are not in it, so that it may lack kernels.
+    """
     missing: dict[MissingEvidence, None] = {}
     notes: dict[str, None] = {}
     for kind, piece in _lacks(report):
@@ -39,7 +45,7 @@ def weigh(report: Report, policy: Policy) -> Evidence:
             notes[piece.text] = None
         else:
             missing[piece] = None
-    if not any(unit.kernels for unit in report.units):
+    if not partial and not any(unit.kernels for unit in report.units):
         missing[_NO_KERNEL] = None
     return Evidence(tuple(missing), tuple(notes))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Literal, Protocol, cast
 
 from lmemscope.model import Artifacts, Frontend, Gap, Unit
 
@@ -79,6 +79,8 @@ class Kind:
         marks: bytes that tell one wherever they are in its beginning.
         is_cuda: CUDA C++, whose launches may instantiate templates of other inputs.
         is_header: CUDA C++ that is compiled as other inputs launch it, and only if named.
+        reads: which other files decide what is made of one: those it includes, those beside it
+            that have its name, the modules it imports; None where that cannot be told.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Kind:
     marks: tuple[bytes, ...] = ()
     is_cuda: bool = False
     is_header: bool = False
+    reads: Literal["includes", "neighbours", "imports"] | None = None
 
     @property
     def route(self) -> Route:
@@ -95,19 +98,27 @@ class Kind:
         return cast(Route, import_module(self.module))
 
 
-CUDA = Kind("CUDA C++", (".cu",), "lmemscope.lowering.cuda", is_cuda=True)
+CUDA = Kind("CUDA C++", (".cu",), "lmemscope.lowering.cuda", is_cuda=True, reads="includes")
 KINDS: tuple[Kind, ...] = (
     CUDA,
-    Kind("CUDA C++ header", (".cuh",), "lmemscope.lowering.cuda", is_cuda=True, is_header=True),
-    Kind("PTX", (".ptx",), "lmemscope.lowering.ptx"),
+    Kind(
+        "CUDA C++ header",
+        (".cuh",),
+        "lmemscope.lowering.cuda",
+        is_cuda=True,
+        is_header=True,
+        reads="includes",
+    ),
+    Kind("PTX", (".ptx",), "lmemscope.lowering.ptx", reads="neighbours"),
     Kind(
         "cubin",
         (".cubin",),
         "lmemscope.lowering.cubin",
         # The ELF magic, and EM_CUDA (190) as e_machine.
         signature=((0, b"\x7fELF"), (18, b"\xbe\x00")),
+        reads="neighbours",
     ),
-    Kind("Python", (".py",), "lmemscope.lowering.python"),
+    Kind("Python", (".py",), "lmemscope.lowering.python", reads="imports"),
     Kind(
         "build log",
         (".log",),

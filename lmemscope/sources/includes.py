@@ -22,12 +22,19 @@ SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
 
 _ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
-_INCLUDE = re.compile(
-    rb"^[ \t]*#[ \t]*(?:include|include_next|import|embed)\b[ \t]*([^\r\n]*)"
-    rb"|__has_(?:include|embed)[ \t]*\([ \t]*([^)\r\n]*)",
-    re.MULTILINE,
-)
-_NAME = re.compile(rb'(?:"([^"]+)"|<([^>]+)>)')
+_BLANKS = rb"[ \t\v\f\r\0]*"
+_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
+_WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
+_CONDITION = re.compile(rb"__has_(?:include|include_next|embed)\b")
+_SPACE = re.compile(_BLANKS)
+_NAME = re.compile(rb'"([^"\n]+)"|<([^>\n]+)>')
+_BEFORE = b" \t\v\f\0\xef\xbb\xbf"
+"""What may stand before a directive on its line, comments aside: blanks, and UTF-8's mark."""
+
+_TRIGRAPHS = dict(zip(b"=/'()!<>-", b"#\\^[]|{}~", strict=True))
+_TRIGRAPH = re.compile(rb"\?\?([=/'()!<>-])")
+_SPLICE = re.compile(rb"\\\r?\n")
+_LOOSE_SPLICE = re.compile(rb"\\[ \t\v\f\r]*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +56,16 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class _Scanned:
+    """What a file says.
+
+    Attributes:
+        digest: of its bytes.
+        names: of headers, whether quoted, and whether each file of that name may be meant.
+        computed: as in `Closure`.
+    """
+
     digest: str
-    names: tuple[tuple[str, bool], ...]
+    names: tuple[tuple[str, bool, bool], ...]
     computed: bool
 
 
@@ -94,18 +109,17 @@ def closure(path: str, options: CompileOptions) -> Closure:
             missing.add(file)
             continue
         computed |= scanned.computed
-        for name, quoted in scanned.names:
+        for name, quoted, every in scanned.names:
             first = (os.path.dirname(file),) if quoted else ()
-            found = _find(name, (*first, *search))
-            if found is not None:
-                if found not in files:
-                    files[found] = None
-                    pending.append(found)
+            found = _find(name, (*first, *search), every)
+            new = [header for header in found if header not in files]
+            files.update(dict.fromkeys(new))
+            pending += new
+            if found and not every:
                 continue
-            found = _find(name, last)
-            if found is not None:
-                system[found] = None
-            else:
+            installed = _find(name, last, every)
+            system.update(dict.fromkeys(installed))
+            if not found and not installed:
                 missing.add(name)
     return Closure(tuple(files), tuple(system), frozenset(missing), computed)
 
@@ -128,25 +142,93 @@ def _scan(path: str) -> _Scanned:
 @functools.lru_cache(maxsize=16384)
 def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
     data = Path(path).read_bytes()
-    names: dict[tuple[str, bool], None] = {}
+    names: dict[tuple[str, bool, bool], None] = {}
     computed = False
-    for match in _INCLUDE.finditer(data):
-        directive, condition = match.groups()
-        named = _NAME.match(directive if directive is not None else condition)
-        if named is None:
-            computed |= directive is not None
-            continue
-        quoted, angled = named.groups()
-        names[(quoted or angled).decode("utf-8", "surrogateescape"), quoted is not None] = None
+    for text in _readings(data):
+        for at, word in _mentions(text):
+            named = _NAME.match(text, at)
+            if named is None:
+                computed |= not word.startswith(b"__has")
+                continue
+            quoted, angled = named.groups()
+            name = (quoted or angled).decode("utf-8", "surrogateescape")
+            names[name, quoted is not None, word.endswith(b"_next")] = None
     return _Scanned(hashlib.sha256(data).hexdigest(), tuple(names), computed)
 
 
-def _find(name: str, directories: Sequence[str]) -> str | None:
+def _readings(data: bytes) -> Iterator[bytes]:
+    """A text as compilers read it, its spliced lines joined: in each way that one of them may.
+
+    Trigraphs, and blanks between a backslash and its newline, mean something to some compilers and
+    in some dialects only.
+    """
+    joined = data
+    if b"\\\n" in data or b"\\\r" in data:
+        joined = _SPLICE.sub(b"", data)
+    yield joined
+    trigraphs = b"??" in data
+    if trigraphs or (b"\\" in data and _LOOSE_SPLICE.search(joined)):
+        if trigraphs:
+            data = _TRIGRAPH.sub(lambda found: bytes((_TRIGRAPHS[found[1][0]],)), data)
+        loose = _LOOSE_SPLICE.sub(b"", data)
+        if loose != joined:
+            yield loose
+
+
+def _mentions(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """Where a header should be named, and the word that should name it: a directive's has to."""
+    skip = _Skip(text)
+    for found in _HASH.finditer(text):
+        word = _WORD.match(text, skip(found.end()))
+        if word is not None and _begins_line(text, found.start()):
+            yield skip(word.end()), word[0]
+    if b"__has_" in text:
+        for found in _CONDITION.finditer(text):
+            at = skip(found.end())
+            if text.startswith(b"(", at):
+                yield skip(at + 1), found[0]
+
+
+def _begins_line(text: bytes, at: int) -> bool:
+    """Whether only blanks and comments, which may have begun on earlier lines, stand before."""
+    line = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
+    before = text[line:at]
+    return not before[before.rfind(b"*/") + 2 if b"*/" in before else 0 :].strip(_BEFORE)
+
+
+class _Skip:
+    """Skips blanks and comments; what has been searched for a comment's end is not again."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._from, self._end = 0, -1
+
+    def __call__(self, at: int) -> int:
+        """The position of what follows; of an opened comment, if it does not end."""
+        text = self._text
+        while True:
+            blank = _SPACE.match(text, at)
+            at = blank.end() if blank is not None else at
+            if not text.startswith(b"/*", at):
+                return at
+            if not self._from <= at + 2 <= self._end:
+                self._from, end = at + 2, text.find(b"*/", at + 2)
+                self._end = end if end >= 0 else len(text)
+            if self._end == len(text):
+                return at
+            at = self._end + 2
+
+
+def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
+    """The first file of a name in some directories, or every one."""
+    found = []
     for directory in directories:
         candidate = os.path.normpath(os.path.join(directory, name))
         if os.path.isfile(candidate):
-            return candidate
-    return None
+            found.append(candidate)
+            if not every:
+                break
+    return found
 
 
 def _from_arguments(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,0 +1,290 @@
+"""Which inputs may have changed since a git revision: by their text, their headers, their options.
+
+When unsure, an input counts as changed: one that is not in the revision or outside of the
+repository, one that reads such a file or names a header by a macro, and all of them where what
+decides about all of them, such as the configuration, changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from lmemscope.config.file import OWN
+from lmemscope.config.settings import Settings
+from lmemscope.discover.locate import DATABASE, is_below
+from lmemscope.discover.plan import combined
+from lmemscope.discover.revision import Revision, findings_differ, read_revision, section_differs
+from lmemscope.discover.walk import Discovery, Found
+from lmemscope.gate.matching import is_of
+from lmemscope.lowering.kinds import CUDA, STANDARD_INPUT, kind_of
+from lmemscope.model import CompileOptions
+from lmemscope.sources.includes import Closure, closure
+
+_BUILD_FILE = re.compile(
+    r"CMakeLists\.txt|CMake(?:User)?Presets\.json|.*\.cmake(?:\.in)?|(?:GNU)?[Mm]akefile(?:\..*)?"
+    r"|.*\.(?:mk|mak|ninja|bzl|rsp|pro)|meson\.(?:build|options)|meson_options\.txt|configure(?:\.ac)?"
+    r"|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|MODULE\.bazel|SCons(?:truct|cript)|xmake\.lua|setup\.py"
+)
+"""Names of files that say how a project is built."""
+
+Read = Callable[[str, CompileOptions], Closure]
+"""What compiling a file with some options reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """Grounds to look at inputs, whatever their own files say.
+
+    Attributes:
+        all: why every input is looked at, in words; empty where none is for that.
+        inputs: names that are looked at, for the baseline said something else of them: absolute,
+            from each directory that its names may start from.
+    """
+
+    all: tuple[str, ...] = ()
+    inputs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What is looked at.
+
+    Attributes:
+        inputs: as they were found.
+        elsewhere: absolute paths that other inputs read; what is said of them takes those too.
+    """
+
+    inputs: tuple[Found, ...]
+    elsewhere: frozenset[str]
+
+
+@dataclass(slots=True)
+class Selection:
+    """The inputs of one command that are looked at.
+
+    Attributes:
+        revision: what git says.
+        settings: how inputs are compiled.
+        grounds: beside their files.
+        unchanged: files that are not looked at, as shown to the user; set by `narrow`.
+        notes: what a reader has to know, the number of files first; set by `narrow`.
+    """
+
+    revision: Revision
+    settings: Settings
+    grounds: Grounds = Grounds()
+    unchanged: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def narrow(self, discovery: Discovery, read: Read = closure) -> Narrowed:
+        """The inputs that may have changed.
+
+        Where there is none, no header changed and no file was removed, what nobody compiles is
+        what it was too: nothing is said of it.
+        """
+        inputs = [found for found in discovery.inputs if found.path != STANDARD_INPUT]
+        whys = Whys(self.revision, self.settings, inputs, read)
+        everything = (*self.grounds.all, *whys.of_all())
+        names = self.grounds.inputs
+        known_otherwise = {one.path for one in inputs if any(is_of(n, {one.path}) for n in names)}
+        looked: dict[str, None] = {}
+        unsure: dict[str, str] = {}
+        for found in inputs:
+            if everything or found.path in known_otherwise:
+                looked[found.path] = None
+                continue
+            why = whys.of(found)
+            if why is not None:
+                looked[found.path] = None
+                if why:
+                    unsure.setdefault(found.file, why)
+        chosen = tuple(
+            found
+            for found in discovery.inputs
+            if found.path == STANDARD_INPUT or found.path in looked
+        )
+        left = dict.fromkeys(found.file for found in inputs if found.path not in looked)
+        self.unchanged = tuple(left)
+        headers_differ = any(self.revision.why(path) is not None for path in discovery.headers)
+        if not (chosen or self.revision.deleted or headers_differ):
+            discovery.headers.clear()
+        self.notes = tuple(_notes(self.revision.name, chosen, left, everything, unsure))
+        if any(found.options is not None and found.path not in looked for found in inputs):
+            self.notes += tuple(_about_builds(self.revision))
+        unchanged = (found for found in inputs if found.path not in looked)
+        elsewhere = frozenset(path for found in unchanged for path in whys.reads(found))
+        return Narrowed(chosen, elsewhere)
+
+
+def since(
+    revision: str,
+    paths: Sequence[str],
+    baseline: str | None,
+    configuration: str | None,
+    settings: Settings,
+) -> Selection:
+    """What chooses among a command's inputs.
+
+    Args:
+        revision: as typed.
+        paths: as typed.
+        baseline: its path, or None without one.
+        configuration: path of the configuration file, or None without one.
+        settings: how inputs are compiled.
+
+    Raises:
+        UsageError: there is no git, no repository, or no such revision.
+    """
+    found = read_revision(revision, paths)
+    grounds = []
+    differs = section_differs(found, ".", OWN)
+    if differs is not None:
+        grounds.append(f"{differs} changed")
+    elif configuration is not None and not is_below(os.path.realpath(configuration), found.top):
+        grounds.append(f"{configuration} is outside of the repository {found.top}")
+    names: frozenset[str] | None = frozenset()
+    starts: tuple[str, ...] = ()
+    if baseline is not None:
+        starts = (os.getcwd(), os.path.dirname(os.path.abspath(baseline)), settings.root)
+        names = findings_differ(found, baseline)
+        if names is None:
+            grounds.append(f"{baseline} is not that of {revision}")
+    inputs = frozenset(os.path.join(start, name) for start in starts for name in names or ())
+    return Selection(found, settings, Grounds(tuple(grounds), inputs))
+
+
+class Whys:
+    """Why inputs are looked at: in words where that is not known for sure, else an empty string."""
+
+    def __init__(
+        self, revision: Revision, settings: Settings, inputs: Sequence[Found], read: Read
+    ) -> None:
+        self._revision, self._settings, self._read = revision, settings, read
+        self._reads: dict[tuple[str, CompileOptions], tuple[str, ...]] = {}
+        self._build = sorted(
+            os.path.relpath(path, revision.top)
+            for path in revision.changed
+            if _BUILD_FILE.fullmatch(os.path.basename(path))
+        )
+        self._deleted = {os.path.basename(path) for path in revision.deleted}
+        # What CUDA files launch decides what of a header is compiled.
+        self._launches_differ = any(_is_cuda(path) for path in revision.changed) or any(
+            _is_cuda(found.path, unnamed=True) and revision.why(found.path) is not None
+            for found in inputs
+        )
+
+    def of_all(self) -> tuple[str, ...]:
+        """Why every input is looked at."""
+        changed = {os.path.relpath(path, self._revision.top) for path in self._revision.changed}
+        databases = sorted(path for path in changed if os.path.basename(path) == DATABASE)
+        found = [f"{path} changed" for path in databases[:1]]
+        if self._revision.links:
+            link = os.path.relpath(min(self._revision.links), self._revision.top)
+            found.append(f"the symbolic link {link} changed")
+        return tuple(found)
+
+    def reads(self, found: Found) -> tuple[str, ...]:
+        """What compiling an input reads, if `of` had to ask."""
+        return self._reads.get((found.path, combined(found.options, self._settings.options)), ())
+
+    def of(self, found: Found) -> str | None:
+        """Why an input is looked at, or None where it is unchanged."""
+        own = self._revision.why(found.path)
+        if own is not None:
+            return own
+        if found.options is not None and self._build:
+            return f"{self._build[0]}, which says how it is built, changed"
+        kind = kind_of(found.path) or CUDA
+        if kind.reads == "imports":
+            return self._of_python(found)
+        if kind.reads == "neighbours":
+            return self._of_neighbours(found.path)
+        if kind.reads is None:
+            return "what it speaks of is not followed"
+        if kind.is_header and self._launches_differ:
+            return ""
+        return self._of_closure(found)
+
+    def _of_closure(self, found: Found) -> str | None:
+        options = combined(found.options, self._settings.options)
+        try:
+            read = self._read(found.path, options)
+        except OSError as error:
+            return f"it cannot be read: {error.strerror}"
+        self._reads[found.path, options] = read.files
+        if read.computed:
+            return "it includes a header that a macro names"
+        if self._deleted & {os.path.basename(name) for name in (*read.files, *read.missing)}:
+            return ""
+        for path in read.files:
+            why = self._revision.why(path)
+            if why is not None:
+                return f"it reads {path}, which {why}" if why else ""
+        return None
+
+    def _of_python(self, found: Found) -> str | None:
+        if self._settings.options.run_python:
+            return "what it imports is not followed"
+        try:
+            with open(found.path, "rb") as stream:
+                text = stream.read()
+        except OSError as error:
+            return f"it cannot be read: {error.strerror}"
+        reads = any(word in text for word in (b"include", b"path=", b"load_file", b"open("))
+        return "what it reads beside itself is not followed" if reads else None
+
+    def _of_neighbours(self, path: str) -> str | None:
+        directory, name = os.path.split(path)
+        stem = f"{os.path.splitext(name)[0]}."
+        try:
+            names = [other for other in os.listdir(directory) if other.startswith(stem)]
+        except OSError as error:
+            return f"its directory cannot be read: {error.strerror}"
+        if any(other.startswith(stem) for other in self._deleted):
+            return ""
+        whys = [self._revision.why(os.path.join(directory, other)) for other in names]
+        return next((why for why in whys if why is not None), None)
+
+
+def _is_cuda(path: str, *, unnamed: bool = False) -> bool:
+    """Whether a path is CUDA C++; of an input whose name says nothing, its build says so."""
+    kind = kind_of(path)
+    return kind.is_cuda if kind is not None else unnamed
+
+
+def _notes(
+    revision: str,
+    chosen: Sequence[Found],
+    left: Iterable[str],
+    everything: Sequence[str],
+    unsure: dict[str, str],
+) -> list[str]:
+    looked = len({found.file for found in chosen})
+    unchanged = len(set(left))
+    if not looked:
+        return [f"no input changed since {revision}: looked at none of {_files(unchanged)}"]
+    verb = "is" if unchanged == 1 else "are"
+    notes = [f"looked at {_files(looked)}; {unchanged} {verb} unchanged since {revision}"]
+    if everything:
+        notes.append(f"all are looked at, for {' and '.join(everything)}")
+    if unsure:
+        file, why = next(iter(unsure.items()))
+        one = "1 is" if len(unsure) == 1 else f"{len(unsure)} are"
+        notes.append(f"{one} looked at without a known change, such as {file}: {why}")
+    return notes
+
+
+def _about_builds(revision: Revision) -> list[str]:
+    if any(os.path.basename(path) == DATABASE for path in revision.known):
+        return []
+    return [
+        f"options of the build are taken for those of {revision.name}: no file there that says "
+        "how it is built changed"
+    ]
+
+
+def _files(number: int) -> str:
+    return "1 file" if number == 1 else f"{number} files"
