@@ -626,8 +626,9 @@ def test_limits_hold_for_a_log() -> None:
     assert check(SPILLING, "--max-spill", "170").code == 0
     assert check(SPILLING, "--max-spill", "169").code == 1
     assert check(SPILLING, "--max-frame", "63").code == 1
-    assert check(SPILLING, "--max-spill", "170", "--max-registers", "32").code == 0
-    assert check(SPILLING, "--max-spill", "170", "--max-registers", "31").code == 1
+    assert check(SPILLING, "--max-registers", "32").code == 1
+    assert check(SPILLING, "--max-registers", "32", "--max-frame", "64").code == 0
+    assert check(SPILLING, "--max-registers", "31").code == 1
 
 
 def test_figures_that_are_mixed_up_leave_the_gate_undecided() -> None:

@@ -15,7 +15,7 @@ from lmemscope.exporters.gate_markdown import cut, render_gate_markdown
 from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
 from lmemscope.exporters.sarif import render_sarif
-from lmemscope.gate import baseline
+from lmemscope.gate import baseline, places
 from lmemscope.gate.compare import compare
 from lmemscope.model import (
     Allowance,
@@ -27,6 +27,7 @@ from lmemscope.model import (
     KernelDirective,
     Limit,
     Policy,
+    PtxasFacts,
     Report,
 )
 from tests.builders import facts, judged, report
@@ -234,6 +235,31 @@ def test_baseline_files_round_trip_and_are_one_line_per_finding(tmp_path: Path) 
     assert baseline.load(str(path)) == known
     assert sum('"kernel"' in line for line in path.read_text().splitlines()) == 2
     assert json.loads(baseline.render(Baseline((), ())))["findings"] == []
+
+
+def test_a_baseline_means_the_same_files_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / "src"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    (unit,) = report(DIRTY).units
+    for spelled, written in (
+        ("k.cu", "src/k.cu"),
+        ("./k.cu", "src/k.cu"),
+        (str(inner / "k.cu"), "src/k.cu"),
+        ("../k.cu[target]", "k.cu[target]"),
+        ("/opt/k.cu", "/opt/k.cu"),
+        ("-", "-"),
+    ):
+        given = Report("0.1.0", (), (dataclasses.replace(unit, input=spelled),))
+        known = baseline.from_report(given)
+        kept = places.as_written(known, str(tmp_path))
+        assert [entry.input for entry in kept.entries] == [written]
+        assert places.as_reported(kept, str(tmp_path), given) == known
+        other = report(judged("other"))
+        shown = [entry.input for entry in places.as_reported(kept, str(tmp_path), other).entries]
+        assert shown == [spelled if spelled[:2] in ("..", "/o", "-") else "k.cu"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "lmemscope.baseline/1"}', '{"sch'])
@@ -445,6 +471,14 @@ class TestWhatAMaintainerMet:
         text = render_gate(found, color=False, verbose=True)
         assert "accepted: k (sm_90): dynamic-index, 80 bytes: within max-frame 96 for *" in text
         assert text.endswith("Gate passed. 1 finding known or allowed.\n")
+
+    def test_a_limit_that_is_exceeded_accepts_nothing(self) -> None:
+        framed = dataclasses.replace(
+            DIRTY, facts=dataclasses.replace(DIRTY.facts, ptxas=PtxasFacts(32, 80, 0, 0, 80, 0, 0))
+        )
+        found = gate(report(framed), Policy((Limit(max_frame=79),)))
+        assert kinds(found) == ["limit"]
+        assert found.accepted == ()
 
     def test_an_allowance_that_a_limit_makes_needless_is_told(self) -> None:
         rules = Policy((Limit(max_frame=96),), (allowance(),))

@@ -251,22 +251,18 @@ def test_what_was_written_through_a_filter_is_no_baseline_of_more(tmp_path: Path
     ):  # fmt: skip
         run(tmp_path, "scan", "k.cu", "-o", name, *options)
     assert json.loads((tmp_path / "some.json").read_text())["filters"] == ["--kernel clean"]
-    assert run(tmp_path, "check", "all.json").code == 1
     for arguments in (
         ("check", "some.json"),
         ("check", "facts.json"),
         ("check", "all.json", "--kernel", "clean"),
         ("baseline", "some.json"),
         ("diff", "some.json", "all.json"),
-        ("diff", "all.json", "some.json"),
-        ("diff", "some.json", "k.cu"),
     ):
         refused = run(tmp_path, *arguments)
         assert refused.code == 2, arguments
         assert "[filter]" in refused.err
     assert run(tmp_path, "diff", "some.json", "k.cu", "--kernel", "clean").code == 0
     assert run(tmp_path, "baseline", "all.json").code == 0
-    assert run(tmp_path, "check", "k.cu").code == 0
     assert run(tmp_path, "check", "all.json").code == 0
     (tmp_path / "lmemscope.toml").write_text('kernels = ["clean"]\n')
     assert run(tmp_path, "baseline", "k.cu").code == 0

@@ -96,7 +96,7 @@ def _failure(failure: GateFailure, color: bool, width: int) -> list[str]:
 def _acceptance(failure: GateFailure) -> str:
     finding = failure.finding
     if failure.kind == "limit":
-        return "raise the limit in the configuration"
+        return "raise the limit, in the configuration or on the command line"
     if failure.kind == "expectation" or finding is None:
         return "change the expectation in the source"
     if failure.route not in ("nvrtc", "nvcc"):
