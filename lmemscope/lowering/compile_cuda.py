@@ -198,7 +198,12 @@ def granting_flags(unit: Unit, compile_: Callable[[Unit], T]) -> tuple[T, tuple[
 
 
 def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
-    toolchain = Toolchain(unit.toolkit)
+    asked_for = Toolchain(unit.toolkit)
+    toolchain = asked_for.of_nvcc()
+    gaps: tuple[Gap, ...] = ()
+    if toolchain != asked_for:
+        said = "nvcc is of that toolkit, and its ptxas and headers were used with it"
+        gaps = (Gap("toolchain", f"{toolchain.directory}: {said}; others are installed too"),)
     flags = nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path), toolchain)
     asked = _requested_instantiations(unit, source)
     if unit.launched and not source.has_host_code:
@@ -214,6 +219,7 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
         ptxas_log=assembled.log,
         cubin=assembled.cubin,
         tools=(compiled.tool, assembled.tool),
+        gaps=gaps,
         source=source,
         instantiated=asked,
     )

@@ -115,6 +115,28 @@ class Toolchain:
         path = self.find(name)
         return Tool(name, tool_version(path), path)
 
+    def of_nvcc(self) -> Toolchain:
+        """The toolchain that nvcc belongs to: this one, unless nvcc was found somewhere else.
+
+        The wheels of CUDA 12 hold no nvcc. The search then finds that of an installation, which
+        goes with its own ptxas and headers: they may be of another version than the wheels.
+
+        Raises:
+            ToolMissingError: there is no nvcc.
+        """
+        if self._named is not None:
+            return self
+        directory = os.path.dirname(os.path.realpath(self.find("nvcc")))
+        installation = Toolkit(os.path.dirname(directory))
+        own = installation.tool("ptxas")
+        if own is None or not installation.headers():
+            return self
+        try:
+            same = os.path.samefile(own, self.find("ptxas"))
+        except ToolMissingError:
+            same = False
+        return self if same else Toolchain(installation.directory)
+
     def header_dirs(self) -> tuple[str, ...]:
         """Directories of the CUDA runtime's and CCCL's headers, those that are there."""
         named = self._named
@@ -166,11 +188,7 @@ def _installed(name: str) -> str:
 
     path = pathfinder.find_nvidia_binary_utility(name)
     if path is None:
-        raise ToolMissingError(
-            "toolchain",
-            f"{name} was not found",
-            hint=f"install it with: pip install {WHEELS[name]}",
-        )
+        raise ToolMissingError("toolchain", f"{name} was not found", hint=how_to_install(name))
     return str(path)
 
 
@@ -220,9 +238,31 @@ def missing_header_hint(log: str, toolchain: Toolchain = INSTALLED) -> str | Non
     return f"name the directory of {header} with -I"
 
 
+def how_to_install(name: str) -> str:
+    """What to do about a missing part of the installed toolchain, named as in `WHEELS`."""
+    if name == "nvcc" and _of_cuda_12(INSTALLED):
+        return (
+            "the wheels of CUDA 12 hold no nvcc; install a CUDA 12 toolkit and set CUDA_HOME to "
+            "its directory, or name it with --toolkit"
+        )
+    return f"install it with: pip install {wheel_of(name)}"
+
+
+def wheel_of(name: str, toolchain: Toolchain = INSTALLED) -> str:
+    """The wheel that brings a part of the toolchain (a key of `WHEELS`), of the CUDA in use."""
+    # CUDA 12 has no wheels of these; a newer disassembler reads what an older ptxas wrote.
+    if name in ("nvdisasm", "cuobjdump"):
+        return WHEELS[name]
+    return _of_version(WHEELS[name], toolchain)
+
+
+def _of_cuda_12(toolchain: Toolchain) -> bool:
+    return any("cuda_runtime" in path.split(os.sep) for path in toolchain.header_dirs())
+
+
 def _of_version(wheel: str, toolchain: Toolchain) -> str:
     """A wheel's name for the CUDA that is used: up to 12 every name ends in it."""
-    old = any("cuda_runtime" in path.split(os.sep) for path in toolchain.header_dirs())
+    old = _of_cuda_12(toolchain)
     cuda = "cu12" if old else "cu13"
     named = wheel.format(cuda=cuda)
     return f"{named}-cu12" if old and named == wheel and wheel.startswith("nvidia-") else named
