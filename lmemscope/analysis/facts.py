@@ -118,14 +118,19 @@ class _Gatherer:
     def _depth_unknown(self, name: str) -> bool:
         """Whether ptxas could not determine a kernel's stack depth.
 
-        The cubin of ptxas 12.9 gives 0 for a kernel that recurses, where that of 13.5 says so.
+        The cubin of ptxas 12.9 gives 0 for a kernel that recurses, where that of 13.5 says so, and
+        its report leaves the depth out. It also does for a kernel that only hands its functions
+        to others.
         """
-        log = self._layers.log
+        log, flow = self._layers.log, self._layers.flow
         if log is None:
             return False
         entry = log.entry(name)
-        callees = (callee for callee in log.callees(name) if not callee.linked)
-        return name in log.stack_unknown or (entry is not None and depth_left_out(entry, callees))
+        own = (callee for callee in log.callees(name) if not callee.linked)
+        if name in log.stack_unknown or entry is None or not depth_left_out(entry, own):
+            return name in log.stack_unknown
+        calls = flow.calls(name) if flow is not None else None
+        return calls is None or bool(calls.recursive) or calls.indirect
 
     def _split(self, function: CubinFunction, sites: Iterable[Site]) -> SiteSplit:
         classes: dict[SiteKind, list[Site]] = defaultdict(list)
