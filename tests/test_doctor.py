@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,11 @@ from lmemscope.commands.doctor import (
     mixed_lines,
     several_cupys,
 )
+from lmemscope.errors import ToolMissingError
 from lmemscope.model import Tool
 from lmemscope.tools import toolchain
 from lmemscope.tools.toolchain import Toolchain
+from tests.conftest import ROOT
 
 
 def install(directory: Path, *wheels: str) -> None:
@@ -144,3 +148,34 @@ def test_hints_name_wheels_of_the_cuda_that_is_used(
     assert toolchain.wheel_of("nvdisasm") == "nvidia-cuda-nvdisasm"
     monkeypatch.setattr(Toolchain, "header_dirs", lambda _: ())
     assert toolchain.how_to_install("nvcc").endswith("pip install nvidia-cuda-nvcc")
+
+
+@pytest.mark.toolchain
+def test_a_named_directory_of_cuda_12s_wheels_gets_hints_of_its_own(tmp_path: Path) -> None:
+    for root in ("cuda_runtime/include", "cuda_nvcc/bin"):
+        (tmp_path / "nvidia" / root).mkdir(parents=True)
+    named = Toolchain(str(tmp_path))
+    with pytest.raises(ToolMissingError) as caught:
+        named.find("ptxas")
+    assert f"--target {tmp_path} nvidia-cuda-nvcc-cu12," in (caught.value.hint or "")
+    with pytest.raises(ToolMissingError) as caught:
+        named.find("nvcc")
+    assert "hold no nvcc" in (caught.value.hint or "")
+
+
+def names(requirements: list[str]) -> dict[str, str]:
+    split = (re.match(r"[\w-]+", line) for line in requirements)
+    return {found.group(): line for found, line in zip(split, requirements, strict=True) if found}
+
+
+def test_cuda_12_needs_what_cuda_13_needs_but_for_cuda() -> None:
+    """The file takes the place of the package's own dependencies."""
+    text = (ROOT / "requirements-cuda12.txt").read_text()
+    listed = names([line for line in text.splitlines() if not line.startswith("#")])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for name, line in names(project["dependencies"]).items():
+        if name in listed:
+            assert listed[name] == line
+        else:
+            assert name.replace("13x", "12x") in listed or f"{name}-cu12" in listed
+    assert len(listed) == len(project["dependencies"])

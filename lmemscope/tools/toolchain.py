@@ -77,6 +77,9 @@ _LIBRARY_DIRS = (
 """Where wheels of CUDA's libraries put their headers, below site-packages (``cuda.pathfinder``,
 descriptors of headers; asked by itself for one that is missing, it starts processes)."""
 
+_NO_NVCC_IN_WHEELS = (
+    "the wheels of CUDA 12 hold no nvcc; name a CUDA 12 installation with --toolkit"
+)
 _HEADER_OF = {"cudart": "cuda_runtime.h", "cccl": "cub/cub.cuh"}
 _MISSING_HEADER = re.compile(r'(?:source file "|error: )([\w./+-]+\.(?:h|hpp|cuh))')
 _VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)\b")
@@ -174,7 +177,10 @@ INSTALLED = Toolchain()
 
 
 def _not_in(toolkit: Toolkit, what: str, name: str, otherwise: str = "") -> ToolMissingError:
-    hint = f"pip install --target {toolkit.directory} {WHEELS[name]}, in the version wanted"
+    own = Toolchain(toolkit.directory)
+    hint = f"pip install --target {toolkit.directory} {wheel_of(name, own)}, in the version wanted"
+    if name == "nvcc" and _of_cuda_12(own):
+        hint = _NO_NVCC_IN_WHEELS
     return ToolMissingError(
         "toolchain",
         f"{toolkit.directory} holds no {what}",
@@ -241,10 +247,7 @@ def missing_header_hint(log: str, toolchain: Toolchain = INSTALLED) -> str | Non
 def how_to_install(name: str) -> str:
     """What to do about a missing part of the installed toolchain, named as in `WHEELS`."""
     if name == "nvcc" and _of_cuda_12(INSTALLED):
-        return (
-            "the wheels of CUDA 12 hold no nvcc; install a CUDA 12 toolkit and set CUDA_HOME to "
-            "its directory, or name it with --toolkit"
-        )
+        return f"{_NO_NVCC_IN_WHEELS}, or set CUDA_HOME to it"
     return f"install it with: pip install {wheel_of(name)}"
 
 
