@@ -124,3 +124,4 @@ def test_a_stack_depth_that_cuda_12_leaves_out_is_not_zero(
     ptx = program(f"{into}ret;", k2="call.uni k2;\nret;")
     (fact,) = gather_facts(layers(ptx, log=log, callees={"k2": [ldl(None)]}))
     assert fact.stack_known is known
+    assert (fact.cumulative_stack is None) is not known

@@ -64,10 +64,11 @@ class _Gatherer:
         for callee in callees:
             sites = sites + callee.sites if callee.sites is not None else sites
         kinds = {site.pc: self._kind(function, site) for site in function.all_sites}
+        stack_known = function.stack_known and not self._depth_unknown(function.name)
         cubin = CubinFacts(
             function.registers,
             function.stack_frame,
-            function.min_stack,
+            function.min_stack if stack_known else None,
             function.max_registers,
             function.shared_spills,
         )
@@ -77,7 +78,7 @@ class _Gatherer:
             demangled=demangle(function.name),
             kind=function.kind,
             location=self._definition(function, ptx_function),
-            stack_known=function.stack_known and not self._depth_unknown(function.name),
+            stack_known=stack_known,
             launch_bounds=ptx_function.launch_bounds if ptx_function is not None else None,
             ptxas=ptxas,
             cubin=cubin,
