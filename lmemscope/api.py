@@ -72,6 +72,7 @@ def scan(
     given = dict(locals())
     from lmemscope import collect
     from lmemscope.running.launch import UNITS
+    from lmemscope.running.memory import Needs
     from lmemscope.running.pool import WorkerPool
 
     settings = from_arguments(given)
@@ -80,5 +81,6 @@ def scan(
         if not callable(getattr(executor, "submit", None)):
             raise Place("scan: executor").refuse(executor, "a concurrent.futures.Executor")
         return collect.run(names, settings, executor)
-    with WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS) as pool:
+    needs = Needs(settings.cache)
+    with WorkerPool(settings.jobs, timeout=settings.timeout, preload=UNITS, needs=needs) as pool:
         return collect.run(names, settings, pool)

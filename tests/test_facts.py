@@ -97,3 +97,31 @@ def test_strong_components_come_after_what_they_depend_on() -> None:
     assert sorted(map(sorted, found)) == [["a"], ["b", "c", "d"], ["e"], ["f"]]
     position = {name: at for at, group in enumerate(found) for name in group}
     assert position["e"] < position["b"] < position["a"]
+
+
+@pytest.mark.parametrize(
+    ("calls", "said", "known"),
+    [
+        ("k2", "", False),
+        ("k2", ", 64 bytes cumulative stack size", True),
+        ("", "", True),
+    ],
+    ids=["recursive", "depth-printed", "only-handed-on"],
+)
+def test_a_stack_depth_that_cuda_12_leaves_out_is_not_zero(
+    calls: str, said: str, known: bool
+) -> None:
+    """NVRTC 12.9 warns of no recursion, and its cubin has 0 for the depth."""
+    log = (
+        "ptxas info    : Compiling entry function 'k' for 'sm_90'\n"
+        "ptxas info    : Function properties for k\n"
+        "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+        f"ptxas info    : Used 26 registers, used 0 barriers{said}\n"
+        "ptxas info    : Function properties for k2\n"
+        "ptxas         .     40 bytes stack frame, 36 bytes spill stores, 36 bytes spill loads\n"
+    )
+    into = f"call.uni {calls};\n" if calls else ""
+    ptx = program(f"{into}ret;", k2="call.uni k2;\nret;")
+    (fact,) = gather_facts(layers(ptx, log=log, callees={"k2": [ldl(None)]}))
+    assert fact.stack_known is known
+    assert (fact.cumulative_stack is None) is not known

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.origin import OriginKind
 from lmemscope.analysis.ptx.flow import generic_local_accesses
+from lmemscope.analysis.reported import depth_left_out
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.line_table import InlinedLine, line_at
@@ -56,28 +57,28 @@ class _Gatherer:
 
     def kernel(self, function: CubinFunction) -> KernelFacts:
         ptx_function = self._ptx(function.name)
-        log, reported = self._layers.log, self._reported(function.name)
+        reported = self._reported(function.name)
         own = self._split(function, function.sites)
         callees = tuple(self._callee(function, callee) for callee in function.callees)
         sites = own
         for callee in callees:
             sites = sites + callee.sites if callee.sites is not None else sites
         kinds = {site.pc: self._kind(function, site) for site in function.all_sites}
+        stack_known = function.stack_known and not self._depth_unknown(function.name)
         cubin = CubinFacts(
             function.registers,
             function.stack_frame,
-            function.min_stack,
+            function.min_stack if stack_known else None,
             function.max_registers,
             function.shared_spills,
         )
-        unknown_stack = log is not None and function.name in log.stack_unknown
         ptxas = reported.facts if reported is not None else None
         return KernelFacts(
             name=function.name,
             demangled=demangle(function.name),
             kind=function.kind,
             location=self._definition(function, ptx_function),
-            stack_known=function.stack_known and not unknown_stack,
+            stack_known=stack_known,
             launch_bounds=ptx_function.launch_bounds if ptx_function is not None else None,
             ptxas=ptxas,
             cubin=cubin,
@@ -114,6 +115,23 @@ class _Gatherer:
         if log is None:
             return None
         return log.entry(name) or next((f for f in log.functions if f.name == name), None)
+
+    def _depth_unknown(self, name: str) -> bool:
+        """Whether ptxas could not determine a kernel's stack depth.
+
+        The cubin of ptxas 12.9 gives 0 for a kernel that recurses, where that of 13.5 says so, and
+        its report leaves the depth out. It also does for a kernel that only hands its functions
+        to others.
+        """
+        log, flow = self._layers.log, self._layers.flow
+        if log is None:
+            return False
+        entry = log.entry(name)
+        own = (callee for callee in log.callees(name) if not callee.linked)
+        if name in log.stack_unknown or entry is None or not depth_left_out(entry, own):
+            return name in log.stack_unknown
+        calls = flow.calls(name) if flow is not None else None
+        return calls is None or bool(calls.recursive) or calls.indirect
 
     def _split(self, function: CubinFunction, sites: Iterable[Site]) -> SiteSplit:
         classes: dict[SiteKind, list[Site]] = defaultdict(list)

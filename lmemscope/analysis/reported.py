@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from lmemscope.formats.demangle import demangle
@@ -27,7 +28,7 @@ def _kernel(log: PtxasLog, function: PtxasFunction, linked: PtxasFunction | None
         kind=function.kind,
         location=None,
         stack_known=function.name not in log.stack_unknown
-        and not _depth_left_out(function, callees),
+        and not depth_left_out(function, callees),
         launch_bounds=None,
         ptxas=_figures(function, linked),
         cubin=None,
@@ -44,7 +45,7 @@ def _kernel(log: PtxasLog, function: PtxasFunction, linked: PtxasFunction | None
     )
 
 
-def _depth_left_out(function: PtxasFunction, callees: list[PtxasFunction]) -> bool:
+def depth_left_out(function: PtxasFunction, callees: Iterable[PtxasFunction]) -> bool:
     """Whether ptxas printed no depth where there is a stack: it could not determine it.
 
     It prints the cumulative size from 12.4 on, and barriers from 12.6 on; from 12.6 to 13.4 this

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import re
 import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import click
@@ -12,9 +16,17 @@ from lmemscope.commands.options import flag
 from lmemscope.config.options import option
 from lmemscope.errors import ToolMissingError
 from lmemscope.model import Tool
-from lmemscope.tools.toolchain import WHEELS, Toolchain, host_compiler, tool_version
+from lmemscope.tools.toolchain import Toolchain, host_compiler, tool_version, wheel_of
 
 _ESSENTIAL = ("nvrtc", "ptxas", "cuda headers")
+
+_READERS = ("nvdisasm", "cuobjdump")
+"""Tools that read what ptxas wrote: a newer one reads what an older one did."""
+
+_CUPY = re.compile(r"cupy(?:-cuda\d+x?|-rocm-[\d-]+)?")
+_CUDA_12 = re.compile(r"nvidia-cuda-(?:nvrtc|runtime|nvcc|cccl)-cu12")
+_CUDA_13 = re.compile(r"nvidia-(?:cuda-(?:nvrtc|runtime|nvcc|cccl|crt)|nvvm)")
+_WHEELS_OF = re.compile(r"/nvidia/(?:(cu13)|cuda_\w+)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +54,7 @@ def examine(toolchain: Toolchain) -> tuple[Finding, ...]:
     for name, component in (("cuda headers", "cudart"), ("cccl headers", "cccl")):
         path = toolchain.find_headers(component)
         found = Tool(name, None, path) if path else None
-        hint = None if found else f"pip install {WHEELS[name]}"
+        hint = None if found else f"pip install {wheel_of(name, toolchain)}"
         findings.append(Finding(name, found, hint, "headers that CUDA sources include"))
     compiler = host_compiler()
     findings.append(
@@ -58,11 +70,21 @@ def examine(toolchain: Toolchain) -> tuple[Finding, ...]:
 
 def mismatches(findings: tuple[Finding, ...]) -> tuple[str, ...]:
     """Version conflicts: tools of different toolkits, and others of theirs on PATH."""
+    paths = {finding.name: finding.tool.path for finding in findings if finding.tool is not None}
+    places = {
+        os.path.dirname(os.path.realpath(paths.get(name) or "")) for name in ("nvcc", "ptxas")
+    }
+    # Such an nvcc is used with the ptxas beside it.
+    apart = ("nvcc",) if {"nvcc", "ptxas"} <= paths.keys() and len(places) > 1 else ()
     versions: dict[str, list[str]] = {}
+    releases: dict[str, tuple[int, ...]] = {}
     for finding in findings:
         if finding.tool is not None and finding.tool.version is not None:
             release = ".".join(finding.tool.version.split(".")[:2])
-            versions.setdefault(release, []).append(finding.name)
+            releases[finding.name] = tuple(map(int, release.split(".")))
+            if finding.name not in (*_READERS, *apart):
+                versions.setdefault(release, []).append(finding.name)
+    written = max((releases[name] for name in ("nvrtc", "ptxas") if name in releases), default=())
     said = []
     if len(versions) > 1:
         listed = "; ".join(f"{release}: {', '.join(names)}" for release, names in versions.items())
@@ -70,13 +92,75 @@ def mismatches(findings: tuple[Finding, ...]) -> tuple[str, ...]:
             f"tools of different toolkits ({listed}); PTX of a newer one is refused by an older "
             "ptxas; upgrade the nvidia-cuda-* wheels together"
         )
+    if apart and releases.get("nvcc") not in (None, releases.get("nvrtc")):
+        said.append(
+            f"nvcc is of another toolkit, {'.'.join(map(str, releases['nvcc']))}: what it compiles "
+            "is assembled by the ptxas beside it; set CUDA_HOME to have it from another toolkit"
+        )
+    said += [
+        f"{name} {'.'.join(map(str, releases[name]))} is older than what writes the code it reads "
+        f"({'.'.join(map(str, written))}); upgrade it: pip install --upgrade {wheel_of(name)}"
+        for name in _READERS
+        if name in releases and releases[name] < written
+    ]
     for name in ("nvcc", "ptxas"):
         on_path = shutil.which(name)
         ours = next((f.tool for f in findings if f.name == name and f.tool is not None), None)
-        if on_path and ours and ours.path and not os.path.samefile(on_path, ours.path):
+        if (
+            on_path
+            and ours
+            and ours.path
+            and os.path.realpath(on_path) != os.path.realpath(ours.path)
+        ):
             version = tool_version(on_path)
             said.append(f"another {name} ({version}) is on PATH at {on_path}; it is not used")
     return tuple(said)
+
+
+def installed_wheels(path: Sequence[str] | None = None) -> Mapping[str, str]:
+    """Versions of the installed distributions by their normalised names.
+
+    Args:
+        path: directories to look in; by default those that Python imports from.
+    """
+    found = importlib.metadata.distributions(path=list(sys.path if path is None else path))
+    named = ((one.metadata["Name"], one.version) for one in found)
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in named if name}
+
+
+def several_cupys(wheels: Iterable[str]) -> str | None:
+    """What to do where several distributions bring the package ``cupy``, or None."""
+    cupys = sorted(name for name in wheels if _CUPY.fullmatch(name))
+    if len(cupys) < 2:
+        return None
+    return (
+        f"{' and '.join(cupys)} are installed together, and overwrite each other's files; "
+        f"remove them all and install the one for your CUDA: pip uninstall -y {' '.join(cupys)}; "
+        f"pip install {'cupy-cuda13x' if 'cupy-cuda13x' in cupys else cupys[-1]}"
+    )
+
+
+def mixed_lines(findings: Iterable[Finding], wheels: Iterable[str]) -> str | None:
+    """What to do where the search took wheels of CUDA 12 and of CUDA 13, or None.
+
+    Both lines can lie side by side, and CuPy takes NVRTC of the one that it was built for.
+    """
+    lines: dict[str, list[str]] = {}
+    for finding in findings:
+        path = finding.tool.path if finding.tool is not None else None
+        match = _WHEELS_OF.search(f"{path}/") if path and finding.name not in _READERS else None
+        if match:
+            lines.setdefault("13" if match.group(1) else "12", []).append(finding.name)
+    if len(lines) < 2:
+        return None
+    wanted = "12" if "nvrtc" in lines["12"] else "13"
+    other = _CUDA_13 if wanted == "12" else _CUDA_12
+    listed = "; ".join(f"CUDA {line}: {', '.join(lines[line])}" for line in sorted(lines))
+    extra = " ".join(sorted(name for name in wheels if other.fullmatch(name)))
+    return (
+        f"wheels of two CUDA lines are used together ({listed}); keep that of NVRTC, which CuPy "
+        f"loads: pip uninstall -y {extra or 'the others'}"
+    )
 
 
 @click.command(name="doctor")
@@ -96,6 +180,10 @@ def command(toolkit: str | None) -> None:
         else:
             click.echo(f"{finding.name:<14} {'missing':<10} {finding.purpose}: {finding.hint}")
     click.echo(f"{'default arch':<14} {choose_arch()[1]}")
+    wheels = installed_wheels() if toolkit is None else {}
+    for warning in (several_cupys(wheels), mixed_lines(findings, wheels)):
+        if warning is not None:
+            click.echo(f"warning: {warning}")
     for problem in mismatches(findings):
         click.echo(f"note: {problem}")
     missing = [f.name for f in findings if f.tool is None and f.name in _ESSENTIAL]

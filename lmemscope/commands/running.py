@@ -14,6 +14,7 @@ import click
 
 from lmemscope.errors import LmemscopeError, UsageError
 from lmemscope.running.launch import UNITS
+from lmemscope.running.memory import Needs
 from lmemscope.running.pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def _executor(settings: Settings) -> Executor:
     from lmemscope.running import marks
 
     preload = marks.preload(settings.toolkit is not None)
-    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload=preload)
+    needs = Needs(settings.cache)
+    pool = WorkerPool(settings.jobs, timeout=settings.timeout, preload=preload, needs=needs)
     pool.prestart()
     return pool
 

@@ -204,7 +204,7 @@ OPTIONS = (
     Option(
         "jobs",
         kinds.whole(1),
-        "Compilations at a time. [default: number of CPUs]",
+        "Compilations at a time, fewer where memory is short. [default: number of CPUs]",
         flags=("-j", "--jobs"),
         metavar="N",
     ),

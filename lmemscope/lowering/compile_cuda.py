@@ -225,20 +225,24 @@ def granting_flags(unit: Unit, compile_: Callable[[Unit], T]) -> tuple[T, tuple[
 
 
 def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
-    toolchain = Toolchain(unit.toolkit)
+    asked_for = Toolchain(unit.toolkit)
+    toolchain = asked_for.of_nvcc()
+    gaps: tuple[Gap, ...] = ()
+    if toolchain != asked_for:
+        said = "nvcc is of that toolkit, and its ptxas and headers were used with it"
+        gaps = (Gap("toolchain", f"{toolchain.directory}: {said}; others are installed too"),)
     flags = nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path), toolchain)
     asked = _requested_instantiations(unit, source)
     if unit.launched and not source.has_host_code:
         asked = tuple(dict.fromkeys((*asked, *_launched(unit, source))))
     wished = _wished(source, asked)
-    gaps: tuple[Gap, ...] = ()
     try:
         compiled = nvcc.compile_to_ptx(unit.path, flags, (*asked, *wished), toolchain)
     except CompileError:
         if not wished:
             raise
         compiled = nvcc.compile_to_ptx(unit.path, flags, asked, toolchain)
-        wished, gaps = (), _unfulfilled(source, wished)
+        wished, gaps = (), (*gaps, *_unfulfilled(source, wished))
     asked = (*asked, *wished)
     ptxas_flags = ptxas.options_for(unit.arch, unit.options)
     assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)

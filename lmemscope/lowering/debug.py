@@ -59,6 +59,8 @@ def _debug_ptx(artifacts: Artifacts) -> bytes:
         kept = artifacts.options[: len(artifacts.options) - len(names)]
         return nvrtc.compile_to_ptx(text, unit.path, nvrtc.debug_options(kept), names, toolchain)
 
+    toolchain = toolchain.of_nvcc()
+
     def compile_(granted: Unit) -> bytes:
         flags = nvcc.options_for(unit.arch, granted.options, os.path.dirname(unit.path), toolchain)
         return nvcc.compile_to_ptx(unit.path, nvcc.debug_options(flags), names, toolchain).ptx

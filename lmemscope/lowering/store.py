@@ -194,7 +194,7 @@ def clear(directory: str) -> Contents:
         OSError: something cannot be removed.
     """
     removed = contents(directory)
-    for name in ("entries", "routes", "warm"):
+    for name in ("entries", "routes", "warm", "memory"):
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(os.path.join(directory, name))
     return removed

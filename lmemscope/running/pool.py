@@ -28,7 +28,9 @@ from concurrent.futures import Executor, Future
 from typing import IO, Any
 
 from lmemscope.errors import StageTimeoutError, WorkerCrashError
+from lmemscope.model import Unit
 from lmemscope.running.launch import Launched, start, started_early
+from lmemscope.running.memory import Admission, Needs, free_memory
 from lmemscope.running.serve import LENGTH, send
 
 _CRASH_TAIL = 2000
@@ -42,19 +44,27 @@ class WorkerPool(Executor):
         max_workers: number of processes.
         timeout: seconds that one task may take, or None.
         preload: ``module:function`` that a worker calls before its first task.
+        needs: what units take; a task whose first argument is one starts when it fits.
 
     Raises:
         ValueError: there would be no process.
     """
 
     def __init__(
-        self, max_workers: int = 1, *, timeout: float | None = None, preload: str | None = None
+        self,
+        max_workers: int = 1,
+        *,
+        timeout: float | None = None,
+        preload: str | None = None,
+        needs: Needs | None = None,
     ) -> None:
         if max_workers < 1:
             raise ValueError(f"a pool of {max_workers} processes would never do a task")
         self._max_workers = max_workers
         self._timeout = timeout
         self._preload = preload
+        self._needs = needs
+        self._admission = Admission(free_memory)
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._spare: list[_Worker] = []
@@ -89,6 +99,7 @@ class WorkerPool(Executor):
         """End the workers: after the queued tasks, or at once with ``cancel_futures``."""
         self._closed = True
         if cancel_futures:
+            self._admission.close()
             with contextlib.suppress(queue.Empty):
                 while True:
                     task = self._tasks.get_nowait()
@@ -104,6 +115,8 @@ class WorkerPool(Executor):
                 thread.join()
         while self._spare:
             self._spare.pop().close()
+        if self._needs is not None:
+            self._needs.save()
 
     def _take_worker(self) -> _Worker:
         with self._lock:
@@ -114,21 +127,38 @@ class WorkerPool(Executor):
     def _serve_slot(self) -> None:
         worker: _Worker | None = None
         while (task := self._tasks.get()) is not None:
-            future, fn, args = task
-            if not future.set_running_or_notify_cancel():
+            future, _, args = task
+            ticket = self._admission.enter(self._need(args))
+            if ticket is None:
+                future.cancel()
                 continue
-            if worker is None:
-                worker = self._take_worker()
             try:
-                ok, value = worker.call(fn, args, self._timeout)
-            except (StageTimeoutError, WorkerCrashError) as error:
-                future.set_exception(error)
-                self._retire(worker)
-                worker = None
-            else:
-                future.set_result(value) if ok else future.set_exception(value)
+                if future.set_running_or_notify_cancel():
+                    worker = self._do(task, self._take_worker() if worker is None else worker)
+            finally:
+                self._admission.leave(ticket)
         if worker is not None:
             self._retire(worker)
+
+    def _do(self, task: _Task, worker: _Worker) -> _Worker | None:
+        """Run a task; the worker comes back unless it had to go."""
+        future, fn, args = task
+        try:
+            ok, value, peak = worker.call(fn, args, self._timeout)
+        except (StageTimeoutError, WorkerCrashError) as error:
+            future.set_exception(error)
+            self._retire(worker)
+            return None
+        if self._needs is not None and args and isinstance(args[0], Unit):
+            self._needs.note(args[0], value, peak)
+        future.set_result(value) if ok else future.set_exception(value)
+        return worker
+
+    def _need(self, args: tuple[Any, ...]) -> int:
+        """Bytes to wait for; only units take much, and one at a time never waits."""
+        if self._needs is None or self._max_workers == 1:
+            return 0
+        return self._needs.of(args[0]) if args and isinstance(args[0], Unit) else 0
 
     def _retire(self, worker: _Worker) -> None:
         with self._lock:
@@ -144,8 +174,8 @@ class _Worker:
 
     def call(
         self, fn: Callable[..., Any], args: tuple[Any, ...], timeout: float | None
-    ) -> tuple[bool, Any]:
-        """Run one task; returns (succeeded, result or exception).
+    ) -> tuple[bool, Any, int | None]:
+        """Run one task; returns (succeeded, result or exception, bytes of memory it took).
 
         Raises:
             StageTimeoutError: no answer within ``timeout`` seconds; the process is killed.
@@ -167,7 +197,7 @@ class _Worker:
             ) from error
         except (EOFError, OSError) as error:
             raise self._crash() from error
-        answer: tuple[bool, Any] = pickle.loads(body)
+        answer: tuple[bool, Any, int | None] = pickle.loads(body)
         return answer
 
     def stop(self) -> None:

@@ -1,7 +1,8 @@
 """The worker process's side of `lmemscope.running.pool`; imports as little as it can.
 
 Protocol: 8 bytes of length, little endian, then a pickle; ``(function, arguments)`` one way,
-``(True, result)`` or ``(False, exception)`` the other. Nothing else uses these pipes: the worker
+``(True, result, bytes)`` or ``(False, exception, bytes)`` the other, with the most memory that the
+task took, or None. Nothing else uses these pipes: the worker
 points file descriptor 1 at its standard error, because libraries print.
 """
 
@@ -13,6 +14,8 @@ import pickle
 import signal
 import sys
 from typing import IO
+
+from lmemscope.running.peak import Peak
 
 LENGTH = 8
 
@@ -40,8 +43,9 @@ def serve(preload: str | None) -> None:
     tasks = sys.stdin.buffer
     while header := tasks.read(LENGTH):
         fn, args = pickle.loads(tasks.read(int.from_bytes(header, "little")))
+        peak = Peak()
         try:
             answer = (True, fn(*args))
         except BaseException as error:  # noqa: BLE001 - sent home, where it is raised again
             answer = (False, error)
-        send(answers, answer)
+        send(answers, (*answer, peak.taken()))

@@ -20,7 +20,7 @@ from lmemscope.formats.elf import extent
 from lmemscope.model import CompileOptions, Tool
 from lmemscope.sources.encoding import is_encodable
 from lmemscope.tools import cupy_binding
-from lmemscope.tools.toolchain import INSTALLED, WHEELS, Toolchain, missing_header_hint
+from lmemscope.tools.toolchain import INSTALLED, Toolchain, how_to_install, missing_header_hint
 
 _NAME_EXPRESSION = "__nv_name_map"
 
@@ -247,7 +247,7 @@ def _call(function: Any, *arguments: Any) -> Any:
         raise ToolMissingError(
             "toolchain",
             f"NVRTC cannot be loaded: {error}",
-            hint=f"install it with: pip install {WHEELS['nvrtc']}",
+            hint=how_to_install("nvrtc"),
         ) from error
 
 

@@ -12,6 +12,15 @@ from pathlib import Path
 
 from lmemscope.errors import StageTimeoutError, ToolMissingError
 
+_peak = 0
+
+
+def take_peak() -> int:
+    """Bytes that the largest process since the last call took; 0 where none ran."""
+    global _peak
+    taken, _peak = _peak, 0
+    return taken
+
 
 @dataclass(frozen=True, slots=True)
 class Completed:
@@ -55,10 +64,22 @@ def run(
     except OSError as error:
         raise ToolMissingError("toolchain", f"{command[0]} cannot be started: {error}") from error
     try:
-        output, _ = process.communicate(timeout=timeout)
+        output = _ended(process) if timeout is None else process.communicate(timeout=timeout)[0]
     except subprocess.TimeoutExpired as error:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         name = Path(command[0]).name
         raise StageTimeoutError(name, f"{name} ran longer than {timeout:g} s") from error
     return Completed(tuple(command), process.returncode, output)
+
+
+def _ended(process: subprocess.Popen[str]) -> str:
+    """All that a process prints; its memory is added to what `take_peak` gives."""
+    global _peak
+    assert process.stdout is not None
+    with process.stdout:
+        output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    _peak = max(_peak, usage.ru_maxrss * 1024)
+    return output

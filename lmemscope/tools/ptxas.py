@@ -11,7 +11,7 @@ from pathlib import Path
 from lmemscope.errors import CompileError
 from lmemscope.model import CompileOptions, Tool
 from lmemscope.tools import process
-from lmemscope.tools.toolchain import INSTALLED, WHEELS, Toolchain
+from lmemscope.tools.toolchain import INSTALLED, Toolchain, wheel_of
 
 _VERSION_REFUSED = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
 _TARGET_REFUSED = re.compile(r"SM version specified by \.target is higher than default SM version")
@@ -59,11 +59,11 @@ def assemble(
         log = done.output.replace(str(source), name)
         command = done.command_line.replace(str(source), name)
         if done.returncode != 0 or not target.exists():
-            raise _refusal(name, log, command, ptxas)
+            raise _refusal(name, log, command, ptxas, toolchain)
         return PtxasResult(target.read_bytes(), log, command, ptxas)
 
 
-def _refusal(name: str, log: str, command: str, ptxas: Tool) -> CompileError:
+def _refusal(name: str, log: str, command: str, ptxas: Tool, toolchain: Toolchain) -> CompileError:
     said = next((line for line in log.splitlines() if "fatal" in line or "error" in line), log)
     message, hint = f"ptxas refused {name}: {said.strip()}", None
     refused = _VERSION_REFUSED.search(log)
@@ -72,9 +72,10 @@ def _refusal(name: str, log: str, command: str, ptxas: Tool) -> CompileError:
             f"{name} is PTX ISA {refused.group(1)}, "
             f"and ptxas {ptxas.version} takes PTX ISA up to {refused.group(2)}"
         )
+        wheel = wheel_of("ptxas", toolchain)
         hint = (
             "use the ptxas of the toolkit that wrote the file or a newer one: "
-            f"pip install --upgrade {WHEELS['ptxas']}; or compile again with an older one"
+            f"pip install --upgrade {wheel}; or compile again with an older one"
         )
     elif _TARGET_REFUSED.search(log):
         hint = "the file's .target is newer than --arch; pass the architecture it was written for"

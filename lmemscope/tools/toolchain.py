@@ -77,6 +77,9 @@ _LIBRARY_DIRS = (
 """Where wheels of CUDA's libraries put their headers, below site-packages (``cuda.pathfinder``,
 descriptors of headers; asked by itself for one that is missing, it starts processes)."""
 
+_NO_NVCC_IN_WHEELS = (
+    "the wheels of CUDA 12 hold no nvcc; name a CUDA 12 installation with --toolkit"
+)
 _HEADER_OF = {"cudart": "cuda_runtime.h", "cccl": "cub/cub.cuh"}
 _MISSING_HEADER = re.compile(
     r'(?:source file "|error: )([\w./+-]+\.(?:hpp|hxx|hh|h|cuh|inl|inc))\b'
@@ -117,6 +120,28 @@ class Toolchain:
         path = self.find(name)
         return Tool(name, tool_version(path), path)
 
+    def of_nvcc(self) -> Toolchain:
+        """The toolchain that nvcc belongs to: this one, unless nvcc was found somewhere else.
+
+        The wheels of CUDA 12 hold no nvcc. The search then finds that of an installation, which
+        goes with its own ptxas and headers: they may be of another version than the wheels.
+
+        Raises:
+            ToolMissingError: there is no nvcc.
+        """
+        if self._named is not None:
+            return self
+        directory = os.path.dirname(os.path.realpath(self.find("nvcc")))
+        installation = Toolkit(os.path.dirname(directory))
+        own = installation.tool("ptxas")
+        if own is None or not installation.headers():
+            return self
+        try:
+            same = os.path.samefile(own, self.find("ptxas"))
+        except ToolMissingError:
+            same = False
+        return self if same else Toolchain(installation.directory)
+
     def header_dirs(self) -> tuple[str, ...]:
         """Directories of the CUDA runtime's and CCCL's headers, those that are there."""
         named = self._named
@@ -154,7 +179,10 @@ INSTALLED = Toolchain()
 
 
 def _not_in(toolkit: Toolkit, what: str, name: str, otherwise: str = "") -> ToolMissingError:
-    hint = f"pip install --target {toolkit.directory} {WHEELS[name]}, in the version wanted"
+    own = Toolchain(toolkit.directory)
+    hint = f"pip install --target {toolkit.directory} {wheel_of(name, own)}, in the version wanted"
+    if name == "nvcc" and _of_cuda_12(own):
+        hint = _NO_NVCC_IN_WHEELS
     return ToolMissingError(
         "toolchain",
         f"{toolkit.directory} holds no {what}",
@@ -168,11 +196,7 @@ def _installed(name: str) -> str:
 
     path = pathfinder.find_nvidia_binary_utility(name)
     if path is None:
-        raise ToolMissingError(
-            "toolchain",
-            f"{name} was not found",
-            hint=f"install it with: pip install {WHEELS[name]}",
-        )
+        raise ToolMissingError("toolchain", f"{name} was not found", hint=how_to_install(name))
     return str(path)
 
 
@@ -235,9 +259,28 @@ def _missing_header(log: str) -> str | None:
     return match.group(1)
 
 
+def how_to_install(name: str) -> str:
+    """What to do about a missing part of the installed toolchain, named as in `WHEELS`."""
+    if name == "nvcc" and _of_cuda_12(INSTALLED):
+        return f"{_NO_NVCC_IN_WHEELS}, or set CUDA_HOME to it"
+    return f"install it with: pip install {wheel_of(name)}"
+
+
+def wheel_of(name: str, toolchain: Toolchain = INSTALLED) -> str:
+    """The wheel that brings a part of the toolchain (a key of `WHEELS`), of the CUDA in use."""
+    # CUDA 12 has no wheels of these; a newer disassembler reads what an older ptxas wrote.
+    if name in ("nvdisasm", "cuobjdump"):
+        return WHEELS[name]
+    return _of_version(WHEELS[name], toolchain)
+
+
+def _of_cuda_12(toolchain: Toolchain) -> bool:
+    return any("cuda_runtime" in path.split(os.sep) for path in toolchain.header_dirs())
+
+
 def _of_version(wheel: str, toolchain: Toolchain) -> str:
     """A wheel's name for the CUDA that is used: up to 12 every name ends in it."""
-    old = any("cuda_runtime" in path.split(os.sep) for path in toolchain.header_dirs())
+    old = _of_cuda_12(toolchain)
     cuda = "cu12" if old else "cu13"
     named = wheel.format(cuda=cuda)
     return f"{named}-cu12" if old and named == wheel and wheel.startswith("nvidia-") else named
