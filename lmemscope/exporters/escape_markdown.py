@@ -14,7 +14,8 @@ from typing import LiteralString
 from lmemscope.exporters.escape import spans, visible
 from lmemscope.exporters.escape_html import html
 
-_MARKS = re.compile(r"([\\`*_\[\]<>#~&!])")
+# An underscore within a word marks nothing.
+_MARKS = re.compile(r"([\\`*\[\]<>#~&!]|(?<!\w)_|_(?!\w))")
 _NO_SPAN = re.compile(r"[`\\]")
 _MENTION = re.compile(r"@(?=\w)")
 _LEADING = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
@@ -76,14 +77,14 @@ def summary(*parts: str, bold: str = "") -> Markdown:
 
 
 def block(
-    foreign: str, language: LiteralString = "text", *, indent: LiteralString = ""
+    lines: Iterable[str], language: LiteralString = "text", *, indent: LiteralString = ""
 ) -> list[Markdown]:
     """A fenced block, fenced by more backticks than the text has anywhere in a row."""
-    shown = visible(foreign.strip("\n"), lines=True)
-    longest = max((len(found) for found in re.findall("`+", shown)), default=0)
+    shown = [part for one in lines for part in visible(one, lines=True).split("\n")]
+    longest = max((len(found) for one in shown for found in re.findall("`+", one)), default=0)
     fence = "`" * max(3, longest + 1)
-    lines = [f"{fence}{language}", *shown.split("\n"), fence]
-    return [Markdown(f"{indent}{one}" if one else "") for one in lines]
+    made = [f"{fence}{language}", *shown, fence]
+    return [Markdown(f"{indent}{one}" if one else "") for one in made]
 
 
 def document(lines: Iterable[Markdown]) -> str:

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: where the bytes are, what to look at first, and all the rest folded.
+"""One self-contained HTML page: where the bytes are, what to look at first, the rest folded.
 
 No network, no framework: the page is text, one style sheet and a few lines of script, and reads
 well without the script. Light and dark follow the reader's system; printed, findings are open.
@@ -24,6 +24,7 @@ _DESCRIBED = 200
 """Groups that have a section of their own; a page of more is read with the filter."""
 _OPENED = 3
 _NOTES_SHOWN = 3
+_BARS = 6
 _TITLE = constant("<title>Local memory</title>")
 _HEAD = constant(
     '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -33,6 +34,7 @@ _HEAD = constant(
 def render_html(report: Report) -> str:
     """The whole page."""
     found = groups(report)
+    many_archs = len({arch for group in found for arch in group.archs}) > 1
     using = [group for group in found if group.uses_memory]
     rest = [group for group in found if not group.uses_memory]
     anchors = {number: f"g{number}" for number in range(min(len(using), _DESCRIBED))}
@@ -41,9 +43,9 @@ def render_html(report: Report) -> str:
             *_heading(report),
             *_failures(report),
             *_where(using, anchors),
-            *_work(using, anchors),
+            *_work(using, anchors, many_archs),
             *_cards(using, anchors),
-            *_others(rest, bool(using)),
+            *_others(rest, many_archs, folded=bool(using)),
             *_sections(report, using, anchors),
             element("script", SCRIPT),
         )
@@ -69,8 +71,9 @@ def _heading(report: Report) -> Iterable[Html]:
     yield element("p", f"{layout.summary(report)}.", class_="tally")
     yield element(
         "p",
-        f"lmemscope {report.version}; {layout.routes(report)}. Sizes are bytes per thread; LDL and "
-        "STL are counts of instructions; site bytes are added up over a group's kernels.",
+        f"lmemscope {report.version}; {layout.routes(report)}{_archs(report)}. "
+        "Sizes are bytes per thread; LDL and STL are counts of instructions; site bytes are added "
+        "up over a group's kernels.",
         class_="dim",
     )
     for note in report.notes[:_NOTES_SHOWN]:
@@ -78,6 +81,11 @@ def _heading(report: Report) -> Iterable[Html]:
     if len(report.notes) > _NOTES_SHOWN:
         more = report.notes[_NOTES_SHOWN:]
         yield _folded(layout.count(len(more), "more note"), more)
+
+
+def _archs(report: Report) -> str:
+    archs = layout.distinct(unit.arch for unit in report.units if unit.kernels)
+    return f"; {', '.join(archs)}" if archs else ""
 
 
 def _folded(title: str, lines: Sequence[str]) -> Html:
@@ -118,7 +126,7 @@ def _where(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
     most = shown[0][1]
     yield element("h2", "Where the bytes are")
     yield treemap(using, anchors)
-    rows = (
+    rows = [
         element(
             "tr",
             element("td", cause),
@@ -129,18 +137,25 @@ def _where(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
             element("td", layout.count(kernels[cause], "kernel"), class_="dim"),
         )
         for cause, size in shown
-    )
-    yield element("table", element("tbody", *rows), class_="causes")
+    ]
+    yield _bars(rows[:_BARS])
+    if len(rows) > _BARS:
+        title = layout.count(len(rows) - _BARS, "smaller cause")
+        yield element("details", element("summary", title), _bars(rows[_BARS:]), class_="plain")
 
 
-def _work(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
+def _bars(rows: Sequence[Html]) -> Html:
+    return element("table", element("tbody", *rows), class_="causes")
+
+
+def _work(using: Sequence[Group], anchors: dict[int, str], many_archs: bool) -> Iterable[Html]:
     if not using:
         return
     yield element("h2", "What uses local memory")
     counts = Counter(cause for group in using for cause in {one.cause for one in group.causes})
     chips = json.dumps([[cause, f"({count})"] for cause, count in sorted(counts.items())])
     yield element("div", class_="find", data_causes=chips, hidden=True)
-    yield worklist(using, anchors)
+    yield worklist(using, anchors, with_arch=many_archs)
 
 
 def _cards(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
@@ -156,14 +171,18 @@ def _cards(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
         )
 
 
-def _others(rest: Sequence[Group], folded: bool) -> Iterable[Html]:
+def _others(rest: Sequence[Group], many_archs: bool, *, folded: bool) -> Iterable[Html]:
     if not rest:
         return
     kernels = sum(len(group.kernels) for group in rest)
-    title = f"{layout.count(kernels, 'kernel')} without local memory, in {layout.count(len(rest), 'template')}"
+    title = f"{layout.count(kernels, 'kernel')} in {layout.count(len(rest), 'group')}"
     yield element("h2", "Without local memory")
     yield element(
-        "details", element("summary", title), others(rest), class_="clean", open=not folded
+        "details",
+        element("summary", title),
+        others(rest, with_arch=many_archs),
+        class_="clean",
+        open=not folded,
     )
 
 

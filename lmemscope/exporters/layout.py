@@ -22,6 +22,7 @@ from lmemscope.model import (
 )
 
 _SCOPED = 44
+_SHORT_NAME = 60
 _PATH = 48
 
 
@@ -138,7 +139,14 @@ def pair(first: int | None, second: int | None) -> str:
 
 def count(items: int, noun: str) -> str:
     """``1 kernel``, ``2 kernels``."""
-    return f"{items} {noun}{'' if items == 1 else 's'}"
+    return f"{items} {plural(items, noun)}"
+
+
+def plural(items: int, noun: str) -> str:
+    """``kernel`` of one, ``kernels`` and ``entries`` of others."""
+    if items == 1:
+        return noun
+    return f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
 
 
 def summary(report: Report) -> str:
@@ -222,13 +230,10 @@ def distinct(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
-_SHORT_NAME = 60
-
-
-def group_name(group: Group) -> str:
+def group_name(group: Group, width: int = _SHORT_NAME) -> str:
     """What a group is called: its template; an only instance with its arguments, if short."""
     _, kernel = group.kernels[0]
     short = short_name(kernel.facts.demangled)
-    if group.instances == 1 and len(short) <= _SHORT_NAME:
+    if group.instances == 1 and len(short) <= width:
         return short
-    return scoped(group.name)
+    return scoped(group.name, min(width, _SCOPED))

@@ -54,16 +54,16 @@ def disagreement(found: Disagreement, of: str = "") -> Html:
 
 def _body(group: Group, unit: UnitReport, worst: KernelReport) -> Iterable[Html]:
     facts = worst.facts
-    place = f"{facts.location.file}:{facts.location.line}" if facts.location else unit.input
-    inputs = f", compiled in {unit.input}" if not place.startswith(f"{unit.input}:") else ""
-    lead = "Worst of them: " if len(group.kernels) > 1 else ""
+    where = _place(facts.location) if facts.location is not None else element("code", unit.input)
+    own = facts.location is None or facts.location.file == unit.input
+    inputs = "" if own else f", compiled in {unit.input}"
+    lead = "worst instance, " if len(group.kernels) > 1 else ""
+    yield element("p", where, f"{inputs}; {lead}{unit.arch}, by {unit.frontend}", class_="dim")
     yield element(
-        "p",
-        lead,
-        element("code", facts.demangled),
-        f", {place}{inputs}, {unit.arch}, by ",
-        unit.frontend,
-        class_="dim",
+        "details",
+        element("summary", "full name"),
+        element("pre", facts.demangled, class_="wrapped"),
+        class_="plain",
     )
     for finding in worst.findings:
         yield _finding(finding)
@@ -76,12 +76,17 @@ def _body(group: Group, unit: UnitReport, worst: KernelReport) -> Iterable[Html]
         yield instances(group)
 
 
+def _place(place: SourceLocation) -> Html:
+    shown = f"{layout.short_path(place.file)}:{place.line}"
+    return element("code", shown, title=f"{place.file}:{place.line}")
+
+
 def _finding(finding: Finding) -> Html:
     head: list[Child] = [
         element("b", f"{finding.severity} {finding.rule} {finding.name}"),
     ]
     if finding.location is not None:
-        head += [" at ", element("code", f"{finding.location.file}:{finding.location.line}")]
+        head += [" at ", _place(finding.location)]
     sure = "" if finding.confidence == "certain" else f" ({finding.confidence})"
     parts = [
         element("h3", *head),
@@ -114,7 +119,7 @@ def _annotated(unit: UnitReport, kernel: KernelReport) -> Html:
     for place in places:
         if place.file != file:
             file = place.file
-            parts.append(element("div", file, class_="head"))
+            parts.append(element("div", layout.short_path(file), title=file, class_="head"))
         parts += _line(place.line, quoted.get(place, ""), sites[place], most)
         if machine:
             parts.append(element("div", "\n".join(machine.get(place, ())), class_="sass"))

@@ -14,33 +14,43 @@ _FIRST_FIGURE, _LAST_FIGURE = 2, 6
 _INSTANCE = "instance"
 
 
-def worklist(groups: Sequence[Group], anchors: dict[int, str]) -> Html:
+def worklist(groups: Sequence[Group], anchors: dict[int, str], *, with_arch: bool) -> Html:
     """Groups that use local memory, a row each.
 
     Args:
         groups: worst first.
         anchors: where the page describes a group, by its number in ``groups``.
+        with_arch: whether there is more than one architecture to tell apart.
     """
-    rows = (_group_row(number, group, anchors) for number, group in enumerate(groups))
-    return _table(_HEADS, rows)
+    rows = (_group_row(number, group, anchors, with_arch) for number, group in enumerate(groups))
+    return _table(_HEADS if with_arch else _HEADS[:-1], rows)
 
 
 def instances(group: Group) -> Html:
     """The kernels of one group, a row each, told apart by their template arguments."""
     rows = []
+    with_arch = len(group.archs) > 1
     for label, row in zip(layout.labels(group), group.kernels, strict=True):
         unit, kernel = row
         full = kernel.facts.demangled
         where = element("small", unit.input) if unit.input != group.file else NOTHING
         cell = element("td", element("code", label), where, class_="name", title=full)
-        rows.append(element("tr", cell, _verdict(row), *_figures([row]), _arch([unit.arch])))
-    return _table((_INSTANCE, *_HEADS[1:]), rows)
+        rows.append(
+            element(
+                "tr",
+                cell,
+                _verdict(row),
+                *_figures([row]),
+                _arch([unit.arch]) if with_arch else NOTHING,
+            )
+        )
+    return _table((_INSTANCE, *(_HEADS[1:] if with_arch else _HEADS[1:-1])), rows)
 
 
-def others(groups: Sequence[Group]) -> Html:
+def others(groups: Sequence[Group], *, with_arch: bool) -> Html:
     """Groups without local memory: template, instances, registers, file."""
-    heads = ("kernel", "verdict", "registers", "arch")
-    return _table(heads, (_short_row(group) for group in groups))
+    heads = ("kernel", "verdict", "registers", *(("arch",) if with_arch else ()))
+    return _table(heads, (_short_row(group, with_arch) for group in groups))
 
 
 def _table(heads: Sequence[str], rows: Iterable[Html]) -> Html:
@@ -62,7 +72,7 @@ def _table(heads: Sequence[str], rows: Iterable[Html]) -> Html:
     )
 
 
-def _group_row(number: int, group: Group, anchors: dict[int, str]) -> Html:
+def _group_row(number: int, group: Group, anchors: dict[int, str], with_arch: bool) -> Html:
     name = title(group)
     anchor = anchors.get(number)
     linked = name if anchor is None else element("a", name, href=f"#{anchor}")
@@ -71,10 +81,10 @@ def _group_row(number: int, group: Group, anchors: dict[int, str]) -> Html:
         "tr",
         element("td", linked, times(group), where, class_="name", title=group.name),
         element(
-            "td", verdict_of(group), class_=f"verdict {group.verdict.kind}", data_v=f"{number:06}"
+            "td", group.verdict.text, class_=f"verdict {group.verdict.kind}", data_v=f"{number:06}"
         ),
         *_figures(group.kernels),
-        _arch(group.archs),
+        _arch(group.archs) if with_arch else NOTHING,
         data_g=anchor,
         data_c=" ".join(layout.distinct(one.cause for one in group.causes)),
     )
@@ -92,12 +102,7 @@ def times(group: Group) -> Html:
     return element("span", f" ×{group.instances}", class_="x")
 
 
-def verdict_of(group: Group) -> Child:
-    """The worst instance's, said to be that where there are others."""
-    return group.verdict.text
-
-
-def _short_row(group: Group) -> Html:
+def _short_row(group: Group, with_arch: bool) -> Html:
     full = [kernel.facts.demangled for _, kernel in group.kernels]
     inner: list[Child] = [element("span", layout.group_name(group), title=full[0])]
     shown = layout.labels(group)
@@ -116,7 +121,7 @@ def _short_row(group: Group) -> Html:
         _figure(
             "registers", registers, _known(kernel.facts.registers for _, kernel in group.kernels)
         ),
-        _arch(group.archs),
+        _arch(group.archs) if with_arch else NOTHING,
         data_c=" ".join(layout.distinct(one.cause for one in group.causes)) or None,
     )
 
@@ -171,4 +176,4 @@ def _known(values: Iterable[int | None]) -> list[int]:
 
 
 def _arch(archs: Sequence[str]) -> Html:
-    return element("td", ", ".join(archs), data_l="")
+    return element("td", ", ".join(archs), class_="arch")

@@ -35,6 +35,8 @@ th button{all:unset;cursor:pointer;font-weight:600}
 th[aria-sort=ascending] button::after{content:" \\2191"}
 th[aria-sort=descending] button::after{content:" \\2193"}
 td.name{width:34%}td.verdict{width:30%}td small{display:block;color:var(--dim);font-size:12.5px}
+td.arch{white-space:nowrap}.plain{border:0;padding:0;margin:.1rem 0}.plain>summary{color:var(--dim);
+font-size:13px}pre.wrapped{white-space:pre-wrap;overflow-wrap:anywhere}
 .x{color:var(--dim);font-weight:400;white-space:nowrap}
 :is(button,summary,a,input):focus-visible{outline:2px solid var(--minor);outline-offset:2px}
 details{border:1px solid var(--line);border-radius:6px;margin:.6rem 0;padding:.4rem .8rem}
@@ -42,7 +44,7 @@ details details{margin:.4rem 0}
 td details{border:0;margin:0;padding:0}summary{cursor:pointer}
 td summary{color:var(--dim);font-size:12.5px}td details ul{columns:18rem}
 details>div{scroll-margin-top:4rem}
-.card>summary b{font-size:1.02rem}
+.card>summary{list-style-position:outside;margin-left:1rem}.card>summary b{font-size:1.02rem}
 .map{margin:1rem 0}.map svg{width:100%;height:auto;display:block}.narrow-map{max-width:30rem}
 .map .narrow-map{display:none}figcaption{color:var(--dim);font-size:13px;margin-top:.25rem}
 .map rect.f{fill:var(--panel);stroke:var(--bg);stroke-width:2}
@@ -50,13 +52,16 @@ details>div{scroll-margin-top:4rem}
 .map a:hover rect.c,.map a:focus-visible rect.c{stroke:var(--fg);stroke-width:2}
 .map text{font:11px system-ui,sans-serif;fill:var(--fg);pointer-events:none}
 .map text.ft{font-weight:600}.map text.ct{fill:#fff}
-.causes{width:auto}.causes td{border:0;padding:.1rem .8rem .1rem 0}.causes td:nth-child(2){
+.causes{width:auto}.causes td{border:0;padding:.1rem .8rem .1rem 0}
+.causes td:first-child{width:8.5rem}.causes td:nth-child(3){width:4rem}
+.causes td:nth-child(2){
 width:min(26rem,40vw)}.causes i,.chip i{display:block;height:.9rem;margin-top:.3rem;
 border-radius:3px;min-width:2px;background:currentColor}
 .bar{display:flex;height:1.7rem;border:1px solid var(--line);border-radius:4px;overflow:hidden;
 margin:.25rem 0;max-width:64rem}
 .bar span{min-width:2px;padding:0 .35rem;overflow:hidden;white-space:nowrap;font-size:12px;
-line-height:1.6rem;color:#fff;text-overflow:ellipsis}.bar .padding{background:repeating-linear-gradient(45deg,
+line-height:1.6rem;color:#fff;text-overflow:ellipsis}
+.bar .padding{background:repeating-linear-gradient(45deg,
 var(--line) 0 4px,var(--panel) 4px 8px);color:var(--fg)}
 .src{display:grid;grid-template-columns:auto minmax(0,1fr);margin:.25rem 0;
 border:1px solid var(--line);border-radius:6px;overflow:hidden}
@@ -88,7 +93,9 @@ border-bottom:1px solid var(--line);padding-bottom:.3rem}
 border-bottom:1px solid var(--line)}
 .rows>tbody>tr>td{border:0;padding:0;text-align:left;width:auto;white-space:normal}
 .rows>tbody>tr>td.name,.rows>tbody>tr>td.verdict{flex:1 0 100%}
-.rows>tbody>tr>td[data-l]::before{content:attr(data-l) " ";color:var(--dim);font-size:12.5px}
+.rows>tbody>tr>td.n.dim{display:none}
+.rows>tbody>tr>td[data-l]::before{content:attr(data-l) " ";color:var(--dim);
+font-size:12.5px}
 .src.two{grid-template-columns:auto minmax(0,1fr)}.src .sass{grid-column:2;border:0}
 .src .sass:empty{display:none}}
 @media(max-width:30rem){.causes td:nth-child(2){width:25vw}h1{font-size:1.3rem}}
@@ -100,7 +107,8 @@ code,pre,.src>*,.bar span{font-size:10px}thead th{position:static}.find{display:
 a{color:inherit;text-decoration:none}h2,h3,summary{break-after:avoid}
 tr,.src>*,.bar,figure{break-inside:avoid}
 .cards{content-visibility:visible}.cards details::details-content{content-visibility:visible;
-display:block;height:auto}.card{border:0;border-top:1px solid var(--line);border-radius:0;padding:.4rem 0}}
+display:block;height:auto}
+.card{border:0;border-top:1px solid var(--line);border-radius:0;padding:.4rem 0}}
 """.replace("LIGHT", _LIGHT).strip()
 _FILLS = {
     "register-spill": "#b3261e",

@@ -16,9 +16,9 @@ _NARROW = Box(0, 0, 388, 380)
 _MOST_FILES = 24
 _MOST_TEMPLATES = 16
 _TITLE, _MARGIN = 17.0, 2.0
-_CHAR = 6.4
-"""Pixels of a character at 11 px, on average: text that does not fit is cut, never spilt over."""
-_LEAST = 3
+_CHAR, _BOLD = 6.6, 7.4
+"""Pixels of a character at 11 px, generously: text that does not fit is cut, never spilt over."""
+_LEAST = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +75,15 @@ def treemap(groups: Sequence[Group], anchors: dict[int, str]) -> Html:
 
 
 def _files(groups: Sequence[Group], anchors: dict[int, str]) -> list[_File]:
-    by_file: defaultdict[str, list[_Template]] = defaultdict(list)
+    by_name: defaultdict[tuple[str, str], list[_Template]] = defaultdict(list)
     for number, group in enumerate(groups):
-        sizes: defaultdict[str, int] = defaultdict(int)
-        for one in group.causes:
-            sizes[one.cause] += one.sites.bytes
-        leaves = sorted(
-            (_Leaf(cause, size) for cause, size in sizes.items() if size),
-            key=lambda leaf: -leaf.size,
-        )
-        if leaves:
-            made = _Template(layout.scoped(group.name), anchors.get(number), tuple(leaves))
-            by_file[group.file].append(made)
+        leaves = tuple(_Leaf(one.cause, one.sites.bytes) for one in group.causes)
+        if any(leaf.size for leaf in leaves):
+            made = _Template(layout.scoped(group.name), anchors.get(number), leaves)
+            by_name[group.file, group.name].append(made)
+    by_file: defaultdict[str, list[_Template]] = defaultdict(list)
+    for (path, _), same in by_name.items():
+        by_file[path].append(_merged(same[0].name, same, same[0].anchor))
     files = sorted(
         (_File(path, _most(templates)) for path, templates in by_file.items()),
         key=lambda file: (-file.size, file.path),
@@ -106,13 +103,13 @@ def _most(templates: list[_Template]) -> tuple[_Template, ...]:
     return (*ordered[:_MOST_TEMPLATES], _merged(f"{len(rest)} more", rest))
 
 
-def _merged(name: str, templates: list[_Template]) -> _Template:
+def _merged(name: str, templates: list[_Template], anchor: str | None = None) -> _Template:
     sizes: defaultdict[str, int] = defaultdict(int)
     for one in templates:
         for leaf in one.leaves:
             sizes[leaf.cause] += leaf.size
-    leaves = sorted((_Leaf(*item) for item in sizes.items()), key=lambda leaf: -leaf.size)
-    return _Template(name, None, tuple(leaves))
+    leaves = (_Leaf(cause, size) for cause, size in sizes.items() if size)
+    return _Template(name, anchor, tuple(sorted(leaves, key=lambda leaf: -leaf.size)))
 
 
 def _drawn(files: list[_File], area: Box, class_: str, label: str) -> Html:
@@ -130,7 +127,7 @@ def _drawn(files: list[_File], area: Box, class_: str, label: str) -> Html:
 
 
 def _file(file: _File, box: Box) -> list[Html]:
-    parts = [_rect(box, "f"), *_text(layout.short_path(file.path), box, "ft")]
+    parts = [_rect(box, "f"), *_text(_texts(file.path), box, "ft", _BOLD)]
     inner = box.inside(_TITLE if box.height > 2 * _TITLE else _MARGIN, _MARGIN)
     boxes = squarified([one.size for one in file.templates], inner)
     for template, place in zip(file.templates, boxes, strict=True):
@@ -143,7 +140,7 @@ def _template(file: _File, template: _Template, box: Box) -> Html:
     inner = box.inside(_TITLE if titled else 0, 0)
     parts: list[Html] = [_rect(box, "t")]
     if titled:
-        parts += _text(template.name, box, "tt")
+        parts += _text((template.name, template.name.rpartition("::")[2]), box, "tt")
     boxes = squarified([leaf.size for leaf in template.leaves], inner)
     for leaf, place in zip(template.leaves, boxes, strict=True):
         parts.append(
@@ -151,7 +148,7 @@ def _template(file: _File, template: _Template, box: Box) -> Html:
                 "g",
                 element("title", f"{file.path}: {template.name}: {leaf.cause}, {leaf.size} bytes"),
                 _rect(place, f"c {leaf.cause}"),
-                *_text(f"{leaf.cause} {leaf.size}" if titled else template.name, place, "ct"),
+                *_text((f"{leaf.cause} {leaf.size}", leaf.cause), place, "ct"),
             )
         )
     if template.anchor is None:
@@ -170,9 +167,16 @@ def _rect(box: Box, class_: str) -> Html:
     )
 
 
-def _text(text: str, box: Box, class_: str) -> list[Html]:
-    room = int((box.width - 6) / _CHAR)
+def _texts(path: str) -> tuple[str, str]:
+    """A path, and what to show of it where there is no room."""
+    return path, path.rpartition("/")[2]
+
+
+def _text(texts: Sequence[str], box: Box, class_: str, pixels: float = _CHAR) -> list[Html]:
+    """The first text that fits; the last one cut where none does."""
+    room = int((box.width - 6) / pixels)
     if room < _LEAST or box.height < _TITLE - 3:
         return []
-    shown = layout.shortened(text, room)
+    fitting = next((text for text in texts if len(text) <= room), None)
+    shown = fitting if fitting is not None else f"{texts[-1][: room - 1]}…"
     return [element("text", shown, x=f"{box.x + 4:.1f}", y=f"{box.y + 13:.1f}", class_=class_)]
