@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from lmemscope.commands.options import compile_options
@@ -41,6 +43,7 @@ def command(
 
         report = load_report(paths[0])
     else:
-        report = analyse(paths, settings)
+        # A report is read beside the source: machine code belongs in it, whatever its format.
+        report = analyse(paths, replace(settings, quotes=("sass",)))
     sink.write(rendered(report, sink, verbose=True, with_accesses=accesses))
     raise SystemExit(exit_code(report))

@@ -52,7 +52,7 @@ details>div{scroll-margin-top:4rem}
 .map a:hover rect.c,.map a:focus-visible rect.c{stroke:var(--fg);stroke-width:2}
 .map text{font:11px system-ui,sans-serif;fill:var(--fg);pointer-events:none}
 .map text.ft{font-weight:600}.map text.ct{fill:#fff}
-.causes{width:auto}.causes td{border:0;padding:.1rem .8rem .1rem 0}
+.causes{width:auto}.causes td{border:0;padding:.1rem .8rem .1rem 0;white-space:nowrap}
 .causes td:first-child{width:8.5rem}.causes td:nth-child(3){width:4rem}
 .causes td:nth-child(2){
 width:min(26rem,40vw)}.causes i,.chip i{display:block;height:.9rem;margin-top:.3rem;
@@ -82,8 +82,8 @@ color:var(--fg);cursor:pointer}.chip i{width:.7rem;height:.7rem;margin:0;border-
 .chip[aria-pressed=true]{background:var(--fg);color:var(--bg)}
 .find output{color:var(--dim)}[hidden]{display:none!important}
 .cards{content-visibility:auto;contain-intrinsic-size:auto 400px}
-@media(max-width:52rem){body{padding:1rem}
-.map .wide-map{display:none}.map .narrow-map{display:block}
+@media(max-width:52rem){.map .wide-map{display:none}.map .narrow-map{display:block}}
+@media screen and (max-width:52rem){body{padding:1rem}
 .rows,.rows>tbody{display:block}.rows>thead{display:block}
 .rows>thead>tr{display:flex;flex-wrap:wrap;gap:0 .9rem;font-size:13px;
 border-bottom:1px solid var(--line);padding-bottom:.3rem}
@@ -100,13 +100,15 @@ font-size:12.5px}
 .src .sass:empty{display:none}}
 @media(max-width:30rem){.causes td:nth-child(2){width:25vw}h1{font-size:1.3rem}}
 @page{margin:14mm}
-@media print{:root{color-scheme:light;LIGHT}
+@media print{:root{color-scheme:light;font-size:12px;LIGHT}
+small,.src .head,.src small,figcaption,.x,.plain>summary{font-size:10px!important}
+th,td{padding:.2rem .4rem}td.name{width:30%}
 body{max-width:none;padding:0;font-size:11px;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}
 code,pre,.src>*,.bar span{font-size:10px}thead th{position:static}.find{display:none}
 a{color:inherit;text-decoration:none}h2,h3,summary{break-after:avoid}
 tr,.src>*,.bar,figure{break-inside:avoid}
-.cards{content-visibility:visible}.cards details::details-content{content-visibility:visible;
+.cards{content-visibility:visible}.card::details-content{content-visibility:visible;
 display:block;height:auto}
 .card{border:0;border-top:1px solid var(--line);border-radius:0;padding:.4rem 0}}
 """.replace("LIGHT", _LIGHT).strip()
