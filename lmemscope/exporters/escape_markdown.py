@@ -35,7 +35,7 @@ def text(foreign: str) -> Markdown:
     """A sentence, without any mark of its own; it stays on one line and mentions nobody."""
     escaped = _MARKS.sub(r"\\\1", visible(foreign))
     escaped = _LEADING.sub(lambda m: f"{m[1]}&#{ord(m[2][0])};{m[2][1:]}", escaped)
-    return Markdown(_MENTION.sub("@<!-- -->", escaped))
+    return Markdown(_unmentioned(escaped))
 
 
 def code(foreign: str) -> Markdown:
@@ -73,7 +73,8 @@ def row(cells: Iterable[Part]) -> Markdown:
 def summary(*parts: str, bold: str = "") -> Markdown:
     """The line that stays of folded details; it is HTML, in which Markdown means nothing."""
     head = f"<b>{html(bold).markup}</b>" if bold else ""
-    return Markdown(f"<summary>{head}{''.join(html(part).markup for part in parts)}</summary>")
+    tail = "".join(html(part).markup for part in parts)
+    return Markdown(_unmentioned(f"<summary>{head}{tail}</summary>"))
 
 
 def block(
@@ -94,3 +95,8 @@ def document(lines: Iterable[Markdown]) -> str:
 
 def _of(part: Part) -> Markdown:
     return part if isinstance(part, Markdown) else text(part)
+
+
+def _unmentioned(markup: str) -> str:
+    """GitHub would tell the person of that name."""
+    return _MENTION.sub("@<!-- -->", markup)

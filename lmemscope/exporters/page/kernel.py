@@ -7,7 +7,16 @@ from collections.abc import Iterable
 
 from lmemscope.analysis.groups import Group
 from lmemscope.exporters import layout
-from lmemscope.exporters.escape_html import NOTHING, Child, Html, constant, element, joined, prose
+from lmemscope.exporters.escape_html import (
+    NOTHING,
+    Child,
+    Html,
+    constant,
+    element,
+    html,
+    joined,
+    prose,
+)
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.page.listing import instances, times
 from lmemscope.model import (
@@ -122,11 +131,11 @@ def _annotated(unit: UnitReport, kernel: KernelReport) -> Html:
             parts.append(element("div", layout.short_path(file), title=file, class_="head"))
         parts += _line(place.line, quoted.get(place, ""), sites[place], most)
         if machine:
-            parts.append(element("div", "\n".join(machine.get(place, ())), class_="sass"))
+            parts.append(_sass(machine.get(place, ())))
     if None in machine:
         parts.append(element("div", "without a line", class_="head"))
         parts += [element("div", class_="l"), element("div")]
-        parts.append(element("div", "\n".join(machine[None]), class_="sass"))
+        parts.append(_sass(machine[None]))
     return joined(
         (
             element("h3", "Source and machine code" if machine else "Source"),
@@ -138,10 +147,9 @@ def _annotated(unit: UnitReport, kernel: KernelReport) -> Html:
 def _line(number: int, text: str, sites: SiteClass, most: int) -> list[Html]:
     heat = _LEAST_HEAT + round(_MOST_HEAT * sites.bytes / most) if most and sites.bytes else 0
     style = f"background:color-mix(in srgb,var(--hot) {heat}%,transparent)" if heat else None
-    note = (
-        f"{layout.count(sites.load_sites, 'load')}, {layout.count(sites.store_sites, 'store')}, "
-        f"{sites.bytes} bytes at sites"
-    )
+    counts = ((sites.load_sites, "load"), (sites.store_sites, "store"))
+    said = [layout.count(found, noun) for found, noun in counts if found]
+    note = ", ".join([*said, f"{sites.bytes} bytes at sites"])
     return [
         element("div", str(number), class_="l"),
         element(
@@ -150,6 +158,10 @@ def _line(number: int, text: str, sites: SiteClass, most: int) -> list[Html]:
             element("small", note) if sites.count else NOTHING,
         ),
     ]
+
+
+def _sass(lines: Iterable[str]) -> Html:
+    return element("div", html("\n".join(lines), lines=True), class_="sass")
 
 
 def _total(uses: Iterable[LineUse]) -> SiteClass:
