@@ -39,6 +39,8 @@ _INSTANCES = 12
 _LINES = 12
 _LISTED = 20
 _LOG_LINES = 40
+_OVER = 4
+"""A name that is so little longer stays in one piece."""
 _NAME, _VERDICT, _PATH = 40, 110, 44
 
 _EMPTY = constant("")
@@ -104,7 +106,7 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
             (
                 verdict_kind(group.verdict.kind).mark,
                 line(
-                    code(layout.group_name(group, _NAME)),
+                    *_broken(layout.group_name(group, _NAME)),
                     _times(group),
                     _BREAK,
                     code(layout.short_path(_place(group.kernels[0][0], _worst(group)), _PATH)),
@@ -115,6 +117,14 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
             )
         )
     yield from _more(len(using) - _SHOWN, "group", " with local memory, in the HTML report")
+
+
+def _broken(name: str) -> Iterable[Markdown]:
+    """A name in lines of its cell: GitHub does not break code, and would push the rest away."""
+    for start in range(0, len(name), _NAME + _OVER):
+        if start:
+            yield _BREAK
+        yield code(name[start : start + _NAME + _OVER])
 
 
 def _without(rest: Sequence[Group]) -> Iterable[Markdown]:
