@@ -38,7 +38,7 @@ addEventListener('load',()=>{
   const type=text=>{input.value=text;input.dispatchEvent(new Event('input'))};
   const overflow=document.documentElement.scrollWidth>innerWidth;
   const height=document.documentElement.scrollHeight;
-  const clean=document.querySelector('details.clean'),folded=!clean.open;
+  const clean=document.querySelector('details.quiet'),folded=!clean.open;
   type('SORTED rank');const typed=seen();type('soften');const found=[seen(),clean.open];type('');
   const chip=[...document.querySelectorAll('.chip')].find(c=>c.textContent.includes('volatile'));
   chip.click();const chosen=seen();const pressed=chip.getAttribute('aria-pressed');chip.click();

@@ -63,14 +63,14 @@ def test_the_verdict_is_the_second_column_and_clean_kernels_are_folded() -> None
     assert table.count("<tr") == 2, "the head, and one row for both instances"
     assert "×2" in table
     assert "quiet" not in table
-    assert '<details class="clean"><summary>1 kernel in 1 group</summary>' in page
+    assert '<details class="quiet"><summary>1 kernel in 1 group</summary>' in page
     assert "quiet" in page
     assert "&lt;1&gt;" in page
 
 
 def test_where_nothing_uses_local_memory_the_kernels_are_not_folded() -> None:
     page = page_of(report(judged("quiet")))
-    assert '<details class="clean" open>' in page
+    assert '<details class="quiet" open>' in page
     assert "What uses local memory" not in page
 
 
@@ -127,7 +127,7 @@ def test_machine_code_stands_beside_its_source_line() -> None:
     page = page_of(dataclasses.replace(made, units=(unit,)))
     line = page.index("x = t[i];")
     code = page.index("0x0010  LDL R1,[R2]")
-    assert line < code < page.index("without a line") < page.index("… 3 more")
+    assert line < code < page.index("elsewhere") < page.index("… 3 more")
     assert '<div class="src two">' in page
     assert '<div class="src two">' not in page_of(report(kernel))
 

@@ -181,7 +181,7 @@ def _others(rest: Sequence[Group], many_archs: bool, *, folded: bool) -> Iterabl
         "details",
         element("summary", title),
         others(rest, with_arch=many_archs),
-        class_="clean",
+        class_="quiet",
         open=not folded,
     )
 

@@ -68,12 +68,13 @@ def _body(group: Group, unit: UnitReport, worst: KernelReport) -> Iterable[Html]
     inputs = "" if own else f", compiled in {unit.input}"
     lead = "worst instance, " if len(group.kernels) > 1 else ""
     yield element("p", where, f"{inputs}; {lead}{unit.arch}, by {unit.frontend}", class_="dim")
-    yield element(
-        "details",
-        element("summary", "full name"),
-        element("pre", facts.demangled, class_="wrapped"),
-        class_="plain",
-    )
+    if facts.demangled != layout.group_name(group):
+        yield element(
+            "details",
+            element("summary", "full name"),
+            element("pre", facts.demangled, class_="wrapped"),
+            class_="plain",
+        )
     for finding in worst.findings:
         yield _finding(finding)
     yield _annotated(unit, worst)
@@ -133,7 +134,7 @@ def _annotated(unit: UnitReport, kernel: KernelReport) -> Html:
         if machine:
             parts.append(_sass(machine.get(place, ())))
     if None in machine:
-        parts.append(element("div", "without a line", class_="head"))
+        parts.append(element("div", "elsewhere", class_="head"))
         parts += [element("div", class_="l"), element("div")]
         parts.append(_sass(machine[None]))
     return joined(

@@ -106,13 +106,10 @@ def _short_row(group: Group, with_arch: bool) -> Html:
     full = [kernel.facts.demangled for _, kernel in group.kernels]
     inner: list[Child] = [element("span", layout.group_name(group), title=full[0])]
     shown = layout.labels(group)
+    inner += [times(group), element("small", layout.short_path(group.file), title=group.file)]
     if group.instances > 1:
         listed = element("ul", *(element("li", label) for label in layout.distinct(shown)))
-        inner += [
-            times(group),
-            element("details", element("summary", "instances"), listed),
-        ]
-    inner.append(element("small", layout.short_path(group.file), title=group.file))
+        inner.append(element("details", element("summary", "instances"), listed))
     registers = _span(kernel.facts.registers for _, kernel in group.kernels)
     return element(
         "tr",

@@ -19,7 +19,7 @@ body{margin:0 auto;max-width:90rem;padding:1.5rem;background:var(--bg);color:var
 font:15px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.5rem;margin:0 0 .25rem}h2{font-size:1.15rem;margin:2rem 0 .5rem}
 h3{font-size:.95rem;margin:1.1rem 0 .25rem}
-p{margin:.25rem 0;max-width:64rem}a{color:var(--minor)}.dim{color:var(--dim)}ul{margin:.25rem 0;
+p{margin:.25rem 0}p,li{max-width:72rem}a{color:var(--minor)}.dim{color:var(--dim)}ul{margin:.25rem 0;
 padding-left:1.3rem}
 .tally{font-size:1.05rem}
 code,pre{font:13px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
@@ -61,7 +61,7 @@ border-radius:3px;min-width:2px;background:currentColor}
 margin:.25rem 0;max-width:64rem}
 .bar span{min-width:2px;padding:0 .35rem;overflow:hidden;white-space:nowrap;font-size:12px;
 line-height:1.6rem;color:#fff;text-overflow:ellipsis}
-.bar .padding{background:repeating-linear-gradient(45deg,
+.bar span+span{border-left:2px solid var(--bg)}.bar .padding{background:repeating-linear-gradient(45deg,
 var(--line) 0 4px,var(--panel) 4px 8px);color:var(--fg)}
 .src{display:grid;grid-template-columns:auto minmax(0,1fr);margin:.25rem 0;
 border:1px solid var(--line);border-radius:6px;overflow:hidden}
@@ -97,7 +97,7 @@ border-bottom:1px solid var(--line)}
 .rows>tbody>tr>td[data-l]::before{content:attr(data-l) " ";color:var(--dim);
 font-size:12.5px}
 .src.two{grid-template-columns:auto minmax(0,1fr)}.src .sass{grid-column:2;border:0}
-.src .sass:empty{display:none}}
+.src .sass:empty{display:none}.src .sass{white-space:pre-line}}
 @media(max-width:30rem){.causes td:nth-child(2){width:25vw}h1{font-size:1.3rem}}
 @page{margin:14mm}
 @media print{:root{color-scheme:light;font-size:12px;LIGHT}
@@ -147,7 +147,7 @@ const rows=[...t.tBodies[0].rows].sort((a,b)=>n?v(a)-v(b):v(a).localeCompare(v(b
 if(!up)rows.reverse();t.tBodies[0].append(...rows)});
 const bar=document.querySelector('.find');if(bar){
 const rows=all('.rows>tbody>tr'),cards=new Map(all('.card').map(d=>[d.dataset.g,d]));
-const texts=new Map(),causes=new Set(),folded=all('details.clean');
+const texts=new Map(),causes=new Set(),folded=all('details.quiet');
 const text=r=>{if(!texts.has(r))texts.set(r,(r.textContent+' '+(r.title||'')+' '+
 (cards.get(r.dataset.g)?.textContent??'')).toLowerCase());return texts.get(r)};
 const input=document.createElement('input');input.type='search';
