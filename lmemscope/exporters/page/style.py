@@ -19,7 +19,8 @@ body{margin:0 auto;max-width:90rem;padding:1.5rem;background:var(--bg);color:var
 font:15px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.5rem;margin:0 0 .25rem}h2{font-size:1.15rem;margin:2rem 0 .5rem}
 h3{font-size:.95rem;margin:1.1rem 0 .25rem}
-p{margin:.25rem 0}p,li{max-width:72rem}a{color:var(--minor)}.dim{color:var(--dim)}ul{margin:.25rem 0;
+p{margin:.25rem 0}p,li{max-width:72rem}a{color:var(--minor)}.dim{color:var(--dim)}
+ul{margin:.25rem 0;
 padding-left:1.3rem}
 .tally{font-size:1.05rem}
 code,pre{font:13px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
@@ -61,7 +62,8 @@ border-radius:3px;min-width:2px;background:currentColor}
 margin:.25rem 0;max-width:64rem}
 .bar span{min-width:2px;padding:0 .35rem;overflow:hidden;white-space:nowrap;font-size:12px;
 line-height:1.6rem;color:#fff;text-overflow:ellipsis}
-.bar span+span{border-left:2px solid var(--bg)}.bar .padding{background:repeating-linear-gradient(45deg,
+.bar span+span{border-left:2px solid var(--bg)}
+.bar .padding{background:repeating-linear-gradient(45deg,
 var(--line) 0 4px,var(--panel) 4px 8px);color:var(--fg)}
 .src{display:grid;grid-template-columns:auto minmax(0,1fr);margin:.25rem 0;
 border:1px solid var(--line);border-radius:6px;overflow:hidden}

@@ -121,7 +121,7 @@ def _drawn(files: list[_File], area: Box, class_: str, label: str) -> Html:
         *parts,
         viewBox=f"0 0 {area.width:g} {area.height:g}",
         class_=class_,
-        role="img",
+        role="group",
         aria_label=label,
     )
 
