@@ -36,7 +36,7 @@ th button{all:unset;cursor:pointer;font-weight:600}
 th[aria-sort=ascending] button::after{content:" \\2191"}
 th[aria-sort=descending] button::after{content:" \\2193"}
 td.name{width:34%}td.verdict{width:30%}td small{display:block;color:var(--dim);font-size:12.5px}
-td.arch{white-space:nowrap}.plain{border:0;padding:0;margin:.1rem 0}.plain>summary{color:var(--dim);
+td.arch{overflow-wrap:normal}.plain{border:0;padding:0;margin:.1rem 0}.plain>summary{color:var(--dim);
 font-size:13px}pre.wrapped{white-space:pre-wrap;overflow-wrap:anywhere}
 .x{color:var(--dim);font-weight:400;white-space:nowrap}
 :is(button,summary,a,input):focus-visible{outline:2px solid var(--minor);outline-offset:2px}

@@ -92,7 +92,8 @@ def _files(groups: Sequence[Group], anchors: dict[int, str]) -> list[_File]:
         return files
     rest = [one for file in files[_MOST_FILES:] for one in file.templates]
     title = f"{len(files) - _MOST_FILES} more files"
-    return [*files[:_MOST_FILES], _File(title, (_merged(title, rest),))]
+    kept = [*files[:_MOST_FILES], _File(title, (_merged(title, rest),))]
+    return sorted(kept, key=lambda file: -file.size)
 
 
 def _most(templates: list[_Template]) -> tuple[_Template, ...]:
@@ -100,7 +101,8 @@ def _most(templates: list[_Template]) -> tuple[_Template, ...]:
     if len(ordered) <= _MOST_TEMPLATES:
         return tuple(ordered)
     rest = ordered[_MOST_TEMPLATES:]
-    return (*ordered[:_MOST_TEMPLATES], _merged(f"{len(rest)} more", rest))
+    kept = [*ordered[:_MOST_TEMPLATES], _merged(f"{len(rest)} more", rest)]
+    return tuple(sorted(kept, key=lambda one: -one.size))
 
 
 def _merged(name: str, templates: list[_Template], anchor: str | None = None) -> _Template:
