@@ -12,6 +12,7 @@ from lmemscope.exporters import layout, render
 from lmemscope.exporters.page.boxes import Box, squarified
 from lmemscope.model import (
     CauseShare,
+    Failure,
     KernelReport,
     LineUse,
     PtxasFacts,
@@ -20,6 +21,7 @@ from lmemscope.model import (
     SiteClass,
     SourceLine,
     SourceLocation,
+    UnitReport,
 )
 from lmemscope.rules.verdict import judge
 from tests.builders import judged, report
@@ -165,3 +167,21 @@ def test_the_verdict_is_within_what_github_shows_of_a_table() -> None:
     assert max(map(len, lines)) <= 50
     assert re.sub(r"[` ]|<br>|×3", "", row.split("|")[2]).startswith("…::" + "n" * 70)
     assert "dynamic-index: table 80 B" in row.split("|")[3]
+
+
+def test_what_fails_alike_for_two_architectures_is_said_once_and_its_log_folded() -> None:
+    failure = Failure("compile", "refused", "mend it", None, "a.cu(1): error\n" * 50)
+    made = report(using("k"), failure=None)
+    failed = tuple(
+        UnitReport("b.cu", "nvrtc", arch, (), dataclasses.replace(failure, command=arch))
+        for arch in ("sm_80", "sm_90")
+    )
+    both = dataclasses.replace(made, units=(*made.units, *failed))
+    page = page_of(both)
+    assert page.count("[compile] refused") == 1
+    assert "b.cu, sm_80, sm_90" in page
+    assert "<summary>log</summary><pre>a.cu(1): error" in page
+    text = markdown_of(both)
+    assert text.count("refused") == 1
+    assert text.count("a.cu(1): error") == 20
+    assert "… 30 more lines" in text

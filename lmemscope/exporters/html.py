@@ -18,13 +18,14 @@ from lmemscope.exporters.page.kernel import card, disagreement
 from lmemscope.exporters.page.listing import others, worklist
 from lmemscope.exporters.page.style import SCRIPT, STYLE
 from lmemscope.exporters.page.treemap import treemap
-from lmemscope.model import Report, UnitReport
+from lmemscope.model import Failure, Report
 
 _DESCRIBED = 200
 """Groups that have a section of their own; a page of more is read with the filter."""
 _OPENED = 3
 _NOTES_SHOWN = 3
 _BARS = 6
+_FAILURES = 5
 _TITLE = constant("<title>Local memory</title>")
 _HEAD = constant(
     '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -34,7 +35,7 @@ _HEAD = constant(
 def render_html(report: Report) -> str:
     """The whole page."""
     found = groups(report)
-    many_archs = len({arch for group in found for arch in group.archs}) > 1
+    archs = layout.distinct(arch for group in found for arch in group.archs)
     using = [group for group in found if group.uses_memory]
     rest = [group for group in found if not group.uses_memory]
     anchors = {number: f"g{number}" for number in range(min(len(using), _DESCRIBED))}
@@ -43,9 +44,9 @@ def render_html(report: Report) -> str:
             *_heading(report),
             *_failures(report),
             *_where(using, anchors),
-            *_work(using, anchors, many_archs),
+            *_work(using, anchors, archs),
             *_cards(using, anchors),
-            *_others(rest, many_archs, folded=bool(using)),
+            *_others(rest, archs, folded=bool(using)),
             *_sections(report, using, anchors),
             element("script", SCRIPT),
         )
@@ -94,20 +95,30 @@ def _folded(title: str, lines: Sequence[str]) -> Html:
 
 
 def _failures(report: Report) -> Iterable[Html]:
-    failed = [unit for unit in report.units if unit.failure is not None]
-    if failed:
-        yield element("h2", "Not analysed")
-        yield from (_failure(unit) for unit in failed)
+    failed = layout.failures(report)
+    if not failed:
+        return
+    yield element("h2", "Not analysed")
+    yield from (_failure(*one) for one in failed[:_FAILURES])
+    if len(failed) > _FAILURES:
+        title = layout.count(len(failed) - _FAILURES, "more failure")
+        rest = joined(_failure(*one) for one in failed[_FAILURES:])
+        yield element("details", element("summary", title), rest)
 
 
-def _failure(unit: UnitReport) -> Html:
-    failure = unit.failure
-    assert failure is not None
+def _failure(failure: Failure, path: str, archs: str) -> Html:
+    """What failed and what to do; the whole log folded, for the kernels matter more."""
+    log = NOTHING
+    if failure.log:
+        log = element(
+            "details", element("summary", "log"), element("pre", failure.log), class_="plain"
+        )
+    where = element("span", f" {path}{archs}", class_="dim")
     return joined(
         (
-            element("p", f"[{failure.stage}] {failure.message}", class_="spill"),
-            element("pre", failure.log) if failure.log else NOTHING,
+            element("p", f"[{failure.stage}] {failure.message}", where, class_="spill"),
             element("p", failure.hint, class_="dim") if failure.hint else NOTHING,
+            log,
         )
     )
 
@@ -148,14 +159,14 @@ def _bars(rows: Sequence[Html]) -> Html:
     return element("table", element("tbody", *rows), class_="causes")
 
 
-def _work(using: Sequence[Group], anchors: dict[int, str], many_archs: bool) -> Iterable[Html]:
+def _work(using: Sequence[Group], anchors: dict[int, str], archs: Sequence[str]) -> Iterable[Html]:
     if not using:
         return
     yield element("h2", "What uses local memory")
     counts = Counter(cause for group in using for cause in {one.cause for one in group.causes})
     chips = json.dumps([[cause, f"({count})"] for cause, count in sorted(counts.items())])
     yield element("div", class_="find", data_causes=chips, hidden=True)
-    yield worklist(using, anchors, with_arch=many_archs)
+    yield worklist(using, anchors, archs)
 
 
 def _cards(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
@@ -171,7 +182,7 @@ def _cards(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
         )
 
 
-def _others(rest: Sequence[Group], many_archs: bool, *, folded: bool) -> Iterable[Html]:
+def _others(rest: Sequence[Group], archs: Sequence[str], *, folded: bool) -> Iterable[Html]:
     if not rest:
         return
     kernels = sum(len(group.kernels) for group in rest)
@@ -180,7 +191,7 @@ def _others(rest: Sequence[Group], many_archs: bool, *, folded: bool) -> Iterabl
     yield element(
         "details",
         element("summary", title),
-        others(rest, with_arch=many_archs),
+        others(rest, archs),
         class_="quiet",
         open=not folded,
     )

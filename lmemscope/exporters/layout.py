@@ -10,6 +10,7 @@ from lmemscope.formats.demangle import short_name as short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     VERDICT_KINDS,
+    Failure,
     Finding,
     GateResult,
     KernelFacts,
@@ -167,6 +168,22 @@ def summary(report: Report) -> str:
     if failed:
         parts.append(f"{count(failed, 'input')} could not be analysed")
     return ", ".join(parts)
+
+
+def failures(report: Report) -> list[tuple[Failure, str, str]]:
+    """What could not be analysed: why, which input, and where: ``, sm_80, sm_90``.
+
+    What fails alike for several architectures is one failure.
+    """
+    found: dict[tuple[str, str, str], tuple[Failure, list[str]]] = {}
+    for unit in report.units:
+        if unit.failure is not None:
+            key = (unit.input, unit.failure.stage, unit.failure.message)
+            found.setdefault(key, (unit.failure, []))[1].append(unit.arch)
+    return [
+        (failure, path, "".join(f", {arch}" for arch in distinct(archs) if arch))
+        for (path, _, _), (failure, archs) in found.items()
+    ]
 
 
 def verdict_text(result: GateResult) -> str:

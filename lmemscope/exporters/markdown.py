@@ -24,6 +24,7 @@ from lmemscope.exporters.escape_markdown import (
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.formats import Presentation
 from lmemscope.model import (
+    Failure,
     Finding,
     FunctionFacts,
     KernelFacts,
@@ -38,7 +39,7 @@ _SHOWN = 30
 _INSTANCES = 12
 _LINES = 12
 _LISTED = 20
-_LOG_LINES = 40
+_LOG_LINES = 20
 _OVER = 4
 """A name that is so little longer stays in one piece."""
 _NAME, _VERDICT, _PATH = 40, 110, 44
@@ -74,11 +75,11 @@ def _report(report: Report) -> Iterable[Markdown]:
         yield line(f"Architecture {report.default_arch}.")
     yield from _table(using)
     yield from _without(rest)
-    failed = [unit for unit in report.units if unit.failure is not None]
+    failed = layout.failures(report)
     if failed:
         yield from (_EMPTY, constant("## Not analysed"), _EMPTY)
-        for unit in failed[:_LISTED]:
-            yield from _failure(unit)
+        for one in failed[:_LISTED]:
+            yield from _failure(*one)
         yield from _more(len(failed) - _LISTED, "input")
     if using:
         yield from (_EMPTY, constant("## Details"), _EMPTY)
@@ -134,11 +135,12 @@ def _without(rest: Sequence[Group]) -> Iterable[Markdown]:
     kernels = sum(len(group.kernels) for group in rest)
     title = f"{layout.count(kernels, 'kernel')} without local memory"
     yield from (_EMPTY, _OPEN, summary(title), _EMPTY)
-    yield from (constant("| | kernel | verdict |"), constant("|---|---|---|"))
+    yield from (constant("| | kernel | file | verdict |"), constant("|---|---|---|---|"))
     for group in rest[:_SHOWN]:
         name = line(code(layout.group_name(group)), _times(group))
         mark = verdict_kind(group.verdict.kind).mark
-        yield row((mark, name, _ended(group.verdict.text, _VERDICT)))
+        file = code(layout.short_path(group.file, _PATH))
+        yield row((mark, name, file, _ended(group.verdict.text, _VERDICT)))
     yield from _more(len(rest) - _SHOWN, "group", ", in the HTML report")
     yield from (_EMPTY, _CLOSE)
 
@@ -285,17 +287,15 @@ def _callee(callee: FunctionFacts) -> Markdown:
     return _item("calls ", code(callee.demangled), f" (not inlined){text}")
 
 
-def _failure(unit: UnitReport) -> Iterable[Markdown]:
-    failure = unit.failure
-    assert failure is not None
-    yield _item(code(unit.input), f" [{failure.stage}]: {failure.message}")
+def _failure(failure: Failure, path: str, archs: str) -> Iterable[Markdown]:
+    yield _item(code(path), f"{archs} [{failure.stage}]: {failure.message}")
     if failure.hint:
         yield line(constant("  - "), failure.hint)
     if failure.log:
-        yield _EMPTY
         log = failure.log.strip().split("\n")
         left = len(log) - _LOG_LINES
         more = [f"… {layout.count(left, 'more line')}"] if left > 0 else []
+        yield _EMPTY
         yield from block([*log[:_LOG_LINES], *more], indent="  ")
         yield _EMPTY
 

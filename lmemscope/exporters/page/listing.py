@@ -14,16 +14,16 @@ _FIRST_FIGURE, _LAST_FIGURE = 2, 6
 _INSTANCE = "instance"
 
 
-def worklist(groups: Sequence[Group], anchors: dict[int, str], *, with_arch: bool) -> Html:
+def worklist(groups: Sequence[Group], anchors: dict[int, str], all_archs: Sequence[str]) -> Html:
     """Groups that use local memory, a row each.
 
     Args:
         groups: worst first.
         anchors: where the page describes a group, by its number in ``groups``.
-        with_arch: whether there is more than one architecture to tell apart.
+        all_archs: of the report; a single one needs no column.
     """
-    rows = (_group_row(number, group, anchors, with_arch) for number, group in enumerate(groups))
-    return _table(_HEADS if with_arch else _HEADS[:-1], rows)
+    rows = (_group_row(number, group, anchors, all_archs) for number, group in enumerate(groups))
+    return _table(_HEADS if len(all_archs) > 1 else _HEADS[:-1], rows)
 
 
 def instances(group: Group) -> Html:
@@ -41,16 +41,16 @@ def instances(group: Group) -> Html:
                 cell,
                 _verdict(row),
                 *_figures([row]),
-                _arch([unit.arch]) if with_arch else NOTHING,
+                _arch([unit.arch], group.archs),
             )
         )
     return _table((_INSTANCE, *(_HEADS[1:] if with_arch else _HEADS[1:-1])), rows)
 
 
-def others(groups: Sequence[Group], *, with_arch: bool) -> Html:
+def others(groups: Sequence[Group], all_archs: Sequence[str]) -> Html:
     """Groups without local memory: template, instances, registers, file."""
-    heads = ("kernel", "verdict", "registers", *(("arch",) if with_arch else ()))
-    return _table(heads, (_short_row(group, with_arch) for group in groups))
+    heads = ("kernel", "verdict", "registers", *(("arch",) if len(all_archs) > 1 else ()))
+    return _table(heads, (_short_row(group, all_archs) for group in groups))
 
 
 def _table(heads: Sequence[str], rows: Iterable[Html]) -> Html:
@@ -72,7 +72,9 @@ def _table(heads: Sequence[str], rows: Iterable[Html]) -> Html:
     )
 
 
-def _group_row(number: int, group: Group, anchors: dict[int, str], with_arch: bool) -> Html:
+def _group_row(
+    number: int, group: Group, anchors: dict[int, str], all_archs: Sequence[str]
+) -> Html:
     name = title(group)
     anchor = anchors.get(number)
     linked = name if anchor is None else element("a", name, href=f"#{anchor}")
@@ -84,7 +86,7 @@ def _group_row(number: int, group: Group, anchors: dict[int, str], with_arch: bo
             "td", group.verdict.text, class_=f"verdict {group.verdict.kind}", data_v=f"{number:06}"
         ),
         *_figures(group.kernels),
-        _arch(group.archs) if with_arch else NOTHING,
+        _arch(group.archs, all_archs),
         data_g=anchor,
         data_c=" ".join(layout.distinct(one.cause for one in group.causes)),
     )
@@ -102,7 +104,7 @@ def times(group: Group) -> Html:
     return element("span", f" ×{group.instances}", class_="x")
 
 
-def _short_row(group: Group, with_arch: bool) -> Html:
+def _short_row(group: Group, all_archs: Sequence[str]) -> Html:
     full = [kernel.facts.demangled for _, kernel in group.kernels]
     inner: list[Child] = [element("span", layout.group_name(group), title=full[0])]
     shown = layout.labels(group)
@@ -118,7 +120,7 @@ def _short_row(group: Group, with_arch: bool) -> Html:
         _figure(
             "registers", registers, _known(kernel.facts.registers for _, kernel in group.kernels)
         ),
-        _arch(group.archs) if with_arch else NOTHING,
+        _arch(group.archs, all_archs),
         data_c=" ".join(layout.distinct(one.cause for one in group.causes)) or None,
     )
 
@@ -172,5 +174,9 @@ def _known(values: Iterable[int | None]) -> list[int]:
     return [value for value in values if value is not None]
 
 
-def _arch(archs: Sequence[str]) -> Html:
-    return element("td", ", ".join(archs), class_="arch")
+def _arch(archs: Sequence[str], of: Sequence[str]) -> Html:
+    """A cell where there is more than one architecture to tell apart."""
+    if len(of) == 1:
+        return NOTHING
+    every = len(archs) == len(of)
+    return element("td", f"all {len(of)}" if every else ", ".join(archs), class_="arch")

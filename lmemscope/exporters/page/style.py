@@ -36,7 +36,8 @@ th button{all:unset;cursor:pointer;font-weight:600}
 th[aria-sort=ascending] button::after{content:" \\2191"}
 th[aria-sort=descending] button::after{content:" \\2193"}
 td.name{width:34%}td.verdict{width:30%}td small{display:block;color:var(--dim);font-size:12.5px}
-td.arch{overflow-wrap:normal}.plain{border:0;padding:0;margin:.1rem 0}.plain>summary{color:var(--dim);
+td.arch{overflow-wrap:normal}
+.plain{border:0;padding:0;margin:.1rem 0}.plain>summary{color:var(--dim);
 font-size:13px}pre.wrapped{white-space:pre-wrap;overflow-wrap:anywhere}
 .x{color:var(--dim);font-weight:400;white-space:nowrap}
 :is(button,summary,a,input):focus-visible{outline:2px solid var(--minor);outline-offset:2px}
@@ -84,6 +85,7 @@ color:var(--fg);cursor:pointer}.chip i{width:.7rem;height:.7rem;margin:0;border-
 .chip[aria-pressed=true]{background:var(--fg);color:var(--bg)}
 .find output{color:var(--dim)}[hidden]{display:none!important}
 .cards{content-visibility:auto;contain-intrinsic-size:auto 400px}
+@media(max-width:70rem){.rows th,.rows td{padding:.35rem .4rem}}
 @media(max-width:52rem){.map .wide-map{display:none}.map .narrow-map{display:block}}
 @media screen and (max-width:52rem){body{padding:1rem}
 .rows,.rows>tbody{display:block}.rows>thead{display:block}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.groups import Group
 from lmemscope.exporters import layout
-from lmemscope.exporters.escape_html import Html, element, joined
+from lmemscope.exporters.escape_html import NOTHING, Html, element
 from lmemscope.exporters.page.boxes import Box, squarified
 
 _WIDE = Box(0, 0, 1160, 300)
@@ -19,6 +19,7 @@ _TITLE, _MARGIN = 17.0, 2.0
 _CHAR, _BOLD = 6.6, 7.4
 """Pixels of a character at 11 px, generously: text that does not fit is cut, never spilt over."""
 _LEAST = 4
+_WORTH_A_MAP = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,15 @@ class _File:
 
 
 def treemap(groups: Sequence[Group], anchors: dict[int, str]) -> Html:
-    """The map, for wide pages and for narrow ones; nothing where no bytes are at sites.
+    """The map, for wide pages and for narrow ones; nothing where it would be a single box.
 
     Args:
         groups: worst first.
         anchors: where the page describes a group, by its number in ``groups``.
     """
     files = _files(groups, anchors)
-    if not files:
-        return joined(())
+    if sum(len(one.leaves) for file in files for one in file.templates) < _WORTH_A_MAP:
+        return NOTHING
     total = sum(file.size for file in files)
     label = f"{total} bytes at instruction sites: " + "; ".join(
         f"{file.path} {file.size}" for file in files
