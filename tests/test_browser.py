@@ -1,4 +1,4 @@
-"""The HTML page in a real browser: it sorts, fits and logs no error; skipped without Chromium."""
+"""The page in a real browser: it sorts, filters, fits, logs no error; skipped without Chromium."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lmemscope.analysis.groups import groups
 from lmemscope.exporters import render
 from lmemscope.exporters.json import parse_report
 from tests.conftest import Finished
@@ -24,15 +26,28 @@ PROBE = """
 const errors=[];addEventListener('error',e=>errors.push(e.message));
 addEventListener('load',()=>{
   const heads=[...document.querySelectorAll('th button')];
-  const table=heads[0].closest('table');
-  const frames=()=>[...table.tBodies[0].rows].map(r=>Number(r.children[3].dataset.v));
-  const before=frames();heads[3].focus();const focused=document.activeElement===heads[3];
-  heads[3].click();const up=frames();heads[3].click();const down=frames();
+  const table=heads[0].closest('table'),names=heads.map(h=>h.textContent);
+  const column=names.indexOf('frame'),rows=[...table.tBodies[0].rows];
+  const frames=()=>[...table.tBodies[0].rows].map(r=>Number(r.children[column].dataset.v));
+  const seen=()=>rows.filter(r=>r.getClientRects().length).length;
+  const before=frames();heads[column].focus();
+  const focused=document.activeElement===heads[column];
+  heads[column].click();const up=frames();heads[column].click();const down=frames();
   const sorted=a=>[...a].sort((x,y)=>x-y);
-  const result={rows:before.length,focused,
+  const input=document.querySelector('input[type=search]');
+  const type=text=>{input.value=text;input.dispatchEvent(new Event('input'))};
+  const overflow=document.documentElement.scrollWidth>innerWidth;
+  const height=document.documentElement.scrollHeight;
+  const clean=document.querySelector('details.quiet'),folded=!clean.open;
+  type('SORTED rank');const typed=seen();type('soften');const found=[seen(),clean.open];type('');
+  const chip=[...document.querySelectorAll('.chip')].find(c=>c.textContent.includes('volatile'));
+  chip.click();const chosen=seen();const pressed=chip.getAttribute('aria-pressed');chip.click();
+  const last=[...document.querySelectorAll('.card')].at(-1),closed=last.open;
+  location.hash=last.querySelector('[id]').id;
+  const result={rows:seen(),names,focused,overflow,height,folded,typed,found,chosen,pressed,closed,
+    verdict:rows[0].children[1].getBoundingClientRect().right<=innerWidth,
     ascending:JSON.stringify(up)===JSON.stringify(sorted(before)),
     descending:JSON.stringify(down)===JSON.stringify(sorted(before).reverse()),
-    overflow:document.documentElement.scrollWidth>innerWidth,
     background:getComputedStyle(document.body).backgroundColor,errors};
   document.body.insertAdjacentHTML('beforeend','<pre id=probe>'+JSON.stringify(result)+'</pre>');
 });
@@ -40,7 +55,7 @@ addEventListener('load',()=>{
 """
 
 
-def probe(page: str, tmp_path: Path, width: int, dark: bool) -> dict[str, object]:
+def probe(page: str, tmp_path: Path, width: int, dark: bool) -> dict[str, Any]:
     import html
     import json
 
@@ -65,19 +80,26 @@ def probe(page: str, tmp_path: Path, width: int, dark: bool) -> dict[str, object
     )
     match = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)
     assert match is not None, done.stderr
-    found: dict[str, object] = json.loads(html.unescape(match.group(1)))
+    found: dict[str, Any] = json.loads(html.unescape(match.group(1)))
     return found
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1400, False), (800, False), (1000, True)])
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (500, False), (1000, True)])
 def test_the_page_works(shipped: Finished, tmp_path: Path, width: int, dark: bool) -> None:
     report = parse_report(shipped.out)
     page = render(report, "html", color=False, width=None, verbose=True)
     found = probe(page, tmp_path, width, dark)
     assert found["errors"] == []
-    assert found["rows"] == sum(len(unit.kernels) for unit in report.units)
+    assert found["rows"] == sum(group.uses_memory for group in groups(report))
+    assert found["names"][:2] == ["kernel", "verdict"]
     assert found["focused"] is True
     assert found["ascending"] is True
     assert found["descending"] is True
     assert found["overflow"] is False
+    assert found["verdict"] is True
+    assert found["folded"] is True
+    assert found["typed"] == 1, "rank_median, by its variable"
+    assert found["found"] == [0, True], "a clean kernel is unfolded when it is searched for"
+    assert (found["chosen"], found["pressed"]) == (1, "true")
+    assert found["closed"] is False
     assert found["background"] == ("rgb(13, 17, 23)" if dark else "rgb(255, 255, 255)")

@@ -65,7 +65,7 @@ class Group:
         name: the template without its arguments; of a kernel that is none, its short name.
         input: of the worst kernel; the others are in ``kernels``.
         file: where the template is defined, as far as line information tells; else ``input``.
-        archs: sorted.
+        archs: sorted, older ones first.
         kernels: worst first.
         instances: how many there are, each counted once for all architectures and files.
         causes: most site bytes first; empty where no local memory is.
@@ -156,7 +156,7 @@ def _group(rows: list[Row]) -> Group:
         name=template_name(worst.facts.demangled),
         input=unit.input,
         file=_file(rows[0]),
-        archs=tuple(sorted({unit.arch for unit, _ in rows})),
+        archs=tuple(sorted({unit.arch for unit, _ in rows}, key=lambda arch: (len(arch), arch))),
         kernels=tuple(rows),
         instances=len({stable_name(one.name) for one in facts}),
         causes=_causes(facts),

@@ -46,13 +46,13 @@ def quotes_of(
         if not fact.accesses:
             continue
         live, at = _peak_of_live_registers(layers, fact, code.live.get(fact.name, {}))
+        sass, places = _sass_lines(code.instructions.get(fact.name, ()), fact)
         result[fact.name] = Quotes(
             ptx=_ptx_lines(layers, fact) if "ptx" in wanted else (),
-            sass=_sass_lines(code.instructions[fact.name], fact)
-            if fact.name in code.instructions
-            else (),
+            sass=sass,
             live_registers=live,
             live_at=at,
+            sass_at=places,
         )
     return result
 
@@ -66,14 +66,25 @@ def _ptx_lines(layers: Layers, facts: KernelFacts) -> tuple[str, ...]:
     return (*lines, *_more(len(lines), len(numbers)))
 
 
-def _sass_lines(instructions: Sequence[SassInstruction], facts: KernelFacts) -> tuple[str, ...]:
-    wanted = {access.pc: access.cause for access in _telling(facts)}
-    lines = [
-        f"{instruction.pc:#06x}  {instruction.text:<40} {wanted[instruction.pc]}"
-        for instruction in instructions
-        if instruction.pc in wanted
-    ]
-    return (*lines, *_more(len(lines), len(facts.accesses)))
+def _sass_lines(
+    instructions: Sequence[SassInstruction], facts: KernelFacts
+) -> tuple[tuple[str, ...], tuple[SourceLocation | None, ...]]:
+    """Instructions as text, and the source line that each belongs to."""
+    wanted = {access.pc: access for access in _telling(facts)}
+    shown = [instruction for instruction in instructions if instruction.pc in wanted]
+    if not shown:
+        return (), ()
+    lines = [f"{one.pc:#06x}  {one.text:<40} {wanted[one.pc].cause}" for one in shown]
+    places = [_place(wanted[one.pc], facts) for one in shown]
+    more = _more(len(lines), len(facts.accesses))
+    return (*lines, *more), (*places, *(None for _ in more))
+
+
+def _place(access: LocalAccess, facts: KernelFacts) -> SourceLocation | None:
+    """The innermost line in the kernel's own file, else the outermost one there is."""
+    home = facts.location.file if facts.location is not None else None
+    lines = [frame.location for frame in access.chain]
+    return next((line for line in lines if line.file == home), lines[-1] if lines else None)
 
 
 def _peak_of_live_registers(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from lmemscope.commands.options import compile_options, group_options
@@ -39,6 +41,8 @@ def command(
       lmemscope report saved.json -o local-memory.md
     """
     sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
-    report = selected(gathered(paths, settings), settings.view)
+    # A report is read beside the source: machine code belongs in it, whatever its format.
+    report = gathered(paths, replace(settings, quotes=("sass",)))
+    report = selected(report, settings.view)
     sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=settings.view))
     raise SystemExit(exit_code(report))

@@ -6,10 +6,12 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.groups import Group
+from lmemscope.analysis.groups import Row as Row
 from lmemscope.formats.demangle import short_name as short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     VERDICT_KINDS,
+    Failure,
     Finding,
     Frontend,
     GateResult,
@@ -23,7 +25,9 @@ from lmemscope.model import (
     verdict_kind,
 )
 
-Row = tuple[UnitReport, KernelReport]
+_SCOPED = 44
+_SHORT_NAME = 60
+_PATH = 48
 
 MANY = 40
 """Kernels; beyond that a table shows groups, and of these the ones that use local memory."""
@@ -84,6 +88,78 @@ def wrapped(sentence: str, width: int | None) -> str:
     return "\n".join(textwrap.wrap(sentence, width, break_on_hyphens=False))
 
 
+def scoped(name: str, width: int = _SCOPED) -> str:
+    """A qualified name, its inner scopes left out where it is longer than ``width``.
+
+    ``cub::detail::reduce::Kernel`` gives ``cub::…::Kernel``; the last part is never cut.
+    """
+    parts = name.split("::")
+    if len(name) <= width or len(parts) < 3 or "<" in name:
+        return name
+    kept = f"{parts[0]}::…::{parts[-1]}"
+    return kept if len(kept) <= width else f"…::{parts[-1]}"
+
+
+def short_path(path: str, width: int = _PATH) -> str:
+    """A path, its first directories left out where it is longer than ``width``."""
+    if len(path) <= width:
+        return path
+    parts = path.split("/")
+    kept = parts[-1]
+    for part in reversed(parts[:-1]):
+        if len(kept) + len(part) + 3 > width:
+            break
+        kept = f"{part}/{kept}"
+    return f"…/{kept}"
+
+
+def labels(group: Group) -> list[str]:
+    """What tells the kernels of a group apart, in their order: template arguments that differ.
+
+    Arguments that all have alike are ``…``; two labels are alike only where two names are.
+    """
+    names = [short_name(kernel.facts.demangled) for _, kernel in group.kernels]
+    lists = [_arguments(name) for name in names]
+    first = lists[0]
+    if first is None or any(one is None or len(one) != len(first) for one in lists):
+        return names
+    split = [one for one in lists if one is not None]
+    same = [len({one[index] for one in split}) == 1 for index in range(len(first))]
+    if all(same):
+        return names
+    made = [f"<{', '.join(_elided(one, same))}>" for one in split]
+    # Instances may differ in an enclosing template's arguments too.
+    return made if len(set(made)) == len(set(names)) else names
+
+
+_KEPT_ARGUMENT = 8
+
+
+def _elided(arguments: list[str], same: list[bool]) -> list[str]:
+    """Short arguments stay, for they are what an author counts by; long equal ones go."""
+    return [
+        "…" if alike and len(argument) > _KEPT_ARGUMENT else argument
+        for argument, alike in zip(arguments, same, strict=True)
+    ]
+
+
+def _arguments(name: str) -> list[str] | None:
+    """The arguments of the last template in a name; None where it ends in none."""
+    if not name.endswith(">"):
+        return None
+    parts: list[str] = []
+    depth, end = 0, len(name) - 1
+    for index in range(len(name) - 1, -1, -1):
+        char = name[index]
+        depth += (char in ">)]}") - (char in "<([{")
+        if (depth == 1 and char == ",") or depth == 0:
+            parts.append(name[index + 1 : end].strip())
+            end = index
+        if depth == 0:
+            return parts[::-1]
+    return None
+
+
 def number(value: int | None) -> str:
     """A figure, or a question mark where nothing was observed."""
     return "?" if value is None else str(value)
@@ -98,7 +174,14 @@ def pair(first: int | None, second: int | None) -> str:
 
 def count(items: int, noun: str) -> str:
     """``1 kernel``, ``2 kernels``."""
-    return f"{items} {noun}{'' if items == 1 else 's'}"
+    return f"{items} {plural(items, noun)}"
+
+
+def plural(items: int, noun: str) -> str:
+    """``kernel`` of one, ``kernels`` and ``entries`` of others."""
+    if items == 1:
+        return noun
+    return f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
 
 
 def summary(report: Report) -> str:
@@ -125,6 +208,22 @@ def summary(report: Report) -> str:
     if failed:
         parts.append(f"{count(failed, 'input')} could not be analysed")
     return ", ".join(parts)
+
+
+def failures(report: Report) -> list[tuple[Failure, str, str]]:
+    """What could not be analysed: why, which input, and where: ``, sm_80, sm_90``.
+
+    What fails alike for several architectures is one failure.
+    """
+    found: dict[tuple[str, str, str], tuple[Failure, list[str]]] = {}
+    for unit in report.units:
+        if unit.failure is not None:
+            key = (unit.input, unit.failure.stage, unit.failure.message)
+            found.setdefault(key, (unit.failure, []))[1].append(unit.arch)
+    return [
+        (failure, path, "".join(f", {arch}" for arch in distinct(archs) if arch))
+        for (path, _, _), (failure, archs) in found.items()
+    ]
 
 
 def verdict_text(result: GateResult) -> str:
@@ -194,3 +293,12 @@ def routes(report: Report) -> str:
 def distinct(values: Iterable[str]) -> list[str]:
     """Without repetition, in order of first appearance."""
     return list(dict.fromkeys(values))
+
+
+def group_name(group: Group, width: int = _SHORT_NAME) -> str:
+    """What a group is called: its template; an only instance with its arguments, if short."""
+    _, kernel = group.kernels[0]
+    short = short_name(kernel.facts.demangled)
+    if group.instances == 1 and len(short) <= width:
+        return short
+    return scoped(group.name, min(width, _SCOPED))

@@ -1,12 +1,30 @@
-"""Markdown for pull requests and issues: a summary and one table first, details folded."""
+"""Markdown for pull requests and issues: the worst groups in a narrow table, details folded.
+
+It is bounded, whatever the report holds: what is left out is counted, and the HTML page has it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+from lmemscope.analysis.groups import Group, groups
 from lmemscope.exporters import layout
+from lmemscope.exporters.escape_markdown import (
+    Markdown,
+    Part,
+    block,
+    code,
+    constant,
+    document,
+    line,
+    prose,
+    row,
+    summary,
+)
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.formats import Presentation
-from lmemscope.exporters.layout import Row
 from lmemscope.model import (
+    Failure,
     Finding,
     FunctionFacts,
     KernelFacts,
@@ -17,41 +35,25 @@ from lmemscope.model import (
 )
 
 _BAR = 32
+_SHOWN = 30
+_INSTANCES = 12
+_LINES = 12
+_LISTED = 20
+_LOG_LINES = 20
+_OVER = 4
+"""A name that is so little longer stays in one piece."""
+_NAME, _VERDICT, _PATH = 40, 110, 44
+
+_EMPTY = constant("")
+_BREAK = constant("<br>")
+_OPEN, _CLOSE = constant("<details>"), constant("</details>")
+_HEAD = constant("| | kernel | verdict | frame | site bytes |")
+_RULE = constant("|---|---|---|--:|--:|")
 
 
 def render_markdown(report: Report) -> str:
     """The whole report, as GitHub renders it."""
-    listed = layout.rows(report)
-    lines = ["# Local memory report", "", f"{layout.summary(report)}."]
-    for note in report.notes:
-        lines += ["", f"Note: {note}."]
-    if report.default_arch:
-        lines += ["", f"Architecture {report.default_arch}."]
-    if listed:
-        lines += ["", *_table(listed)]
-    failed = [unit for unit in report.units if unit.failure is not None]
-    if failed:
-        lines += ["", "## Not analysed", ""]
-        for unit in failed:
-            lines += _failure(unit)
-    if listed:
-        lines += ["", "## Details", ""]
-        for row in listed:
-            lines += _details(row)
-    gaps = layout.distinct(
-        f"- {_code(unit.input)}: {_text(gap.reason)} ({gap.stage})"
-        for unit in report.units
-        for gap in unit.gaps
-    )
-    if gaps:
-        lines += ["", "## Not known", "", *gaps]
-    tools = layout.routes(report)
-    lines += [
-        "",
-        f"<sub>lmemscope {report.version}{'; ' + tools if tools else ''}. "
-        "Sizes are bytes per thread; LDL/STL counts are instructions.</sub>",
-    ]
-    return "\n".join(lines) + "\n"
+    return document(_report(report))
 
 
 def render(report: Report, how: Presentation) -> str:
@@ -60,83 +62,190 @@ def render(report: Report, how: Presentation) -> str:
     return render_markdown(report)
 
 
-def _table(listed: list[Row]) -> list[str]:
-    lines = [
-        "| | kernel | file | arch | registers | frame | spill st/ld | LDL/STL | PTX .local "
-        "| verdict |",
-        "|---|---|---|---|--:|--:|--:|--:|--:|---|",
-    ]
-    for unit, kernel in listed:
-        facts = kernel.facts
-        sass, ptx = facts.sass, facts.ptx
-        cells = [
-            verdict_kind(kernel.verdict.kind).mark,
-            _code(layout.short_name(facts.demangled)),
-            _code(_place(unit, facts)),
-            unit.arch,
-            layout.number(facts.registers),
-            layout.number(facts.stack_frame),
-            layout.pair(facts.spill_stores, facts.spill_loads),
-            "?" if sass is None else layout.pair(sass.load_sites, sass.store_sites),
-            "?" if ptx is None else str(ptx.local_bytes or "-"),
-            _text(kernel.verdict.text),
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-def _details(row: Row) -> list[str]:
-    unit, kernel = row
-    facts = kernel.facts
-    title = f"<b>{_html(layout.short_name(facts.demangled))}</b>, {unit.arch}: "
-    lines = ["<details>", f"<summary>{title}{_html(kernel.verdict.text)}</summary>", ""]
-    lines += [
-        f"- signature: {_code(facts.demangled)}",
-        f"- symbol: {_code(facts.name)}",
-        f"- compiled by {unit.frontend} from {_code(_place(unit, facts))}",
-    ]
-    stack = layout.number(facts.cumulative_stack) if facts.stack_known else "not statically known"
-    lines.append(
-        f"- registers {layout.number(facts.registers)}, "
-        f"frame {layout.number(facts.stack_frame)} B, stack with calls {stack}"
+def _report(report: Report) -> Iterable[Markdown]:
+    found = groups(report)
+    using = [group for group in found if group.uses_memory]
+    rest = [group for group in found if not group.uses_memory]
+    yield constant("# Local memory report")
+    yield _EMPTY
+    yield line(f"{layout.summary(report)}.")
+    yield from _bounded([line(f"Note: {note}.") for note in report.notes], "note", apart=True)
+    if report.default_arch:
+        yield _EMPTY
+        yield line(f"Architecture {report.default_arch}.")
+    yield from _table(using)
+    yield from _without(rest)
+    failed = layout.failures(report)
+    if failed:
+        yield from (_EMPTY, constant("## Not analysed"), _EMPTY)
+        for one in failed[:_LISTED]:
+            yield from _failure(*one)
+        yield from _more(len(failed) - _LISTED, "input")
+    if using:
+        yield from (_EMPTY, constant("## Details"), _EMPTY)
+        for group in using[:_SHOWN]:
+            yield from _details(group)
+    yield from _section("Sources that disagree", _disagreements(report, using[:_SHOWN]))
+    yield from _section("NVRTC and nvcc differ", map(line, layout.route_differences(report)))
+    yield from _section("Not known", _gaps(report))
+    tools = layout.routes(report)
+    yield _EMPTY
+    yield line(
+        constant("<sub>"),
+        f"lmemscope {report.version}{'; ' + tools if tools else ''}. Sizes are bytes per thread; "
+        "site bytes are added up over a row's kernels; LDL/STL counts are instructions.",
+        constant("</sub>"),
     )
-    if facts.sites is not None:
-        for label, share in (
-            ("spill", facts.sites.spill),
-            ("local objects", facts.sites.local_object),
-            ("unknown", facts.sites.unknown),
-        ):
-            if share.load_sites or share.store_sites:
-                lines.append(
-                    f"- {label}: {layout.count(share.load_sites, 'load')} "
-                    f"({share.load_bytes} B) and {layout.count(share.store_sites, 'store')} "
-                    f"({share.store_bytes} B) at instruction sites"
-                )
-    lines += [_callee(callee) for callee in facts.callees]
-    lines += _frame(kernel)
+
+
+def _table(using: Sequence[Group]) -> Iterable[Markdown]:
+    if not using:
+        return
+    yield from (_EMPTY, _HEAD, _RULE)
+    for group in using[:_SHOWN]:
+        yield row(
+            (
+                verdict_kind(group.verdict.kind).mark,
+                line(
+                    *_broken(layout.group_name(group, _NAME)),
+                    _times(group),
+                    _BREAK,
+                    code(layout.short_path(_place(group.kernels[0][0], _worst(group)), _PATH)),
+                ),
+                _ended(group.verdict.text, _VERDICT),
+                "?" if group.frame is None else str(group.frame),
+                layout.number(group.site_bytes),
+            )
+        )
+    yield from _more(len(using) - _SHOWN, "group", " with local memory, in the HTML report")
+
+
+def _broken(name: str) -> Iterable[Markdown]:
+    """A name in lines of its cell: GitHub does not break code, and would push the rest away."""
+    for start in range(0, len(name), _NAME + _OVER):
+        if start:
+            yield _BREAK
+        yield code(name[start : start + _NAME + _OVER])
+
+
+def _without(rest: Sequence[Group]) -> Iterable[Markdown]:
+    """What needs no attention, folded: names and how many."""
+    if not rest:
+        return
+    kernels = sum(len(group.kernels) for group in rest)
+    title = f"{layout.count(kernels, 'kernel')} without local memory"
+    yield from (_EMPTY, _OPEN, summary(title), _EMPTY)
+    yield from (constant("| | kernel | file | verdict |"), constant("|---|---|---|---|"))
+    for group in rest[:_SHOWN]:
+        name = line(code(layout.group_name(group)), _times(group))
+        mark = verdict_kind(group.verdict.kind).mark
+        file = code(layout.short_path(group.file, _PATH))
+        yield row((mark, name, file, _ended(group.verdict.text, _VERDICT)))
+    yield from _more(len(rest) - _SHOWN, "group", ", in the HTML report")
+    yield from (_EMPTY, _CLOSE)
+
+
+def _details(group: Group) -> Iterable[Markdown]:
+    unit, kernel = group.kernels[0]
+    facts = kernel.facts
+    times = f" ×{group.instances}" if group.instances > 1 else ""
+    yield _OPEN
+    yield summary(f"{times}, {unit.arch}: {kernel.verdict.text}", bold=layout.group_name(group))
+    yield _EMPTY
+    worst = "worst instance" if len(group.kernels) > 1 else "signature"
+    yield _item(f"{worst}: ", code(facts.demangled))
+    yield _item("symbol: ", code(facts.name))
+    yield _item(f"compiled by {unit.frontend} from ", code(_place(unit, facts)))
+    yield _item(_figures(facts))
+    yield from _sites(facts)
+    yield from map(_callee, facts.callees[:_LISTED])
+    yield from _frame(kernel)
     for finding in kernel.findings:
-        lines += _finding(finding)
+        yield from _finding(finding)
     for found in facts.disagreements:
         values = ", ".join(f"{source} says {value}" for source, value in found.values)
-        lines.append(f"- ⚠️ sources disagree on {_text(found.quantity)}: {values}")
-    if facts.lines:
-        lines += ["", "| line | what | loads | stores |", "|---|---|--:|--:|"]
-        lines += [
-            f"| {_code(f'{use.location.file}:{use.location.line}')} | {use.kind} "
-            f"| {use.sites.load_sites} ({use.sites.load_bytes} B) "
-            f"| {use.sites.store_sites} ({use.sites.store_bytes} B) |"
-            for use in facts.lines
-        ]
-    return [*lines, "", "</details>", ""]
+        yield _item(f"⚠️ sources disagree on {found.quantity}: {values}")
+    yield from _source_lines(facts)
+    yield from _instances(group)
+    yield from (_EMPTY, _CLOSE, _EMPTY)
 
 
-def _frame(kernel: KernelReport) -> list[str]:
+def _figures(facts: KernelFacts) -> str:
+    stack = layout.number(facts.cumulative_stack) if facts.stack_known else "not statically known"
+    figures = [
+        f"registers {layout.number(facts.registers)}",
+        f"frame {layout.number(facts.stack_frame)} B",
+        f"stack with calls {stack}",
+    ]
+    if facts.spill_bytes:
+        figures.append(f"spill st/ld {layout.pair(facts.spill_stores, facts.spill_loads)}")
+    if facts.sass is not None:
+        figures.append(f"LDL/STL {layout.pair(facts.sass.load_sites, facts.sass.store_sites)}")
+    if facts.ptx is not None and facts.ptx.local_bytes:
+        figures.append(f"PTX .local {facts.ptx.local_bytes} B")
+    return ", ".join(figures)
+
+
+def _sites(facts: KernelFacts) -> Iterable[Markdown]:
+    if facts.sites is None:
+        return
+    for label, share in (
+        ("spill", facts.sites.spill),
+        ("local objects", facts.sites.local_object),
+        ("unknown", facts.sites.unknown),
+    ):
+        if share.count:
+            yield _item(
+                f"{label}: {layout.count(share.load_sites, 'load')} ({share.load_bytes} B) and "
+                f"{layout.count(share.store_sites, 'store')} ({share.store_bytes} B) at "
+                "instruction sites"
+            )
+
+
+def _source_lines(facts: KernelFacts) -> Iterable[Markdown]:
+    if not facts.lines:
+        return
+    yield from (_EMPTY, constant("| line | what | loads | stores |"), constant("|---|---|--:|--:|"))
+    for use in facts.lines[:_LINES]:
+        sites = use.sites
+        yield row(
+            (
+                code(f"{layout.short_path(use.location.file)}:{use.location.line}"),
+                use.kind,
+                f"{sites.load_sites} ({sites.load_bytes} B)",
+                f"{sites.store_sites} ({sites.store_bytes} B)",
+            )
+        )
+    yield from _more(len(facts.lines) - _LINES, "line")
+
+
+def _instances(group: Group) -> Iterable[Markdown]:
+    if len(group.kernels) == 1:
+        return
+    yield from (_EMPTY, constant("| instance | arch | frame | registers | site bytes |"))
+    yield constant("|---|---|--:|--:|--:|")
+    shown = zip(layout.labels(group)[:_INSTANCES], group.kernels, strict=False)
+    for label, (unit, kernel) in shown:
+        facts = kernel.facts
+        yield row(
+            (
+                code(label),
+                unit.arch,
+                layout.number(facts.stack_frame),
+                layout.number(facts.registers),
+                layout.number(facts.sass.bytes if facts.sass is not None else None),
+            )
+        )
+    yield from _more(len(group.kernels) - _INSTANCES, "instance")
+
+
+def _frame(kernel: KernelReport) -> Iterable[Markdown]:
     """The frame map: who owns which bytes, and how words lie across the lanes of a warp."""
     facts = kernel.facts
     if not facts.frame or not facts.stack_frame:
-        return []
+        return
     total = facts.stack_frame
-    lines = ["", f"Stack frame, {total} bytes per thread:", "", "```text"]
+    lines = []
     for part, label in merged([(part, frame_label(kernel, part)) for part in facts.frame]):
         bar = "█" * max(1, min(_BAR, round(_BAR * part.size / total)))
         lines.append(f"{part.offset:>6}  {bar:<{_BAR}}  {part.size:>6} B  {label}")
@@ -147,70 +256,108 @@ def _frame(kernel: KernelReport) -> list[str]:
     for word in range(min(2, -(-total // 4))):
         cells = "".join(f"{(word * 32 + lane) * 4:<8}" for lane in range(4))
         lines.append(f"word {word}  {cells}…  {(word * 32 + 31) * 4}")
-    return [*lines, "```"]
+    yield from (_EMPTY, line(f"Stack frame, {total} bytes per thread:"), _EMPTY)
+    yield from block(lines)
 
 
-def _finding(finding: Finding) -> list[str]:
-    place = (
-        f" at {_code(f'{finding.location.file}:{finding.location.line}')}"
-        if (finding.location is not None)
-        else ""
-    )
-    lines = ["", f"**{finding.severity} {finding.rule} {finding.name}**{place}: {finding.message}"]
-    if finding.confidence != "certain":
-        lines[-1] += f" ({finding.confidence})"
-    lines.append("")
+def _finding(finding: Finding) -> Iterable[Markdown]:
+    place: Part = ""
+    if finding.location is not None:
+        place = line(" at ", code(f"{finding.location.file}:{finding.location.line}"))
+    sure = "" if finding.confidence == "certain" else f" ({finding.confidence})"
+    mark = constant("**")
+    head = line(mark, f"{finding.severity} {finding.rule} {finding.name}", mark, place)
+    yield from (_EMPTY, line(head, ": ", prose(finding.message), sure), _EMPTY)
     for advice in finding.advice:
-        lines.append(f"- {_text(advice.text)}")
+        yield _item(prose(advice.text))
         if advice.code is not None:
-            lines += ["", "  ```cuda", *(f"  {line}" for line in advice.code.splitlines()), "  ```"]
+            yield _EMPTY
+            yield from block(advice.code.splitlines(), "cuda", indent="  ")
     if finding.evidence:
-        lines += ["", f"Evidence: {_text(layout.evidence(finding))}."]
-    return lines
+        yield from (_EMPTY, line(f"Evidence: {layout.evidence(finding)}."))
 
 
-def _callee(callee: FunctionFacts) -> str:
-    text = f"- calls {_code(callee.demangled)} (not inlined)"
+def _callee(callee: FunctionFacts) -> Markdown:
+    text = ""
     if callee.ptxas is not None:
-        text += (
+        text = (
             f": frame {layout.number(callee.ptxas.stack_frame)} B, spill "
             f"{layout.pair(callee.ptxas.spill_stores, callee.ptxas.spill_loads)}"
         )
-    return text
+    return _item("calls ", code(callee.demangled), f" (not inlined){text}")
 
 
-def _failure(unit: UnitReport) -> list[str]:
-    failure = unit.failure
-    assert failure is not None
-    lines = [f"- {_code(unit.input)} [{failure.stage}]: {_text(failure.message)}"]
+def _failure(failure: Failure, path: str, archs: str) -> Iterable[Markdown]:
+    yield _item(code(path), f"{archs} [{failure.stage}]: {failure.message}")
     if failure.hint:
-        lines.append(f"  - {_text(failure.hint)}")
+        yield line(constant("  - "), failure.hint)
     if failure.log:
-        fence = "```"
-        while fence in failure.log:
-            fence += "`"
-        body = [f"  {line}" for line in failure.log.strip().splitlines()]
-        lines += ["", f"  {fence}text", *body, f"  {fence}", ""]
-    return lines
+        log = failure.log.strip().split("\n")
+        left = len(log) - _LOG_LINES
+        more = [f"… {layout.count(left, 'more line')}"] if left > 0 else []
+        yield _EMPTY
+        yield from block([*log[:_LOG_LINES], *more], indent="  ")
+        yield _EMPTY
+
+
+def _disagreements(report: Report, described: Sequence[Group]) -> Iterable[Markdown]:
+    """Of kernels that no details show."""
+    shown = {id(group.kernels[0][1]) for group in described}
+    for unit in report.units:
+        for kernel in unit.kernels:
+            for found in kernel.facts.disagreements if id(kernel) not in shown else ():
+                values = ", ".join(f"{source} says {value}" for source, value in found.values)
+                name = code(layout.scoped(layout.short_name(kernel.facts.demangled)))
+                yield line(name, f" ({unit.arch}): ⚠️ {found.quantity}: {values}")
+
+
+def _gaps(report: Report) -> Iterable[Markdown]:
+    inputs: dict[tuple[str, str], list[str]] = {}
+    for unit in report.units:
+        for gap in unit.gaps:
+            inputs.setdefault((gap.stage, gap.reason), []).append(unit.input)
+    for (stage, reason), listed in inputs.items():
+        names = layout.distinct(listed)
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield line(code(names[0]), f"{more}: {reason} ({stage})")
+
+
+def _section(title: str, items: Iterable[Markdown]) -> Iterable[Markdown]:
+    listed = list(items)
+    if listed:
+        yield from (_EMPTY, line(constant("## "), title), _EMPTY)
+        yield from _bounded(listed, "entry")
+
+
+def _bounded(items: Sequence[Markdown], noun: str, *, apart: bool = False) -> Iterable[Markdown]:
+    """List items, or paragraphs, as many as a reader reads."""
+    for one in items[:_LISTED]:
+        yield from (_EMPTY, one) if apart else (_item(one),)
+    yield from _more(len(items) - _LISTED, noun)
+
+
+def _more(left: int, noun: str, where: str = "") -> Iterable[Markdown]:
+    if left > 0:
+        yield from (_EMPTY, line(f"… and {left} more {layout.plural(left, noun)}{where}."))
+
+
+def _item(*parts: Part) -> Markdown:
+    return line(constant("- "), *parts)
+
+
+def _times(group: Group) -> str:
+    return f" ×{group.instances}" if group.instances > 1 else ""
+
+
+def _worst(group: Group) -> KernelFacts:
+    return group.kernels[0][1].facts
+
+
+def _ended(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _place(unit: UnitReport, facts: KernelFacts) -> str:
     if facts.location is None:
         return unit.input
     return f"{facts.location.file}:{facts.location.line}"
-
-
-def _code(text: str) -> str:
-    """Inline code; a table cell ends at a bar even inside code."""
-    return f"`{text.replace('`', chr(39)).replace('|', chr(92) + '|')}`"
-
-
-def _text(text: str) -> str:
-    escaped = text
-    for char in "\\`*_[]<>|#":
-        escaped = escaped.replace(char, f"\\{char}")
-    return escaped
-
-
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

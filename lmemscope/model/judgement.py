@@ -92,6 +92,8 @@ class Quotes:
     Attributes:
         ptx: PTX lines behind the findings, the most telling ones.
         sass: machine instructions behind the findings, the most telling ones.
+        sass_at: the source line of each entry of ``sass``, where it is known; empty in reports
+            that were saved before quotes had places.
         live_registers: the most that are live at one instruction, after spilling; None where
             that was not asked for or not counted.
         live_at: the source line of that instruction, or None.
@@ -101,6 +103,7 @@ class Quotes:
     sass: tuple[str, ...] = ()
     live_registers: int | None = None
     live_at: SourceLocation | None = None
+    sass_at: tuple[SourceLocation | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,102 @@
+"""Markdown as GitHub reads it, made only here: text is escaped unless its type says otherwise.
+
+`text` is for sentences, `code` for code spans, `row` for tables; each takes foreign text. A part
+that is `Markdown` is markup already: see tests/test_escaping.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import LiteralString
+
+from lmemscope.exporters.escape import spans, visible
+from lmemscope.exporters.escape_html import html
+
+# An underscore within a word marks nothing.
+_MARKS = re.compile(r"([\\`*\[\]<>#~&!]|(?<!\w)_|_(?!\w))")
+_NO_SPAN = re.compile(r"[`\\]")
+_MENTION = re.compile(r"@(?=\w)")
+_LEADING = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
+
+
+@dataclass(frozen=True, slots=True)
+class Markdown:
+    """Markup, safe within a line."""
+
+    markup: str
+
+
+Part = Markdown | str
+
+
+def text(foreign: str) -> Markdown:
+    """A sentence, without any mark of its own; it stays on one line and mentions nobody."""
+    escaped = _MARKS.sub(r"\\\1", visible(foreign))
+    escaped = _LEADING.sub(lambda m: f"{m[1]}&#{ord(m[2][0])};{m[2][1:]}", escaped)
+    return Markdown(_unmentioned(escaped))
+
+
+def code(foreign: str) -> Markdown:
+    """A code span; ``<code>`` where a span cannot hold the text in a table."""
+    shown = visible(foreign)
+    if not shown.strip():
+        return Markdown("")
+    if _NO_SPAN.search(shown):
+        spelled = "".join(c if c.isalnum() or c == " " else f"&#{ord(c)};" for c in shown)
+        return Markdown(f"<code>{spelled}</code>")
+    return Markdown(f"`{shown}`")
+
+
+def constant(markup: LiteralString) -> Markdown:
+    """Markup that is written in a module of ours."""
+    return Markdown(markup)
+
+
+def line(*parts: Part) -> Markdown:
+    """Parts in one line; strings are foreign text."""
+    return Markdown("".join(_of(part).markup for part in parts))
+
+
+def prose(sentence: str) -> Markdown:
+    """A sentence whose backticks mark code."""
+    return line(*(code(part) if is_code else text(part) for is_code, part in spans(sentence)))
+
+
+def row(cells: Iterable[Part]) -> Markdown:
+    """A row of a table; no cell ends another."""
+    made = [_of(cell).markup.replace("|", "\\|") for cell in cells]
+    return Markdown(f"| {' | '.join(made)} |")
+
+
+def summary(*parts: str, bold: str = "") -> Markdown:
+    """The line that stays of folded details; it is HTML, in which Markdown means nothing."""
+    head = f"<b>{html(bold).markup}</b>" if bold else ""
+    tail = "".join(html(part).markup for part in parts)
+    return Markdown(_unmentioned(f"<summary>{head}{tail}</summary>"))
+
+
+def block(
+    lines: Iterable[str], language: LiteralString = "text", *, indent: LiteralString = ""
+) -> list[Markdown]:
+    """A fenced block, fenced by more backticks than the text has anywhere in a row."""
+    shown = [part for one in lines for part in visible(one, lines=True).split("\n")]
+    longest = max((len(found) for one in shown for found in re.findall("`+", one)), default=0)
+    fence = "`" * max(3, longest + 1)
+    made = [f"{fence}{language}", *shown, fence]
+    return [Markdown(f"{indent}{one}" if one else "") for one in made]
+
+
+def document(lines: Iterable[Markdown]) -> str:
+    """The whole text."""
+    return "\n".join(one.markup for one in lines) + "\n"
+
+
+def _of(part: Part) -> Markdown:
+    return part if isinstance(part, Markdown) else text(part)
+
+
+def _unmentioned(markup: str) -> str:
+    """GitHub would tell the person of that name."""
+    return _MENTION.sub("@<!-- -->", markup)

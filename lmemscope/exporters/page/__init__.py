@@ -1,0 +1,1 @@
+"""The parts of the HTML page; `lmemscope.exporters.html` puts them together."""
