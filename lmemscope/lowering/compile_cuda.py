@@ -229,8 +229,8 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
     toolchain = asked_for.of_nvcc()
     gaps: tuple[Gap, ...] = ()
     if toolchain != asked_for:
-        said = "nvcc is of that toolkit, and its ptxas and headers were used with it"
-        gaps = (Gap("toolchain", f"{toolchain.directory}: {said}; others are installed too"),)
+        said = f"compiled by nvcc of {toolchain.directory}, with its own ptxas and headers"
+        gaps = (Gap("toolchain", f"{said}, not with those that NVRTC goes with"),)
     flags = nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path), toolchain)
     asked = _requested_instantiations(unit, source)
     if unit.launched and not source.has_host_code:

@@ -61,6 +61,7 @@ def _largest_child() -> int:
 
 def _of_programs() -> int:
     """The largest of the tools that were run since this was last asked."""
-    process = sys.modules.get(_PROGRAMS)  # a worker that ran none need not import it
-    taken: int = 0 if process is None else process.take_peak()
+    # A worker that ran none need not import it; another thread may be importing it just now.
+    take_peak = getattr(sys.modules.get(_PROGRAMS), "take_peak", None)
+    taken: int = 0 if take_peak is None else take_peak()
     return taken
