@@ -276,7 +276,8 @@ from lmemscope.tools import process
 process.run([sys.executable, "-Sc", "bytearray(120 << 20)"])
 large = process.take_peak()
 done = process.run([sys.executable, "-Sc", "import sys; print('said'); sys.exit(3)"])
-print(done.returncode, done.output.strip(), large >> 20, process.take_peak() >> 20, process.take_peak())
+small = process.take_peak()
+print(done.returncode, done.output.strip(), large >> 20, small >> 20, process.take_peak())
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     code_, said, large, small, nothing = told.stdout.split()
