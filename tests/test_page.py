@@ -13,6 +13,7 @@ from lmemscope.exporters.page.boxes import Box, squarified
 from lmemscope.model import (
     CauseShare,
     Failure,
+    Gap,
     KernelReport,
     LineUse,
     PtxasFacts,
@@ -185,3 +186,12 @@ def test_what_fails_alike_for_two_architectures_is_said_once_and_its_log_folded(
     assert text.count("refused") == 1
     assert text.count("a.cu(1): error") == 20
     assert "… 30 more lines" in text
+
+
+def test_missing_evidence_names_an_input_and_counts_the_others() -> None:
+    made = report(using("k"), gaps=(Gap("link", "what the linker adds is not known"),))
+    three = [dataclasses.replace(made.units[0], input=f"{name}.cu") for name in "abc"]
+    several = dataclasses.replace(made, units=tuple(three))
+    said = " and 2 more: what the linker adds is not known (link)"
+    assert f"<li><code>a.cu</code>{said}</li>" in page_of(several)
+    assert f"- `a.cu`{said}" in markdown_of(several)

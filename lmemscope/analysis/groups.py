@@ -94,10 +94,7 @@ class Group:
 
 
 def groups(report: Report) -> tuple[Group, ...]:
-    """All kernels of a report, each in one group; worst first, what is clean last.
-
-    Groups of one kind of verdict are ordered by site bytes, so that what moves most comes first.
-    """
+    """All kernels of a report, each in one group; most site bytes first, what is clean last."""
     return grouped((unit, kernel) for unit in report.units for kernel in unit.kernels)
 
 
@@ -197,9 +194,11 @@ def _worst_first(row: Row) -> tuple[object, ...]:
 
 
 def _order(group: Group) -> tuple[object, ...]:
+    """What moves most bytes first, whatever its kind: a small spill is no worse than its size."""
     kind, _ = group.verdict.rank
     weight = sum(kernel.verdict.rank[1] for _, kernel in group.kernels)
-    return -kind, -weight, group.file, group.name, tuple(_names(group.causes))
+    causes = tuple(_names(group.causes))
+    return not group.uses_memory, -weight, -kind, group.file, group.name, causes
 
 
 def _names(causes: Iterable[GroupCause]) -> Iterable[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from lmemscope.exporters.escape_markdown import code, constant, document, line, row
 from lmemscope.exporters.layout import count, number
 from lmemscope.formats import codec
 from lmemscope.gate.difference import KernelDifference, ToolChange
@@ -66,16 +67,16 @@ def _markdown(found: Sequence[KernelDifference]) -> str:
     if not found:
         return "# Local memory: no kernel differs\n"
     lines = [
-        f"# Local memory: {_counted(found)}",
-        "",
-        "| | kernel | file | arch | change | causes |",
-        "|---|---|---|---|---|---|",
+        line(constant("# Local memory: "), _counted(found)),
+        constant(""),
+        constant("| | kernel | file | arch | change | causes |"),
+        constant("|---|---|---|---|---|---|"),
     ]
     for one in found:
         figures = ", ".join(
             f"{what} {number(was)} → {number(now)}" for what, was, now in one.figures
         )
         causes = ", ".join([*(f"+ {c}" for c in one.appeared), *(f"− {c}" for c in one.vanished)])
-        cells = (_MARKS[one.change], f"`{one.kernel}`", f"`{one.input}`", one.arch, figures, causes)
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join(lines) + "\n"
+        names = code(one.kernel), code(one.input)
+        lines.append(row((_MARKS[one.change], *names, one.arch, figures, causes)))
+    return document(lines)

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lmemscope.exporters.escape_markdown import (
+    Markdown,
+    code,
+    constant,
+    document,
+    line,
+    prose,
+    row,
+    text,
+)
 from lmemscope.exporters.layout import advice, verdict_text
 from lmemscope.exporters.markdown import render_markdown
 from lmemscope.model import GateFailure, GateResult, GateVerdict, Report
@@ -12,26 +22,26 @@ LIMIT = 65_000
 """GitHub takes comments of at most 65536 characters."""
 
 
+_EMPTY = constant("")
 _MARKS: dict[GateVerdict, str] = {"passed": "✅", "failed": "❌", "undecided": "⚠️"}
 
 
 def render_gate_markdown(report: Report, result: GateResult) -> str:
     """A comment: verdict, failures in a table, then the report as far as there is room."""
-    lines = [f"# Local memory gate: {_MARKS[result.verdict]} {verdict_text(result)}", ""]
+    title = constant("# Local memory gate: ")
+    lines = [line(title, _MARKS[result.verdict], " ", verdict_text(result)), _EMPTY]
     if result.failures:
         lines += _table(result.failures)
-    for title, texts in (
-        (
-            "Missing evidence" if not result.complete else "Missing evidence, accepted",
-            tuple(piece.text for piece in result.missing),
-        ),
-        ("Notes", (*result.notes, *result.unused)),
+    missing = constant("**Missing evidence**")
+    accepted = constant("**Missing evidence, accepted**")
+    for heading, texts in (
+        (accepted if result.complete else missing, [piece.text for piece in result.missing]),
+        (constant("**Notes**"), [*result.notes, *result.unused]),
     ):
         if texts:
-            lines += [f"**{title}**", "", *(f"- {_cell(text)}" for text in texts), ""]
-    text = "\n".join(lines) + "\n"
+            lines += [heading, _EMPTY, *(line(constant("- "), text(one)) for one in texts), _EMPTY]
     body = render_markdown(report).replace("# Local memory report", "## Report", 1)
-    return cut(text + body)
+    return cut(document(lines) + body)
 
 
 def cut(text: str, limit: int = LIMIT) -> str:
@@ -48,30 +58,27 @@ def cut(text: str, limit: int = LIMIT) -> str:
     return kept + "\n</details>" * max(open_details, 0) + note
 
 
-def _table(failures: Sequence[GateFailure]) -> list[str]:
+def _table(failures: Sequence[GateFailure]) -> list[Markdown]:
     """One row for each failure; what all of them expected is said once, above."""
     expected = {failure.expected for failure in failures}
     shared = expected.pop() if len(expected) == 1 else None
-    lines = [f"Expected: {shared}.", ""] if shared is not None else []
-    lines += ["| kernel | found | why |", "|---|---|---|"]
+    lines = [line("Expected: ", text(shared), "."), _EMPTY] if shared is not None else []
+    lines += [constant("| kernel | found | why |"), constant("|---|---|---|")]
     lines += [_row(failure, with_expected=shared is None) for failure in failures]
-    return [*lines, ""]
+    return [*lines, _EMPTY]
 
 
-def _row(failure: GateFailure, *, with_expected: bool) -> str:
-    kernel = f"`{failure.kernel}` ({failure.arch})"
+def _row(failure: GateFailure, *, with_expected: bool) -> Markdown:
+    kernel = line(code(failure.kernel), f" ({failure.arch})")
     if failure.location is not None:
-        kernel += f"<br>`{failure.location.file}:{failure.location.line}`"
-    found = failure.found
+        place = f"{failure.location.file}:{failure.location.line}"
+        kernel = line(kernel, constant("<br>"), code(place))
+    found = prose(failure.found)
     if with_expected:
-        found += f"<br>expected: {failure.expected}"
-    why = ""
+        found = line(found, constant("<br>expected: "), text(failure.expected))
+    why = text("")
     if failure.finding is not None:
-        why = failure.finding.message
+        why = prose(failure.finding.message)
         if failure.route == "log":
-            why += f". {advice(failure.finding, failure.route)}"
-    return f"| {' | '.join(_cell(cell) for cell in (kernel, found, why))} |"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+            why = line(why, ". ", prose(advice(failure.finding, failure.route)))
+    return row((kernel, found, why))

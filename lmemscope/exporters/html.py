@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.groups import Group, groups
 from lmemscope.exporters import layout
-from lmemscope.exporters.escape_html import NOTHING, Html, constant, element, html, joined
+from lmemscope.exporters.escape_html import NOTHING, Html, constant, element, joined
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.page.kernel import card, disagreement
 from lmemscope.exporters.page.listing import others, worklist
@@ -213,12 +213,12 @@ def _sections(report: Report, using: Sequence[Group], anchors: dict[int, str]) -
     if differing:
         yield element("h2", "NVRTC and nvcc differ")
         yield element("ul", *(element("li", line) for line in differing))
-    gaps = Counter((gap.stage, gap.reason) for unit in report.units for gap in unit.gaps)
+    gaps = layout.gaps(report)
     if gaps:
         yield element("h2", "Not known")
-        yield element("ul", *(_gap(stage, reason, n) for (stage, reason), n in gaps.items()))
+        yield element("ul", *(_gap(*one) for one in gaps))
 
 
-def _gap(stage: str, reason: str, count: int) -> Html:
-    times = f" ({count} inputs)" if count > 1 else ""
-    return element("li", html(f"[{stage}] {reason}{times}"))
+def _gap(path: str, others: int, reason: str, stage: str) -> Html:
+    more = f" and {others} more" if others else ""
+    return element("li", element("code", path), f"{more}: {reason} ({stage})")

@@ -226,6 +226,19 @@ def failures(report: Report) -> list[tuple[Failure, str, str]]:
     ]
 
 
+def gaps(report: Report) -> list[tuple[str, int, str, str]]:
+    """Missing evidence, alike pieces once: an input, how many others, the reason and the stage."""
+    inputs: dict[tuple[str, str], list[str]] = {}
+    for unit in report.units:
+        for gap in unit.gaps:
+            inputs.setdefault((gap.stage, gap.reason), []).append(unit.input)
+    return [
+        (names[0], len(names) - 1, reason, stage)
+        for (stage, reason), listed in inputs.items()
+        for names in [distinct(listed)]
+    ]
+
+
 def verdict_text(result: GateResult) -> str:
     """The gate's answer in words: ``failed: 2 failures``."""
     if result.verdict == "failed":

@@ -312,14 +312,9 @@ def _disagreements(report: Report, described: Sequence[Group]) -> Iterable[Markd
 
 
 def _gaps(report: Report) -> Iterable[Markdown]:
-    inputs: dict[tuple[str, str], list[str]] = {}
-    for unit in report.units:
-        for gap in unit.gaps:
-            inputs.setdefault((gap.stage, gap.reason), []).append(unit.input)
-    for (stage, reason), listed in inputs.items():
-        names = layout.distinct(listed)
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        yield line(code(names[0]), f"{more}: {reason} ({stage})")
+    for path, others, reason, stage in layout.gaps(report):
+        more = f" and {others} more" if others else ""
+        yield line(code(path), f"{more}: {reason} ({stage})")
 
 
 def _section(title: str, items: Iterable[Markdown]) -> Iterable[Markdown]:

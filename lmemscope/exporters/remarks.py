@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lmemscope.exporters import layout
+from lmemscope.exporters.escape import visible
 from lmemscope.exporters.formats import Presentation
 from lmemscope.model import Failure, Report, UnitReport
 
@@ -17,7 +18,9 @@ def remarks(report: Report, how: Presentation) -> list[str]:
         _routes(report),
         _gaps(report),
         _unknown(report, how.verbose),
-        "".join("\n" + layout.wrapped(f"note: {note}", how.width) for note in report.notes),
+        "".join(
+            "\n" + layout.wrapped(visible(f"note: {note}"), how.width) for note in report.notes
+        ),
         *(
             _failure(unit, unit.failure, how.color, how.verbose)
             for unit in report.units
@@ -34,7 +37,9 @@ def _disagreements(report: Report) -> str:
             values = ", ".join(f"{source} {value}" for source, value in found.values)
             name = f"{layout.short_name(kernel.facts.demangled)} ({unit.arch})"
             kernels.setdefault(f"{found.quantity}: {values}", []).append(name)
-    lines = [f"  {name}: {said}" for said, found in kernels.items() for name in _few(found)]
+    lines = [
+        visible(f"  {name}: {said}") for said, found in kernels.items() for name in _few(found)
+    ]
     return "\n".join(["\nSources that disagree:", *lines]) if lines else ""
 
 
@@ -49,7 +54,7 @@ def _gaps(report: Report) -> str:
         for gap in unit.gaps:
             inputs.setdefault((gap.stage, gap.reason), []).append(unit.input)
     lines = [
-        f"  {where}: [{stage}] {reason}"
+        visible(f"  {where}: [{stage}] {reason}")
         for (stage, reason), found in inputs.items()
         for where in _few(layout.distinct(found))
     ]
@@ -70,22 +75,25 @@ def _unknown(report: Report, verbose: bool) -> str:
             f"\n{layout.count(len(found), 'line')} of the ptxas report not understood (-v shows)."
         )
     return "\n".join(
-        ["\nLines of the ptxas report not understood:", *(f"  {u.input}: {t}" for u, t in found)]
+        [
+            "\nLines of the ptxas report not understood:",
+            *(visible(f"  {u.input}: {t}") for u, t in found),
+        ]
     )
 
 
 def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> str:
     name = f" for {unit.arch}" if unit.arch else ""
     lead = "\x1b[1;31merror:\x1b[0m" if color else "error:"
-    lines = [f"\n{lead} [{failure.stage}] {failure.message}{name}"]
+    lines = [f"\n{lead} [{failure.stage}] {visible(failure.message, lines=True)}{name}"]
     if failure.log:
         log = failure.log.strip().splitlines()
         kept = log if verbose else log[:_LOG_LINES]
-        lines += [f"  {line}" for line in kept]
+        lines += [f"  {visible(line, lines=True)}" for line in kept]
         if len(log) > len(kept):
             lines.append(f"  … {len(log) - len(kept)} more lines (-v shows all)")
     if failure.command and verbose:
-        lines.append(f"command: {failure.command}")
+        lines.append(f"command: {visible(failure.command)}")
     if failure.hint:
-        lines.append(f"hint: {failure.hint}")
+        lines.append(f"hint: {visible(failure.hint, lines=True)}")
     return "\n".join(lines)

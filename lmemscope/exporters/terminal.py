@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.groups import Group
 from lmemscope.exporters import layout
+from lmemscope.exporters.escape import visible
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.remarks import remarks
 from lmemscope.exporters.selection import listed
@@ -76,7 +77,7 @@ def render_table(report: Report, how: Presentation) -> str:
     said_of = _causes_of if folded and how.width is not None else _verdict
 
     def text(rows: int) -> str:
-        lines = [_Line(entry, said_of(entry)) for entry in entries[:rows]]
+        lines = [_Line(entry, visible(said_of(entry))) for entry in entries[:rows]]
         tables = [_plain(lines, how.color) if how.width is None else _drawn(lines, how, how.width)]
         said = [*_left(entries[rows:], folded, len(entries)), _summary(report)]
         middle = [layout.wrapped(one, how.width) for one in said]
@@ -146,11 +147,11 @@ def _left(unshown: Sequence[Group], folded: Sequence[Group], total: int) -> list
 
 def _names(entries: Sequence[Group], width: int | None) -> list[str]:
     """A name for each entry; where cutting them makes two read alike, these are not cut."""
-    full = [layout.entry_name(entry) for entry in entries]
+    full = [visible(layout.entry_name(entry)) for entry in entries]
     # Instances of one template that differ in their causes are told apart by the worst of each.
     named = Counter(full)
     full = [
-        layout.worst_name(entry) if named[name] > 1 else name
+        visible(layout.worst_name(entry)) if named[name] > 1 else name
         for entry, name in zip(entries, full, strict=True)
     ]
     if width is None:
@@ -218,7 +219,7 @@ def _plain(shown: Sequence[_Line], color: bool) -> str:
         cells = [name, *_cells(row.entry)]
         if not several:
             del cells[_BYTES]
-        lines.append([*cells, row.entry.input, row.said])
+        lines.append([*cells, visible(row.entry.input), row.said])
     right = [column.right for column in columns] + [False]
     widths = [max(len(line[i]) for line in lines) for i in range(len(right))]
     drawn = []
@@ -257,7 +258,11 @@ def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> str:
     many_files = len({entry.input for entry in entries}) > 1
     name_width = min(_NAME_WIDTH, max(16, width * 3 // 10))
     names = _names(entries, name_width)
-    files = [layout.shortened(entry.input, name_width) for entry in entries] if many_files else []
+    files = (
+        [layout.shortened(visible(entry.input), name_width) for entry in entries]
+        if many_files
+        else []
+    )
     # Rich would take the room of a long verdict from the names.
     least = min(name_width, max(map(len, (*names, *files))))
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
@@ -276,7 +281,7 @@ def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> str:
         texts = [Text(name), *map(Text, row)]
         texts[-1].stylize(style)
         if many_files:
-            texts[0].append(f"\n{layout.shortened(entry.input, name_width)}", style="dim")
+            texts[0].append(f"\n{layout.shortened(visible(entry.input), name_width)}", style="dim")
         table.add_row(*(texts[index] for index in shown))
     stream = io.StringIO()
     console = Console(

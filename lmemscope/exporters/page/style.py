@@ -85,7 +85,7 @@ color:var(--fg);cursor:pointer}.chip i{width:.7rem;height:.7rem;margin:0;border-
 .chip[aria-pressed=true]{background:var(--fg);color:var(--bg)}
 .find output{color:var(--dim)}[hidden]{display:none!important}
 .cards{content-visibility:auto;contain-intrinsic-size:auto 400px}
-@media(max-width:70rem){.rows th,.rows td{padding:.35rem .4rem}}
+@media(max-width:70rem){.rows :is(th,td):not(:first-child){padding:.35rem .4rem}}
 @media(max-width:52rem){.map .wide-map{display:none}.map .narrow-map{display:block}}
 @media screen and (max-width:52rem){body{padding:1rem}
 .rows,.rows>tbody{display:block}.rows>thead{display:block}
