@@ -9,8 +9,8 @@ import pytest
 from lmemscope.commands import completion
 from lmemscope.commands.group import cli
 from lmemscope.exporters.json import render_json
-from tests.builders import facts, judged, report, report_of, spilling
-from tests.conftest import ROOT, run_program
+from tests.builders import facts, report_of, spilling
+from tests.conftest import run_program
 
 SOURCE = """
 // __global__ void commented(int *x) {}
