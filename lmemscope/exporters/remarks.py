@@ -83,7 +83,7 @@ def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> 
         kept = log if verbose else log[:_LOG_LINES]
         lines += [f"  {line}" for line in kept]
         if len(log) > len(kept):
-            lines.append(f"  … {len(log) - len(kept)} more lines (-v shows all)")
+            lines.append(f"  … {layout.count(len(log) - len(kept), 'more line')} (-v shows all)")
     if failure.command and verbose:
         lines.append(f"command: {failure.command}")
     if failure.hint:
