@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from lmemscope.rules import RULES
+from lmemscope.rules.base import Rule
 
+LEAD = re.compile(r"^((?:What|How|When) [a-z ]+\.)", re.MULTILINE)
+"""How a paragraph of a page says what it answers."""
 TARGET = Path(__file__).parent / "rules"
+
+
+def page(rule: Rule) -> str:
+    body = LEAD.sub(r"**\1**", rule.page.partition("\n")[2].strip())
+    return f"# {rule.id} {rule.cause}\n\n{rule.title}.\n\n{body}\n"
 
 
 def main() -> None:
@@ -15,9 +24,7 @@ def main() -> None:
     index += ["| rule | cause | |", "|---|---|---|"]
     for rule in RULES:
         index.append(f"| {rule.id} | [{rule.cause}]({rule.cause}.md) | {rule.title} |")
-        body = rule.page.partition("\n")[2].strip()
-        text = f"# {rule.id} {rule.cause}\n\n{rule.title}.\n\n{body}\n"
-        (TARGET / f"{rule.cause}.md").write_text(text)
+        (TARGET / f"{rule.cause}.md").write_text(page(rule))
     (TARGET / "README.md").write_text("\n".join(index) + "\n")
 
 

@@ -21,6 +21,10 @@ def main() -> None:
         launch.started_early.append(launch.start(preload))
     from lmemscope.commands.group import cli
 
+    if "_LMEMSCOPE_COMPLETE" in os.environ:
+        from lmemscope.commands import completion
+
+        completion.register()
     try:
         cli(prog_name="lmemscope")
     except SystemExit as end:

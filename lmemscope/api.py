@@ -43,8 +43,8 @@ def scan(
         paths: ``.cu``, ``.cuh``, ``.ptx`` and ``.cubin`` files, and directories of them.
         arch: architectures (``sm_90``); without any, the GPU present or ``sm_90``.
         frontend: route from CUDA C++ to PTX.
-        include_dirs, defines, std, maxrregcount, use_fast_math, instantiate: as nvcc's options
-            of these names; ``instantiate`` takes name expressions such as ``rm<32>``.
+        include_dirs, defines, std, maxrregcount, use_fast_math: as nvcc's options of these names.
+        instantiate: templates to instantiate, name expressions such as ``rm<32>``.
         nvrtc_args, nvcc_args, ptxas_args: passed through, each to its own tool.
         signatures: types of Python kernels, ``kernel(float32[::1], int32)``.
         run_python: run ``.py`` inputs, each in a process of its own, to compile Numba kernels.

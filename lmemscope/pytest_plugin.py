@@ -8,6 +8,9 @@ The fixture ``lmem`` scans; the marker ``lmem`` limits what a test's scans may f
     @pytest.mark.lmem("k.cu", max_frame=0, forbid=["register-spill"])
     def test_no_local_memory():
         pass
+
+A limit that is exceeded fails the test, as an assertion does; so does an input that cannot be
+analysed. A marker that says what is not accepted is an error of the test's set-up.
 """
 
 from __future__ import annotations
@@ -123,9 +126,17 @@ def lmem(request: pytest.FixtureRequest) -> Scanner:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Scan the paths of the marker before the test runs."""
+    """Refuse a wrong marker before anything is set up for the test."""
     for mark in item.iter_markers("lmem"):
         _limits(mark)
+
+
+# Of the call, not of the set-up, for what fails there is an error and never an expected failure;
+# and before the test itself, which may be slow.
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Scan the paths of the markers, as the first thing that the test does."""
+    for mark in item.iter_markers("lmem"):
         if mark.args:
             Scanner([mark]).scan(*mark.args)
 

@@ -44,7 +44,8 @@ def clear() -> None:
             f"{directory} cannot be emptied: {error.strerror}",
             hint="check its permissions",
         ) from error
-    click.echo(f"removed {removed.entries} entries, {_size(removed.bytes)}")
+    noun = "entry" if removed.entries == 1 else "entries"
+    click.echo(f"removed {removed.entries} {noun}, {_size(removed.bytes)}")
 
 
 def _size(size: float) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from lmemscope.commands.options import compile_options
+from lmemscope.commands.options import compile_options, completing
 from lmemscope.commands.output import color_wanted
 from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code
 from lmemscope.commands.saved import gathered
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="explain")
-@click.argument("target", metavar="PATH[::KERNEL]")
+@click.argument("target", metavar="PATH[::KERNEL]", shell_complete=completing("target"))
 @click.option("--ptx", "show_ptx", is_flag=True, help="Show the PTX behind each finding.")
 @click.option(
     "--sass", "show_sass", is_flag=True, help="Show the machine code behind each finding."

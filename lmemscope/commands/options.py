@@ -18,6 +18,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _NAMES = frozenset(row.name for row in (*OPTIONS, *LIMIT))
 _UNSAID = frozenset({ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP})
+_COMPLETED = {"arch": "archs", "kernels": "kernels"}
+"""Options whose values a shell is offered, and by which function of `completion`."""
 
 _COLOR = click.option(
     "--color",
@@ -82,8 +84,22 @@ def flag(row: Option, **changes: Any) -> Callable[[Function], Function]:
             "metavar": f"[{'|'.join(kind.choices)}]",
             "shell_complete": _completing(kind.choices),
         }
+    if row.name in _COMPLETED:
+        made["shell_complete"] = completing(_COMPLETED[row.name])
     made |= changes
     return click.option(*row.flags, made.pop("name", row.name), **made)
+
+
+def completing(name: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """A function of `lmemscope.commands.completion`, imported when a shell asks."""
+
+    def offered(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
+        from lmemscope.commands import completion
+
+        found: list[Any] = getattr(completion, name)(context, parameter, incomplete)
+        return found
+
+    return offered
 
 
 def _flagged(function: Function, group: Group, **changes: dict[str, Any]) -> Function:

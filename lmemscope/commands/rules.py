@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from lmemscope.commands.options import completing
 from lmemscope.errors import UsageError
 
 
 @click.command(name="rules")
-@click.argument("name", required=False, metavar="[ID]")
+@click.argument("name", required=False, metavar="[ID]", shell_complete=completing("rules"))
 def command(name: str | None) -> None:
     """List the rules, or show the page of one: what it is, what it costs, how to remove it.
 

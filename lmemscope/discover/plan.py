@@ -57,6 +57,11 @@ def normalise_archs(archs: Sequence[str], supported: Sequence[str] | None) -> tu
     return tuple(result)
 
 
+def arch_words() -> tuple[str, ...]:
+    """What ``--arch`` takes, as far as that is known without asking the compiler."""
+    return ("all-major", "native", *sorted(_WELL_KNOWN, key=_arch_order))
+
+
 def needs_supported_archs(archs: Sequence[str]) -> bool:
     """Whether checking these values takes the compiler's own list."""
     return any(arch not in _WELL_KNOWN and not arch.startswith(("all", "native")) for arch in archs)

@@ -64,7 +64,7 @@ class Explainer:
 
     def _figures(self, kernel: KernelReport) -> str:
         facts = kernel.facts
-        parts = [f"{layout.number(facts.registers)} registers"]
+        parts = [f"{layout.number(facts.registers)} register{'' if facts.registers == 1 else 's'}"]
         parts.append(f"stack frame of {layout.number(facts.stack_frame)} bytes per thread")
         stores, loads = facts.spill_stores, facts.spill_loads
         if stores is None or loads is None:
@@ -92,7 +92,7 @@ class Explainer:
             if place is not None and place.line > 0:
                 rows[place].append(access)
         declared: dict[SourceLocation, str] = {
-            found.declared: f"{found.name} is declared here, {found.size} bytes"
+            found.declared: f"{found.name} is declared here, {layout.count(found.size, 'byte')}"
             for found in facts.objects
             if found.declared is not None and found.cause != "promoted"
         }

@@ -91,7 +91,7 @@ def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> 
         kept = log if verbose else log[:_LOG_LINES]
         lines += [f"  {visible(line, lines=True)}" for line in kept]
         if len(log) > len(kept):
-            lines.append(f"  … {len(log) - len(kept)} more lines (-v shows all)")
+            lines.append(f"  … {layout.count(len(log) - len(kept), 'more line')} (-v shows all)")
     if failure.command and verbose:
         lines.append(f"command: {visible(failure.command)}")
     if failure.hint:

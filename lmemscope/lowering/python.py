@@ -163,10 +163,12 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
     assembled = ptxas.assemble(ptx, unit.input, flags, Toolchain(unit.toolkit))
     gaps: tuple[Gap, ...] = ()
     if answer["others"]:
-        more = f"{answer['others']} more signatures; {answer['signature']} was compiled"
+        ending = "" if answer["others"] == 1 else "s"
+        more = f"{answer['others']} more signature{ending}; {answer['signature']} was compiled"
         gaps = (Gap("numba", more),)
     if answer["namesakes"]:
-        more = f"{answer['namesakes']} more kernels of this name; the first was compiled"
+        ending = "" if answer["namesakes"] == 1 else "s"
+        more = f"{answer['namesakes']} more kernel{ending} of this name; the first was compiled"
         gaps = (*gaps, Gap("numba", more))
     return Artifacts(
         unit=unit,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lmemscope.model.cause_table import Cause, VerdictName
+from lmemscope.model.cause_table import Cause, VerdictName, verdict_kind
 from lmemscope.model.causes import IndexFacts
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
@@ -115,6 +116,9 @@ class KernelReport:
     findings: tuple[Finding, ...] = ()
     quotes: Quotes | None = None
 
+    def __repr__(self) -> str:
+        return f"<KernelReport: {self.facts.demangled}, {self.verdict.text}>"
+
 
 @dataclass(frozen=True, slots=True)
 class HeaderTemplates:
@@ -170,6 +174,11 @@ class UnitReport:
     cached: bool = field(default=False, compare=False)
     others: tuple[str, ...] = field(default=(), compare=False)
 
+    def __repr__(self) -> str:
+        what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)
+        gaps = f", {_several(len(self.gaps), 'gap')}" if self.gaps else ""
+        return f"<UnitReport: {self.input} for {self.arch or 'no architecture'}, {what}{gaps}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -195,3 +204,19 @@ class Report:
     left_out: tuple[LeftOut, ...] = ()
     gaps: tuple[Gap, ...] = ()
     filters: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        kernels = [kernel for unit in self.units for kernel in unit.kernels]
+        files = _several(len({unit.input for unit in self.units}), "file")
+        failed = sum(unit.failure is not None for unit in self.units)
+        tail = f", {failed} failed" if failed else ""
+        return f"<Report: {_counted(kernels, f' in {files}')}{tail}>"
+
+
+def _counted(kernels: Sequence[KernelReport], where: str = "") -> str:
+    local = sum(verdict_kind(kernel.verdict.kind).uses_memory for kernel in kernels)
+    return f"{_several(len(kernels), 'kernel')}{where}, {local} with local memory"
+
+
+def _several(items: int, noun: str) -> str:
+    return f"{items} {noun}{'' if items == 1 else 's'}"

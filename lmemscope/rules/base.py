@@ -83,7 +83,7 @@ class Case:
         """The object with its type and size."""
         if self.object is None or self.object.name is None:
             return self.name
-        return f"{self.name} ({self.object.type}, {self.object.size} bytes)"
+        return f"{self.name} ({self.object.type}, {count(self.object.size, 'byte')})"
 
     @property
     def location(self) -> SourceLocation | None:

@@ -21,7 +21,7 @@ When to leave it. A few bytes outside the hot loop, where more threads in flight
 from __future__ import annotations
 
 from lmemscope.model import Advice, Confidence, Severity
-from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.base import Case, Rule, count
 from lmemscope.rules.register_cap import cap_of
 
 
@@ -50,8 +50,9 @@ def message(case: Case) -> str:
     )
     if shared:
         size = case.facts.ptxas.shared if case.facts.ptxas is not None else None
+        verb = "uses" if shared == 1 else "use"
         text += (
-            f"; {shared} more spill instructions use shared memory ({size} bytes per block in "
+            f"; {count(shared, 'more spill instruction')} {verb} shared memory ({size} bytes per block in "
             "all), which ptxas's spill figures leave out"
         )
     return text

@@ -14,7 +14,7 @@ When to leave it. Please report the kernel: an unexplained byte is a gap in lmem
 from __future__ import annotations
 
 from lmemscope.model import Advice, Confidence, Severity
-from lmemscope.rules.base import Case, Rule, traffic
+from lmemscope.rules.base import Case, Rule, count, traffic
 
 
 def severity(case: Case) -> Severity:
@@ -30,7 +30,8 @@ def confidence(case: Case) -> Confidence:
 def message(case: Case) -> str:
     """How much is not explained: traffic where there is any, else bytes of the frame."""
     if not case.accesses:
-        return f"{case.share.frame_bytes} bytes of the frame are not explained"
+        verb = "is" if case.share.frame_bytes == 1 else "are"
+        return f"{count(case.share.frame_bytes, 'byte')} of the frame {verb} not explained"
     return f"{traffic(case)} are not explained"
 
 

@@ -1,0 +1,87 @@
+"""The plugin against a hand-made scan: what fails, and as what pytest counts it."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+# In place of a scan: one kernel with one LDL, and a clean one.
+STAND_IN = """
+    import lmemscope.api
+    from tests.builders import facts, kernel_with, report_of
+
+    def scan(*paths, **options):
+        print("scanned", *paths)
+        return report_of(kernel_with("dynamic-index"), facts(), failure="broken.cu" in paths)
+
+    lmemscope.api.scan = scan
+"""
+
+TESTS = """
+    import pytest
+
+    @pytest.mark.lmem("a.cu", max_sites=0)
+    def test_marked():
+        assert False, "the limit comes first"
+
+    @pytest.mark.lmem("a.cu", forbid="dynamic-index")
+    class TestClass:
+        def test_method(self):
+            pass
+
+    @pytest.mark.lmem("broken.cu")
+    def test_broken():
+        pass
+
+    @pytest.mark.lmem(max_sites=0)
+    def test_fixture(lmem):
+        lmem.scan("a.cu")
+
+    @pytest.mark.lmem("a.cu", max_sites=1)
+    def test_within():
+        pass
+
+    @pytest.mark.xfail(reason="known", strict=True)
+    @pytest.mark.lmem("a.cu", max_sites=0)
+    def test_known():
+        pass
+
+    @pytest.fixture
+    def gpu():
+        pytest.skip("no GPU")
+
+    @pytest.mark.lmem("not-scanned.cu", max_sites=0)
+    def test_on_a_gpu(gpu):
+        pass
+
+    @pytest.mark.lmem("not-scanned.cu", max_fame=0)
+    def test_misspelled():
+        pass
+"""
+
+
+def test_a_limit_fails_as_an_assertion_does(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(STAND_IN)
+    pytester.makepyfile(TESTS)
+    # Installed, the plugin loads by its entry point; from a checkout it has to be named.
+    installed = any(e.name == "lmemscope" for e in entry_points(group="pytest11"))
+    named = [] if installed else ["-p", "lmemscope.pytest_plugin"]
+    # In a process of its own: pytester forgets what a run in this one was the first to import,
+    # and a scan with two copies of a module waits for ever.
+    result = pytester.runpytest_subprocess(*named, "-p", "no:cacheprovider", "-rA")
+    # A wrong marker is no failure of the kernels: the only error.
+    result.assert_outcomes(passed=1, failed=4, xfailed=1, skipped=1, errors=1)
+    text = result.stdout.str()
+    for said in (
+        "max_sites is 0, found 1",
+        "dynamic-index is forbidden",
+        "NVRTC refused b.cu",
+        "usage: mark.lmem takes no max_fame, but: max_frame, ",
+        "scanned a.cu",
+    ):
+        assert said in text
+    assert "the limit comes first" not in text
+    assert "scanned not-scanned.cu" not in text
