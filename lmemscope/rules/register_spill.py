@@ -52,8 +52,8 @@ def message(case: Case) -> str:
         size = case.facts.ptxas.shared if case.facts.ptxas is not None else None
         verb = "uses" if shared == 1 else "use"
         text += (
-            f"; {count(shared, 'more spill instruction')} {verb} shared memory ({size} bytes per block in "
-            "all), which ptxas's spill figures leave out"
+            f"; {count(shared, 'more spill instruction')} {verb} shared memory ({size} bytes "
+            "per block in all), which ptxas's spill figures leave out"
         )
     return text
 
