@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def _setting(row: Option) -> str:
         _flags(row),
         _MERGES[row.merge] if row.flags and row.file else "",
         f"`{row.name}`" if row.api else "—",
-        row.meaning or row.help,
+        _meaning(row),
     ]
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
@@ -57,7 +58,12 @@ def _keys(rows: Iterable[Option]) -> Iterable[str]:
     yield "|---|---|---|---|"
     for row in rows:
         need = " Required." if row.required else ""
-        yield f"| `{row.key}` | {_takes(row)} | {_flags(row)} | {row.meaning or row.help}{need} |"
+        yield f"| `{row.key}` | {_takes(row)} | {_flags(row)} | {_meaning(row)}{need} |"
+
+
+def _meaning(row: Option) -> str:
+    # A flag is code, or a renderer makes a dash of its hyphens.
+    return re.sub(r"(?<![`\w])(--[a-z][\w-]*)", r"`\1`", row.meaning or row.help)
 
 
 def _takes(row: Option) -> str:

@@ -41,8 +41,7 @@ html_theme = "furo"
 html_title = f"lmemscope {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-# A flag in plain text begins with two hyphens, not with a dash.
-smartquotes = False
+toc_object_entries_show_parents = "hide"
 html_copy_source = False
 html_show_sphinx = False
 templates_path = ["templates"]
