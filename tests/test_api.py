@@ -83,7 +83,7 @@ def test_the_plugin_scans_and_limits(pytester: pytest.Pytester) -> None:
     # Installed, the plugin loads by its entry point; from a checkout it has to be named.
     installed = any(e.name == "lmemscope" for e in entry_points(group="pytest11"))
     named = [] if installed else ["-p", "lmemscope.pytest_plugin"]
-    result = pytester.runpytest(*named, "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess(*named, "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=4, errors=3)
     result.stdout.fnmatch_lines(["*max_frame is 128, found 256*", "*dynamic-index is forbidden*"])
     for said in (

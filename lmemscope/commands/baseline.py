@@ -45,8 +45,8 @@ def command(
     The file is JSON with one finding per line, sorted, made for version control.
     """
     from lmemscope.discover.plan import DEFAULT_ARCH
-    from lmemscope.exporters.layout import count
     from lmemscope.gate import baseline
+    from lmemscope.model import count
 
     path = target or configuration.baseline or DEFAULT_BASELINE
     sink = Sink.open(path, "baseline")

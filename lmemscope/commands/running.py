@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.model import count
 from lmemscope.running.launch import UNITS
 from lmemscope.running.memory import Needs
 from lmemscope.running.pool import WorkerPool
@@ -61,7 +62,8 @@ def analyse(
         if interrupted is not None:
             interrupted(stop.report)
         kept = "; the next run goes on from there" if settings.cache is not None else ""
-        click.echo(f"interrupted: {stop.done} of {stop.total} inputs done{kept}", err=True)
+        total = count(stop.total, "input")
+        click.echo(f"interrupted: {stop.done} of {total} done{kept}", err=True)
         raise SystemExit(EXIT_INTERRUPTED) from stop
     except KeyboardInterrupt:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lmemscope.exporters.escape_markdown import code, constant, document, line, row
-from lmemscope.exporters.layout import count, number
+from lmemscope.exporters.layout import number
 from lmemscope.formats import codec
 from lmemscope.gate.difference import KernelDifference, ToolChange
+from lmemscope.model import count
 
 SCHEMA = "lmemscope.diff/1"
 _MARKS = {"added": "➕", "removed": "➖", "worse": "🟥", "better": "✅", "changed": "🔸"}

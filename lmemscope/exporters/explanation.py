@@ -17,6 +17,7 @@ from lmemscope.model import (
     LocalAccess,
     SourceLocation,
     UnitReport,
+    count,
 )
 
 _BAR = 40
@@ -92,7 +93,7 @@ class Explainer:
             if place is not None and place.line > 0:
                 rows[place].append(access)
         declared: dict[SourceLocation, str] = {
-            found.declared: f"{found.name} is declared here, {layout.count(found.size, 'byte')}"
+            found.declared: f"{found.name} is declared here, {count(found.size, 'byte')}"
             for found in facts.objects
             if found.declared is not None and found.cause != "promoted"
         }
@@ -123,9 +124,9 @@ class Explainer:
         for (cause, number), group in sorted(groups.items(), key=lambda item: str(item[0])):
             loads = sum(not access.is_store for access in group)
             parts = [
-                layout.count(count, noun)
-                for count, noun in ((loads, "load"), (len(group) - loads, "store"))
-                if count
+                count(items, noun)
+                for items, noun in ((loads, "load"), (len(group) - loads, "store"))
+                if items
             ]
             depth = max(access.loop_depth for access in group)
             what = f"{' and '.join(parts)}: {cause}"
@@ -133,11 +134,11 @@ class Explainer:
             if name is not None:
                 what += f" of {name}"
             if depth:
-                what += f", in {layout.count(depth, 'loop')}" if depth > 1 else ", in a loop"
+                what += f", in {count(depth, 'loop')}" if depth > 1 else ", in a loop"
             sectors = [a.sectors * a.requests for a in group if a.sectors is not None]
             if sectors:
                 upto = "" if all(a.uniformity == "uniform" for a in group) else "up to "
-                what += f"; {upto}{layout.count(max(sectors), 'sector')} per warp and access"
+                what += f"; {upto}{count(max(sectors), 'sector')} per warp and access"
             notes.append(what)
         return notes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from lmemscope.exporters.layout import count, verdict_text
-from lmemscope.model import GateFailure, GateResult
+from lmemscope.exporters.layout import verdict_text
+from lmemscope.model import GateFailure, GateResult, count
 
 _WIDTH = 100
 

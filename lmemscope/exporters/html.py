@@ -18,7 +18,7 @@ from lmemscope.exporters.page.kernel import card, disagreement
 from lmemscope.exporters.page.listing import others, worklist
 from lmemscope.exporters.page.style import SCRIPT, STYLE
 from lmemscope.exporters.page.treemap import treemap
-from lmemscope.model import Failure, Report
+from lmemscope.model import Failure, Report, count
 
 _DESCRIBED = 200
 """Groups that have a section of their own; a page of more is read with the filter."""
@@ -81,7 +81,7 @@ def _heading(report: Report) -> Iterable[Html]:
         yield element("p", f"Note: {note}.", class_="dim")
     if len(report.notes) > _NOTES_SHOWN:
         more = report.notes[_NOTES_SHOWN:]
-        yield _folded(layout.count(len(more), "more note"), more)
+        yield _folded(count(len(more), "more note"), more)
 
 
 def _archs(report: Report) -> str:
@@ -101,7 +101,7 @@ def _failures(report: Report) -> Iterable[Html]:
     yield element("h2", "Not analysed")
     yield from (_failure(*one) for one in failed[:_FAILURES])
     if len(failed) > _FAILURES:
-        title = layout.count(len(failed) - _FAILURES, "more failure")
+        title = count(len(failed) - _FAILURES, "more failure")
         rest = joined(_failure(*one) for one in failed[_FAILURES:])
         yield element("details", element("summary", title), rest)
 
@@ -145,13 +145,13 @@ def _where(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
                 "td", element("i", class_=f"k {cause}", style=f"width:{100 * size / most:.1f}%")
             ),
             element("td", str(size), class_="n"),
-            element("td", layout.count(kernels[cause], "kernel"), class_="dim"),
+            element("td", count(kernels[cause], "kernel"), class_="dim"),
         )
         for cause, size in shown
     ]
     yield _bars(rows[:_BARS])
     if len(rows) > _BARS:
-        title = layout.count(len(rows) - _BARS, "smaller cause")
+        title = count(len(rows) - _BARS, "smaller cause")
         yield element("details", element("summary", title), _bars(rows[_BARS:]), class_="plain")
 
 
@@ -176,7 +176,7 @@ def _cards(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
     cards = (card(using[n], anchor, opened=n < _OPENED) for n, anchor in anchors.items())
     yield element("div", joined(cards), class_="cards")
     if len(using) > len(anchors):
-        left = layout.count(len(using) - len(anchors), "more group")
+        left = count(len(using) - len(anchors), "more group")
         yield element(
             "p", f"{left} in the table above: lmemscope explain shows each.", class_="dim"
         )
@@ -186,7 +186,7 @@ def _others(rest: Sequence[Group], archs: Sequence[str], *, folded: bool) -> Ite
     if not rest:
         return
     kernels = sum(len(group.kernels) for group in rest)
-    title = f"{layout.count(kernels, 'kernel')} in {layout.count(len(rest), 'group')}"
+    title = f"{count(kernels, 'kernel')} in {count(len(rest), 'group')}"
     yield element("h2", "Without local memory")
     yield element(
         "details",

@@ -21,6 +21,7 @@ from lmemscope.model import (
     SourceLocation,
     UnitReport,
     VerdictName,
+    count,
     evidence_text,
     verdict_kind,
 )
@@ -170,18 +171,6 @@ def pair(first: int | None, second: int | None) -> str:
     if first == 0 and second == 0:
         return "-"
     return f"{number(first)}/{number(second)}"
-
-
-def count(items: int, noun: str) -> str:
-    """``1 kernel``, ``2 kernels``."""
-    return f"{items} {plural(items, noun)}"
-
-
-def plural(items: int, noun: str) -> str:
-    """``kernel`` of one, ``kernels`` and ``entries`` of others."""
-    if items == 1:
-        return noun
-    return f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
 
 
 def summary(report: Report) -> str:

@@ -31,6 +31,8 @@ from lmemscope.model import (
     KernelReport,
     Report,
     UnitReport,
+    count,
+    plural,
     verdict_kind,
 )
 
@@ -133,7 +135,7 @@ def _without(rest: Sequence[Group]) -> Iterable[Markdown]:
     if not rest:
         return
     kernels = sum(len(group.kernels) for group in rest)
-    title = f"{layout.count(kernels, 'kernel')} without local memory"
+    title = f"{count(kernels, 'kernel')} without local memory"
     yield from (_EMPTY, _OPEN, summary(title), _EMPTY)
     yield from (constant("| | kernel | file | verdict |"), constant("|---|---|---|---|"))
     for group in rest[:_SHOWN]:
@@ -196,8 +198,8 @@ def _sites(facts: KernelFacts) -> Iterable[Markdown]:
     ):
         if share.count:
             yield _item(
-                f"{label}: {layout.count(share.load_sites, 'load')} ({share.load_bytes} B) and "
-                f"{layout.count(share.store_sites, 'store')} ({share.store_bytes} B) at "
+                f"{label}: {count(share.load_sites, 'load')} ({share.load_bytes} B) and "
+                f"{count(share.store_sites, 'store')} ({share.store_bytes} B) at "
                 "instruction sites"
             )
 
@@ -294,7 +296,7 @@ def _failure(failure: Failure, path: str, archs: str) -> Iterable[Markdown]:
     if failure.log:
         log = failure.log.strip().split("\n")
         left = len(log) - _LOG_LINES
-        more = [f"… {layout.count(left, 'more line')}"] if left > 0 else []
+        more = [f"… {count(left, 'more line')}"] if left > 0 else []
         yield _EMPTY
         yield from block([*log[:_LOG_LINES], *more], indent="  ")
         yield _EMPTY
@@ -333,7 +335,7 @@ def _bounded(items: Sequence[Markdown], noun: str, *, apart: bool = False) -> It
 
 def _more(left: int, noun: str, where: str = "") -> Iterable[Markdown]:
     if left > 0:
-        yield from (_EMPTY, line(f"… and {left} more {layout.plural(left, noun)}{where}."))
+        yield from (_EMPTY, line(f"… and {left} more {plural(left, noun)}{where}."))
 
 
 def _item(*parts: Part) -> Markdown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape import visible
 from lmemscope.exporters.formats import Presentation
-from lmemscope.model import Failure, Report, UnitReport
+from lmemscope.model import Failure, Report, UnitReport, count
 
 _LOG_LINES = 20
 _APART = 3
@@ -71,9 +71,7 @@ def _unknown(report: Report, verbose: bool) -> str:
     if not found:
         return ""
     if not verbose:
-        return (
-            f"\n{layout.count(len(found), 'line')} of the ptxas report not understood (-v shows)."
-        )
+        return f"\n{count(len(found), 'line')} of the ptxas report not understood (-v shows)."
     return "\n".join(
         [
             "\nLines of the ptxas report not understood:",
@@ -91,7 +89,7 @@ def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> 
         kept = log if verbose else log[:_LOG_LINES]
         lines += [f"  {visible(line, lines=True)}" for line in kept]
         if len(log) > len(kept):
-            lines.append(f"  … {layout.count(len(log) - len(kept), 'more line')} (-v shows all)")
+            lines.append(f"  … {count(len(log) - len(kept), 'more line')} (-v shows all)")
     if failure.command and verbose:
         lines.append(f"command: {visible(failure.command)}")
     if failure.hint:

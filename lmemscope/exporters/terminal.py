@@ -20,6 +20,7 @@ from lmemscope.model import (
     KernelFacts,
     Report,
     SiteClass,
+    count,
     traits_of,
     verdict_kind,
 )
@@ -126,7 +127,7 @@ def _by_cause(entries: Sequence[Group]) -> list[str]:
         for line in lines
     ]
     if len(order) > _CAUSES:
-        drawn.append(f"and {layout.count(len(order) - _CAUSES, 'cause')} more")
+        drawn.append(f"and {count(len(order) - _CAUSES, 'cause')} more")
     return ["\n".join(drawn) + "\n"]
 
 
@@ -136,7 +137,7 @@ def _left(unshown: Sequence[Group], folded: Sequence[Group], total: int) -> list
     if unshown:
         kernels = sum(len(entry.kernels) for entry in unshown)
         lines.append(
-            f"{layout.count(len(unshown), 'more row')} ({layout.count(kernels, 'kernel')}) with "
+            f"{count(len(unshown), 'more row')} ({count(kernels, 'kernel')}) with "
             f"local memory: --top {total} shows {'it' if len(unshown) == 1 else 'them'}."
         )
     if folded:

@@ -43,6 +43,7 @@ from lmemscope.model import (
     Policy,
     Report,
     UnitReport,
+    count,
 )
 
 _EXPECTATION = re.compile(r"^(frame|spill|sites|registers|stack)(<=|=|<)(\d+)$")
@@ -304,7 +305,9 @@ class _Gate:
             if allowance.expires is not None and allowance.expires < self._today:
                 said.append(f"{what} expired on {allowance.expires}")
             elif largest is not None:
-                said.append(f"{what} accepts {allowance.bytes} bytes, and there are {largest}")
+                said.append(
+                    f"{what} accepts {count(allowance.bytes or 0, 'byte')}, and there are {largest}"
+                )
             elif allowance in self._idle:
                 said.append(f"{what} is not needed: {self._idle[allowance]}")
             elif not self._partial or self._seen_whole(allowance):
@@ -320,7 +323,7 @@ class _Gate:
 def _described(item: Item) -> str:
     finding = item.finding
     named = f" `{finding.object}`" if finding.object is not None else ""
-    return f"{finding.cause}{named}, {finding.bytes} bytes"
+    return f"{finding.cause}{named}, {count(finding.bytes, 'byte')}"
 
 
 def _applies(limit: Limit, unit: UnitReport, kernel: KernelReport) -> bool:

@@ -107,6 +107,7 @@ from lmemscope.model.sites import (
 )
 from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.view import WHOLE, Order, View
+from lmemscope.model.wording import count, plural
 
 __all__ = [
     "CAUSES",
@@ -191,7 +192,9 @@ __all__ = [
     "View",
     "Wanted",
     "base_name",
+    "count",
     "evidence_text",
+    "plural",
     "split_expressions",
     "traits_of",
     "verdict_kind",

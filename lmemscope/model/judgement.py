@@ -21,6 +21,7 @@ from lmemscope.model.request import (
     SourceLocation,
     Tool,
 )
+from lmemscope.model.wording import count
 
 LeftOut = Literal["accesses", "directives"]
 """Facts that a saved report may have been written without."""
@@ -176,7 +177,7 @@ class UnitReport:
 
     def __repr__(self) -> str:
         what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)
-        gaps = f", {_several(len(self.gaps), 'gap')}" if self.gaps else ""
+        gaps = f", {count(len(self.gaps), 'gap')}" if self.gaps else ""
         return f"<UnitReport: {self.input} for {self.arch or 'no architecture'}, {what}{gaps}>"
 
 
@@ -207,7 +208,7 @@ class Report:
 
     def __repr__(self) -> str:
         kernels = [kernel for unit in self.units for kernel in unit.kernels]
-        files = _several(len({unit.input for unit in self.units}), "file")
+        files = count(len({unit.input for unit in self.units}), "file")
         failed = sum(unit.failure is not None for unit in self.units)
         tail = f", {failed} failed" if failed else ""
         return f"<Report: {_counted(kernels, f' in {files}')}{tail}>"
@@ -215,8 +216,4 @@ class Report:
 
 def _counted(kernels: Sequence[KernelReport], where: str = "") -> str:
     local = sum(verdict_kind(kernel.verdict.kind).uses_memory for kernel in kernels)
-    return f"{_several(len(kernels), 'kernel')}{where}, {local} with local memory"
-
-
-def _several(items: int, noun: str) -> str:
-    return f"{items} {noun}{'' if items == 1 else 's'}"
+    return f"{count(len(kernels), 'kernel')}{where}, {local} with local memory"

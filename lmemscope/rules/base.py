@@ -23,6 +23,7 @@ from lmemscope.model import (
     Severity,
     SourceLocation,
     SourceText,
+    count,
     traits_of,
 )
 
@@ -172,11 +173,6 @@ class Rule:
             evidence=_evidence(case),
             fingerprint=_fingerprint(self.id, case, location),
         )
-
-
-def count(items: int, noun: str) -> str:
-    """``1 load``, ``2 loads``."""
-    return f"{items} {noun}{'' if items == 1 else 's'}"
 
 
 def traffic(case: Case) -> str:

@@ -20,8 +20,8 @@ When to leave it. A few bytes outside the hot loop, where more threads in flight
 
 from __future__ import annotations
 
-from lmemscope.model import Advice, Confidence, Severity
-from lmemscope.rules.base import Case, Rule, count
+from lmemscope.model import Advice, Confidence, Severity, count
+from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.register_cap import cap_of
 
 

@@ -13,8 +13,8 @@ When to leave it. Please report the kernel: an unexplained byte is a gap in lmem
 
 from __future__ import annotations
 
-from lmemscope.model import Advice, Confidence, Severity
-from lmemscope.rules.base import Case, Rule, count, traffic
+from lmemscope.model import Advice, Confidence, Severity, count
+from lmemscope.rules.base import Case, Rule, traffic
 
 
 def severity(case: Case) -> Severity:

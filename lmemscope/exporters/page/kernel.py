@@ -29,6 +29,7 @@ from lmemscope.model import (
     SiteClass,
     SourceLocation,
     UnitReport,
+    count,
 )
 
 _LEAST_HEAT, _MOST_HEAT = 8, 32
@@ -82,7 +83,7 @@ def _body(group: Group, unit: UnitReport, worst: KernelReport) -> Iterable[Html]
     for found in facts.disagreements:
         yield disagreement(found)
     if len(group.kernels) > 1:
-        yield element("h3", layout.count(len(group.kernels), "kernel"), " with these causes")
+        yield element("h3", count(len(group.kernels), "kernel"), " with these causes")
         yield instances(group)
 
 
@@ -149,7 +150,7 @@ def _line(number: int, text: str, sites: SiteClass, most: int) -> list[Html]:
     heat = _LEAST_HEAT + round(_MOST_HEAT * sites.bytes / most) if most and sites.bytes else 0
     style = f"background:color-mix(in srgb,var(--hot) {heat}%,transparent)" if heat else None
     counts = ((sites.load_sites, "load"), (sites.store_sites, "store"))
-    said = [layout.count(found, noun) for found, noun in counts if found]
+    said = [count(found, noun) for found, noun in counts if found]
     note = ", ".join([*said, f"{sites.bytes} bytes at sites"])
     return [
         element("div", str(number), class_="l"),

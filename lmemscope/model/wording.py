@@ -1,0 +1,15 @@
+"""Counts in words; everything that is said about a number of things says it this way."""
+
+from __future__ import annotations
+
+
+def count(items: int, noun: str) -> str:
+    """``1 kernel``, ``2 kernels``."""
+    return f"{items} {plural(items, noun)}"
+
+
+def plural(items: int, noun: str) -> str:
+    """``kernel`` of one, ``kernels`` and ``entries`` of others."""
+    if items == 1:
+        return noun
+    return f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
