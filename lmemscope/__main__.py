@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 _COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report"})
@@ -12,7 +13,17 @@ _HELP = frozenset({"-h", "--help"})
 
 def main() -> None:
     """Run the command line."""
-    arguments = sys.argv[1:]
+    try:
+        _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        _leave(130)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        _leave(code)
+
+
+def _run(arguments: Sequence[str]) -> None:
     if arguments and arguments[0] in _COMPILING and not _HELP.intersection(arguments):
         # The worker loads NVRTC, or what a cached run needs, while this process parses the flags.
         from lmemscope.running import launch, marks
@@ -25,11 +36,7 @@ def main() -> None:
         from lmemscope.commands import completion
 
         completion.register()
-    try:
-        cli(prog_name="lmemscope")
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        _leave(code)
+    cli(prog_name="lmemscope")
 
 
 def _leave(code: int) -> NoReturn:

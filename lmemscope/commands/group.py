@@ -55,6 +55,9 @@ class LazyGroup(click.Group):
         """Run the command; an error of ours is said and becomes the exit code it carries."""
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            raise SystemExit(130) from None
         except LmemscopeError as error:
             from lmemscope.commands.running import fail
 

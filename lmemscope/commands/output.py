@@ -74,7 +74,8 @@ class Sink:
         """Columns of the terminal that is written to; None for a pipe or a file."""
         if self.target is not None or not sys.stdout.isatty():
             return None
-        return click.get_current_context().terminal_width or os.get_terminal_size().columns
+        # A terminal that does not say how wide it is has 0 columns.
+        return click.get_current_context().terminal_width or os.get_terminal_size().columns or 80
 
     def write(self, content: str | bytes) -> None:
         """Write everything.

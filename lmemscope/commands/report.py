@@ -12,7 +12,7 @@ from lmemscope.commands.running import exit_code
 from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.formats import FORMATS
-from lmemscope.exporters.selection import selected
+from lmemscope.exporters.selection import selected, settled
 
 
 @click.command(name="report")
@@ -43,6 +43,7 @@ def command(
     sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
     # A report is read beside the source: machine code belongs in it, whatever its format.
     report = gathered(paths, replace(settings, quotes=("sass",)))
-    report = selected(report, settings.view)
-    sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=settings.view))
+    view = settled(report, settings.view)
+    report = selected(report, view)
+    sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=view))
     raise SystemExit(exit_code(report))

@@ -72,7 +72,14 @@ def _read(path: str, settings: Settings) -> Report:
     from lmemscope.formats.kernel_names import matches
 
     report = load_report(path)
+    whole = report
     report = units_of(report, Globs(settings.root, settings.include, settings.exclude).admit)
+    if whole.units and not report.units:
+        raise UsageError(
+            "input",
+            f"{path} holds no file that --include and --exclude leave",
+            hint=f"it holds {whole.units[0].input}, and globs are relative to {settings.root}",
+        )
     if settings.archs:
         units = tuple(unit for unit in report.units if unit.arch in settings.archs)
         if not units:

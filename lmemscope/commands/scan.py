@@ -9,7 +9,7 @@ from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
-from lmemscope.exporters.selection import selected
+from lmemscope.exporters.selection import selected, settled
 from lmemscope.model import Report
 
 
@@ -57,10 +57,9 @@ def command(
     sink = Sink.open(target, format_name, formats=REPORT_FORMATS, color=color)
 
     def show(report: Report) -> None:
-        chosen = selected(report, settings.view)
-        sink.write(
-            rendered(chosen, sink, verbose=verbose, with_accesses=accesses, view=settings.view)
-        )
+        view = settled(report, settings.view)
+        chosen = selected(report, view)
+        sink.write(rendered(chosen, sink, verbose=verbose, with_accesses=accesses, view=view))
 
     report = gathered(paths, settings, interrupted=show)
     show(report)

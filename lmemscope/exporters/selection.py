@@ -10,6 +10,13 @@ from lmemscope.exporters.layout import MANY
 from lmemscope.model import KernelFacts, Order, Report, UnitReport, View, verdict_kind
 
 
+def settled(report: Report, view: View) -> View:
+    """The view with what depends on how many kernels the whole report has."""
+    if view.group is not None:
+        return view
+    return replace(view, group=len(_rows(report)) > MANY and not view.all)
+
+
 def selected(report: Report, view: View) -> Report:
     """The report without the kernels that the view leaves out; units stay, so that their gaps do.
 

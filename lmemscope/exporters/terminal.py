@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
@@ -33,6 +34,7 @@ _SCREEN, _LEAST = 40, 10
 """Lines that a folded report may take on a terminal, and rows that it has all the same."""
 
 _CAUSES = 6
+_ROWS = (2, 3, 4, 6, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,12 @@ _COLUMNS = (
     _Column("PTX .local", True, _COMFORTABLE),
     _Column("verdict", False, 0),
 )
-_REGISTERS, _SPILL, _BYTES, _PTX = 2, 4, 6, 7
-"""Columns that give way: what no row has, and one for the other where rows stand for several."""
+_ARCH, _REGISTERS, _FRAME, _SPILL, _SITES, _BYTES, _PTX = range(1, 8)
+_DISPENSABLE = (_PTX, _REGISTERS, _SPILL, _ARCH, _BYTES, _SITES, _FRAME)
+_VERDICT, _BETWEEN = 24, 3
+"""The least width of the verdict, and what lies between two columns."""
+
+_APART = 3
 
 
 def render_table(report: Report, how: Presentation) -> str:
@@ -75,14 +81,18 @@ def render_table(report: Report, how: Presentation) -> str:
     above = _by_cause(entries) if folded else []
     below = remarks(report, how)
 
+    worst = entries[0] if folded and entries else None
     said_of = _causes_of if folded and how.width is not None else _verdict
 
     def text(rows: int) -> str:
         lines = [_Line(entry, visible(said_of(entry))) for entry in entries[:rows]]
-        tables = [_plain(lines, how.color) if how.width is None else _drawn(lines, how, how.width)]
-        said = [*_left(entries[rows:], folded, len(entries)), _summary(report)]
+        tables = []
+        if lines:
+            width = how.width
+            tables = [_plain(lines, how) if width is None else _drawn(lines, how, width)]
+        said = [*_left(entries[rows:], folded, len(entries), worst), _summary(report)]
         middle = [layout.wrapped(one, how.width) for one in said]
-        return "\n".join([*above, *(tables if lines else ()), *middle, *below]) + "\n"
+        return "\n".join([*above, *tables, *middle, *below]) + "\n"
 
     if not folded or how.width is None or how.view.top is not None:
         return text(len(entries))
@@ -103,7 +113,7 @@ def _by_cause(entries: Sequence[Group]) -> list[str]:
     sites: dict[Cause, SiteClass] = {}
     for entry in entries:
         causes = {one.cause for one in entry.causes}
-        kernels.update(dict.fromkeys(causes, len(entry.kernels)))
+        kernels.update(dict.fromkeys(causes, entry.instances))
         templates.update(causes)
         for one in entry.causes:
             sites[one.cause] = sites.get(one.cause, SiteClass()) + one.sites
@@ -131,7 +141,9 @@ def _by_cause(entries: Sequence[Group]) -> list[str]:
     return ["\n".join(drawn) + "\n"]
 
 
-def _left(unshown: Sequence[Group], folded: Sequence[Group], total: int) -> list[str]:
+def _left(
+    unshown: Sequence[Group], folded: Sequence[Group], total: int, worst: Group | None
+) -> list[str]:
     """What the table does not show, and how to see it."""
     lines = []
     if unshown:
@@ -143,6 +155,9 @@ def _left(unshown: Sequence[Group], folded: Sequence[Group], total: int) -> list
     if folded:
         kernels = sum(len(entry.kernels) for entry in folded)
         lines.append(f"{kernels} clean: --all shows them.")
+    if worst is not None:
+        target = shlex.quote(f"{worst.input.partition('[')[0]}::{worst.name}*")
+        lines.append(f"What would remove the first: lmemscope explain {visible(target)}")
     return lines
 
 
@@ -157,27 +172,47 @@ def _names(entries: Sequence[Group], width: int | None) -> list[str]:
     ]
     if width is None:
         return full
-    cut = [layout.shortened(name, width) for name in full]
-    alike = Counter(short for short, _ in set(zip(cut, full, strict=True)))
-    return [name if alike[short] > 1 else short for short, name in zip(cut, full, strict=True)]
+    shown = [layout.shortened(name, width) for name in full]
+    # Lines of a cell, until what is left out of the middle makes no two alike.
+    for rows in _ROWS:
+        alike = Counter(short for short, _ in set(zip(shown, full, strict=True)))
+        shown = [
+            layout.shortened(name, rows * width) if alike[short] > 1 else short
+            for short, name in zip(shown, full, strict=True)
+        ]
+    alike = Counter(short for short, _ in set(zip(shown, full, strict=True)))
+    return [name if alike[short] > 1 else short for short, name in zip(shown, full, strict=True)]
 
 
 def _cells(entry: Group) -> list[str]:
     """All between the name and the verdict."""
     facts = [kernel.facts for _, kernel in entry.kernels]
     worst = facts[0]
-    sass, ptx = worst.sass, worst.ptx
+    ptx = worst.ptx
     local = "?" if ptx is None else layout.number(ptx.local_bytes or None).replace("?", "-")
     spill = layout.pair(worst.spill_stores, worst.spill_loads)
     return [
-        " ".join(entry.archs),
+        " ".join(entry.archs) if len(entry.archs) < _APART else f"{len(entry.archs)} archs",
         layout.span([one.registers for one in facts]),
         layout.span([one.stack_frame for one in facts]),
         spill if _alike(facts) else f"{spill} at most",
-        "?" if sass is None else layout.pair(sass.load_sites, sass.store_sites),
+        _sites(facts),
         layout.number(entry.site_bytes),
         local,
     ]
+
+
+def _sites(facts: Sequence[KernelFacts]) -> str:
+    """LDL and STL, the least and the most of all."""
+    known = [one.sass for one in facts if one.sass is not None]
+    if len(known) < len(facts):
+        return "?"
+    if not any(one.load_sites or one.store_sites for one in known):
+        return "-"
+    loads, stores = (
+        [getattr(one, name) for one in known] for name in ("load_sites", "store_sites")
+    )
+    return f"{layout.span(loads)}/{layout.span(stores)}"
 
 
 def _alike(facts: Sequence[KernelFacts]) -> bool:
@@ -210,10 +245,10 @@ def _doubt(entry: Group) -> str:
     return " (sources disagree, see below)" if disagree else ""
 
 
-def _plain(shown: Sequence[_Line], color: bool) -> str:
+def _plain(shown: Sequence[_Line], how: Presentation) -> str:
     """For pipes and files: no borders, no wrapping, columns aligned by spaces."""
     entries = [line.entry for line in shown]
-    several = any(len(entry.kernels) > 1 for entry in entries)
+    several = _several(entries, how)
     columns = [one for n, one in enumerate(_COLUMNS[:-1]) if n != _BYTES or several]
     lines = [[column.title for column in columns] + ["file", "verdict"]]
     for row, name in zip(shown, _names(entries, None), strict=True):
@@ -230,10 +265,45 @@ def _plain(shown: Sequence[_Line], color: bool) -> str:
             for cell, size, is_right in zip(line[:-1], widths, right, strict=True)
         ]
         verdict = line[-1]
-        if color and index:
+        if how.color and index:
             verdict = f"{_ANSI[entries[index - 1].verdict.kind]}{verdict}\x1b[0m"
         drawn.append("  ".join([*cells, verdict]))
     return "\n".join(drawn) + "\n"
+
+
+def _several(entries: Sequence[Group], how: Presentation) -> bool:
+    """Whether what all kernels of a row move together is worth a column."""
+    return how.view.sort == "bytes" or any(len(entry.kernels) > 1 for entry in entries)
+
+
+def _fitting(
+    lines: Sequence[_Line], cells: Sequence[Sequence[str]], name: int, how: Presentation
+) -> list[int]:
+    """The columns that are shown: no figure is cut, so the least telling ones go first."""
+    width = how.width or 0
+    entries = [line.entry for line in lines]
+    several = _several(entries, how)
+    verdict = len(_COLUMNS) - 1
+    shown = [
+        index
+        for index, column in enumerate(_COLUMNS)
+        if column.needed <= width
+        and (index != _ARCH or len({entry.archs for entry in entries}) > 1)
+        and (index != _SPILL or any(row[_SPILL - 1] != "-" for row in cells))
+        and (index != _BYTES or several)
+        and (index not in (_REGISTERS, _SPILL, _PTX) or not several or width >= _WIDE)
+    ]
+    sizes = {
+        index: max(len(_COLUMNS[index].title), *(len(row[index - 1]) for row in cells))
+        for index in shown
+        if 0 < index < verdict
+    }
+    for index in _DISPENSABLE:
+        needed = name + sum(sizes.values()) + _VERDICT + _BETWEEN * (len(sizes) + 1)
+        if needed <= width:
+            break
+        sizes.pop(index, None)
+    return [index for index in shown if index in (0, verdict) or index in sizes]
 
 
 def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> str:
@@ -244,18 +314,6 @@ def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> str:
 
     entries = [line.entry for line in lines]
     cells = [[*_cells(line.entry), line.said] for line in lines]
-    one_arch = len({arch for entry in entries for arch in entry.archs}) == 1
-    spilling = any(row[_SPILL - 1] != "-" for row in cells)
-    several = any(len(entry.kernels) > 1 for entry in entries)
-    shown = [
-        index
-        for index, column in enumerate(_COLUMNS)
-        if column.needed <= width
-        and not (column.title == "arch" and one_arch)
-        and (index != _SPILL or spilling)
-        and (index != _BYTES or several)
-        and (index not in (_REGISTERS, _SPILL, _PTX) or not several or width >= _WIDE)
-    ]
     many_files = len({entry.input for entry in entries}) > 1
     name_width = min(_NAME_WIDTH, max(16, width * 3 // 10))
     names = _names(entries, name_width)
@@ -266,6 +324,7 @@ def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> str:
     )
     # Rich would take the room of a long verdict from the names.
     least = min(name_width, max(map(len, (*names, *files))))
+    shown = _fitting(lines, cells, least, how)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
     for index in shown:
         column = _COLUMNS[index]
