@@ -228,8 +228,8 @@ def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
 
 def _filters(settings: Settings) -> tuple[str, ...]:
     """The options that keep what could be found out of the report."""
-    kernels = {f"--kernel {glob}" for glob in settings.kernels}
-    return tuple(sorted(kernels if settings.causes else {*kernels, "--no-causes"}))
+    chosen = {*(f"--kernel {glob}" for glob in settings.kernels), *settings.narrowed}
+    return tuple(sorted(chosen if settings.causes else {*chosen, "--no-causes"}))
 
 
 def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[str]:

@@ -241,7 +241,7 @@ def test_a_glob_that_no_kernel_matches_is_told_with_the_nearest_names(tmp_path: 
     assert "the nearest names are clean, k" in checked.out
     partly = run(tmp_path, "check", "k.cu", "--kernel", "clean")
     assert partly.code == 0
-    assert "note: only the kernels of --kernel clean were checked" in partly.out
+    assert "note: only what --kernel clean leaves was checked" in partly.out
 
 
 def test_what_was_written_through_a_filter_is_no_baseline_of_more(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import MANY
-from lmemscope.exporters.selection import listed, selected
+from lmemscope.exporters.selection import listed, selected, settled
 from lmemscope.exporters.terminal import render_table
 from lmemscope.model import KernelReport, Report, View
 from tests.builders import judged, report
@@ -62,6 +62,13 @@ def test_kernels_are_left_out(view: View, expected: list[str]) -> None:
 
 def test_order_and_folding_leave_nothing_out() -> None:
     assert selected(few(), View(sort="name", group=True, all=True)).filters == ()
+
+
+def test_what_top_chose_is_shown_as_it_was_counted() -> None:
+    view = settled(many(), View(top=2))
+    chosen = selected(many(), view)
+    shown, folded = listed(chosen, view)
+    assert (len(shown), folded) == (2, ())
 
 
 def test_top_counts_groups_where_there_are_many() -> None:
@@ -128,6 +135,29 @@ def test_names_that_would_read_alike_are_not_cut() -> None:
     text = render_table(alike, Presentation(width=80))
     assert "1000" in text
     assert "2000" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_no_line_is_wider_and_no_figure_is_cut(width: int) -> None:
+    archs = [f"sm_{number}" for number in (75, 80, 86, 89, 90, 100)]
+    wide = "void project::detail::a_kernel_with_a_long_name<float, 128, 64>(int*)"
+    units = [
+        replace(report(named(judged("k", "dynamic-index"), wide)).units[0], arch=arch)
+        for arch in archs
+    ]
+    whole = report(named(judged("other", "register-spill"), "void spilling<4096>(int*)"))
+    whole = replace(whole, units=(*whole.units, *units))
+    for view in (View(), View(group=True), View(sort="frame", all=True)):
+        text = render_table(whole, Presentation(width=width, view=view))
+        assert max(map(len, text.splitlines())) <= width, view
+        assert "verdict" in text
+        assert "80 B" in text, "the size of the array is whole"
+
+
+def test_nothing_left_is_no_table() -> None:
+    nothing = selected(few(), View(cause=("alloca",)))
+    text = render_table(nothing, Presentation(width=80, view=View(cause=("alloca",))))
+    assert text.startswith("no kernel in 1 file. Shown through --cause alloca.")
 
 
 def test_instances_with_other_causes_are_told_apart() -> None:

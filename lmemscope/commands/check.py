@@ -99,9 +99,12 @@ def command(
     report = gathered(paths, settings, narrow=since.narrow if since is not None else None)
     unchanged = since.unchanged if since is not None else ()
     theirs = known.filters if known is not None else ()
-    if is_saved(paths[0]) and report.filters and report.filters != theirs:
+    # What this command's own flags leave out is said below; what is missing of a file is not known.
+    own = {*settings.narrowed, *(f"--kernel {glob}" for glob in settings.kernels)}
+    foreign = tuple(one for one in report.filters if one not in own)
+    if is_saved(paths[0]) and foreign and report.filters != theirs:
         other = "the gate" if known is None else "the baseline"
-        raise filtered(paths[0], report.filters, theirs, other)
+        raise filtered(paths[0], foreign, theirs, other)
     if file is not None and known is not None:
         known = file.reported(known, report)
     result = compare.compare(
@@ -132,7 +135,7 @@ def _about(file: BaselineFile | None, report: Report) -> Iterator[str]:
     if file is not None and file.found:
         yield f"the baseline is {file.path}"
     if report.filters:
-        yield f"only the kernels of {' '.join(report.filters)} were checked"
+        yield f"only what {' '.join(report.filters)} leaves was checked"
 
 
 def _as_known(settings: Settings, known: Baseline) -> Settings:

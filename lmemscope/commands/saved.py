@@ -80,6 +80,7 @@ def _read(path: str, settings: Settings) -> Report:
             f"{path} holds no file that --include and --exclude leave",
             hint=f"it holds {whole.units[0].input}, and globs are relative to {settings.root}",
         )
+    report = replace(report, filters=tuple(sorted({*report.filters, *settings.narrowed})))
     if settings.archs:
         units = tuple(unit for unit in report.units if unit.arch in settings.archs)
         if not units:

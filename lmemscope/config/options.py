@@ -49,6 +49,8 @@ class Settings:
         default_archs: for inputs that neither ``archs`` nor a build decides; empty means the GPU
             present, else the default. No option sets them.
         view: which kernels are shown, and in which order.
+        narrowed: of ``include`` and ``exclude`` what flags gave, as typed: a choice for one run,
+            while the file's say what the project is. No option sets it.
     """
 
     archs: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ class Settings:
     root: str = "/"
     default_archs: tuple[str, ...] = ()
     view: View = field(default_factory=View)
+    narrowed: tuple[str, ...] = ()
 
 
 def _arguments(tool: str) -> Option:

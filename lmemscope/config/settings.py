@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from lmemscope.config.cache_directory import default_directory
@@ -62,7 +62,9 @@ def from_flags(flags: Mapping[str, Any], start: str = ".") -> Configuration:
     found = file.read(start)
     values = {row.name: _combined(row, flags, found.values) for row in OPTIONS}
     return Configuration(
-        settings=_settings(values, os.path.abspath(found.directory)),
+        settings=replace(
+            _settings(values, os.path.abspath(found.directory)), narrowed=tuple(_narrowed(flags))
+        ),
         policy=_policy(values, flags, found),
         baseline=values["baseline"],
         tolerance=values["tolerance"],
@@ -83,6 +85,12 @@ def from_arguments(arguments: Mapping[str, object]) -> Settings:
         if row.api and value is not None:
             values[row.name] = row.kind.check(value, Place(f"scan: {row.name}"))
     return _settings(values, os.getcwd())
+
+
+def _narrowed(flags: Mapping[str, Any]) -> Iterator[str]:
+    """Flags that leave files out."""
+    for name in ("include", "exclude"):
+        yield from (f"--{name} {glob}" for glob in flags.get(name, ()))
 
 
 def available_cpus() -> int:

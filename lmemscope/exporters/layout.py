@@ -82,11 +82,21 @@ def shortened(text: str, width: int) -> str:
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
-def wrapped(sentence: str, width: int | None) -> str:
-    """Lines of a terminal's width, broken between words; as it is where nobody knows the width."""
+def wrapped(sentence: str, width: int | None, indent: str = "") -> str:
+    """Lines of a terminal's width, broken between words; as it is where nobody knows the width.
+
+    Args:
+        sentence: without line ends.
+        width: columns, or None.
+        indent: before each line; lines after the first have two blanks more where there is one.
+    """
     if width is None:
-        return sentence
-    return "\n".join(textwrap.wrap(sentence, width, break_on_hyphens=False))
+        return f"{indent}{sentence}"
+    later = f"{indent}  " if indent else ""
+    lines = textwrap.wrap(
+        sentence, width, initial_indent=indent, subsequent_indent=later, break_on_hyphens=False
+    )
+    return "\n".join(lines)
 
 
 def scoped(name: str, width: int = _SCOPED) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape import visible
 from lmemscope.exporters.formats import Presentation
@@ -14,9 +16,9 @@ _APART = 3
 def remarks(report: Report, how: Presentation) -> list[str]:
     """Paragraphs, each with an empty line before it."""
     sections = (
-        _disagreements(report),
-        _routes(report),
-        _gaps(report),
+        _disagreements(report, how.width),
+        _routes(report, how.width),
+        _gaps(report, how.width),
         _unknown(report, how.verbose),
         "".join(
             "\n" + layout.wrapped(visible(f"note: {note}"), how.width) for note in report.notes
@@ -30,35 +32,37 @@ def remarks(report: Report, how: Presentation) -> list[str]:
     return [text for text in sections if text]
 
 
-def _disagreements(report: Report) -> str:
+def _disagreements(report: Report, width: int | None) -> str:
     kernels: dict[str, list[str]] = {}
     for unit, kernel in layout.rows(report):
         for found in kernel.facts.disagreements:
             values = ", ".join(f"{source} {value}" for source, value in found.values)
             name = f"{layout.short_name(kernel.facts.demangled)} ({unit.arch})"
             kernels.setdefault(f"{found.quantity}: {values}", []).append(name)
-    lines = [
-        visible(f"  {name}: {said}") for said, found in kernels.items() for name in _few(found)
-    ]
-    return "\n".join(["\nSources that disagree:", *lines]) if lines else ""
+    lines = [f"{name}: {said}" for said, found in kernels.items() for name in _few(found)]
+    return _listed("Sources that disagree:", lines, width)
 
 
-def _routes(report: Report) -> str:
-    lines = [f"  {line}" for line in layout.route_differences(report)]
-    return "\n".join(["\nNVRTC and nvcc differ:", *lines]) if lines else ""
+def _routes(report: Report, width: int | None) -> str:
+    return _listed("NVRTC and nvcc differ:", layout.route_differences(report), width)
 
 
-def _gaps(report: Report) -> str:
+def _gaps(report: Report, width: int | None) -> str:
     inputs: dict[tuple[str, str], list[str]] = {}
     for unit in report.units:
         for gap in unit.gaps:
             inputs.setdefault((gap.stage, gap.reason), []).append(unit.input)
     lines = [
-        visible(f"  {where}: [{stage}] {reason}")
+        f"{where}: [{stage}] {reason}"
         for (stage, reason), found in inputs.items()
         for where in _few(layout.distinct(found))
     ]
-    return "\n".join(["\nNot known:", *lines]) if lines else ""
+    return _listed("Not known:", lines, width)
+
+
+def _listed(title: str, lines: Sequence[str], width: int | None) -> str:
+    shown = (layout.wrapped(visible(line), width, "  ") for line in lines)
+    return "\n".join([f"\n{title}", *shown]) if lines else ""
 
 
 def _few(names: list[str]) -> list[str]:

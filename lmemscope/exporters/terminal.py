@@ -64,7 +64,7 @@ _COLUMNS = (
 )
 _ARCH, _REGISTERS, _FRAME, _SPILL, _SITES, _BYTES, _PTX = range(1, 8)
 _DISPENSABLE = (_PTX, _REGISTERS, _SPILL, _ARCH, _BYTES, _SITES, _FRAME)
-_VERDICT, _BETWEEN = 24, 3
+_VERDICT, _BETWEEN = 18, 3
 """The least width of the verdict, and what lies between two columns."""
 
 _APART = 3
@@ -157,7 +157,7 @@ def _left(
         lines.append(f"{kernels} clean: --all shows them.")
     if worst is not None:
         target = shlex.quote(f"{worst.input.partition('[')[0]}::{worst.name}*")
-        lines.append(f"What would remove the first: lmemscope explain {visible(target)}")
+        lines.append(f"Next: lmemscope explain {visible(target)}")
     return lines
 
 
