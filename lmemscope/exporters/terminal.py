@@ -30,7 +30,7 @@ _CODES = {"bold red": "1;31", "green": "32", "yellow": "33", "magenta": "35", "c
 _ANSI = {kind.name: f"\x1b[{_CODES[kind.color]}m" for kind in VERDICT_KINDS}
 _NAME_WIDTH = 44
 _NARROW, _MEDIUM, _COMFORTABLE, _WIDE = 72, 90, 100, 120
-_SCREEN, _LEAST = 40, 10
+_SCREEN, _LEAST = 40, 6
 """Lines that a folded report may take on a terminal, and rows that it has all the same."""
 
 _CAUSES = 6
