@@ -486,6 +486,23 @@ def test_a_user_mistypes_a_comment(source: str, said: str) -> None:
     assert "expect" in (raised.value.hint or "")
 
 
+@pytest.mark.parametrize(("now", "kinds"), [(128, []), (512, ["worse"])])
+def test_a_user_resizes_a_known_array(now: int, kinds: list[str]) -> None:
+    """With its type and its index the fingerprint changes; the variable's name does not."""
+    before = project(a=(found("k", 256),))
+    kernel = found("k", now)
+    other = dataclasses.replace(kernel.findings[0], fingerprint="0123456789abcdef")
+    result = compare(
+        project(a=(dataclasses.replace(kernel, findings=(other,)),)),
+        Policy(),
+        known(before),
+        today=TODAY,
+    )
+    assert [failure.kind for failure in result.failures] == kinds
+    assert not result.gone
+    assert len(result.better) == (now < 256)
+
+
 def test_a_user_limits_the_kernels_and_others_are_not_gone() -> None:
     both = project(a=(DIRTY, found("other")))
     result = compare(DIRTY_PROJECT, Policy(), known(both), kernels=("k",), today=TODAY)

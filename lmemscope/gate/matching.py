@@ -77,6 +77,11 @@ def match(report: Report, items: Iterable[Item], baseline: Baseline, *, by_cause
             lambda i: (*_place(i), i.name, i.finding.object, i.finding.bytes),
             lambda e: (e.input, e.arch, e.cause, e.kernel, e.object, e.bytes),
         )
+        # The same variable, made larger or smaller: worse or better, and neither new nor gone.
+        matcher.pair(
+            lambda i: (*_place(i), i.name, i.finding.object),
+            lambda e: None if e.object is None else (e.input, e.arch, e.cause, e.kernel, e.object),
+        )
     else:
         matcher.pair(
             lambda i: (*_place(i), i.name, i.finding.object),
