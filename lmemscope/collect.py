@@ -7,6 +7,7 @@ imports none of the analysis, and a worker none of this. One unit's trouble is t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
@@ -128,6 +129,7 @@ class _Planned:
         left_out: notes and gaps.
         default_arch: why an architecture was chosen unasked, or None.
         elsewhere: absolute paths that inputs read which are not looked at.
+        compiled: the units of all inputs, of those too that are not looked at.
     """
 
     found: Discovery
@@ -136,6 +138,7 @@ class _Planned:
     left_out: tuple[str | Gap, ...]
     default_arch: str | None
     elsewhere: frozenset[str]
+    compiled: tuple[Unit, ...]
 
 
 def _planned(
@@ -177,8 +180,8 @@ def _planned(
     compiled = units
     if narrow is not None and found.headers:
         compiled, _ = plan.make_units(found.inputs, archs, settings, supported)
-    left_out = (*found.notes, *unseen(found.headers, compiled), *notes)
-    return _Planned(found, units, tuple(found.errors), left_out, why, elsewhere)
+    left_out = (*found.notes, *notes)
+    return _Planned(found, units, tuple(found.errors), left_out, why, elsewhere, compiled)
 
 
 def _globs(settings: Settings) -> Globs:
@@ -193,6 +196,10 @@ def _of_all_units(
     settings: Settings,
 ) -> Iterator[str | Gap]:
     """What only all units together tell: gaps and notes."""
+    # A name that a macro makes is not seen in an include; a kernel of the header is.
+    seen = {os.path.abspath(file) for file in _files_of_kernels(reports)}
+    headers = [path for path in planned.found.headers if os.path.abspath(path) not in seen]
+    yield from unseen(headers, planned.compiled)
     # What is not looked at may instantiate what it reads.
     spoken_for = {found.path for found in planned.found.inputs} | planned.elsewhere
     gaps, notes = uninstantiated(reports, spoken_for, paths, _globs(settings))
@@ -214,6 +221,13 @@ def _of_all_units(
         yield from build_notes.other_toolkits(planned.found.compilers, toolchain)
     missing = ((path, missing_header(log)) for path, log in logs)
     yield from build_notes.unconfigured((path, name) for path, name in missing if name is not None)
+
+
+def _files_of_kernels(reports: Iterable[UnitReport]) -> Iterator[str]:
+    for report in reports:
+        for kernel in report.kernels:
+            if kernel.facts.location is not None:
+                yield kernel.facts.location.file
 
 
 def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:

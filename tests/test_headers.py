@@ -237,6 +237,15 @@ class TestComments:
 
 @pytest.mark.toolchain
 class TestPrograms:
+    def test_a_header_that_a_macro_names_is_seen_by_its_kernels(self, tmp_path: Path) -> None:
+        (tmp_path / "t.cuh").write_text(
+            "template <int N> __global__ void kt(int *out) { out[threadIdx.x] = N; }\n"
+            "template __global__ void kt<16>(int *);\n"
+        )
+        (tmp_path / "use.cu").write_text('#define HDR "t.cuh"\n#include HDR\n')
+        checked = run_program("check", ".", cwd=tmp_path)
+        assert checked.code == 0, checked.out
+
     def test_the_gate_does_not_pass_what_it_did_not_see(self, tree: Path) -> None:
         (tree / "lonely.cuh").write_text(KERNEL)
         checked = run_program("check", ".", cwd=tree)
