@@ -107,7 +107,7 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
         return
     yield from (_EMPTY, _HEAD, _RULE)
     titles = layout.titles_of(using, _NAME)
-    several = len({arch for group in using for arch in group.archs}) > 1
+    every = {arch for group in using for arch in group.archs}
     for group, title in zip(using[:_SHOWN], titles, strict=False):
         place = layout.place_of(*_worst(group))
         yield row(
@@ -118,7 +118,7 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
                     layout.times(group),
                     _BREAK,
                     code(layout.short_path(place, _PATH)),
-                    *((_BREAK, ", ".join(group.archs)) if several else ()),
+                    *((_BREAK, ", ".join(group.archs)) if len(group.archs) < len(every) else ()),
                 ),
                 _ended(group.verdict.text, _VERDICT),
                 "?" if group.frame is None else str(group.frame),
@@ -131,10 +131,13 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
 
 def _broken(name: str) -> Iterable[Markdown]:
     """A name in lines of its cell: GitHub does not break code, and would push the rest away."""
-    for start in range(0, len(name), _NAME + _OVER):
-        if start:
-            yield _BREAK
-        yield code(name[start : start + _NAME + _OVER])
+    while len(name) > _NAME + _OVER:
+        argument = name.rfind(", ", 0, _NAME) + 2
+        end = argument if argument >= 2 else _NAME + _OVER
+        yield code(name[:end].rstrip())
+        yield _BREAK
+        name = name[end:]
+    yield code(name)
 
 
 def _without(rest: Sequence[Group]) -> Iterable[Markdown]:

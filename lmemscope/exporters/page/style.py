@@ -108,7 +108,7 @@ font-size:12.5px}
 @page{margin:14mm}
 @media print{.map .wide-map{display:none}.map .print-map{display:block}
 :root{color-scheme:light;font-size:12px;LIGHT}
-small,.src .head,.src small,figcaption,.x,.plain>summary{font-size:10px!important}
+small,.src .head,.src small,figcaption,.map p,.x,.plain>summary{font-size:10px!important}
 th,td{padding:.2rem .4rem}td.name{width:30%}
 body{max-width:none;padding:0;font-size:11px;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}
