@@ -87,7 +87,8 @@ color:var(--fg);cursor:pointer}.chip i{width:.7rem;height:.7rem;margin:0;border-
 .chip[aria-pressed=true]{background:var(--fg);color:var(--bg)}
 .find output{color:var(--dim)}[hidden]{display:none!important}
 .cards{content-visibility:auto;contain-intrinsic-size:auto 400px}
-@media(max-width:70rem){.rows :is(th,td):not(:first-child){padding:.35rem .4rem}}
+@media(min-width:52.01rem) and (max-width:70rem){
+.rows :is(th,td):not(:first-child){padding:.35rem .4rem}}
 @media screen and (max-width:52rem){.map .wide-map{display:none}.map .narrow-map{display:block}}
 @media screen and (max-width:52rem){body{padding:1rem}
 .rows,.rows>tbody{display:block}.rows>thead{display:block}
@@ -109,7 +110,8 @@ font-size:12.5px}
 @media print{.map .wide-map{display:none}.map .print-map{display:block}
 :root{color-scheme:light;font-size:12px;LIGHT}
 small,.src .head,.src small,figcaption,.map p,.x,.plain>summary{font-size:10px!important}
-th,td{padding:.2rem .4rem}td.name{width:30%}
+.rows :is(th,td):not(:first-child){padding:.2rem .3rem}
+.rows :is(th,td){font-size:10px}td.name{width:30%;min-width:13rem}
 body{max-width:none;padding:0;font-size:11px;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}
 code,pre,.src>*,.bar span{font-size:10px}thead th{position:static}.find{display:none}
