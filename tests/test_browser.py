@@ -32,20 +32,21 @@ addEventListener('load',()=>{
   const seen=()=>rows.filter(r=>r.getClientRects().length).length;
   const before=frames();heads[column].focus();
   const focused=document.activeElement===heads[column];
-  heads[column].click();const up=frames();heads[column].click();const down=frames();
+  heads[column].click();const down=frames();heads[column].click();const up=frames();
   const sorted=a=>[...a].sort((x,y)=>x-y);
   const input=document.querySelector('input[type=search]');
   const type=text=>{input.value=text;input.dispatchEvent(new Event('input'))};
   const overflow=document.documentElement.scrollWidth>innerWidth;
   const height=document.documentElement.scrollHeight;
   const clean=document.querySelector('details.quiet'),folded=!clean.open;
-  type('SORTED rank');const typed=seen();type('soften');const found=[seen(),clean.open];type('');
+  type('SORTED rank');const typed=seen();type('registers');const advised=seen();
+  type('soften');const found=[seen(),clean.open];type('');
   const chip=[...document.querySelectorAll('.chip')].find(c=>c.textContent.includes('volatile'));
   chip.click();const chosen=seen();const pressed=chip.getAttribute('aria-pressed');chip.click();
   const last=[...document.querySelectorAll('.card')].at(-1),closed=last.open;
   location.hash=last.querySelector('[id]').id;
   const result={rows:seen(),names,focused,overflow,height,folded,typed,found,chosen,pressed,closed,
-    verdict:rows[0].children[1].getBoundingClientRect().right<=innerWidth,
+    advised,verdict:rows[0].children[1].getBoundingClientRect().right<=innerWidth,
     ascending:JSON.stringify(up)===JSON.stringify(sorted(before)),
     descending:JSON.stringify(down)===JSON.stringify(sorted(before).reverse()),
     background:getComputedStyle(document.body).backgroundColor,errors};
@@ -99,6 +100,7 @@ def test_the_page_works(shipped: Finished, tmp_path: Path, width: int, dark: boo
     assert found["verdict"] is True
     assert found["folded"] is True
     assert found["typed"] == 1, "rank_median, by its variable"
+    assert found["advised"] == 0, "what only advice says is not searched"
     assert found["found"] == [0, True], "a clean kernel is unfolded when it is searched for"
     assert (found["chosen"], found["pressed"]) == (1, "true")
     assert found["closed"] is False

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from lmemscope.analysis.groups import Span, groups, template_name
+from lmemscope.analysis.groups import Span, arch_order, distinct_kernels, groups, template_name
 from lmemscope.model import (
     Cause,
     CauseShare,
@@ -84,6 +84,18 @@ def test_architectures_do_not_make_more_instances() -> None:
     (found,) = groups(two)
     assert found.archs == ("sm_90", "sm_100")
     assert (found.instances, len(found.kernels)) == (1, 2)
+
+
+def test_a_kernel_counts_once_for_all_architectures() -> None:
+    kernels = (instance("k<1>"), instance("k<2>"))
+    two = both(report(*kernels), report(*kernels, arch="sm_100"))
+    (found,) = groups(two)
+    assert (len(found.kernels), distinct_kernels(found.kernels)) == (4, 2)
+
+
+def test_architectures_sort_by_number() -> None:
+    archs = ["sm_90", "sm_75", "sm_100", "sm_90a", ""]
+    assert sorted(archs, key=arch_order) == ["", "sm_75", "sm_90", "sm_90a", "sm_100"]
 
 
 def test_what_moves_most_comes_first_and_the_clean_last() -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import html
+import json
 import re
 
 import pytest
 
-from lmemscope.analysis.groups import groups
+from lmemscope.analysis.groups import grouped, groups
 from lmemscope.exporters import layout, render
+from lmemscope.exporters.layout import names_of
 from lmemscope.exporters.page.boxes import Box, squarified
 from lmemscope.model import (
+    Cause,
     CauseShare,
     Failure,
     Gap,
@@ -195,3 +199,117 @@ def test_missing_evidence_names_an_input_and_counts_the_others() -> None:
     said = " and 2 more: what the linker adds is not known (link)"
     assert f"<li><code>a.cu</code>{said}</li>" in page_of(several)
     assert f"- `a.cu`{said}" in markdown_of(several)
+
+
+def caused(kernel: KernelReport, cause: Cause) -> KernelReport:
+    """The kernel with its bytes put down to another cause, and to no variable."""
+    share = dataclasses.replace(kernel.facts.causes[0], cause=cause, object=None)
+    return dataclasses.replace(kernel, facts=dataclasses.replace(kernel.facts, causes=(share,)))
+
+
+def cells_of(text: str) -> list[list[str]]:
+    """Rows of the first table of a Markdown report."""
+    table = text.partition("<details>")[0].splitlines()
+    return [[cell.strip() for cell in line.split("|")[2:-1]] for line in table if "🟧" in line]
+
+
+def test_groups_of_one_template_are_told_apart_by_the_worst_instance() -> None:
+    long = "ns::policy<float, int>"
+    one = [using(f"void k<{n}, true, {long}>(int)", 8 - n) for n in (1, 2)]
+    two = [
+        caused(using(f"void k<{n}, false, {long}>(int)", 40 - n), "unattributed") for n in (1, 2, 4)
+    ]
+    made = report(*one, *two, using("void other<1>(int)"), using("void other<2>(int)"))
+    assert names_of(groups(made)) == ["k<1, false, …> ×3", "k<1, true, …> ×2", "other ×2"]
+    page = page_of(made)
+    assert page.count("<b>k&lt;1, false, …&gt;</b>") == 2, "its row and its section"
+    names = [row[0].partition("<br>")[0] for row in cells_of(markdown_of(made))]
+    assert names == ["`k<1, false, …>` ×3", "`k<1, true, …>` ×2", "`other` ×2"]
+
+
+def routes(made: Report) -> Report:
+    """The same unit by NVRTC and by nvcc."""
+    (unit,) = made.units
+    return dataclasses.replace(made, units=(unit, dataclasses.replace(unit, frontend="nvcc")))
+
+
+def test_the_route_is_named_where_it_alone_differs() -> None:
+    both = routes(report(using("k")))
+    (group,) = groups(both)
+    assert names_of([group]) == ["k"]
+    assert layout.labels(group) == ["k (nvrtc)", "k (nvcc)"]
+    apart = [one for row in group.kernels for one in grouped([row])]
+    assert names_of(apart) == ["k (nvrtc)", "k (nvcc)"]
+
+
+def test_the_program_of_a_file_stays_in_brackets() -> None:
+    kernel = using("k")
+    placed = dataclasses.replace(kernel.facts, location=SourceLocation("all.py", 3))
+    made = report(dataclasses.replace(kernel, facts=placed))
+    unit = dataclasses.replace(made.units[0], input="all.py[medians]")
+    named = dataclasses.replace(made, units=(unit,))
+    assert '<small title="all.py[medians]">all.py[medians]</small>' in page_of(named)
+    assert '<code title="all.py[medians]:3">' in page_of(named)
+    (row,) = cells_of(markdown_of(named))
+    assert row[0] == "`k`<br>`all.py[medians]:3`"
+    other = dataclasses.replace(unit, input="all.py[ranks]")
+    (group,) = groups(dataclasses.replace(made, units=(unit, other)))
+    assert layout.file_of(group) == "all.py[medians] and 1 more"
+
+
+def test_bars_and_chips_count_kernels_in_one_order() -> None:
+    spills = caused(using("s", 400), "register-spill")
+    made = report(using("k<1>"), using("k<2>"), spills, judged("quiet"))
+    older = dataclasses.replace(made.units[0], arch="sm_75")
+    newer = dataclasses.replace(made.units[0], arch="sm_100")
+    page = page_of(dataclasses.replace(made, units=(newer, older)))
+    assert "; sm_75, sm_100. " in page
+    bars = re.findall(r"<tr><td>([\w-]+)</td>.*?(\d+) kernels?</td></tr>", page)
+    assert bars == [("register-spill", "1"), ("dynamic-index", "2")]
+    chips = re.search(r'data-causes="([^"]*)"', page)
+    assert chips is not None
+    assert json.loads(html.unescape(chips[1])) == [[cause, f"({number})"] for cause, number in bars]
+    assert "<summary>1 kernel in 1 group</summary>" in page
+    assert "<summary>1 kernel without local memory</summary>" in markdown_of(made)
+
+
+def test_the_filter_is_given_variables_and_causes() -> None:
+    row = re.search(r"<tr [^>]*>", first_table(page_of(report(using("k")))))
+    assert row is not None
+    assert 'data-c="dynamic-index" data-o="table"' in row[0]
+
+
+def test_advice_that_two_findings_share_is_said_once() -> None:
+    once = using("k")
+    (finding,) = once.findings
+    again = dataclasses.replace(finding, object="second", message="`second` too")
+    twice = dataclasses.replace(once, findings=(finding, again))
+    advice = finding.advice[0].text.partition("`")[0]
+    for render_ in (page_of, markdown_of):
+        first, second = render_(report(once)), render_(report(twice))
+        assert first.lower().count("as above") == 0
+        assert second.lower().count("as above") == 1
+        assert second.count(advice) == first.count(advice) > 0
+
+
+def test_what_is_too_small_for_a_name_in_the_map_is_listed() -> None:
+    page = page_of(report(using("large", 5000), using("tiny", 1)))
+    for name in ("wide-map", "narrow-map", "print-map"):
+        assert f'<p class="{name} dim">Too small for a name: tiny 1.</p>' in page
+
+
+def test_paper_has_a_map_of_its_own_width() -> None:
+    page = page_of(report(using("a"), using("b")))
+    printed = page.partition("@media print{")[2]
+    assert ".map .wide-map{display:none}.map .print-map{display:block}" in printed
+    assert "@media(max-width:52rem)" not in page, "paper is no narrow screen"
+
+
+def test_a_verdict_in_markdown_is_cut_between_words() -> None:
+    kernel = using("k")
+    text = "dynamic-index: " + ", ".join(str(number) for number in range(1000, 1100))
+    cut = dataclasses.replace(kernel, verdict=dataclasses.replace(kernel.verdict, text=text))
+    (row,) = cells_of(markdown_of(report(cut)))
+    assert re.fullmatch(r"dynamic-index: (\d{4}, )+…", row[1])
+    assert 90 < len(row[1]) <= 110
+    assert row[2:] == ["80", "1/0", "4"]

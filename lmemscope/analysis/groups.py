@@ -6,6 +6,7 @@ the terminal, Markdown and HTML count alike.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -106,6 +107,17 @@ def grouped(rows: Iterable[Row]) -> tuple[Group, ...]:
     return tuple(sorted((_group(rows) for rows in found.values()), key=_order))
 
 
+def distinct_kernels(rows: Iterable[Row]) -> int:
+    """How many kernels there are, each counted once for all architectures and routes."""
+    return len({(unit.input, stable_name(kernel.facts.name)) for unit, kernel in rows})
+
+
+def arch_order(arch: str) -> tuple[int, str]:
+    """A key that sorts architectures by number: ``sm_75``, ``sm_90``, ``sm_90a``, ``sm_100``."""
+    digits = re.search(r"\d+", arch)
+    return int(digits[0]) if digits is not None else 0, arch
+
+
 def template_name(demangled: str) -> str:
     """A kernel's short name without template arguments, those of its scopes included.
 
@@ -153,7 +165,7 @@ def _group(rows: list[Row]) -> Group:
         name=template_name(worst.facts.demangled),
         input=unit.input,
         file=_file(rows[0]),
-        archs=tuple(sorted({unit.arch for unit, _ in rows}, key=lambda arch: (len(arch), arch))),
+        archs=tuple(sorted({unit.arch for unit, _ in rows}, key=arch_order)),
         kernels=tuple(rows),
         instances=len({stable_name(one.name) for one in facts}),
         causes=_causes(facts),
@@ -190,7 +202,8 @@ def _span(values: Iterable[int | None]) -> Span | None:
 
 def _worst_first(row: Row) -> tuple[object, ...]:
     unit, kernel = row
-    return (*(-part for part in kernel.verdict.rank), unit.input, kernel.facts.demangled, unit.arch)
+    arch = arch_order(unit.arch)
+    return (*(-part for part in kernel.verdict.rank), unit.input, kernel.facts.demangled, arch)
 
 
 def _order(group: Group) -> tuple[object, ...]:

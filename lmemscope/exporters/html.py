@@ -7,10 +7,10 @@ well without the script. Light and dark follow the reader's system; printed, fin
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from lmemscope.analysis.groups import Group, groups
+from lmemscope.analysis.groups import Group, Row, distinct_kernels, groups
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape_html import NOTHING, Html, constant, element, joined
 from lmemscope.exporters.formats import Presentation
@@ -35,7 +35,7 @@ _HEAD = constant(
 def render_html(report: Report) -> str:
     """The whole page."""
     found = groups(report)
-    archs = layout.distinct(arch for group in found for arch in group.archs)
+    archs = layout.by_number(arch for group in found for arch in group.archs)
     using = [group for group in found if group.uses_memory]
     rest = [group for group in found if not group.uses_memory]
     anchors = {number: f"g{number}" for number in range(min(len(using), _DESCRIBED))}
@@ -85,7 +85,7 @@ def _heading(report: Report) -> Iterable[Html]:
 
 
 def _archs(report: Report) -> str:
-    archs = layout.distinct(unit.arch for unit in report.units if unit.kernels)
+    archs = layout.by_number(unit.arch for unit in report.units if unit.kernels)
     return f"; {', '.join(archs)}" if archs else ""
 
 
@@ -124,14 +124,7 @@ def _failure(failure: Failure, path: str, archs: str) -> Html:
 
 
 def _where(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
-    sizes: Counter[str] = Counter()
-    kernels: defaultdict[str, int] = defaultdict(int)
-    for group in using:
-        for cause in {one.cause for one in group.causes}:
-            kernels[cause] += len(group.kernels)
-        for one in group.causes:
-            sizes[one.cause] += one.sites.bytes
-    shown = [(cause, size) for cause, size in sizes.most_common() if size]
+    shown = [one for one in _by_cause(using) if one[1]]
     if not shown:
         return
     most = shown[0][1]
@@ -145,14 +138,27 @@ def _where(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
                 "td", element("i", class_=f"k {cause}", style=f"width:{100 * size / most:.1f}%")
             ),
             element("td", str(size), class_="n"),
-            element("td", count(kernels[cause], "kernel"), class_="dim"),
+            element("td", count(kernels, "kernel"), class_="dim"),
         )
-        for cause, size in shown
+        for cause, size, kernels in shown
     ]
     yield _bars(rows[:_BARS])
     if len(rows) > _BARS:
         title = count(len(rows) - _BARS, "smaller cause")
         yield element("details", element("summary", title), _bars(rows[_BARS:]), class_="plain")
+
+
+def _by_cause(using: Sequence[Group]) -> list[tuple[str, int, int]]:
+    """Causes, most site bytes first, with these and how many kernels have each."""
+    sizes: defaultdict[str, int] = defaultdict(int)
+    kernels: defaultdict[str, list[Row]] = defaultdict(list)
+    for group in using:
+        for cause in {one.cause for one in group.causes}:
+            kernels[cause] += group.kernels
+        for one in group.causes:
+            sizes[one.cause] += one.sites.bytes
+    order = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
+    return [(cause, size, distinct_kernels(kernels[cause])) for cause, size in order]
 
 
 def _bars(rows: Sequence[Html]) -> Html:
@@ -163,8 +169,7 @@ def _work(using: Sequence[Group], anchors: dict[int, str], archs: Sequence[str])
     if not using:
         return
     yield element("h2", "What uses local memory")
-    counts = Counter(cause for group in using for cause in {one.cause for one in group.causes})
-    chips = json.dumps([[cause, f"({count})"] for cause, count in sorted(counts.items())])
+    chips = json.dumps([[cause, f"({kernels})"] for cause, _, kernels in _by_cause(using)])
     yield element("div", class_="find", data_causes=chips, hidden=True)
     yield worklist(using, anchors, archs)
 
@@ -173,7 +178,8 @@ def _cards(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
     if not anchors:
         return
     yield element("h2", "Findings, sources and frames")
-    cards = (card(using[n], anchor, opened=n < _OPENED) for n, anchor in anchors.items())
+    titles = layout.titles_of(using)
+    cards = (card(using[n], titles[n], at, opened=n < _OPENED) for n, at in anchors.items())
     yield element("div", joined(cards), class_="cards")
     if len(using) > len(anchors):
         left = count(len(using) - len(anchors), "more group")
@@ -185,7 +191,7 @@ def _cards(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
 def _others(rest: Sequence[Group], archs: Sequence[str], *, folded: bool) -> Iterable[Html]:
     if not rest:
         return
-    kernels = sum(len(group.kernels) for group in rest)
+    kernels = distinct_kernels(one for group in rest for one in group.kernels)
     title = f"{count(kernels, 'kernel')} in {count(len(rest), 'group')}"
     yield element("h2", "Without local memory")
     yield element(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from lmemscope.analysis.groups import Group
+from lmemscope.analysis.groups import Group, arch_order
 from lmemscope.analysis.groups import Row as Row
 from lmemscope.formats.demangle import short_name as short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     VERDICT_KINDS,
+    Advice,
     Failure,
     Finding,
     Frontend,
@@ -43,7 +45,7 @@ def rows(report: Report) -> list[Row]:
             tuple(-part for part in row[1].verdict.rank),
             row[0].input,
             row[1].facts.demangled,
-            row[0].arch,
+            arch_order(row[0].arch),
         ),
     )
 
@@ -59,6 +61,15 @@ def worst_name(entry: Group) -> str:
     """The worst instance's short name, and how many more there are."""
     more = f" +{entry.instances - 1}" if entry.instances > 1 else ""
     return f"{short_name(entry.kernels[0][1].facts.demangled)}{more}"
+
+
+def sites(rows: Sequence[Row]) -> str:
+    """LDL and STL instructions, the least and the most of some kernels: ``54–81/88–139``."""
+    known = [row[1].facts.sass for row in rows if row[1].facts.sass is not None]
+    if not known:
+        return "?"
+    loads, stores = (span([one.load_sites for one in known]), span([s.store_sites for s in known]))
+    return f"{loads}/{stores}"
 
 
 def span(values: Sequence[int | None]) -> str:
@@ -127,20 +138,30 @@ def short_path(path: str, width: int = _PATH) -> str:
 def labels(group: Group) -> list[str]:
     """What tells the kernels of a group apart, in their order: template arguments that differ.
 
-    Arguments that all have alike are ``…``; two labels are alike only where two names are.
+    Arguments that all have alike are ``…``; two labels are alike only where two names are, and
+    the route is named where there are several.
     """
     names = [short_name(kernel.facts.demangled) for _, kernel in group.kernels]
+    made = _told_apart(names) or names
+    if len({unit.frontend for unit, _ in group.kernels}) == 1:
+        return made
+    routed = zip(made, group.kernels, strict=True)
+    return [f"{label} ({unit.frontend})" for label, (unit, _) in routed]
+
+
+def _told_apart(names: Sequence[str]) -> list[str] | None:
+    """The arguments of each name, in which they differ; None where these do not tell."""
     lists = [_arguments(name) for name in names]
     first = lists[0]
     if first is None or any(one is None or len(one) != len(first) for one in lists):
-        return names
+        return None
     split = [one for one in lists if one is not None]
     same = [len({one[index] for one in split}) == 1 for index in range(len(first))]
     if all(same):
-        return names
+        return None
     made = [f"<{', '.join(_elided(one, same))}>" for one in split]
     # Instances may differ in an enclosing template's arguments too.
-    return made if len(set(made)) == len(set(names)) else names
+    return made if len(set(made)) == len(set(names)) else None
 
 
 _KEPT_ARGUMENT = 8
@@ -220,7 +241,7 @@ def failures(report: Report) -> list[tuple[Failure, str, str]]:
             key = (unit.input, unit.failure.stage, unit.failure.message)
             found.setdefault(key, (unit.failure, []))[1].append(unit.arch)
     return [
-        (failure, path, "".join(f", {arch}" for arch in distinct(archs) if arch))
+        (failure, path, "".join(f", {arch}" for arch in by_number(archs) if arch))
         for (path, _, _), (failure, archs) in found.items()
     ]
 
@@ -255,7 +276,8 @@ def route_differences(report: Report) -> list[str]:
             key = (unit.input, unit.arch, stable_name(kernel.facts.name))
             found.setdefault(key, {})[unit.frontend] = kernel
     lines = []
-    for (path, arch, _), by_route in sorted(found.items()):
+    by_place = sorted(found.items(), key=lambda one: (one[0][0], arch_order(one[0][1]), one[0][2]))
+    for (path, arch, _), by_route in by_place:
         if not {"nvrtc", "nvcc"} <= by_route.keys():
             continue
         ours, theirs = by_route["nvrtc"].facts, by_route["nvcc"].facts
@@ -302,15 +324,98 @@ def routes(report: Report) -> str:
     return ", ".join(f"{tool.name} {tool.version or '?'}" for tool in report.toolchain)
 
 
+def by_number(archs: Iterable[str]) -> list[str]:
+    """Architectures without repetition, older ones first."""
+    return sorted(set(archs), key=arch_order)
+
+
 def distinct(values: Iterable[str]) -> list[str]:
     """Without repetition, in order of first appearance."""
     return list(dict.fromkeys(values))
 
 
-def group_name(group: Group, width: int = _SHORT_NAME) -> str:
-    """What a group is called: its template; an only instance with its arguments, if short."""
-    _, kernel = group.kernels[0]
-    short = short_name(kernel.facts.demangled)
-    if group.instances == 1 and len(short) <= width:
+def names_of(entries: Sequence[Group]) -> list[str]:
+    """A name for each entry of a table, with how many instances it stands for: ``k<4> ×3``.
+
+    Terminal, page and Markdown call a group alike. It is its template, and an only instance with
+    its arguments; groups of one template have the arguments of the worst instance, and the route
+    where it tells two entries apart.
+    """
+    titles = titles_of(entries, None)
+    return [f"{title}{times(entry)}" for title, entry in zip(titles, entries, strict=True)]
+
+
+def titles_of(entries: Sequence[Group], width: int | None = _SHORT_NAME) -> list[str]:
+    """As `names_of`, without how many instances it stands for.
+
+    Args:
+        entries: all that the reader sees together.
+        width: beyond it, inner scopes and an only instance's arguments are left out.
+    """
+    found = [_title(entry, width) for entry in entries]
+    for alike in _alike(found):
+        names = [_worst(entries[index]) for index in alike]
+        told = _told_apart(names)
+        for place, index in enumerate(alike):
+            if told is not None:
+                found[index] += told[place]
+            elif len(set(names)) > 1:
+                found[index] = names[place]
+    for alike in _alike(found):
+        routes_ = [", ".join(distinct(u.frontend for u, _ in entries[n].kernels)) for n in alike]
+        if len(set(routes_)) > 1:
+            for index, route in zip(alike, routes_, strict=True):
+                found[index] += f" ({route})"
+    return found
+
+
+def times(entry: Group) -> str:
+    """How many instances an entry stands for, behind its name: `` ×3``; nothing for one."""
+    return f" ×{entry.instances}" if entry.instances > 1 else ""
+
+
+def _alike(names: Sequence[str]) -> list[list[int]]:
+    """Numbers of the names that two or more entries have."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(names):
+        found[name].append(index)
+    return [numbers for numbers in found.values() if len(numbers) > 1]
+
+
+def _worst(entry: Group) -> str:
+    return short_name(entry.kernels[0][1].facts.demangled)
+
+
+def _title(entry: Group, width: int | None) -> str:
+    short = _worst(entry)
+    if entry.instances == 1 and (width is None or len(short) <= width):
         return short
-    return scoped(group.name, min(width, _SCOPED))
+    return entry.name if width is None else scoped(entry.name, min(width, _SCOPED))
+
+
+def file_of(entry: Group) -> str:
+    """A group's file, with the programs of it in brackets: ``kernels.py[medians]``."""
+    inputs = distinct(unit.input for unit, _ in entry.kernels)
+    programs = [one[len(entry.file) :] for one in inputs if one.startswith(f"{entry.file}[")]
+    more = f" and {len(programs) - 1} more" if len(programs) > 1 else ""
+    return f"{entry.file}{programs[0]}{more}" if programs else entry.file
+
+
+def place_of(unit: UnitReport, facts: KernelFacts) -> str:
+    """Where a kernel begins: ``a.cu:12``, with the program of its file in brackets."""
+    place = facts.location
+    if place is None:
+        return unit.input
+    file = unit.input if unit.input.startswith(f"{place.file}[") else place.file
+    return f"{file}:{place.line}"
+
+
+def shown_once(findings: Sequence[Finding]) -> list[tuple[tuple[Advice, ...], bool]]:
+    """Advice of each finding that none before it gives, and whether some was left out so."""
+    said: set[Advice] = set()
+    made = []
+    for finding in findings:
+        fresh = tuple(one for one in finding.advice if one not in said)
+        said.update(fresh)
+        made.append((fresh, len(fresh) < len(finding.advice)))
+    return made

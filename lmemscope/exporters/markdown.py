@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lmemscope.analysis.groups import Group, groups
+from lmemscope.analysis.groups import Group, distinct_kernels, groups
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape_markdown import (
     Markdown,
@@ -24,6 +24,7 @@ from lmemscope.exporters.escape_markdown import (
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.formats import Presentation
 from lmemscope.model import (
+    Advice,
     Failure,
     Finding,
     FunctionFacts,
@@ -49,8 +50,8 @@ _NAME, _VERDICT, _PATH = 40, 110, 44
 _EMPTY = constant("")
 _BREAK = constant("<br>")
 _OPEN, _CLOSE = constant("<details>"), constant("</details>")
-_HEAD = constant("| | kernel | verdict | frame | site bytes |")
-_RULE = constant("|---|---|---|--:|--:|")
+_HEAD = constant("| | kernel | verdict | frame | LDL/STL | site bytes |")
+_RULE = constant("|---|---|---|--:|--:|--:|")
 
 
 def render_markdown(report: Report) -> str:
@@ -85,8 +86,9 @@ def _report(report: Report) -> Iterable[Markdown]:
         yield from _more(len(failed) - _LISTED, "input")
     if using:
         yield from (_EMPTY, constant("## Details"), _EMPTY)
-        for group in using[:_SHOWN]:
-            yield from _details(group)
+        titles = layout.titles_of(using)
+        for group, title in zip(using[:_SHOWN], titles, strict=False):
+            yield from _details(group, title)
     yield from _section("Sources that disagree", _disagreements(report, using[:_SHOWN]))
     yield from _section("NVRTC and nvcc differ", map(line, layout.route_differences(report)))
     yield from _section("Not known", _gaps(report))
@@ -104,18 +106,23 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
     if not using:
         return
     yield from (_EMPTY, _HEAD, _RULE)
-    for group in using[:_SHOWN]:
+    titles = layout.titles_of(using, _NAME)
+    every = {arch for group in using for arch in group.archs}
+    for group, title in zip(using[:_SHOWN], titles, strict=False):
+        place = layout.place_of(*_worst(group))
         yield row(
             (
                 verdict_kind(group.verdict.kind).mark,
                 line(
-                    *_broken(layout.group_name(group, _NAME)),
-                    _times(group),
+                    *_broken(title),
+                    layout.times(group),
                     _BREAK,
-                    code(layout.short_path(_place(group.kernels[0][0], _worst(group)), _PATH)),
+                    code(layout.short_path(place, _PATH)),
+                    *((_BREAK, ", ".join(group.archs)) if len(group.archs) < len(every) else ()),
                 ),
                 _ended(group.verdict.text, _VERDICT),
                 "?" if group.frame is None else str(group.frame),
+                layout.sites(group.kernels),
                 layout.number(group.site_bytes),
             )
         )
@@ -124,46 +131,50 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
 
 def _broken(name: str) -> Iterable[Markdown]:
     """A name in lines of its cell: GitHub does not break code, and would push the rest away."""
-    for start in range(0, len(name), _NAME + _OVER):
-        if start:
-            yield _BREAK
-        yield code(name[start : start + _NAME + _OVER])
+    while len(name) > _NAME + _OVER:
+        argument = name.rfind(", ", 0, _NAME) + 2
+        end = argument if argument >= 2 else _NAME + _OVER
+        yield code(name[:end].rstrip())
+        yield _BREAK
+        name = name[end:]
+    yield code(name)
 
 
 def _without(rest: Sequence[Group]) -> Iterable[Markdown]:
     """What needs no attention, folded: names and how many."""
     if not rest:
         return
-    kernels = sum(len(group.kernels) for group in rest)
+    kernels = distinct_kernels(one for group in rest for one in group.kernels)
     title = f"{count(kernels, 'kernel')} without local memory"
     yield from (_EMPTY, _OPEN, summary(title), _EMPTY)
     yield from (constant("| | kernel | file | verdict |"), constant("|---|---|---|---|"))
-    for group in rest[:_SHOWN]:
-        name = line(code(layout.group_name(group)), _times(group))
+    for group, called in zip(rest[:_SHOWN], layout.titles_of(rest), strict=False):
+        name = line(code(called), layout.times(group))
         mark = verdict_kind(group.verdict.kind).mark
-        file = code(layout.short_path(group.file, _PATH))
+        file = code(layout.short_path(layout.file_of(group), _PATH))
         yield row((mark, name, file, _ended(group.verdict.text, _VERDICT)))
     yield from _more(len(rest) - _SHOWN, "group", ", in the HTML report")
     yield from (_EMPTY, _CLOSE)
 
 
-def _details(group: Group) -> Iterable[Markdown]:
+def _details(group: Group, title: str) -> Iterable[Markdown]:
     unit, kernel = group.kernels[0]
     facts = kernel.facts
-    times = f" ×{group.instances}" if group.instances > 1 else ""
     yield _OPEN
-    yield summary(f"{times}, {unit.arch}: {kernel.verdict.text}", bold=layout.group_name(group))
+    times = layout.times(group)
+    yield summary(f"{times}, {unit.arch}: {kernel.verdict.text}", bold=title)
     yield _EMPTY
     worst = "worst instance" if len(group.kernels) > 1 else "signature"
     yield _item(f"{worst}: ", code(facts.demangled))
     yield _item("symbol: ", code(facts.name))
-    yield _item(f"compiled by {unit.frontend} from ", code(_place(unit, facts)))
+    yield _item(f"compiled by {unit.frontend} from ", code(layout.place_of(unit, facts)))
     yield _item(_figures(facts))
     yield from _sites(facts)
     yield from map(_callee, facts.callees[:_LISTED])
     yield from _frame(kernel)
-    for finding in kernel.findings:
-        yield from _finding(finding)
+    advice = layout.shown_once(kernel.findings)
+    for finding, (fresh, repeated) in zip(kernel.findings, advice, strict=True):
+        yield from _finding(finding, fresh, repeated=repeated)
     for found in facts.disagreements:
         values = ", ".join(f"{source} says {value}" for source, value in found.values)
         yield _item(f"⚠️ sources disagree on {found.quantity}: {values}")
@@ -262,7 +273,7 @@ def _frame(kernel: KernelReport) -> Iterable[Markdown]:
     yield from block(lines)
 
 
-def _finding(finding: Finding) -> Iterable[Markdown]:
+def _finding(finding: Finding, fresh: Sequence[Advice], *, repeated: bool) -> Iterable[Markdown]:
     place: Part = ""
     if finding.location is not None:
         place = line(" at ", code(f"{finding.location.file}:{finding.location.line}"))
@@ -270,7 +281,9 @@ def _finding(finding: Finding) -> Iterable[Markdown]:
     mark = constant("**")
     head = line(mark, f"{finding.severity} {finding.rule} {finding.name}", mark, place)
     yield from (_EMPTY, line(head, ": ", prose(finding.message), sure), _EMPTY)
-    for advice in finding.advice:
+    if repeated:
+        yield _item("as above")
+    for advice in fresh:
         yield _item(prose(advice.text))
         if advice.code is not None:
             yield _EMPTY
@@ -342,19 +355,14 @@ def _item(*parts: Part) -> Markdown:
     return line(constant("- "), *parts)
 
 
-def _times(group: Group) -> str:
-    return f" ×{group.instances}" if group.instances > 1 else ""
-
-
-def _worst(group: Group) -> KernelFacts:
-    return group.kernels[0][1].facts
+def _worst(group: Group) -> tuple[UnitReport, KernelFacts]:
+    unit, kernel = group.kernels[0]
+    return unit, kernel.facts
 
 
 def _ended(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
-def _place(unit: UnitReport, facts: KernelFacts) -> str:
-    if facts.location is None:
-        return unit.input
-    return f"{facts.location.file}:{facts.location.line}"
+    """A verdict of at most so many characters, cut between two words."""
+    if len(text) <= width:
+        return text
+    whole = text[: width - 1].rpartition(" ")[0]
+    return f"{whole or text[: width - 2]} …"

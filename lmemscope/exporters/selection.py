@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from lmemscope.analysis.groups import Group, Row, grouped
+from lmemscope.analysis.groups import Group, Row, arch_order, grouped
 from lmemscope.exporters.layout import MANY
 from lmemscope.model import KernelFacts, Order, Report, UnitReport, View, verdict_kind
 
@@ -88,7 +88,7 @@ def _facts(entry: Group) -> Iterable[KernelFacts]:
 
 def _worst(entry: Group) -> tuple[object, ...]:
     kind, weight = entry.verdict.rank
-    return (-kind, -weight, entry.input, entry.name, entry.archs)
+    return (-kind, -weight, entry.input, entry.name, [*map(arch_order, entry.archs)])
 
 
 _keys: dict[Order, Callable[[Group], tuple[object, ...]]] = {

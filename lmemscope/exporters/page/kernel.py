@@ -20,6 +20,7 @@ from lmemscope.exporters.escape_html import (
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.page.listing import instances, times
 from lmemscope.model import (
+    Advice,
     Disagreement,
     Finding,
     FrameRange,
@@ -36,12 +37,12 @@ _LEAST_HEAT, _MOST_HEAT = 8, 32
 _SPACE = constant("&nbsp;")
 
 
-def card(group: Group, anchor: str, *, opened: bool) -> Html:
+def card(group: Group, title: str, anchor: str, *, opened: bool) -> Html:
     """A group, folded unless it is one of the first."""
     unit, worst = group.kernels[0]
     head = element(
         "summary",
-        element("b", layout.group_name(group)),
+        element("b", title),
         times(group),
         " ",
         element("span", worst.verdict.text, class_=worst.verdict.kind),
@@ -49,7 +50,7 @@ def card(group: Group, anchor: str, *, opened: bool) -> Html:
     return element(
         "details",
         head,
-        element("div", joined(_body(group, unit, worst)), id=anchor),
+        element("div", joined(_body(group, title, unit, worst)), id=anchor),
         class_="card",
         data_g=anchor,
         open=opened,
@@ -62,28 +63,30 @@ def disagreement(found: Disagreement, of: str = "") -> Html:
     return element("p", f"{of}Sources disagree on {found.quantity}: {values}", class_="unknown")
 
 
-def _body(group: Group, unit: UnitReport, worst: KernelReport) -> Iterable[Html]:
+def _body(group: Group, title: str, unit: UnitReport, worst: KernelReport) -> Iterable[Html]:
     facts = worst.facts
-    where = _place(facts.location) if facts.location is not None else element("code", unit.input)
-    own = facts.location is None or facts.location.file == unit.input
+    place = layout.place_of(unit, facts)
+    where = element("code", layout.short_path(place), title=place)
+    own = place.startswith(unit.input)
     inputs = "" if own else f", compiled in {unit.input}"
     lead = "worst instance, " if len(group.kernels) > 1 else ""
     yield element("p", where, f"{inputs}; {lead}{unit.arch}, by {unit.frontend}", class_="dim")
-    if facts.demangled != layout.group_name(group):
+    if facts.demangled != title:
         yield element(
             "details",
             element("summary", "full name"),
             element("pre", facts.demangled, class_="wrapped"),
             class_="plain",
         )
-    for finding in worst.findings:
-        yield _finding(finding)
+    advice = layout.shown_once(worst.findings)
+    for finding, (fresh, repeated) in zip(worst.findings, advice, strict=True):
+        yield _finding(finding, fresh, repeated=repeated)
     yield _annotated(unit, worst)
     yield _frame(worst)
     for found in facts.disagreements:
         yield disagreement(found)
     if len(group.kernels) > 1:
-        yield element("h3", count(len(group.kernels), "kernel"), " with these causes")
+        yield element("h3", count(group.instances, "kernel"), " with these causes")
         yield instances(group)
 
 
@@ -92,7 +95,7 @@ def _place(place: SourceLocation) -> Html:
     return element("code", shown, title=f"{place.file}:{place.line}")
 
 
-def _finding(finding: Finding) -> Html:
+def _finding(finding: Finding, fresh: Iterable[Advice], *, repeated: bool) -> Html:
     head: list[Child] = [
         element("b", f"{finding.severity} {finding.rule} {finding.name}"),
     ]
@@ -102,7 +105,11 @@ def _finding(finding: Finding) -> Html:
     parts = [
         element("h3", *head),
         element("p", prose(finding.message), sure),
-        element("ul", *(_advice(one.text, one.code) for one in finding.advice)),
+        element(
+            "ul",
+            element("li", "As above.") if repeated else NOTHING,
+            *(_advice(one.text, one.code) for one in fresh),
+        ),
     ]
     if finding.evidence:
         parts.append(element("p", f"Evidence: {layout.evidence(finding)}", class_="dim"))

@@ -22,7 +22,11 @@ def worklist(groups: Sequence[Group], anchors: dict[int, str], all_archs: Sequen
         anchors: where the page describes a group, by its number in ``groups``.
         all_archs: of the report; a single one needs no column.
     """
-    rows = (_group_row(number, group, anchors, all_archs) for number, group in enumerate(groups))
+    titles = layout.titles_of(groups)
+    rows = (
+        _group_row(number, group, titles[number], anchors, all_archs)
+        for number, group in enumerate(groups)
+    )
     return _table(_HEADS if len(all_archs) > 1 else _HEADS[:-1], rows)
 
 
@@ -49,8 +53,9 @@ def instances(group: Group) -> Html:
 
 def others(groups: Sequence[Group], all_archs: Sequence[str]) -> Html:
     """Groups without local memory: template, instances, registers, file."""
+    titled = zip(groups, layout.titles_of(groups), strict=True)
     heads = ("kernel", "verdict", "registers", *(("arch",) if len(all_archs) > 1 else ()))
-    return _table(heads, (_short_row(group, all_archs) for group in groups))
+    return _table(heads, (_short_row(*one, all_archs) for one in titled))
 
 
 def _table(heads: Sequence[str], rows: Iterable[Html]) -> Html:
@@ -73,15 +78,14 @@ def _table(heads: Sequence[str], rows: Iterable[Html]) -> Html:
 
 
 def _group_row(
-    number: int, group: Group, anchors: dict[int, str], all_archs: Sequence[str]
+    number: int, group: Group, title: str, anchors: dict[int, str], all_archs: Sequence[str]
 ) -> Html:
-    name = title(group)
+    name = element("b", title)
     anchor = anchors.get(number)
     linked = name if anchor is None else element("a", name, href=f"#{anchor}")
-    where = element("small", layout.short_path(group.file), title=group.file)
     return element(
         "tr",
-        element("td", linked, times(group), where, class_="name", title=group.name),
+        element("td", linked, times(group), _file(group), class_="name", title=group.name),
         element(
             "td", group.verdict.text, class_=f"verdict {group.verdict.kind}", data_v=f"{number:06}"
         ),
@@ -89,26 +93,32 @@ def _group_row(
         _arch(group.archs, all_archs),
         data_g=anchor,
         data_c=" ".join(layout.distinct(one.cause for one in group.causes)),
+        data_o=_objects(group),
     )
 
 
-def title(group: Group) -> Html:
-    """A group's name on the page: a single instance with its arguments where they are short."""
-    return element("b", layout.group_name(group))
+def _objects(group: Group) -> str | None:
+    """Its variables, for the filter."""
+    names = layout.distinct(one.object for one in group.causes if one.object is not None)
+    return " ".join(names) or None
+
+
+def _file(group: Group) -> Html:
+    file = layout.file_of(group)
+    return element("small", layout.short_path(file), title=file)
 
 
 def times(group: Group) -> Html:
     """``×12``."""
-    if group.instances == 1:
-        return NOTHING
-    return element("span", f" ×{group.instances}", class_="x")
+    said = layout.times(group)
+    return element("span", said, class_="x") if said else NOTHING
 
 
-def _short_row(group: Group, all_archs: Sequence[str]) -> Html:
+def _short_row(group: Group, title: str, all_archs: Sequence[str]) -> Html:
     full = [kernel.facts.demangled for _, kernel in group.kernels]
-    inner: list[Child] = [element("span", layout.group_name(group), title=full[0])]
+    inner: list[Child] = [element("span", title, title=full[0])]
     shown = layout.labels(group)
-    inner += [times(group), element("small", layout.short_path(group.file), title=group.file)]
+    inner += [times(group), _file(group)]
     if group.instances > 1:
         listed = element("ul", *(element("li", label) for label in layout.distinct(shown)))
         inner.append(element("details", element("summary", "instances"), listed))
@@ -122,6 +132,7 @@ def _short_row(group: Group, all_archs: Sequence[str]) -> Html:
         ),
         _arch(group.archs, all_archs),
         data_c=" ".join(layout.distinct(one.cause for one in group.causes)) or None,
+        data_o=_objects(group),
     )
 
 
@@ -139,7 +150,9 @@ def _figures(rows: Sequence[Row]) -> list[Html]:
             "frame", _span(one.stack_frame for one in facts), _known(f.stack_frame for f in facts)
         ),
         _figure("spill st/ld", _spills(facts), _known(one.spill_bytes for one in facts)),
-        _figure("LDL/STL", _sites(facts), _known(f.sass.count if f.sass else None for f in facts)),
+        _figure(
+            "LDL/STL", layout.sites(rows), _known(f.sass.count if f.sass else None for f in facts)
+        ),
         _figure(
             "registers", _span(one.registers for one in facts), _known(f.registers for f in facts)
         ),
@@ -156,13 +169,6 @@ def _figure(label: str, shown: str, values: list[int]) -> Html:
 def _spills(facts: Sequence[KernelFacts]) -> str:
     stores, loads = (_span(one.spill_stores for one in facts), _span(f.spill_loads for f in facts))
     return f"{stores}/{loads}" if stores != "?" or loads != "?" else "?"
-
-
-def _sites(facts: Sequence[KernelFacts]) -> str:
-    sites = [one.sass for one in facts]
-    loads = _span(one.load_sites if one is not None else None for one in sites)
-    stores = _span(one.store_sites if one is not None else None for one in sites)
-    return f"{loads}/{stores}" if loads != "?" else "?"
 
 
 def _span(values: Iterable[int | None]) -> str:

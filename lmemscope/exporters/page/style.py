@@ -48,7 +48,9 @@ td summary{color:var(--dim);font-size:12.5px}td details ul{columns:18rem}
 details>div{scroll-margin-top:4rem}
 .card>summary{list-style-position:outside;margin-left:1rem}.card>summary b{font-size:1.02rem}
 .map{margin:1rem 0}.map svg{width:100%;height:auto;display:block}.narrow-map{max-width:30rem}
-.map .narrow-map{display:none}figcaption{color:var(--dim);font-size:13px;margin-top:.25rem}
+.map :is(.narrow-map,.print-map){display:none}
+figcaption{color:var(--dim);font-size:13px;margin-top:.25rem}
+.map p{font-size:13px;margin-top:.25rem}
 .map rect.f{fill:var(--panel);stroke:var(--bg);stroke-width:2}
 .map rect.t{fill:none}.map rect.c{stroke:var(--bg);stroke-width:1}
 .map a:hover rect.c,.map a:focus-visible rect.c{stroke:var(--fg);stroke-width:2}
@@ -85,8 +87,9 @@ color:var(--fg);cursor:pointer}.chip i{width:.7rem;height:.7rem;margin:0;border-
 .chip[aria-pressed=true]{background:var(--fg);color:var(--bg)}
 .find output{color:var(--dim)}[hidden]{display:none!important}
 .cards{content-visibility:auto;contain-intrinsic-size:auto 400px}
-@media(max-width:70rem){.rows :is(th,td):not(:first-child){padding:.35rem .4rem}}
-@media(max-width:52rem){.map .wide-map{display:none}.map .narrow-map{display:block}}
+@media(min-width:52.01rem) and (max-width:70rem){
+.rows :is(th,td):not(:first-child){padding:.35rem .4rem}}
+@media screen and (max-width:52rem){.map .wide-map{display:none}.map .narrow-map{display:block}}
 @media screen and (max-width:52rem){body{padding:1rem}
 .rows,.rows>tbody{display:block}.rows>thead{display:block}
 .rows>thead>tr{display:flex;flex-wrap:wrap;gap:0 .9rem;font-size:13px;
@@ -104,9 +107,11 @@ font-size:12.5px}
 .src .sass:empty{display:none}.src .sass{white-space:pre-line}}
 @media(max-width:30rem){.causes td:nth-child(2){width:25vw}h1{font-size:1.3rem}}
 @page{margin:14mm}
-@media print{:root{color-scheme:light;font-size:12px;LIGHT}
-small,.src .head,.src small,figcaption,.x,.plain>summary{font-size:10px!important}
-th,td{padding:.2rem .4rem}td.name{width:30%}
+@media print{.map .wide-map{display:none}.map .print-map{display:block}
+:root{color-scheme:light;font-size:12px;LIGHT}
+small,.src .head,.src small,figcaption,.map p,.x,.plain>summary{font-size:10px!important}
+.rows :is(th,td):not(:first-child){padding:.2rem .3rem}
+.rows :is(th,td){font-size:10px}td.name{width:30%;min-width:13rem}
 body{max-width:none;padding:0;font-size:11px;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}
 code,pre,.src>*,.bar span{font-size:10px}thead th{position:static}.find{display:none}
@@ -143,19 +148,22 @@ SCRIPT = constant(
 (()=>{const all=s=>[...document.querySelectorAll(s)];
 for(const b of all('th button'))b.addEventListener('click',()=>{
 const th=b.parentElement,t=th.closest('table'),i=[...th.parentElement.children].indexOf(th);
-const up=th.getAttribute('aria-sort')!=='ascending';
+const n=th.classList.contains('n'),was=th.getAttribute('aria-sort');
+const up=was?was!=='ascending':!n;
 for(const o of th.parentElement.children)o.removeAttribute('aria-sort');
 th.setAttribute('aria-sort',up?'ascending':'descending');
-const v=r=>r.children[i].dataset.v??r.children[i].textContent,n=th.classList.contains('n');
+const v=r=>r.children[i].dataset.v??r.children[i].textContent;
 const rows=[...t.tBodies[0].rows].sort((a,b)=>n?v(a)-v(b):v(a).localeCompare(v(b)));
 if(!up)rows.reverse();t.tBodies[0].append(...rows)});
 const bar=document.querySelector('.find');if(bar){
 const rows=all('.rows>tbody>tr'),cards=new Map(all('.card').map(d=>[d.dataset.g,d]));
 const texts=new Map(),causes=new Set(),folded=all('details.quiet');
-const text=r=>{if(!texts.has(r))texts.set(r,(r.textContent+' '+(r.title||'')+' '+
-(cards.get(r.dataset.g)?.textContent??'')).toLowerCase());return texts.get(r)};
+const text=r=>{if(!texts.has(r)){const name=r.children[0],card=cards.get(r.dataset.g);
+const said=[name,...name.querySelectorAll('[title]'),
+...(card?.querySelectorAll('td.name,pre.wrapped')??[])].map(e=>e.textContent+' '+e.title);
+texts.set(r,[...said,r.dataset.c,r.dataset.o].join(' ').toLowerCase())}return texts.get(r)};
 const input=document.createElement('input');input.type='search';
-input.placeholder='Filter: kernel, file, variable';input.setAttribute('aria-label','Filter');
+input.placeholder='Filter: kernel, file, variable, cause';input.setAttribute('aria-label','Filter');
 const said=document.createElement('output');
 const apply=()=>{const words=input.value.toLowerCase().split(/\\s+/).filter(Boolean);let shown=0;
 for(const r of rows){const mine=(r.dataset.c||'').split(' ');

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.groups import Group
@@ -13,6 +13,8 @@ from lmemscope.exporters.page.boxes import Box, squarified
 
 _WIDE = Box(0, 0, 1160, 300)
 _NARROW = Box(0, 0, 388, 380)
+_PRINTED = Box(0, 0, 690, 300)
+"""As wide as paper, so that its letters are as large as the text's."""
 _MOST_FILES = 24
 _MOST_TEMPLATES = 16
 _TITLE, _MARGIN = 17.0, 2.0
@@ -20,6 +22,7 @@ _CHAR, _BOLD = 6.6, 7.4
 """Pixels of a character at 11 px, generously: text that does not fit is cut, never spilt over."""
 _LEAST = 4
 _WORTH_A_MAP = 2
+_MOST_LISTED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,9 @@ def treemap(groups: Sequence[Group], anchors: dict[int, str]) -> Html:
     )
     return element(
         "figure",
-        _drawn(files, _WIDE, "wide-map", label),
-        _drawn(files, _NARROW, "narrow-map", label),
+        *_drawn(files, _WIDE, "wide-map", label),
+        *_drawn(files, _NARROW, "narrow-map", label),
+        *_drawn(files, _PRINTED, "print-map", label),
         element(
             "figcaption",
             f"File, template and cause; areas are bytes at LDL and STL sites, {total} in all.",
@@ -115,11 +119,12 @@ def _merged(name: str, templates: list[_Template], anchor: str | None = None) ->
     return _Template(name, anchor, tuple(sorted(leaves, key=lambda leaf: -leaf.size)))
 
 
-def _drawn(files: list[_File], area: Box, class_: str, label: str) -> Html:
+def _drawn(files: list[_File], area: Box, class_: str, label: str) -> Iterable[Html]:
     parts: list[Html] = []
+    small: list[_Template] = []
     for file, box in zip(files, squarified([f.size for f in files], area), strict=True):
-        parts += _file(file, box)
-    return element(
+        parts += _file(file, box, small)
+    yield element(
         "svg",
         *parts,
         viewBox=f"0 0 {area.width:g} {area.height:g}",
@@ -127,19 +132,31 @@ def _drawn(files: list[_File], area: Box, class_: str, label: str) -> Html:
         role="group",
         aria_label=label,
     )
+    if small:
+        small.sort(key=lambda one: -one.size)
+        named = ", ".join(f"{one.name} {one.size}" for one in small[:_MOST_LISTED])
+        more = f" and {len(small) - _MOST_LISTED} more" if len(small) > _MOST_LISTED else ""
+        yield element("p", f"Too small for a name: {named}{more}.", class_=f"{class_} dim")
 
 
-def _file(file: _File, box: Box) -> list[Html]:
+def _file(file: _File, box: Box, small: list[_Template]) -> list[Html]:
     parts = [_rect(box, "f"), *_text(_texts(file.path), box, "ft", _BOLD)]
     inner = box.inside(_TITLE if box.height > 2 * _TITLE else _MARGIN, _MARGIN)
     boxes = squarified([one.size for one in file.templates], inner)
     for template, place in zip(file.templates, boxes, strict=True):
         parts.append(_template(file, template, place))
+        if not _titled(place):
+            small.append(template)
     return parts
 
 
+def _titled(box: Box) -> bool:
+    """Whether there is room for a template's name above its cells."""
+    return box.height > 2 * _TITLE and _room(box, _CHAR) >= _LEAST
+
+
 def _template(file: _File, template: _Template, box: Box) -> Html:
-    titled = box.height > 2 * _TITLE and box.width > _LEAST * _CHAR
+    titled = _titled(box)
     inner = box.inside(_TITLE if titled else 0, 0)
     parts: list[Html] = [_rect(box, "t")]
     if titled:
@@ -177,9 +194,14 @@ def _texts(path: str) -> tuple[str, str]:
 
 def _text(texts: Sequence[str], box: Box, class_: str, pixels: float = _CHAR) -> list[Html]:
     """The first text that fits; the last one cut where none does."""
-    room = int((box.width - 6) / pixels)
+    room = _room(box, pixels)
     if room < _LEAST or box.height < _TITLE - 3:
         return []
     fitting = next((text for text in texts if len(text) <= room), None)
     shown = fitting if fitting is not None else f"{texts[-1][: room - 1]}…"
     return [element("text", shown, x=f"{box.x + 4:.1f}", y=f"{box.y + 13:.1f}", class_=class_)]
+
+
+def _room(box: Box, pixels: float) -> int:
+    """Characters that fit beside each other."""
+    return int((box.width - 6) / pixels)
