@@ -104,7 +104,7 @@ def test_orders(sort: str | None, first: str) -> None:
 
 def test_the_table_says_what_it_does_not_show() -> None:
     text = render_table(many(), Presentation(width=100))
-    assert "ns::pick<…> ×3" in text
+    assert "ns::pick ×3" in text
     assert f"{MANY} clean: --all shows them." in text
     assert "cause" in text.splitlines()[0]
     assert "clean<7>" in render_table(many(), Presentation(width=100, view=View(all=True)))
@@ -165,8 +165,8 @@ def test_instances_with_other_causes_are_told_apart() -> None:
     alike = (named(judged("p", "dynamic-index"), f"void pick<{n}>(int*)") for n in (1, 2))
     other = (named(judged("p", "volatile"), f"void pick<{n}>(int*)") for n in (3, 4))
     text = render_table(report(*alike, *other), Presentation(width=100, view=View(group=True)))
-    assert "pick<1> +1" in text
-    assert "pick<3> +1" in text
+    assert "pick<1> ×2" in text
+    assert "pick<3> ×2" in text
 
 
 def test_a_pipe_gets_every_row_and_whole_names() -> None:

@@ -50,19 +50,6 @@ def rows(report: Report) -> list[Row]:
     )
 
 
-def entry_name(entry: Group) -> str:
-    """A kernel's short name, or a template's with how many instances it stands for."""
-    if entry.instances == 1:
-        return short_name(entry.kernels[0][1].facts.demangled)
-    return f"{entry.name}<…> ×{entry.instances}"
-
-
-def worst_name(entry: Group) -> str:
-    """The worst instance's short name, and how many more there are."""
-    more = f" +{entry.instances - 1}" if entry.instances > 1 else ""
-    return f"{short_name(entry.kernels[0][1].facts.demangled)}{more}"
-
-
 def sites(rows: Sequence[Row]) -> str:
     """LDL and STL instructions, the least and the most of some kernels: ``54–81/88–139``."""
     known = [row[1].facts.sass for row in rows if row[1].facts.sass is not None]

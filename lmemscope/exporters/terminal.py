@@ -163,13 +163,7 @@ def _left(
 
 def _names(entries: Sequence[Group], width: int | None) -> list[str]:
     """A name for each entry; where cutting them makes two read alike, these are not cut."""
-    full = [visible(layout.entry_name(entry)) for entry in entries]
-    # Instances of one template that differ in their causes are told apart by the worst of each.
-    named = Counter(full)
-    full = [
-        visible(layout.worst_name(entry)) if named[name] > 1 else name
-        for entry, name in zip(entries, full, strict=True)
-    ]
+    full = [visible(name) for name in layout.names_of(entries)]
     if width is None:
         return full
     shown = [layout.shortened(name, width) for name in full]
