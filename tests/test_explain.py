@@ -55,6 +55,17 @@ def test_an_explanation_tells_the_whole_story() -> None:
 
 
 @pytest.mark.toolchain
+def test_the_excerpt_in_the_readme_is_the_programs_own() -> None:
+    readme = (ROOT / "README.md").read_text()
+    excerpt = readme.partition("lmemscope explain kernels/histogram.cu\n```\n")[2].split("```")[1]
+    shown = run_program("explain", "kernels/histogram.cu", "--arch", "sm_90").out.splitlines()
+    left = iter(shown)
+    assert "which depends on" in excerpt
+    for line in excerpt.strip().splitlines():
+        assert line in left, line
+
+
+@pytest.mark.toolchain
 def test_one_kernel_can_be_asked_for_and_a_clean_one_says_so() -> None:
     text = run_program("explain", "kernels/histogram.cu::histogram_shared").out
     assert "No local memory." in text
