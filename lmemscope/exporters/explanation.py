@@ -58,7 +58,7 @@ class Explainer:
         place = facts.location
         where = f"{place.file}:{place.line}" if place is not None else unit.input
         room = max(self._width - len(f"    {where}{unit.arch}"), _NAME)
-        name = layout.shortened(short_name(facts.demangled), room)
+        name = _cut(short_name(facts.demangled), room)
         lines = [self._styled(f"{name}  {where}  {unit.arch}", "bold")]
         lines += self._wrapped(self._figures(kernel), "  ")
         uses = facts.accesses or facts.frame or facts.lines
@@ -265,6 +265,15 @@ _WITHOUT_ACCESSES = (
 )
 
 
+def _cut(name: str, width: int) -> str:
+    """A function's name of at most ``width``: inner scopes go first, then template arguments."""
+    if len(name) <= width:
+        return name
+    template, opened, arguments = name.partition("<")
+    # What `shortened` keeps of the beginning is two thirds.
+    return layout.shortened(f"{layout.scoped(template, width * 2 // 3)}{opened}{arguments}", width)
+
+
 def _directions(loads: int, stores: int) -> str:
     """``1 load and 17 stores``."""
     counted = ((loads, "load"), (stores, "store"))
@@ -307,7 +316,7 @@ def _calls(calls: CallFacts | None) -> str:
     if calls is None or not (calls.reached or calls.indirect):
         return ""
     named = [
-        layout.shortened(short_name(demangle(name)), _CALLED)
+        _cut(short_name(demangle(name)), _CALLED)
         + (" (recursive)" if name in calls.recursive else "")
         for name in calls.reached
     ]
