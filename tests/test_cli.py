@@ -183,6 +183,17 @@ def test_ptx_and_cubin_enter_later_and_say_what_is_missing(tmp_path: Path) -> No
 
 
 @pytest.mark.toolchain
+@pytest.mark.parametrize("kind", ["--ptx", "--sass"])
+def test_dump_of_templates_alone_says_how_to_instantiate_them(tmp_path: Path, kind: str) -> None:
+    source = tmp_path / "filter.cu"
+    source.write_text("template <int R> __global__ void blur(float *x) { x[0] = R; }\n")
+    empty = run_program("dump", str(source), kind)
+    assert (empty.code, empty.out) == (3, "")
+    assert "holds only template kernels" in empty.err
+    assert "--instantiate 'blur<…>'" in empty.err
+
+
+@pytest.mark.toolchain
 def test_dump_prints_each_artefact() -> None:
     source = "kernels/histogram.cu"
     ptx = run_program("dump", source, "--ptx", "--kernel", "histogram_private").out

@@ -1,12 +1,34 @@
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
 import pytest
 
 from docs.generate_rules import page
+from lmemscope.exporters.explanation import Explainer
+from lmemscope.exporters.json import parse_report, render_json
+from lmemscope.model import (
+    Cause,
+    CauseShare,
+    FrameRange,
+    IndexFacts,
+    IndexSource,
+    KernelFacts,
+    KernelReport,
+    LineUse,
+    PtxasFacts,
+    Report,
+    SiteClass,
+    SiteKind,
+    SourceKind,
+    SourceLocation,
+    Uniformity,
+)
 from lmemscope.rules import RULES
+from lmemscope.rules.verdict import judge
+from tests.builders import facts, find, kernel_with, local_object, report, report_of
 from tests.conftest import ROOT, run_program
 
 
@@ -30,6 +52,17 @@ def test_an_explanation_tells_the_whole_story() -> None:
     assert "__shared__ unsigned int bins[64][BLOCK_SIZE];" in text
     assert "histogram_shared" not in text
     assert max(len(line) for line in text.splitlines()) <= 110
+
+
+@pytest.mark.toolchain
+def test_the_excerpt_in_the_readme_is_the_programs_own() -> None:
+    readme = (ROOT / "README.md").read_text()
+    excerpt = readme.partition("lmemscope explain kernels/histogram.cu\n```\n")[2].split("```")[1]
+    shown = run_program("explain", "kernels/histogram.cu", "--arch", "sm_90").out.splitlines()
+    left = iter(shown)
+    assert "which depends on" in excerpt
+    for line in excerpt.strip().splitlines():
+        assert line in left, line
 
 
 @pytest.mark.toolchain
@@ -100,3 +133,100 @@ def test_the_generated_pages_are_up_to_date() -> None:
         assert (ROOT / "docs" / "rules" / f"{rule.cause}.md").read_text() == page(rule)
     index = (ROOT / "docs" / "rules" / "README.md").read_text()
     assert all(f"{rule.cause}.md" in index for rule in RULES)
+
+
+def test_a_glob_that_no_kernel_of_a_saved_report_matches_is_one_error(tmp_path: Path) -> None:
+    names = ("blur", "histogram", "transpose")
+    saved = tmp_path / "saved.json"
+    saved.write_text(render_json(report_of(*map(facts, names))))
+    missing = run_program("explain", f"{saved}::histgram*")
+    assert (missing.code, missing.out) == (3, "")
+    error, hint = missing.err.splitlines()
+    assert error == f"error: [explain] {saved} has no kernel that matches histgram*"
+    assert "the nearest names are histogram, " in hint
+
+
+def explained(shown: Report, width: int = 100) -> str:
+    """The explanation of a report's only kernel."""
+    (only,) = shown.units
+    (kernel,) = only.kernels
+    return Explainer(color=False, width=width, left_out=shown.left_out).explain(only, kernel)
+
+
+def shown_kernel(made: KernelFacts) -> Report:
+    return report(KernelReport(made, judge(made), find(made)))
+
+
+def test_a_saved_report_explains_the_lines_that_use_local_memory() -> None:
+    place = SourceLocation("a.cu", 7)
+    made = kernel_with("dynamic-index", depth=1)
+    sites = SiteClass(2, 1, 8, 4)
+    made = dataclasses.replace(
+        made,
+        lines=(LineUse(place, "local-object", sites),),
+        causes=(CauseShare("dynamic-index", 0, 80, sites),),
+    )
+    kept = "`scan --format json --accesses` keeps them"
+    saved = explained(parse_report(render_json(shown_kernel(made))))
+    assert "^ 2 loads and 1 store: dynamic-index of table" in saved
+    assert kept in saved
+    whole = explained(parse_report(render_json(shown_kernel(made), with_accesses=True)))
+    assert "dynamic-index of table, in a loop" in whole
+    assert kept not in whole
+
+
+def test_a_line_names_a_cause_only_where_one_alone_can_be_meant() -> None:
+    def noted(kind: SiteKind, *causes: Cause) -> str:
+        sites = SiteClass(1, 0, 4, 0)
+        shares = tuple(CauseShare(cause, None, 0, sites) for cause in causes)
+        use = LineUse(SourceLocation("a.cu", 20), kind, sites)
+        text = explained(shown_kernel(facts(lines=(use,), causes=shares)))
+        return next(line.partition("^ ")[2] for line in text.splitlines() if "^ " in line)
+
+    assert noted("spill", "register-spill", "alloca") == "1 load: register-spill"
+    assert noted("local-object", "alloca", "dynamic-index") == "1 load: variables in local memory"
+    assert noted("unknown", "alloca") == "1 load: not known whose"
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_long_names_are_shortened_to_the_width_and_stay_apart_from_figures(width: int) -> None:
+    scopes = "cub::" + "detail::" * 9
+    long = f"{scopes}Kernel<{', '.join(f'policy_{n}' for n in range(100))}>"
+    made = dataclasses.replace(
+        kernel_with("param-copy"),
+        demangled=f"void {long}(int)",
+        ptxas=PtxasFacts(32, 80, 0, 0, 80, None, 0),
+        frame=(FrameRange(0, 80, "object", "param-copy", 0),),
+        objects=(local_object("param-copy", name="settings.needs_fixing", type=long),),
+    )
+    text = explained(report(KernelReport(made, judge(made))), width)
+    lines = text.splitlines()
+    assert lines[0].startswith("cub::…::Kernel<policy_0, ")
+    assert lines[0].endswith(">  a.cu:3  sm_90")
+    assert max(map(len, lines)) <= width
+    words = [line for line in lines if line.startswith("    word ")]
+    assert [line.split(")")[1].split()[:2] for line in words] == [
+        ["0", "4"],
+        ["128", "132"],
+        ["256", "260"],
+    ]
+    assert all(re.search(r"\)  +\d", line) for line in words)
+
+
+@pytest.mark.parametrize(
+    ("uniformity", "kinds", "said"),
+    [
+        ("lane-varying", ("thread-id", "parameter"), "is different in each lane: up to 32"),
+        ("lane-varying", ("thread-id", "other"), "may differ from lane to lane: up to 32"),
+        ("lane-varying", ("loop-counter",), "may differ from lane to lane: up to 32"),
+        ("data-dependent", ("thread-id", "memory"), "is from data, so lanes may differ: up to 32"),
+        ("uniform", ("parameter",), "is the same in all lanes"),
+    ],
+)
+def test_lanes_differ_for_certain_only_by_the_threads_own_place(
+    uniformity: Uniformity, kinds: tuple[SourceKind, ...], said: str
+) -> None:
+    sources = tuple(IndexSource(kind, None, None, None) for kind in kinds)
+    index = IndexFacts("i", sources, uniformity, None)
+    text = explained(shown_kernel(kernel_with("dynamic-index", index=index)))
+    assert f"The index {said}" in text

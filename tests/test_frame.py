@@ -52,6 +52,25 @@ def test_the_most_votes_place_it() -> None:
     assert (32, 64, "object") in drawn(112, objects=(TABLE,), placed=placed)
 
 
+@pytest.mark.parametrize("before", [0, 16])
+def test_a_store_joined_from_two_is_placed_by_either(before: int) -> None:
+    """``STL.64`` on the line of its second word: an odd number of words lies where it begins."""
+    table = local_object(size=44)
+    places = ((0, 4), (8, 12), (16, 20))
+    placed = tuple(
+        Placement("k", site(16, at=before + at, width=8), offset, 4) for at, offset in places
+    )
+    expected = [(before, 44, "object"), (before + 44, 4, "padding")]
+    assert drawn(before + 48, objects=(table,), placed=placed)[-2:] == expected
+
+
+def test_an_access_of_its_own_width_decides_between_the_words_of_a_joined_one() -> None:
+    joined = tuple(Placement("k", site(16, at=at, width=8), at + 4, 4) for at in (8, 16))
+    alone = Placement("k", site(32, at=40), 44, 4)
+    table = local_object(offset=4, size=44)
+    assert drawn(48, objects=(table,), placed=(*joined, alone))[0] == (0, 44, "object")
+
+
 def test_only_the_stack_pointer_places_it() -> None:
     placed = (Placement("k", site(16, at=0, base=7), 0),)
     assert drawn(96, objects=(TABLE,), placed=placed) == [(0, 96, "unknown")]

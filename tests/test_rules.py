@@ -13,6 +13,7 @@ from lmemscope.model import (
     IndexSource,
     InlineFrame,
     LaunchBounds,
+    PtxasFacts,
     SourceLocation,
     Uniformity,
 )
@@ -144,12 +145,50 @@ def test_what_set_the_cap() -> None:
     by_bounds = facts(launch_bounds=bounds, cubin=CubinFacts(32, 0, 0, 32))
     assert cap_of(by_bounds).kind == "launch-bounds"
     # On sm_120 two blocks of 1024 threads do not fit, so ptxas ignores the second number.
-    ignored = facts(launch_bounds=bounds, cubin=CubinFacts(64, 0, 0, 64))
+    ignored = facts(launch_bounds=bounds, cubin=CubinFacts(64, 0, 0, 64), ptxas=None)
     assert cap_of(ignored).registers == 64
-    assert cap_of(facts(cubin=CubinFacts(40, 0, 0, 40))).kind == "option"
+    assert cap_of(facts(cubin=CubinFacts(40, 0, 0, 40), ptxas=None)).kind == "option"
     full = facts(cubin=CubinFacts(255, 0, 0, 255), ptxas=None)
     assert cap_of(full).kind == "hardware"
     assert cap_of(facts(cubin=CubinFacts(90, 0, 0, 255), ptxas=None)).kind == "allocator"
+
+
+@pytest.mark.parametrize(
+    ("used", "limit", "kind"),
+    [
+        (80, 168, "allocator"),
+        (160, 168, "allocator"),
+        (161, 168, "launch-bounds"),
+        (168, 255, "launch-bounds"),
+        (80, 255, "allocator"),
+        (None, 168, "launch-bounds"),
+    ],
+)
+def test_bounds_that_leave_more_than_the_kernel_uses_are_not_the_cause(
+    used: int | None, limit: int, kind: str
+) -> None:
+    by_bounds = facts(
+        launch_bounds=LaunchBounds(384, None),
+        ptxas=PtxasFacts(used, 0, 0, 0, 0, None, 0),
+        cubin=CubinFacts(used, 0, 0, limit),
+    )
+    assert cap_of(by_bounds).kind == kind
+
+
+def test_what_does_not_bind_is_not_to_be_loosened() -> None:
+    roomy = dataclasses.replace(
+        kernel("register-spill"),
+        launch_bounds=LaunchBounds(384, None),
+        ptxas=PtxasFacts(80, 64, 16, 16, 0, None, 0),
+        cubin=CubinFacts(80, 64, 0, 168),
+    )
+    (finding,) = find(roomy)
+    assert "(ptxas's own choice; __launch_bounds__(384) leaves 168)" in finding.message
+    assert not any("launch bounds" in one.text for one in finding.advice)
+    limited = dataclasses.replace(roomy, launch_bounds=None)
+    (finding,) = find(limited)
+    assert "below the limit of 168" in finding.message
+    assert not any("maxrregcount" in one.text for one in finding.advice)
 
 
 def test_fingerprints_survive_moved_lines_and_offsets() -> None:

@@ -189,7 +189,8 @@ class _Kernel:
         if len(known) == 1:
             if access.offset is not None:
                 # A constant place: it tells where ptxas put the object in the frame.
-                self.placements.append(Placement(origin.function, site, access.offset))
+                placed = Placement(origin.function, site, access.offset, access.width)
+                self.placements.append(placed)
             found = self.objects.listed[known[0]]
             return _Explained(found.cause, known[0], uniformity, evidence)
         causes = {self.objects.listed[number].cause for number in known}

@@ -26,12 +26,22 @@ class Placement:
     Attributes:
         function: mangled name of the PTX function that owns the depot.
         site: the machine instruction.
-        offset: byte of the depot that it accesses.
+        offset: byte of the depot that the PTX access behind it begins at.
+        width: bytes of that access; None where not known. ptxas joins neighbouring accesses into
+            a wider one, which then may begin before ``offset``.
     """
 
     function: str
     site: Site
     offset: int
+    width: int | None = None
+
+    @property
+    def starts(self) -> range:
+        """Bytes of the frame where the depot may begin, for the site to cover the access."""
+        first = self.site.displacement - self.offset
+        width = self.width or self.site.width
+        return range(first, first + max(self.site.width - width, 0) + 1, width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +105,20 @@ def _depot_starts(
 ) -> dict[str, int]:
     """Where each function's depot begins in the frame, by the votes of its sites."""
     votes: dict[str, Counter[int]] = defaultdict(Counter)
+    widest: dict[str, int] = defaultdict(int)
     for placed in placements:
         if placed.site.base == STACK_POINTER:
-            votes[placed.function][placed.site.displacement - placed.offset] += 1
-    starts = {name: counter.most_common(1)[0][0] for name, counter in votes.items()}
+            votes[placed.function].update(placed.starts)
+            widest[placed.function] = max(widest[placed.function], placed.site.width)
+    ends = _depot_ends(objects)
+    starts = {}
+    for name, counter in votes.items():
+        room = frame - ends.get(name, 0)
+        # Of equals, one in the frame, and aligned as the depot's widest access has to be.
+        starts[name] = max(
+            counter,
+            key=lambda at: (counter[at], 0 <= at <= room, at % widest[name] == 0),
+        )
     unplaced = {found.function for found in objects} - starts.keys()
     spilled = any(traits_of(access.cause).owner == "spill slots" for access in accesses)
     if unplaced == {function.name} and len({found.function for found in objects}) == 1:
@@ -112,6 +132,14 @@ def _depot_starts(
         if size <= frame < size + _ALIGNMENT:
             starts[name] = 0
     return starts
+
+
+def _depot_ends(objects: Sequence[LocalObject]) -> dict[str, int]:
+    """Where the last object of each function's depot ends, from the depot's beginning."""
+    ends: dict[str, int] = {}
+    for found in objects:
+        ends[found.function] = max(ends.get(found.function, 0), found.offset + found.size)
+    return ends
 
 
 def _ranges(

@@ -63,7 +63,7 @@ def parse(artifacts: Artifacts, directory: str) -> Layers:
                     "evidence",
                 )
             )
-    _check_templates(artifacts, cubin, gaps)
+    check_templates(artifacts, cubin, gaps)
     log = None if artifacts.ptxas_log is None else parse_ptxas_log(artifacts.ptxas_log)
     if not cubin.functions:
         gaps.append(Gap("kernels", _why_no_kernels(artifacts)))
@@ -72,8 +72,17 @@ def parse(artifacts: Artifacts, directory: str) -> Layers:
     return Layers(artifacts, paths, module, log, cubin, tuple(gaps), flow, Origins(flow, cubin))
 
 
-def _check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None:
-    """A template that nothing instantiates yields no code and no message: say so here."""
+def check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None:
+    """A template that nothing instantiates yields no code and no message: say so here.
+
+    Args:
+        artifacts: of the unit.
+        cubin: its machine code.
+        gaps: where to note templates without an instance beside kernels.
+
+    Raises:
+        UncompiledError: the unit holds nothing else.
+    """
     source = artifacts.source
     if source is None or not source.template_kernels:
         return

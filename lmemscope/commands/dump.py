@@ -64,6 +64,12 @@ def command(
 
 
 def _content(kind: str, artifacts: Artifacts, kernels: tuple[str, ...]) -> bytes:
+    from lmemscope.analysis.layers import check_templates
+    from lmemscope.formats.cubin import Cubin
+
+    if kind != "log":
+        # What is empty for want of an instance answers nothing; the log may say why.
+        check_templates(artifacts, Cubin(artifacts.cubin), [])
     if kind == "cubin":
         return artifacts.cubin
     if kind == "log":

@@ -56,7 +56,9 @@ def command(
     quotes = tuple(quote for quote in get_args(Quote) if chosen[quote])
     report = gathered([path], replace(settings, quotes=quotes))
     width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
-    explainer = Explainer(color=color_wanted(color, None), width=min(width, 110))
+    explainer = Explainer(
+        color=color_wanted(color, None), width=min(width, 110), left_out=report.left_out
+    )
     texts = [
         explainer.explain(unit, found)
         for unit in report.units
@@ -67,13 +69,15 @@ def command(
         click.echo("\n".join(texts), nl=False)
     elif any(unit.kernels for unit in report.units):
         click.echo("No kernel uses local memory.")
-    _complain(report, kernel if separator else None)
+    _complain(report)
     if separator and not any(unit.kernels for unit in report.units):
+        _say_unmatched(report, path, kernel)
         raise SystemExit(EXIT_INCOMPLETE)
     raise SystemExit(exit_code(report))
 
 
-def _complain(report: Report, kernel: str | None) -> None:
+def _complain(report: Report) -> None:
+    """Say what failed, and why units hold no kernel at all."""
     for unit in report.units:
         if unit.failure is not None:
             failure = unit.failure
@@ -82,12 +86,19 @@ def _complain(report: Report, kernel: str | None) -> None:
                 click.echo("\n".join(f"  {line}" for line in failure.log.splitlines()), err=True)
             if failure.hint:
                 click.echo(f"hint: {failure.hint}", err=True)
-        elif not unit.kernels and (kernel is None or not any(u.kernels for u in report.units)):
-            if kernel is not None:
-                click.echo(
-                    f"error: [explain] {unit.input} has no kernel that matches {kernel}\n"
-                    "hint: `lmemscope scan` lists its kernels",
-                    err=True,
-                )
+        elif not unit.kernels and not unit.others:
             for gap in unit.gaps:
                 click.echo(f"note: {unit.input}: [{gap.stage}] {gap.reason}", err=True)
+
+
+def _say_unmatched(report: Report, path: str, glob: str) -> None:
+    """One error for all units that could be read, with what may have been meant."""
+    from lmemscope.formats.kernel_names import nearest_names
+
+    readable = [unit for unit in report.units if unit.failure is None]
+    if not readable:
+        return
+    click.echo(f"error: [explain] {path} has no kernel that matches {glob}", err=True)
+    near = nearest_names(glob, (name for unit in readable for name in unit.others))
+    known = f"the nearest names are {', '.join(near)}; " if near else ""
+    click.echo(f"hint: {known}`lmemscope scan` lists its kernels", err=True)

@@ -14,7 +14,7 @@ from lmemscope.errors import UsageError
 if TYPE_CHECKING:
     from lmemscope.collect import Narrow
     from lmemscope.config.settings import Settings
-    from lmemscope.model import Report
+    from lmemscope.model import Report, UnitReport
 
 
 def is_saved(path: str) -> bool:
@@ -69,7 +69,6 @@ def _read(path: str, settings: Settings) -> Report:
     from lmemscope.discover.walk import Globs
     from lmemscope.exporters.json import load_report
     from lmemscope.exporters.selection import units_of
-    from lmemscope.formats.kernel_names import matches
 
     report = load_report(path)
     whole = report
@@ -94,20 +93,24 @@ def _read(path: str, settings: Settings) -> Report:
     if settings.kernels:
         report = replace(
             report,
-            units=tuple(
-                replace(
-                    unit,
-                    kernels=tuple(
-                        one
-                        for one in unit.kernels
-                        if matches(settings.kernels, one.facts.name, one.facts.demangled)
-                    ),
-                )
-                for unit in report.units
-            ),
+            units=tuple(_limited(unit, settings.kernels) for unit in report.units),
             filters=tuple(sorted({*report.filters, *(f"--kernel {g}" for g in settings.kernels)})),
         )
     return report
+
+
+def _limited(unit: UnitReport, globs: Sequence[str]) -> UnitReport:
+    """A unit with the kernels that globs mean; it knows the names of the others."""
+    from lmemscope.formats.demangle import short_name
+    from lmemscope.formats.kernel_names import matches
+
+    kept, others = [], []
+    for one in unit.kernels:
+        if matches(globs, one.facts.name, one.facts.demangled):
+            kept.append(one)
+        else:
+            others.append(short_name(one.facts.demangled))
+    return replace(unit, kernels=tuple(kept), others=tuple(others))
 
 
 def _combined(reports: Sequence[Report]) -> Report:

@@ -10,19 +10,29 @@ from lmemscope.exporters import layout
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import (
     CallFacts,
+    Cause,
     Finding,
     FrameRange,
     IndexFacts,
     KernelReport,
+    LeftOut,
+    LineUse,
     LocalAccess,
+    SiteKind,
+    SourceKind,
     SourceLocation,
     UnitReport,
     count,
+    traits_of,
 )
 
 _BAR = 40
 _BESIDE_BAR = 22
 _LANES_SHOWN = 4
+_LANES_WIDTH = 11 * _LANES_SHOWN + len("…  lane 31")
+_WORD_COLUMN = 22
+_NAME = 24
+_CALLED = 60
 _COLORS = {"error": "1;31", "warning": "33", "note": "36", "dim": "2", "bold": "1"}
 _INTRODUCTION = (
     "Local memory is private to each thread, but it is not registers: it lies in device memory, "
@@ -36,22 +46,26 @@ class Explainer:
     Args:
         color: escape sequences allowed.
         width: columns.
+        left_out: facts that the report does not hold.
     """
 
-    def __init__(self, *, color: bool, width: int) -> None:
-        self._color, self._width = color, max(width, 40)
+    def __init__(self, *, color: bool, width: int, left_out: Sequence[LeftOut] = ()) -> None:
+        self._color, self._width, self._left_out = color, max(width, 40), left_out
 
     def explain(self, unit: UnitReport, kernel: KernelReport) -> str:
         """The whole text on one kernel."""
         facts = kernel.facts
         place = facts.location
         where = f"{place.file}:{place.line}" if place is not None else unit.input
-        lines = [self._styled(f"{short_name(facts.demangled)}  {where}  {unit.arch}", "bold")]
+        room = max(self._width - len(f"    {where}{unit.arch}"), _NAME)
+        name = _cut(short_name(facts.demangled), room)
+        lines = [self._styled(f"{name}  {where}  {unit.arch}", "bold")]
         lines += self._wrapped(self._figures(kernel), "  ")
-        if not facts.accesses and not facts.frame and not kernel.findings:
+        uses = facts.accesses or facts.frame or facts.lines
+        if not uses and not kernel.findings:
             lines += ["", "  No local memory. Nothing to explain."]
             return "\n".join(lines) + "\n"
-        if facts.accesses or facts.frame:
+        if uses:
             lines += ["", *self._wrapped(_INTRODUCTION, "  ")]
         lines += self._annotated(unit, kernel)
         lines += self._frame(kernel)
@@ -97,7 +111,11 @@ class Explainer:
             for found in facts.objects
             if found.declared is not None and found.cause != "promoted"
         }
-        places = sorted({*rows, *declared})
+        summed: dict[SourceLocation, list[str]] = defaultdict(list)
+        if not facts.accesses:
+            for use in facts.lines:
+                summed[use.location].append(_line_note(kernel, use))
+        places = sorted({*rows, *declared, *summed})
         if not places:
             return []
         digits = len(str(max(place.line for place in places)))
@@ -110,10 +128,13 @@ class Explainer:
             lines.append(f"  {place.line:>{digits}} | {text.expandtabs(2)}")
             notes = [declared[place]] if place in declared else []
             notes += self._line_notes(kernel, rows.get(place, []))
+            notes += summed.get(place, [])
             indent = " " * (digits + 2) + " |   "
             for note in notes:
                 wrapped = self._wrapped(f"^ {note}", indent, hanging="  ")
                 lines += [self._styled(line, "warning") for line in wrapped]
+        if summed and "accesses" in self._left_out:
+            lines += ["", *self._wrapped(_WITHOUT_ACCESSES, "  ")]
         return lines
 
     def _line_notes(self, kernel: KernelReport, accesses: list[LocalAccess]) -> list[str]:
@@ -123,13 +144,8 @@ class Explainer:
         notes = []
         for (cause, number), group in sorted(groups.items(), key=lambda item: str(item[0])):
             loads = sum(not access.is_store for access in group)
-            parts = [
-                count(items, noun)
-                for items, noun in ((loads, "load"), (len(group) - loads, "store"))
-                if items
-            ]
             depth = max(access.loop_depth for access in group)
-            what = f"{' and '.join(parts)}: {cause}"
+            what = f"{_directions(loads, len(group) - loads)}: {cause}"
             name = kernel.facts.objects[number].name if number is not None else None
             if name is not None:
                 what += f" of {name}"
@@ -150,16 +166,20 @@ class Explainer:
         total = facts.stack_frame
         lines = ["", self._styled(f"Stack frame, {total} bytes per thread", "bold")]
         rows = [(part, frame_label(kernel, part)) for part in facts.frame]
-        longest = max(len(label) for _, label in rows)
+        label_room = self._width - _BESIDE_BAR - _BAR // 4
+        longest = min(max(len(label) for _, label in rows), label_room)
         room = max(min(_BAR, self._width - longest - _BESIDE_BAR), _BAR // 4)
         for part, label in merged(rows):
             bar = "█" * max(1, min(room, round(room * part.size / total)))
-            lines.append(f"  {part.offset:>6}  {bar:<{room}}  {part.size:>6} B  {label}")
+            lines.append(
+                f"  {part.offset:>6}  {bar:<{room}}  {part.size:>6} B  "
+                f"{layout.shortened(label, label_room)}"
+            )
         lines += ["", *self._wrapped(_INTERLEAVED, "  ")]
-        words = min(3, -(-total // 4))
         heads = "".join(f"lane {lane:<6}" for lane in range(_LANES_SHOWN))
-        lines.append(f"    {'':<18}{heads}…  lane 31")
-        for word in range(words):
+        column = _WORD_COLUMN
+        titles = []
+        for word in range(min(3, -(-total // 4))):
             owner = next(
                 (
                     label
@@ -168,11 +188,13 @@ class Explainer:
                 ),
                 "",
             )
+            room = max(self._width - _LANES_WIDTH, column) - len(f"    word {word} ()  ")
+            titles.append(f"    word {word} ({layout.shortened(owner.partition(' ')[0], room)})")
+            column = max(column, len(titles[-1]) + 2)
+        lines.append(f"{'':<{column}}{heads}…  lane 31")
+        for word, title in enumerate(titles):
             cells = "".join(f"{(word * 32 + lane) * 4:<11}" for lane in range(_LANES_SHOWN))
-            name = owner.partition(" ")[0]
-            lines.append(
-                f"    word {word} ({name})".ljust(22)[:22] + f"{cells}…  {(word * 32 + 31) * 4}"
-            )
+            lines.append(f"{title:<{column}}{cells}…  {(word * 32 + 31) * 4}")
         return lines
 
     def _finding(self, number: int, finding: Finding) -> list[str]:
@@ -238,12 +260,64 @@ _INTERLEAVED = (
 )
 
 
+_WITHOUT_ACCESSES = (
+    "Loops and sectors of lines are not in this report: `scan --format json --accesses` keeps them."
+)
+
+
+def _cut(name: str, width: int) -> str:
+    """A function's name of at most ``width``: inner scopes go first, then template arguments."""
+    if len(name) <= width:
+        return name
+    template, opened, arguments = name.partition("<")
+    # What `shortened` keeps of the beginning is two thirds.
+    return layout.shortened(f"{layout.scoped(template, width * 2 // 3)}{opened}{arguments}", width)
+
+
+def _directions(loads: int, stores: int) -> str:
+    """``1 load and 17 stores``."""
+    counted = ((loads, "load"), (stores, "store"))
+    return " and ".join(count(items, noun) for items, noun in counted if items)
+
+
+def _site_kind(cause: Cause) -> SiteKind:
+    """The class of sites that a cause's are in."""
+    if cause == "unattributed":
+        return "unknown"
+    saves = traits_of(cause).owner in ("spill slots", "saved registers")
+    return "spill" if saves else "local-object"
+
+
+def _line_note(kernel: KernelReport, use: LineUse) -> str:
+    """What a line does, by its sums alone; with the cause, where only one can be meant."""
+    facts = kernel.facts
+    what = _directions(use.sites.load_sites, use.sites.store_sites)
+    shares = [s for s in facts.causes if s.sites.bytes and _site_kind(s.cause) == use.kind]
+    if len(shares) > 1:
+        here = {found.cause for found in kernel.findings if found.location == use.location}
+        shares = [share for share in shares if share.cause in here]
+    if len({share.cause for share in shares}) != 1:
+        return f"{what}: {_KINDS[use.kind]}"
+    named = {share.object for share in shares}
+    number = named.pop() if len(named) == 1 else None
+    name = facts.objects[number].name if number is not None else None
+    return f"{what}: {shares[0].cause}" + (f" of {name}" if name is not None else "")
+
+
+_KINDS: dict[SiteKind, str] = {
+    "spill": "registers that ptxas keeps in memory",
+    "local-object": "variables in local memory",
+    "unknown": "not known whose",
+}
+
+
 def _calls(calls: CallFacts | None) -> str:
     """The call graph in a sentence."""
     if calls is None or not (calls.reached or calls.indirect):
         return ""
     named = [
-        short_name(demangle(name)) + (" (recursive)" if name in calls.recursive else "")
+        _cut(short_name(demangle(name)), _CALLED)
+        + (" (recursive)" if name in calls.recursive else "")
         for name in calls.reached
     ]
     if calls.indirect:
@@ -282,10 +356,21 @@ def _sentence(text: str) -> str:
 
 
 def _index(index: IndexFacts) -> str:
-    meaning = {
-        "uniform": "the same in all lanes of a warp: 4 sectors per request",
-        "lane-varying": "different in each lane: up to 32 sectors per request",
-        "data-dependent": "from data, so lanes differ: up to 32 sectors per request",
-        "unknown": "not known to be the same in all lanes",
-    }[index.uniformity]
-    return f"The index is {meaning}."
+    kinds = {source.kind for source in index.sources}
+    if index.uniformity == "lane-varying" and "thread-id" in kinds and kinds <= _COMPUTED:
+        meaning = "is different in each lane: up to 32 sectors per request"
+    else:
+        meaning = {
+            "uniform": "is the same in all lanes of a warp: 4 sectors per request",
+            "lane-varying": "may differ from lane to lane: up to 32 sectors per request",
+            "data-dependent": "is from data, so lanes may differ: up to 32 sectors per request",
+            "unknown": "is not known to be the same in all lanes",
+        }[index.uniformity]
+    return f"The index {meaning}."
+
+
+_COMPUTED: frozenset[SourceKind] = frozenset(
+    {"parameter", "thread-id", "block-id", "loop-counter", "symbol"}
+)
+"""Sources that make an index differ in each lane by ``threadIdx`` alone; what a call, a shuffle or
+memory brings in may be equal again."""

@@ -33,7 +33,7 @@ def registers_for(threads: int, blocks: int) -> int:
 
 
 def cap_of(facts: KernelFacts) -> Cap:
-    """What limits a kernel's registers."""
+    """What limits a kernel's registers; what leaves more than the kernel uses does not."""
     cap = facts.cubin.max_registers if facts.cubin is not None else None
     bounds = facts.launch_bounds
     used = facts.registers or 0
@@ -43,8 +43,13 @@ def cap_of(facts: KernelFacts) -> Cap:
         if cap is not None and cap == registers_for(bounds.max_threads, 1) < HARDWARE_CAP:
             blocks = 1
         allowed = registers_for(bounds.max_threads, blocks)
-        if cap in (None, allowed) or (cap is not None and cap >= HARDWARE_CAP and used <= allowed):
+        told = cap in (None, allowed) or (
+            cap is not None and cap >= HARDWARE_CAP and used <= allowed
+        )
+        if told and allowed < HARDWARE_CAP:
             text = f"__launch_bounds__({bounds.max_threads}{f', {blocks}' if blocks > 1 else ''})"
+            if _leaves_room(allowed, used):
+                return Cap("allocator", None, f"ptxas's own choice; {text} leaves {allowed}")
             return Cap(
                 "launch-bounds",
                 allowed,
@@ -52,10 +57,18 @@ def cap_of(facts: KernelFacts) -> Cap:
                 *_looser(bounds.max_threads, blocks, allowed),
             )
     if cap is not None and cap < HARDWARE_CAP:
+        if _leaves_room(cap, used):
+            return Cap("allocator", None, f"ptxas's own choice, below the limit of {cap}")
         return Cap("option", cap, f"a register limit of {cap} was given to the compiler")
     if used >= HARDWARE_CAP - 3:
         return Cap("hardware", HARDWARE_CAP, f"the architecture has {HARDWARE_CAP} per thread")
     return Cap("allocator", None, "ptxas's own choice, below every limit")
+
+
+def _leaves_room(limit: int, used: int) -> bool:
+    """Whether a kernel could have had more registers; False where nobody knows what it uses."""
+    allocated = -(-used // ALLOCATION_UNIT) * ALLOCATION_UNIT
+    return 0 < allocated < limit
 
 
 def _looser(threads: int, blocks: int, allowed: int) -> tuple[str, str]:
