@@ -303,7 +303,7 @@ def test_a_file_that_fails_to_compile_does_not_make_a_build_parallel() -> None:
         ("nvcc error   : 'ptxas' died due to signal 9 (Kill signal)", None),
         ("ptxas fatal   : Ptx assembly aborted due to errors", None),
         ("ptxas error   : Entry function 'k' uses too much shared data", None),
-        ("ptxas /tmp/a.ptx, line 12; error   : Unknown symbol 'x'", None),
+        ("ptxas /tmp/a.ptx, line 12; error   : Unknown symbol 'x'", "/tmp/a.ptx"),
         ("nvlink error   : Undefined reference to '_Z1fv' in 'a.o'", None),
         ("cc1plus: error: unrecognized command-line option", None),
         ("g++: fatal error: Killed signal terminated program cc1plus", None),

@@ -38,7 +38,6 @@ _ALONE = re.compile(
     # cc1plus, g++, clang++-18, ld, nvcc, ptxas and what else says its own name
     rf"|(?!(?:warning|note|remark|info)\b)[\w./+\\-]*(?:\.exe)? *: +{_ERROR}{_CODE}"
     r"|(?:nvcc|ptxas|nvlink|cicc|cudafe\+\+|fatbinary|bin2c)(?:\.exe)? +(?:fatal|error) *:"
-    r"|(?:ptxas|nvlink) [^;]*; *(?:fatal|error) *:"
     r"|(?:\d+ warnings? and )?\d+ errors? generated"
     r"|CMake Error\b"
     r"|ninja: (?:build stopped|fatal)\b"
@@ -46,6 +45,7 @@ _ALONE = re.compile(
     r"|\s*Build FAILED\."
     r"|ERROR: .*(?:[Ff]ail|did not complete successfully))"
 )
+_PTX = re.compile(r"^(?:ptxas|nvlink) (?P<file>[^;]+?), line \d+; *(?:fatal|error) *:")
 _OBJECTS = (".o", ".obj", ".cubin", ".ptx", ".fatbin")
 _SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".ptx")
 _LONGEST = 160
@@ -83,6 +83,8 @@ def error_in(line: str) -> BuildError | None:
         return BuildError(text, compiled=found["file"])
     if found := _AT.match(line):
         return BuildError(text, file=(found["file"] or found["quoted"]).strip())
+    if found := _PTX.match(line):
+        return BuildError(text, file=found["file"])
     if (found := _NINJA.match(line)) or (found := _MAKE.match(line)):
         return BuildError(text, target=found["target"])
     if _ALONE.match(line) or _MAKEFILE.match(line):
