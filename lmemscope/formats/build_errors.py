@@ -29,7 +29,7 @@ _COMPILED = re.compile(
 )
 _MAKE = re.compile(
     r"^\S*(?:make|scons)(?:\.exe)?(?:\[\d+\])?: \*\*\* "
-    r"(?:\[(?:[^\]]*?: )?(?P<target>[^\]]+?)\] (?!.*\(ignored\))|No rule|Waiting|.*Stop\.)"
+    r"(?:\[(?P<rule>[^\]]+)\] (?!.*\(ignored\))|No rule|Waiting|.*Stop\.)"
 )
 _MAKEFILE = re.compile(r"^\S+:\d+: \*\*\* .*Stop\.")
 _NINJA = re.compile(r"^FAILED: (?:\[code=-?\d+\] )?(?P<target>\S+)")
@@ -85,8 +85,11 @@ def error_in(line: str) -> BuildError | None:
         return BuildError(text, file=(found["file"] or found["quoted"]).strip())
     if found := _PTX.match(line):
         return BuildError(text, file=found["file"])
-    if (found := _NINJA.match(line)) or (found := _MAKE.match(line)):
+    if found := _NINJA.match(line):
         return BuildError(text, target=found["target"])
+    if found := _MAKE.match(line):
+        rule = found["rule"]  # newer ones name the makefile and its line before the target
+        return BuildError(text, target=rule.rpartition(": ")[2] if rule is not None else None)
     if _ALONE.match(line) or _MAKEFILE.match(line):
         return BuildError(text)
     return None
