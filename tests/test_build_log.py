@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from lmemscope.analysis.reported import facts_of_report
+from lmemscope.formats.build_errors import error_in, failed_files, first_of
 from lmemscope.formats.build_log import BuildLog, parse_build_log, parts_of, report_of
 from lmemscope.formats.build_steps import Step, step_in
 from lmemscope.formats.log_lines import plain
@@ -273,6 +274,90 @@ def test_a_file_that_fails_to_compile_does_not_make_a_build_parallel() -> None:
     )
     (function,) = parse_build_log(text).functions
     assert function.source == "b.cu"
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ('bad.cu(1): error: identifier "undefined_thing" is undefined', "bad.cu"),
+        ("src/bad.cu(12): error #20: identifier is undefined", "src/bad.cu"),
+        ('a b/bad.cu(2): catastrophic error: cannot open source file "x.h"', "a b/bad.cu"),
+        ('"bad.cu", line 3: error: expected a ";"', "bad.cu"),
+        ('1 error detected in the compilation of "bad.cu".', "bad.cu"),
+        ('2 catastrophic errors detected in the compilation of "bad.cu".', "bad.cu"),
+        ("bad.cpp:1:10: fatal error: x.h: No such file or directory", "bad.cpp"),
+        ("bad.cpp:3: error: expected ';'", "bad.cpp"),
+        ("C:\\x\\bad.cu(3): error C2065: 'x': undeclared identifier", "C:\\x\\bad.cu"),
+        ("  C:\\x\\bad.cu(3): error : expected a declaration", "C:\\x\\bad.cu"),
+        ("##[error]bad.cu(1): error: identifier is undefined", "bad.cu"),
+        ("FAILED: a/bad.cu.o", "a/bad.cu.o"),
+        ("FAILED: [code=1] a/bad.cu.o ", "a/bad.cu.o"),
+        ("make: *** [Makefile:3: bad.o] Error 2", "bad.o"),
+        ("gmake[2]: *** [m/build.make:76: m/x.dir/bad.cu.o] Error 1", "m/x.dir/bad.cu.o"),
+        ("make: *** [bad.o] Killed", "bad.o"),
+        ("make: *** No rule to make target 'x.cu', needed by 'x.o'.  Stop.", None),
+        ("make: Target 'all' not remade because of errors.", None),
+        ("ninja: build stopped: subcommand failed.", None),
+        ("ninja: error: 'a.cu', needed by 'a.o', missing and no known rule to make it", None),
+        ("nvcc fatal   : Unsupported gpu architecture 'compute_35'", None),
+        ("nvcc error   : 'ptxas' died due to signal 9 (Kill signal)", None),
+        ("ptxas fatal   : Ptx assembly aborted due to errors", None),
+        ("ptxas error   : Entry function 'k' uses too much shared data", None),
+        ("ptxas /tmp/a.ptx, line 12; error   : Unknown symbol 'x'", "/tmp/a.ptx"),
+        ("nvlink error   : Undefined reference to '_Z1fv' in 'a.o'", None),
+        ("cc1plus: error: unrecognized command-line option", None),
+        ("g++: fatal error: Killed signal terminated program cc1plus", None),
+        ("clang++-18: error: unable to execute command", None),
+        ("1 warning and 1 error generated when compiling for sm_90.", None),
+        ("collect2: error: ld returned 1 exit status", None),
+        ("LINK : fatal error LNK1120: 1 unresolved externals", None),
+        ("error: command '/usr/bin/nvcc' failed with exit code 1", None),
+        ("CMake Error at CMakeLists.txt:3 (message):", None),
+    ],
+)
+def test_lines_that_say_that_a_build_failed(line: str, named: str | None) -> None:
+    error = error_in(line)
+    assert error is not None
+    assert failed_files([error]) == ((named,) if named is not None else ())
+    assert len(parse_build_log(MODULE + kernel("k") + line + "\n").errors) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nvcc -c src/error.cu -o error.o",
+        "[1/2] Building CUDA object CMakeFiles/x.dir/src/error.cu.o",
+        'src/error.cu(3): warning #177-D: variable "error" was declared but never referenced',
+        "error.cu:3:1: warning: error: is a label",
+        "warning: error: is a label",
+        "note: error: is a label",
+        '    printf("a.cu(1): error: no");',
+        'nvcc -DSAY="error: none" -c a.cu -o a.o',
+        "ptxas info    : Compiling entry function 'error' for 'sm_90'",
+        "ptxas info    : Function properties for fatal_error",
+        "ptxas warning : Registers are spilled to local memory in function 'error'",
+        "make: [Makefile:3: clean] Error 1 (ignored)",
+        "0 errors, 3 warnings",
+        "-- Performing Test HAS_ERROR - Failed",
+        "remark: failed to unroll: error bound",
+    ],
+)
+def test_other_lines_say_of_no_failure(line: str) -> None:
+    assert parse_build_log(MODULE + kernel("k") + line + "\n").errors == []
+
+
+def test_a_failed_build_names_each_file_once_and_its_first_error() -> None:
+    lines = (
+        "FAILED: CMakeFiles/x.dir/src/bad.cu.o",
+        'include/u.cuh(3): error: identifier "x" is undefined',
+        '1 error detected in the compilation of "src/bad.cu".',
+        "b.cpp:1:1: error: expected ';'",
+        "make[1]: *** [x.make:3: CMakeFiles/x.dir/killed.cu.o] Killed",
+        "make: *** [Makefile:91: all] Error 2",
+    )
+    errors = parse_build_log("\n".join(lines)).errors
+    assert failed_files(errors) == ("src/bad.cu", "b.cpp", "CMakeFiles/x.dir/killed.cu.o")
+    assert first_of(errors).text == lines[1]
 
 
 # lines between each other's
@@ -629,6 +714,34 @@ def test_limits_hold_for_a_log() -> None:
     assert check(SPILLING, "--max-registers", "32").code == 1
     assert check(SPILLING, "--max-registers", "32", "--max-frame", "64").code == 0
     assert check(SPILLING, "--max-registers", "31").code == 1
+
+
+@pytest.mark.parametrize("name", ["failed-make.log", "failed-ninja.log"])
+def test_the_log_of_a_failed_build_leaves_the_gate_undecided(name: str) -> None:
+    text = (DATA / "build_log" / name).read_text()
+    undecided = check(text)
+    assert undecided.code == 3
+    said = "-: [compile] the build failed at bad.cu, so its log may lack kernels: bad.cu(1): error:"
+    assert said in undecided.out
+    assert check(text, "--allow-incomplete").code == 0
+    shown = run_with_input(text.encode(), "scan", "-")
+    assert shown.code == 0
+    assert said in shown.out.partition("Not known:")[2]
+    gaps = [
+        gap["kind"]
+        for unit in run_with_input(text.encode(), "scan", "-", "--format", "json").document["units"]
+        for gap in unit["gaps"]
+        if gap["stage"] == "compile"
+    ]
+    assert gaps == ["evidence"]
+
+
+def test_a_failed_build_without_any_report_is_as_undecided() -> None:
+    fatal = "ptxas fatal   : Ptx assembly aborted due to errors\n"
+    assert check(fatal).code == 3
+    failed = check(fatal + MODULE + kernel("k"), "--arch", "sm_90")
+    assert failed.code == 3
+    assert "the build failed, so its log may lack kernels: ptxas fatal" in failed.out
 
 
 def test_figures_that_are_mixed_up_leave_the_gate_undecided() -> None:

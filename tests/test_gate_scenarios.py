@@ -149,6 +149,13 @@ def limited(**numbers: Any) -> Policy:
     return Policy(limits=(Limit(**numbers),))
 
 
+def logged(*kernels: KernelReport) -> Report:
+    """The report of a build's log: figures, and no code."""
+    given = project(a=kernels)
+    (unit,) = given.units
+    return dataclasses.replace(given, units=(dataclasses.replace(unit, frontend="log"),))
+
+
 BROKEN = Failure("compile", "NVRTC refused b.cu", None, None, "b.cu(1): error")
 TEMPLATES = Failure("instantiate", "only templates: rm", kind="uninstantiated")
 NO_INSTANCE = Gap("instantiate", "template kernels without an instance: rm", "uninstantiated")
@@ -173,7 +180,7 @@ class Scenario:
         given: the report.
         policy, known: of the project.
         options: of `compare`.
-        said: parts of the text.
+        said, unsaid: parts of the text, and what is no part of it.
     """
 
     name: str
@@ -183,6 +190,7 @@ class Scenario:
     known: Baseline | None = None
     options: dict[str, Any] = field(default_factory=dict)
     said: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
     def result(self) -> GateResult:
         return compare(self.given, self.policy, self.known, today=TODAY, **self.options)
@@ -193,6 +201,9 @@ DIRTY_PROJECT = project(a=(DIRTY,))
 FRAMED = project(a=(with_figures(DIRTY, frame=80),))
 """The array where ptxas puts it."""
 
+UNATTRIBUTED = with_figures(found("k", cause="unattributed"), frame=80)
+FRAME_OF_A_LOG = logged(UNATTRIBUTED)
+SPILLS_OF_A_LOG = logged(spilling("register-spill", 16))
 ACCEPT = {"allow_incomplete": True}
 NOTED = Policy(uninstantiated="note")
 EXTERNAL = Policy(external="note")
@@ -316,7 +327,17 @@ SCENARIOS = (
     S("limits registers", "failed", project(a=(CLEAN,)), limited(max_registers=31),
       said=("limit: k (a.cu, sm_90): registers 32", "max-registers 31")),
     S("limits registers of kernels that are not there", "passed", project(a=(CLEAN,)),
-      limited(kernel="other", max_registers=1)),
+      limited(kernel="other", max_registers=1),
+      said=("note: limit for other: there is no such kernel",)),
+    S("limits kernels of files that did not change", "passed", project(a=(CLEAN,)),
+      limited(kernel="other", max_registers=1), options={"unchanged": {"b.cu"}},
+      unsaid=("no such kernel",)),
+    S("limits kernels that the run does not look at", "passed", project(a=(CLEAN,)),
+      limited(kernel="other", max_registers=1), options={"kernels": ("k",)},
+      unsaid=("no such kernel",)),
+    S("limits a kernel that is there, and another that is not", "passed", project(a=(CLEAN,)),
+      Policy(limits=(Limit("k", max_frame=0), Limit("attention", max_frame=0))),
+      said=("limit for attention: there",), unsaid=("limit for k",)),
     S("limits registers and has an array", "failed", DIRTY_PROJECT, limited(max_registers=64),
       said=("new: k", "1 failure")),
     S("limits registers and has no array", "passed", project(a=(CLEAN,)),
@@ -359,6 +380,55 @@ SCENARIOS = (
       said=("frame of k is not known",)),
     S("forbids a cause that is there", "failed", DIRTY_PROJECT, limited(forbid=("dynamic-index",))),
     S("forbids another cause", "passed", DIRTY_PROJECT, limited(forbid=("register-spill",))),
+    S("forbids no cause", "passed", DIRTY_PROJECT, limited(forbid=()),
+      said=("note: limit for *: forbid is empty, so local memory of any cause passes",)),
+    S("forbids no cause in one table and one in another", "failed", DIRTY_PROJECT,
+      Policy(limits=(Limit(forbid=()), Limit(forbid=("dynamic-index",)))),
+      unsaid=("forbid is empty",)),
+    # Causes that a log does not tell.
+    S("forbids a cause that a log cannot tell", "undecided", FRAME_OF_A_LOG,
+      limited(forbid=("dynamic-index",)),
+      said=("a.cu: [limit] cause of 80 bytes of k is not known, and a limit asks for it: "
+            "forbid dynamic-index for *",)),
+    S("accepts that a log cannot tell a forbidden cause", "passed", FRAME_OF_A_LOG,
+      limited(forbid=("dynamic-index",)), options=ACCEPT, said=("note: evidence",)),
+    S("forbids spills, and a log reports none", "passed", FRAME_OF_A_LOG,
+      limited(forbid=("register-spill", "callee-save"))),
+    S("forbids spills, and a log does not say whether there are some", "undecided",
+      logged(dataclasses.replace(UNATTRIBUTED, facts=facts("k", ptxas=None))),
+      limited(forbid=("register-spill",))),
+    S("forbids spills, and a log reports some", "failed", SPILLS_OF_A_LOG,
+      limited(forbid=("register-spill",)), said=("new: k", "1 failure")),
+    S("forbids spills and arrays, and a log reports spills", "failed", SPILLS_OF_A_LOG,
+      limited(forbid=("register-spill", "dynamic-index")), said=("new: k",)),
+    S("forbids arrays, and a log reports spills alone", "passed", SPILLS_OF_A_LOG,
+      limited(forbid=("dynamic-index",))),
+    S("forbids saved registers, which a log counts as spills", "undecided", SPILLS_OF_A_LOG,
+      limited(forbid=("callee-save",))),
+    S("allows a cause that a log cannot tell", "undecided", FRAME_OF_A_LOG,
+      limited(allow=("dynamic-index",)), said=("asks for it: allow dynamic-index for *",)),
+    S("allows spills, and a log has another frame", "failed", FRAME_OF_A_LOG,
+      limited(allow=("register-spill",)), said=("new: k",)),
+    S("allows what a log cannot tell", "passed", FRAME_OF_A_LOG,
+      limited(allow=("unattributed",), forbid=("dynamic-index",))),
+    S("forbids what a log cannot tell", "failed", FRAME_OF_A_LOG,
+      limited(forbid=("unattributed", "dynamic-index")), said=("new: k",)),
+    S("limits frames within, allows a cause, and has a log", "passed", FRAME_OF_A_LOG,
+      limited(max_frame=80, allow=("dynamic-index",))),
+    S("forbids a cause for other kernels of a log", "failed", FRAME_OF_A_LOG,
+      limited(kernel="other", forbid=("dynamic-index",)), said=("new: k",)),
+    S("forbids a cause, and knows what the log cannot tell", "passed", FRAME_OF_A_LOG,
+      limited(forbid=("dynamic-index",)), known(FRAME_OF_A_LOG)),
+    S("forbids a cause, and what the log cannot tell grew", "undecided",
+      logged(with_figures(found("k", 96, "unattributed"), frame=96)),
+      limited(forbid=("dynamic-index",)), known(FRAME_OF_A_LOG)),
+    S("forbids a cause and allows in the configuration what a log cannot tell", "passed",
+      FRAME_OF_A_LOG, Policy((Limit(forbid=("dynamic-index",)),),
+                             allowing("unattributed").allowances)),
+    S("forbids a cause and has a clean log", "passed", logged(CLEAN),
+      limited(forbid=("dynamic-index",))),
+    S("forbids a cause, and code shows bytes of no known one", "passed",
+      project(a=(UNATTRIBUTED,)), limited(forbid=("dynamic-index",))),
     S("prints from a kernel", "passed", project(a=(found("k", cause="printf-args"),))),
     # Allowances and expectations.
     S("allows an array in the configuration", "passed", DIRTY_PROJECT, allowing()),
@@ -457,6 +527,7 @@ def test_a_user(scenario: Scenario) -> None:
     assert said == dict.fromkeys(said, scenario.verdict)
     text = render_gate(result, color=False, verbose=False)
     assert [part for part in scenario.said if part not in text] == []
+    assert [part for part in scenario.unsaid if part in text] == []
     if result.failures and result.failures[0].kind in ("new", "worse"):
         named = result.failures[0].finding
         assert named is not None

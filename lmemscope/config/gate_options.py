@@ -56,7 +56,7 @@ LIMIT = (
         "Only this cause; repeatable.",
         flags=("--forbid",),
         metavar="CAUSE",
-        meaning="Causes that must not appear; the others may.",
+        meaning="Causes that must not appear; the others may. None at all is noted.",
     ),
     Option(
         "allow",

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from lmemscope.formats.build_errors import BuildError
 from lmemscope.formats.build_steps import Step
 from lmemscope.formats.log_lines import (
     Announced,
@@ -41,6 +42,7 @@ class BuildLog:
         is_parallel: somewhere, compilations printed between each other's lines.
         has_report: whether ptxas or nvlink reported anything at all.
         archs: of the functions, by name.
+        errors: lines that say that something failed, in order.
     """
 
     functions: list[Compiled] = field(default_factory=list)
@@ -51,6 +53,7 @@ class BuildLog:
     is_parallel: bool = False
     has_report: bool = False
     archs: dict[str, set[str | None]] = field(default_factory=dict)
+    errors: list[BuildError] = field(default_factory=list)
 
 
 def parse_build_log(text: str) -> BuildLog:
@@ -62,6 +65,8 @@ def parse_build_log(text: str) -> BuildLog:
     links = Links(log.linked)
     sources: dict[str, None] = {}
     for event in said:
+        if isinstance(event, (OtherReport, Trouble)) and event.error is not None:
+            log.errors.append(event.error)
         if isinstance(event, Linked):
             links.waiting.append((event.name, event.arch))
         elif isinstance(event, LinkedUsed):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lmemscope.formats.build_errors import BuildError, error_in
 from lmemscope.formats.build_steps import Step, step_in
 from lmemscope.formats.ptxas_log import (
     COMPILING,
@@ -97,14 +98,20 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class OtherReport:
-    """Another line of ptxas or nvlink, as it stands."""
+    """Another line of ptxas or nvlink, as it stands; ``error`` where it is one."""
 
     text: str
+    error: BuildError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A line that reports an error: whatever was compiling may end without a report."""
+    """A line that may report an error: whatever was compiling may end without a report.
+
+    ``error``: it certainly does.
+    """
+
+    error: BuildError | None = None
 
 
 Event = (
@@ -143,6 +150,9 @@ def plain(raw: str) -> str:
 
 
 def _of_build(line: str) -> Event | None:
+    error = error_in(line)
+    if error is not None:
+        return Trouble(error)
     step = step_in(line) if line.strip() else None
     if step is not None:
         return step
@@ -170,7 +180,11 @@ def _of_tool(line: str) -> Event | None:
     for shape in (UNKNOWN_STACK, SPILLED, FRAME):
         if found := shape.search(said):
             return Warned(found.group(1), line[match.start() :].strip())
-    return OtherReport(line[match.start() :].strip())
+    return _other(line[match.start() :].strip())
+
+
+def _other(text: str) -> OtherReport:
+    return OtherReport(text, error_in(text))
 
 
 def _of_nvlink(line: str, said: str) -> Event | None:
@@ -180,4 +194,4 @@ def _of_nvlink(line: str, said: str) -> Event | None:
         return LinkedUsed(_TARGET.sub("", said))
     if found := UNKNOWN_STACK.search(said):
         return Warned(found.group(1), line)
-    return None if MODULE.match(said) else OtherReport(line)
+    return None if MODULE.match(said) else _other(line)

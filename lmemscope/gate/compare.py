@@ -19,7 +19,7 @@ from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
-from lmemscope.gate.limits import Ruling, bounds, rule
+from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule
 from lmemscope.gate.matching import Item, is_of
 from lmemscope.gate.policy import (
     check_directives,
@@ -85,7 +85,9 @@ def compare(
         files = frozenset(map(os.path.abspath, unchanged))
         entries = tuple(one for one in baseline.entries if not is_of(one.input, files))
         baseline = replace(baseline, entries=entries)
-    gate = _Gate(report, policy, today or date.today(), partial=bool(unchanged))
+    gate = _Gate(
+        report, policy, today or date.today(), partial=bool(unchanged), chosen=bool(kernels)
+    )
     open_items, settled = gate.judge()
     answer = Answer(new=tuple(open_items))
     if baseline is not None:
@@ -103,9 +105,11 @@ def compare(
 
 
 class _Gate:
-    def __init__(self, report: Report, policy: Policy, today: date, *, partial: bool) -> None:
+    def __init__(
+        self, report: Report, policy: Policy, today: date, *, partial: bool, chosen: bool
+    ) -> None:
         self._report, self._policy, self._today = report, policy, today
-        self._partial = partial
+        self._partial, self._chosen = partial, chosen
         check_directives(report.units)
         self._allowances = (*policy.allowances, *from_sources(report.units))
         self._used: set[Allowance] = set()
@@ -114,6 +118,7 @@ class _Gate:
         self._failures: list[GateFailure] = []
         self._accepted: list[Accepted] = []
         self._unknown: dict[MissingEvidence, None] = {}
+        self._lenient: dict[Limit, None] = {}
 
     def judge(self) -> tuple[list[Item], list[Item]]:
         """By limits and allowances: what something else has to accept, and what is settled."""
@@ -122,18 +127,24 @@ class _Gate:
         for unit, kernel in self._kernels():
             limits = [limit for limit in self._policy.limits if _applies(limit, unit, kernel)]
             found = figures(unit, kernel.facts)
+            if lets_all_pass(limits):
+                named = [limit for limit in limits if limit.forbid is not None]
+                self._lenient.update(dict.fromkeys(named))
             self._check_numbers(unit, kernel, limits, found)
             self._check_expectations(unit, kernel, found)
             for finding in kernel.findings:
                 item = Item(unit, kernel, finding)
-                ruling = rule(finding, limits, found)
+                known = unit.frontend != "log"
+                ruling = rule(finding, limits, found, causes_known=known)
                 allowance = self._allowed(item, ruling)
                 if allowance is not None:
                     by = f"allowed at {allowance.place}: {allowance.reason}"
                     self._accept(item, by, in_source=True)
                 elif ruling.answer == "accepted":
                     self._accept(item, ruling.by, in_source=True)
-                is_open = ruling.answer == "forbidden" and allowance is None
+                elif ruling.answer == "unknown":
+                    item = replace(item, asked_by=ruling.by)
+                is_open = ruling.answer in ("forbidden", "unknown") and allowance is None
                 (open_items if is_open else settled).append(item)
         return open_items, settled
 
@@ -142,9 +153,13 @@ class _Gate:
         for item in answer.known:
             self._accept(item, "known in the baseline")
         for item, entry in answer.worse:
+            if self._depends(item):
+                continue
             expected = f"at most {entry.bytes} bytes of {entry.cause}, as the baseline has it"
             self._fail("worse", item.unit, item.kernel, expected, _described(item), item.finding)
         for item in answer.new:
+            if self._depends(item):
+                continue
             expected = "no local memory that is not known or allowed"
             self._fail("new", item.unit, item.kernel, expected, _described(item), item.finding)
         evidence = weigh(self._report, self._policy, partial=self._partial)
@@ -163,10 +178,23 @@ class _Gate:
             accepted=tuple(self._accepted),
             better=answer.better,
             gone=answer.gone,
-            unused=tuple(self._unused()),
+            unused=(*self._unused(), *self._idle_limits()),
             missing=missing,
-            notes=(*notes, *answer.notes, *evidence.notes),
+            notes=(*notes, *answer.notes, *evidence.notes, *self._leniencies()),
         )
+
+    def _depends(self, item: Item) -> bool:
+        """Whether its cause, which is not known, decides: then that is missing evidence."""
+        if not item.asked_by:
+            return False
+        what = f"cause of {count(item.finding.bytes, 'byte')} of {item.name}"
+        reason = f"{what} is not known, and a limit asks for it: {item.asked_by}"
+        self._unknown[MissingEvidence(item.unit.input, "limit", reason)] = None
+        return True
+
+    def _leniencies(self) -> Iterator[str]:
+        for limit in self._lenient:
+            yield f"limit for {limit.kernel}: forbid is empty, so local memory of any cause passes"
 
     def _kernels(self) -> Iterator[tuple[UnitReport, KernelReport]]:
         for unit in self._report.units:
@@ -236,7 +264,7 @@ class _Gate:
                 or (allowance.expires is not None and allowance.expires < self._today)
             ):
                 continue
-            if ruling.answer != "forbidden":
+            if ruling.answer not in ("forbidden", "unknown"):
                 self._idle[allowance] = ruling.by or "no limit forbids it"
             elif allowance.bytes is not None and bytes_ > allowance.bytes:
                 beyond.append(allowance)
@@ -313,6 +341,15 @@ class _Gate:
             elif not self._partial or self._seen_whole(allowance):
                 said.append(f"{what} accepts nothing: there is no such finding")
         return said
+
+    def _idle_limits(self) -> Iterator[str]:
+        """Limits for kernels that are nowhere, where every kernel was looked at."""
+        kernels = [kernel for _, kernel in self._kernels()]
+        if self._partial or self._chosen or not kernels:
+            return
+        for pattern in dict.fromkeys(limit.kernel for limit in self._policy.limits):
+            if not any(_is_kernel(pattern, kernel) for kernel in kernels):
+                yield f"limit for {pattern}: there is no such kernel"
 
     def _seen_whole(self, allowance: Allowance) -> bool:
         """Whether all that an allowance may speak of was looked at: a comment's own file was."""

@@ -18,7 +18,7 @@ from lmemscope.model import Cause, Finding, Limit
 SPILLS: Final[frozenset[Cause]] = frozenset({"register-spill", "callee-save"})
 """Causes whose bytes ptxas counts as spill stores and loads."""
 
-Ruled = Literal["forbidden", "accepted", "indifferent"]
+Ruled = Literal["forbidden", "accepted", "indifferent", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,9 @@ class Ruling:
     """What limits make of a finding.
 
     Attributes:
-        answer: whether something else has to accept it, or a limit does, or no limit minds it.
-        by: the limit that accepts it, in words; else empty.
+        answer: whether something else has to accept it, or a limit does, or no limit minds it; or
+            that depends on its cause, which is not known.
+        by: the limit that accepts it, or that asks for the cause, in words; else empty.
     """
 
     answer: Ruled
@@ -83,14 +84,59 @@ def bounds(limits: Sequence[Limit]) -> tuple[Bound, ...]:
     )
 
 
-def rule(finding: Finding, limits: Sequence[Limit], found: Mapping[str, Figure]) -> Ruling:
+def lets_all_pass(limits: Sequence[Limit]) -> bool:
+    """Whether limits of a kernel name the causes that are forbidden, and name none."""
+    explicit = [limit.forbid for limit in limits if limit.forbid is not None]
+    return bool(explicit) and not any(explicit)
+
+
+def rule(
+    finding: Finding,
+    limits: Sequence[Limit],
+    found: Mapping[str, Figure],
+    *,
+    causes_known: bool = True,
+) -> Ruling:
     """Judge a finding.
 
     Args:
         finding: of a kernel.
         limits: those that apply to the kernel.
         found: the kernel's figures.
+        causes_known: whether there was code that shows causes; figures alone tell spills from other
+            local memory, and nothing more.
     """
+    ruling = _rule(finding, limits, found)
+    if causes_known or ruling.answer == "accepted":
+        return ruling
+    cause = finding.cause
+    allowed = [limit for limit in limits if _may_be(cause, limit.allow, found)]
+    forbidden = [limit for limit in limits if _may_be(cause, limit.forbid or (), found)]
+    if ruling.answer == "forbidden" and allowed:
+        named = ", ".join(allowed[0].allow)
+        return Ruling("unknown", f"allow {named} for {allowed[0].kernel}")
+    if ruling.answer == "indifferent" and forbidden:
+        named = ", ".join(forbidden[0].forbid or ())
+        return Ruling("unknown", f"forbid {named} for {forbidden[0].kernel}")
+    return ruling
+
+
+def _may_be(cause: Cause, named: Sequence[Cause], found: Mapping[str, Figure]) -> bool:
+    """Whether what figures alone call a cause may be one of some others.
+
+    ptxas counts registers that functions save as spills, and where there are figures of spills,
+    what they leave is none.
+    """
+    others = set(named) - {cause}
+    if cause == "register-spill":
+        return "callee-save" in others
+    if cause != "unattributed":
+        return False
+    return bool(others - SPILLS if found["spill"].value is not None else others)
+
+
+def _rule(finding: Finding, limits: Sequence[Limit], found: Mapping[str, Figure]) -> Ruling:
+    """Judge a finding by the cause that it has."""
     cause = finding.cause
     if cause in IGNORED:
         named = any(limit.forbid and cause in limit.forbid for limit in limits)

@@ -20,11 +20,15 @@ from lmemscope.rules.base import FINGERPRINTS
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A finding and where it is."""
+    """A finding and where it is.
+
+    ``asked_by``: a limit that would decide if the cause were known, in words; else empty.
+    """
 
     unit: UnitReport
     kernel: KernelReport
     finding: Finding
+    asked_by: str = ""
 
     @property
     def name(self) -> str:

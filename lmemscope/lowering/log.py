@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lmemscope.errors import InputError
+from lmemscope.formats.build_errors import failed_files, first_of
 from lmemscope.formats.build_log import (
     BuildLog,
     LogPart,
@@ -67,6 +68,10 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     first = units[0].excerpt
     assert first is not None
     units[0] = replace(units[0], excerpt=replace(first, text=other + first.text))
+    if log.errors:
+        # Of no file that the log reports on: it is the log's own, as are kernels of no known file.
+        failed = LogExcerpt("", gaps=(_failed(log),))
+        units.append(replace(unit, frontend="log", excerpt=failed))
     return Expansion(tuple(units), tuple(notes))
 
 
@@ -157,6 +162,14 @@ def _no_kernel(log: BuildLog, asked: Asked) -> Gap:
         asked_for = ", ".join(asked.archs)
         return Gap("kernels", f"the log reports no kernel for {asked_for}", "evidence")
     return Gap("kernels", "the log reports no kernel", "evidence")
+
+
+def _failed(log: BuildLog) -> Gap:
+    """What a build that failed did not compile is not in its log, whatever else is."""
+    files = failed_files(log.errors)
+    named = f" at {_few(files)}" if files else ""
+    said = f"the build failed{named}, so its log may lack kernels: {first_of(log.errors).text}"
+    return Gap("compile", said, "evidence")
 
 
 def _gaps(part: LogPart, log: BuildLog) -> tuple[Gap, ...]:

@@ -217,7 +217,8 @@ class GateResult:
         accepted: findings that the baseline or an allowance holds.
         better: known findings that have become smaller.
         gone: baseline entries that nothing matches any more.
-        unused: allowances that accept nothing or too little, and expired ones.
+        unused: allowances that accept nothing or too little, and expired ones; limits for kernels
+            that there are not.
         missing: evidence that the gate needs and does not have.
         notes: what a reader should know: a changed toolchain, renamed kernels.
     """
