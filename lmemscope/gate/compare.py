@@ -85,6 +85,7 @@ def compare(
         files = frozenset(map(os.path.abspath, unchanged))
         entries = tuple(one for one in baseline.entries if not is_of(one.input, files))
         baseline = replace(baseline, entries=entries)
+    check_directives(report.units, every_kernel=not (unchanged or kernels or report.filters))
     gate = _Gate(report, policy, today or date.today(), partial=bool(unchanged))
     open_items, settled = gate.judge()
     answer = Answer(new=tuple(open_items))
@@ -106,7 +107,6 @@ class _Gate:
     def __init__(self, report: Report, policy: Policy, today: date, *, partial: bool) -> None:
         self._report, self._policy, self._today = report, policy, today
         self._partial = partial
-        check_directives(report.units)
         self._allowances = (*policy.allowances, *from_sources(report.units))
         self._used: set[Allowance] = set()
         self._beyond: dict[Allowance, int] = {}
