@@ -24,6 +24,7 @@ def test_kernels_with_attributes_namespaces_and_templates() -> None:
         ("a::b::first", True),
         ("a::b::second", False),
         ("third", False),
+        ("specialised", False),
     ]
     assert [k.name for k in source.template_kernels] == ["a::b::first"]
     assert not source.has_host_code
@@ -70,3 +71,50 @@ def test_main_is_host_code() -> None:
 def test_expressions_split_outside_brackets_only() -> None:
     assert split_expressions("a<1, f(2, 3)>, b<c<4>>") == ["a<1, f(2, 3)>", "b<c<4>>"]
     assert base_name("&ns::deep::rm<32, a::b>") == "rm"
+
+
+@pytest.mark.parametrize(
+    ("source", "kernel", "tie"),
+    [
+        ("GLOBAL void k() {}", "k", "kernel"),
+        ("#undef KERNEL\n#define KERNEL GLOBAL void\nKERNEL k() {}", "k", "kernel"),
+        ("#define DEF(T, name) GLOBAL void name(T *p) {}\nDEF(int, k)", "k", "kernel"),
+        ("#define DEF(name) \\\n  GLOBAL void name\nDEF(k)(int *p) {}", "k", "kernel"),
+        ("#define DEF(x) GLOBAL void x##_k() {}\nDEF(a)", "DEF", "function"),
+        ("template <> __global__ void k<float>(int *p) {}", "k", "kernel"),
+        ("__global__ std::enable_if_t<f(1)> k(int *p) {}", "k", "kernel"),
+        ("template <int N = 3> OTHER void k(int *p) {}", "k", "function"),
+        ("OTHER(128) void k(int *p) __attribute__((cold)) {}", "k", "function"),
+        ("A::A(int x) : y(x) {}", "A", "function"),
+        # None of these is a function.
+        ("__device__ int t[4] = {f(1)};", "z", "kernel"),
+        ("struct __align__(16) S { int f() { return 1; } };", "z", "kernel"),
+        ('namespace a::b { extern "C" { int i; } }', "z", "kernel"),
+        ("auto f = [](int x) { return x; };", "z", "kernel"),
+        ("__device__ int declared(int x);", "z", "kernel"),
+        ('#define TEXT "__global__" /* __global__ */\nTEXT f(int);', "z", "kernel"),
+    ],
+)
+def test_a_comment_is_tied_to_what_follows(source: str, kernel: str, tie: str) -> None:
+    start = "#define GLOBAL static __global__ // as elsewhere\n// lmemscope: expect frame=0\n"
+    (said,) = read_cuda_source(f"{start}{source}\n__global__ void z() {{}}\n").kernel_directives
+    assert (said.kernel, said.tie) == (kernel, tie)
+
+
+@pytest.mark.parametrize("opening", ["//", "///", "//!", "///<", "// \t"])
+@pytest.mark.parametrize("name", ["lmemscope", "LMemScope"])
+def test_ways_to_write_a_comment(opening: str, name: str) -> None:
+    (said,) = read_cuda_source(f"{opening} {name}: expect frame=0").directives
+    assert (said.word, said.argument) == ("expect", "frame=0")
+
+
+def test_prose_in_a_block_comment_is_none_of_ours() -> None:
+    assert not read_cuda_source("/* see lmemscope: it\n   says // lmemscope: allow */").directives
+
+
+def test_branches_that_each_open_a_brace_hide_nothing() -> None:
+    """The reader sees one brace too many; the kernel below is still the comment's."""
+    text = "#ifdef A\nvoid f(int x) {\n#else\nvoid f() {\n#endif\n}\n"
+    text += "// lmemscope: expect frame=0\n__global__ void k() {}\n"
+    (said,) = read_cuda_source(text).kernel_directives
+    assert (said.kernel, said.tie) == ("k", "kernel")

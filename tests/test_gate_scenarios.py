@@ -56,6 +56,8 @@ from lmemscope.model import (
 from lmemscope.sources.cuda import read_cuda_source
 from tests.builders import NOTHING, call, facts, find, judged, kernel_with, program
 
+EXPECT = "// lmemscope: expect frame=0\n"
+KERNEL = "__global__ void k() {}\n"
 TODAY = date(2026, 11, 21)
 NO_RULES = Policy()
 CLEAN = judged("k")
@@ -547,10 +549,16 @@ def test_scenarios_are_many_and_have_names_of_their_own() -> None:
         ("// lmemscope:\n__global__ void k() {}\n", "a.cu:1: .*none"),
         ("__global__ void k() {}\n// lmemscope: expect frame=0\n", "a.cu:2: no kernel follows"),
         ("// lmemscope: ALLOW volatile 'x'\n__global__ void k() {}\n", "a.cu:1: .*ALLOW"),
+        ("/*\n * lmemscope: expect frame=0 */\n__global__ void k() {}\n", "a.cu:2: .*write //"),
+        (EXPECT + "__device__ int f(int x) { return x; }\n" + KERNEL, "a.cu:1: .*f, or inside it"),
+        (EXPECT + "DECLARE(k2, int *p) {}\n" + KERNEL, "a.cu:1: .*above DECLARE"),
+        ("GLOBAL void k2() {\n" + EXPECT + "}\n" + KERNEL, "a.cu:2: .*above k2"),
+        ("#ifdef X\n" + EXPECT + "#endif\n" + KERNEL, "a.cu:2: .* ends before k:"),
+        ("#if X\n#else\n" + EXPECT + "#endif\nGLOBAL void k() {}\n", "a.cu:3: .* ends before"),
     ],
 )
 def test_a_user_mistypes_a_comment(source: str, said: str) -> None:
-    given = project(a=(CLEAN,), sources={"a": source})
+    given = project(a=(at(9, CLEAN),), sources={"a": source})
     with pytest.raises(UsageError, match=said) as raised:
         compare(given, Policy(), None)
     assert raised.value.exit_code == 2
@@ -572,6 +580,36 @@ def test_a_user_resizes_a_known_array(now: int, kinds: list[str]) -> None:
     assert [failure.kind for failure in result.failures] == kinds
     assert not result.gone
     assert len(result.better) == (now < 256)
+
+
+ALLOW = '// lmemscope: allow dynamic-index 80 "m"\n'
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "verdict"),
+    [
+        ("GLOBAL void k() {}\n" + KERNEL.replace("k", "z"), 2, "passed"),
+        ("GLOBAL void pasted(k) {}\n" + KERNEL.replace("k", "z"), 2, "passed"),
+        ("template <int N>\nGLOBAL void k() {}\n", 3, "passed"),
+        # What the compiler saw is another one of the same name.
+        ("#if A\n" + KERNEL + "#else\nGLOBAL void k() {}\n#endif\n", 5, "failed"),
+        ("#if A\n" + KERNEL + "#else\nGLOBAL void k() {}\n#endif\n", 3, "passed"),
+    ],
+)
+def test_a_user_declares_kernels_by_a_macro_of_a_header(
+    source: str, line: int, verdict: str
+) -> None:
+    given = project(a=(at(line, DIRTY),), sources={"a": ALLOW + source})
+    assert compare(given, NO_RULES, None, today=TODAY).verdict == verdict
+
+
+def test_what_was_not_compiled_or_kept_out_does_not_refuse_a_comment() -> None:
+    source = {"a": EXPECT + "GLOBAL void hidden() {}\n"}
+    kept_out = project(a=(CLEAN,), sources=source)
+    assert compare(kept_out, NO_RULES, None, kernels=("k",), today=TODAY).verdict == "passed"
+    compare(project(a=Failure("compile", "refused"), sources=source), NO_RULES, None, today=TODAY)
+    with pytest.raises(UsageError, match=r"a\.cu:1: .*hidden"):
+        compare(kept_out, NO_RULES, None, today=TODAY)
 
 
 def test_a_user_limits_the_kernels_and_others_are_not_gone() -> None:

@@ -27,17 +27,19 @@ def directives(layers: Layers) -> tuple[KernelDirective, ...]:
         for file in (source, *(header.source for header in source.headers))
         for name in {base_name(kernel.name) for kernel in file.kernels if not kernel.is_declaration}
     )
-    return (
-        *source.kernel_directives,
-        *(
-            replace(
-                directive,
-                file=_shown(layers, header),
-                ambiguous=directive.ambiguous or defined[directive.kernel] > 1,
-            )
-            for header in source.headers
-            for directive in header.source.kernel_directives
-        ),
+    own = ((directive, None) for directive in source.kernel_directives)
+    others = (
+        (directive, _shown(layers, header))
+        for header in source.headers
+        for directive in header.source.kernel_directives
+    )
+    return tuple(
+        replace(
+            directive,
+            file=file,
+            ambiguous=directive.ambiguous or defined[directive.kernel] > 1,
+        )
+        for directive, file in (*own, *others)
     )
 
 

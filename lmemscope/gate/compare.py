@@ -85,6 +85,7 @@ def compare(
         files = frozenset(map(os.path.abspath, unchanged))
         entries = tuple(one for one in baseline.entries if not is_of(one.input, files))
         baseline = replace(baseline, entries=entries)
+    check_directives(report.units, every_kernel=not (unchanged or kernels or report.filters))
     gate = _Gate(
         report, policy, today or date.today(), partial=bool(unchanged), chosen=bool(kernels)
     )
@@ -110,7 +111,6 @@ class _Gate:
     ) -> None:
         self._report, self._policy, self._today = report, policy, today
         self._partial, self._chosen = partial, chosen
-        check_directives(report.units)
         self._allowances = (*policy.allowances, *from_sources(report.units))
         self._used: set[Allowance] = set()
         self._beyond: dict[Allowance, int] = {}

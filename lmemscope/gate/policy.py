@@ -52,8 +52,12 @@ def speaks_of(comment: SourceComment, unit: UnitReport, kernel: KernelReport) ->
     )
 
 
-def check_directives(units: Sequence[UnitReport]) -> None:
+def check_directives(units: Sequence[UnitReport], *, every_kernel: bool = True) -> None:
     """Refuse comments that nobody understands: what a reader takes for a rule must be one.
+
+    Args:
+        units: of the report.
+        every_kernel: no kernel of what was compiled was kept out of the report.
 
     Raises:
         UsageError: a comment has no known word, or speaks of no kernel; named with its line.
@@ -75,6 +79,36 @@ def check_directives(units: Sequence[UnitReport]) -> None:
                     f"{place}: no kernel follows this comment: {directive.word}",
                     hint=f"{directive.word} stands above a kernel or inside it",
                 )
+            if directive.tie == "branch":
+                raise UsageError(
+                    "policy",
+                    f"{place}: this comment stands in a branch of an #if that ends before "
+                    f"{directive.kernel}: {directive.word}",
+                    hint=f"put {directive.word} and its kernel into the same branch",
+                )
+            if directive.tie != "function" or not every_kernel:
+                continue
+            if _is_of_no_kernel(directive, unit, units):
+                raise UsageError(
+                    "policy",
+                    f"{place}: this comment stands above {directive.kernel}, or inside it, which "
+                    f"is no kernel of this compilation: {directive.word}",
+                    hint=f"{directive.word} stands above a kernel or inside it",
+                )
+
+
+def _is_of_no_kernel(
+    directive: KernelDirective, unit: UnitReport, units: Sequence[UnitReport]
+) -> bool:
+    """Whether every unit that has the comment was compiled, and none has a kernel for it."""
+    # Ways to compile a file, `a.cu[1]` and on, need not all have the kernel.
+    file = file_of(directive, unit).partition("[")[0]
+    return not any(
+        one.failure is not None or any(holds_for(other, one, kernel) for kernel in one.kernels)
+        for one in units
+        for other in one.directives
+        if other.line == directive.line and file_of(other, one).partition("[")[0] == file
+    )
 
 
 def holds_for(directive: KernelDirective, unit: UnitReport, kernel: KernelReport) -> bool:
@@ -82,11 +116,12 @@ def holds_for(directive: KernelDirective, unit: UnitReport, kernel: KernelReport
 
     It does where the kernel's first line is between those that the source reader saw; else, as
     where that line was inlined from elsewhere, where the qualified name is the same and no other
-    kernel of the file has it.
+    kernel of the file has it. What a macro declares may have another name than the reader saw.
     """
     facts = kernel.facts
     name = short_name(facts.demangled).partition("<")[0]
-    if name.rpartition("::")[2] != directive.kernel:
+    same_name = name.rpartition("::")[2] == directive.kernel
+    if directive.tie == "branch" or not (same_name or directive.tie == "function"):
         return False
     place = facts.location
     if place is not None and directive.lines is not None:
@@ -97,6 +132,9 @@ def holds_for(directive: KernelDirective, unit: UnitReport, kernel: KernelReport
         there = os.path.normpath(place.file) in {os.path.normpath(file) for file in files}
         if there and first <= place.line <= last:
             return True
+    if directive.tie == "function":
+        # Without the line, only the name is left; its namespace is not known.
+        return same_name and place is None
     # An ``extern "C"`` kernel has no namespace wherever it stands.
     qualified = directive.kernel if facts.name == directive.kernel else directive.qualified
     return not directive.ambiguous and name == (qualified or directive.kernel)

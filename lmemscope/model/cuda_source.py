@@ -28,11 +28,18 @@ class KernelDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """A ``// lmemscope: WORD rest`` comment."""
+    """A ``// lmemscope: WORD rest`` comment.
+
+    Attributes:
+        word, argument, line: what it says, and where.
+        branch_end: line of the ``#else`` or ``#endif`` that ends the innermost branch it stands
+            in that may or may not be compiled; 0 where it stands in none.
+    """
 
     word: str
     argument: str
     line: int
+    branch_end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,7 @@ class CudaSource:
         includes: names in ``#include`` lines.
         has_host_code: it defines ``main`` or launches kernels with ``<<<``.
         headers: the user's headers that it includes, those with kernels or directives.
+        functions: definitions of other functions, any of which a macro may make a kernel.
     """
 
     kernels: tuple[KernelDefinition, ...]
@@ -67,6 +75,7 @@ class CudaSource:
     includes: tuple[str, ...]
     has_host_code: bool
     headers: tuple[HeaderSource, ...] = ()
+    functions: tuple[KernelDefinition, ...] = ()
 
     @property
     def template_kernels(self) -> tuple[KernelDefinition, ...]:
@@ -87,11 +96,17 @@ class CudaSource:
 
     def _of_kernel(self, directive: Directive) -> KernelDirective:
         word, argument, at = directive.word, directive.argument, directive.line
-        inside = [k for k in self.kernels if k.line <= at <= k.end_line]
-        below = sorted((k for k in self.kernels if k.line > at), key=lambda k: k.line)
+        every = (*self.kernels, *self.functions)
+        inside = [k for k in every if k.line <= at <= k.end_line]
+        below = sorted((k for k in every if k.line > at), key=lambda k: k.line)
         kernel = next(iter(inside or below), None)
         if kernel is None:
             return KernelDirective(word, argument, at, "")
+        lines = (kernel.line, kernel.end_line)
+        if not inside and 0 < directive.branch_end < kernel.line:
+            return KernelDirective(word, argument, at, kernel.name, lines=lines, tie="branch")
+        if kernel in self.functions:
+            return KernelDirective(word, argument, at, kernel.name, lines=lines, tie="function")
         bodies = [k for k in self.kernels if k.name == kernel.name and not k.is_declaration]
         if kernel.is_declaration and bodies:
             kernel = bodies[0]
@@ -102,7 +117,7 @@ class CudaSource:
             base_name(kernel.name),
             kernel.name,
             (kernel.line, kernel.end_line),
-            len(bodies) > 1,
+            len(bodies) + sum(f.name == base_name(kernel.name) for f in self.functions) > 1,
         )
 
     @property

@@ -208,6 +208,9 @@ class KernelDirective:
         lines: first and last line of the kernel, where known.
         ambiguous: whether other kernels of the file have that qualified name.
         file: the header that holds the comment, as shown to the user; None: the unit's own file.
+        tie: to what it is tied: ``kernel``; ``function``, one that is a kernel only if a macro
+            makes it one; or ``branch``, a kernel or function after the end of the branch of an
+            ``#if`` that holds the comment, which may not have been compiled.
     """
 
     word: str
@@ -218,3 +221,4 @@ class KernelDirective:
     lines: tuple[int, int] | None = None
     ambiguous: bool = False
     file: str | None = None
+    tie: Literal["kernel", "function", "branch"] = "kernel"

@@ -46,7 +46,8 @@ def _header(path: str) -> HeaderSource | None:
 def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> HeaderSource | None:
     """What a header says; one that many sources include is read once per process."""
     data = Path(path).read_bytes()
-    if not any(sign in data for sign in _SIGNS):
+    lowered = data.lower()
+    if not any(sign in lowered for sign in _SIGNS):
         return None
     source = read_cuda_source(readable(decoded(data).text))
     if not source.kernels and not source.directives:

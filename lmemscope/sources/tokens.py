@@ -1,0 +1,245 @@
+"""CUDA C++ source as tokens, and what the preprocessor's lines and comments in it say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+from lmemscope.model import Directive
+
+_TOKEN = re.compile(
+    r"""(?P<skip>//(?:[^\\\n]|\\.|\\\n)*|/\*.*?\*/|\s+)"""
+    r"""|(?P<raw>(?:u8|[uUL])?R"(?P<delim>[^()\\\s]{0,16})\(.*?\)(?P=delim)")"""
+    r"""|(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+    r"""|(?P<directive>\#(?:[^\\\n]|\\.|\\\n)*)"""
+    r"""|(?P<word>[A-Za-z_]\w*)"""
+    r"""|(?P<number>\.?\d(?:[eEpP][+-]|['\w.])*)"""
+    r"""|(?P<punct><<<|::|->|&&|\|\||[<>=!]=|.)""",
+    re.DOTALL,
+)
+_DIRECTIVE = re.compile(r"//[/!]?<?[ \t]*lmemscope:[ \t]*([^\s]*)[ \t]*(.*)", re.IGNORECASE)
+_WITHOUT_COLON = re.compile(
+    r"//[/!]?<?[ \t]*lmemscope[ \t]+((?:allow|expect|instantiate)\b)[ \t]*(.*)", re.IGNORECASE
+)
+_IN_BLOCK = re.compile(r"(?:/\*|\n)[ \t*!<]*lmemscope:[ \t]*([\w-]*)", re.IGNORECASE)
+_DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
+_CONDITION = re.compile(r"#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b\s*(\w*)\s*(.?)")
+_INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
+ATTRIBUTES_WITH_ARGUMENTS = frozenset(
+    "__launch_bounds__ __cluster_dims__ __maxnreg__ __attribute__ __declspec alignas "
+    "__block_size__ __align__ decltype noexcept requires".split()
+)
+"""Words whose parentheses hold no parameters of a function."""
+
+
+class Token(NamedTuple):
+    """A word, number, string or other sign of the source, and its line."""
+
+    kind: str
+    text: str
+    line: int
+
+
+class KernelMacro(NamedTuple):
+    """A macro with arguments whose replacement declares a kernel.
+
+    Attributes:
+        parameters: in order.
+        kernel: name that follows ``__global__``, maybe a parameter; None where it is pasted.
+        has_body: whether it holds the body too.
+    """
+
+    parameters: tuple[str, ...]
+    kernel: str | None
+    has_body: bool
+
+
+def tokenise(
+    text: str,
+) -> tuple[list[Token], list[str], list[Directive], dict[str, KernelMacro]]:
+    """Tokens, included names, our own comments and macros with arguments that declare kernels.
+
+    All without what ``#if 0`` takes out.
+    """
+    tokens: list[Token] = []
+    includes: list[str] = []
+    directives: list[Directive] = []
+    branches: list[_Branch | None] = []
+    conditions = _Conditions()
+    plain = {"__global__"}
+    macros: dict[str, KernelMacro] = {}
+    line = 1
+    for match in _TOKEN.finditer(text):
+        kind, lexeme = match.lastgroup or "punct", match.group()
+        if kind == "delim":
+            kind = "raw"
+        if kind == "directive":
+            conditions.see(lexeme, line)
+            if conditions.live:
+                if include := _INCLUDE.match(lexeme):
+                    includes.append(include.group(1))
+                elif define := _DEFINE.match(lexeme):
+                    _note_macro(define, plain, macros)
+        elif conditions.live:
+            if kind not in ("skip", "raw"):
+                tokens.append(Token(kind, "__global__" if lexeme in plain else lexeme, line))
+            elif (said := _said(lexeme, line)) is not None:
+                directives.append(said)
+                branches.append(conditions.branch)
+        line += lexeme.count("\n")
+    placed = [
+        directive if branch is None else replace(directive, branch_end=branch.end)
+        for directive, branch in zip(directives, branches, strict=True)
+    ]
+    return tokens, includes, placed, macros
+
+
+def _said(comment: str, line: int) -> Directive | None:
+    """What a comment says to us; what is not quite one of ours is kept to be refused by name."""
+    if (said := _DIRECTIVE.match(comment)) is not None:
+        return Directive(said.group(1), said.group(2).strip(), line)
+    if (said := _WITHOUT_COLON.match(comment)) is not None:
+        word = f"lmemscope {said.group(1)} (without a colon)"
+        return Directive(word, said.group(2).strip(), line)
+    if comment.startswith("/*") and (said := _IN_BLOCK.search(comment)) is not None:
+        word = f"lmemscope: {said.group(1)} (in /* */; write // lmemscope: {said.group(1)} ...)"
+        return Directive(word, "", line + comment.count("\n", 0, said.start(1)))
+    return None
+
+
+def _note_macro(define: re.Match[str], plain: set[str], macros: dict[str, KernelMacro]) -> None:
+    """Note a macro whose replacement declares a kernel."""
+    name, parameters, replacement = define.groups()
+    held = [
+        "__global__" if found.group() in plain else found.group()
+        for found in _TOKEN.finditer(replacement.replace("#", " "))
+        if found.lastgroup not in ("skip", "raw", "delim", "string")
+        and not found.group().startswith("\\")
+    ]
+    if "__global__" not in held:
+        return
+    if parameters is None:
+        if "{" not in held:
+            plain.add(name)
+        return
+    body = [Token("word" if re.match(r"[A-Za-z_]", text) else "punct", text, 0) for text in held]
+    kernel = kernel_name(body, held.index("__global__"))
+    if kernel is None and held[-1].isidentifier():
+        kernel = held[-1]  # The parameter list follows the macro.
+    pasted = "##" in replacement.replace(" ", "")
+    order = tuple(part.strip() for part in parameters.strip("()").split(","))
+    macros[name] = KernelMacro(order, None if pasted else kernel, "{" in held)
+
+
+class _Branch:
+    """The text between two lines of the preprocessor of which nobody can tell whether it lives."""
+
+    end = 0
+    """Line that ends it; 0 where none does."""
+
+
+class _Conditions:
+    """Which text is never compiled: ``#if 0`` and its like; other conditions may hold."""
+
+    def __init__(self) -> None:
+        self._open: list[bool | _Branch] = []
+        """Of each condition: whether its text now lives, where that is known."""
+
+    @property
+    def live(self) -> bool:
+        """Whether text here may be compiled."""
+        return False not in self._open
+
+    @property
+    def branch(self) -> _Branch | None:
+        """The innermost branch here that may or may not be compiled."""
+        return next((one for one in reversed(self._open) if isinstance(one, _Branch)), None)
+
+    def see(self, lexeme: str, line: int) -> None:
+        """Take note of a line of the preprocessor."""
+        match = _CONDITION.match(lexeme)
+        if match is None:
+            return
+        word, first, more = match.groups()
+        if word in ("if", "ifdef", "ifndef"):
+            # Only a constant that stands alone, or before a comment, is known.
+            known = word == "if" and more in ("", "/")
+            values = {"0": False, "false": False, "1": True} if known else {}
+            self._open.append(values[first] if first in values else _Branch())
+            return
+        if not self._open:
+            return
+        now = self._open.pop()
+        if isinstance(now, _Branch):
+            now.end = line
+        if word == "endif":
+            return
+        if isinstance(now, _Branch):
+            self._open.append(_Branch())
+        elif now:
+            # After a branch that lives no other does; after a dead one the next may.
+            self._open.append(False)
+        else:
+            self._open.append(True if word == "else" else _Branch())
+
+
+def next_is(tokens: list[Token], position: int, text: str) -> bool:
+    """Whether the token after ``position`` is that text."""
+    return position + 1 < len(tokens) and tokens[position + 1].text == text
+
+
+def kernel_name(tokens: list[Token], position: int) -> str | None:
+    """Name of the function declared after ``__global__``: the word before its parameter list."""
+    position += 1
+    while position < len(tokens):
+        token = tokens[position]
+        if token.text in ATTRIBUTES_WITH_ARGUMENTS and next_is(tokens, position, "("):
+            position = matching(tokens, position + 1, "(", ")") + 1
+            continue
+        if token.text in (";", "{", "}", ")"):
+            return None
+        if token.kind == "word" and next_is(tokens, position, "("):
+            return token.text
+        if token.kind == "word" and next_is(tokens, position, "<"):
+            # Arguments of a type, or of the template that this is a specialisation of.
+            closing = angle_end(tokens, position + 1)
+            if closing is not None:
+                if next_is(tokens, closing, "("):
+                    return token.text
+                position = closing
+        position += 1
+    return None
+
+
+def angle_end(tokens: list[Token], position: int) -> int | None:
+    """Index of the ``>`` that closes the ``<`` at ``position``; None where none does."""
+    depth = 0
+    while position < len(tokens):
+        text = tokens[position].text
+        if text == "(":
+            position = matching(tokens, position, "(", ")")
+        elif text == "<":
+            depth += 1
+        elif text == ">":
+            depth -= 1
+            if depth == 0:
+                return position
+        elif text in (";", "{", "}", ")"):
+            return None
+        position += 1
+    return None
+
+
+def matching(tokens: list[Token], position: int, opening: str, closing: str) -> int:
+    """Index of the bracket that closes the one at ``position`` (or the last token)."""
+    depth = 0
+    while position < len(tokens):
+        if tokens[position].text == opening:
+            depth += 1
+        elif tokens[position].text == closing:
+            depth -= 1
+            if depth == 0:
+                return position
+        position += 1
+    return len(tokens) - 1
