@@ -177,6 +177,23 @@ def test_headers_are_found_where_nvcc_finds_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.toolchain
+def test_what_nvcc_would_tell_ptxas_is_told_on_every_route(tmp_path: Path) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text(
+        'extern "C" __device__ __noinline__ int other(const int *p, int n) {\n'
+        "  int b[32];\n  for (int i = 0; i < n; ++i) b[p[i] & 31] += i;\n  return b[n & 31];\n}\n"
+        'extern "C" __global__ void k(int *x) { *x = 1; }\n'
+    )
+    arguments = ("--nvcc-arg=-rdc=true", "--nvcc-arg=-Xptxas=-maxrregcount=24")
+    command = ("scan", str(source), "--frontend", "both", "--format", "json")
+    for unit in run_program(*command, *arguments).document["units"]:
+        kernels = {kernel["name"]: kernel for kernel in unit["kernels"]}
+        assert set(kernels) == {"k", "other"}
+        assert kernels["other"]["stack_frame"] >= 128
+        assert kernels["other"]["registers"] == 24
+
+
+@pytest.mark.toolchain
 def test_fast_math_removes_the_slow_path(tmp_path: Path) -> None:
     source = tmp_path / "k.cu"
     source.write_text('extern "C" __global__ void k(float *x) { x[0] = sinf(x[0]); }\n')
