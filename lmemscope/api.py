@@ -45,7 +45,8 @@ def scan(
         frontend: route from CUDA C++ to PTX.
         include_dirs, defines, std, maxrregcount, use_fast_math: as nvcc's options of these names.
         instantiate: templates to instantiate, name expressions such as ``rm<32>``.
-        nvrtc_args, nvcc_args, ptxas_args: passed through, each to its own tool.
+        nvrtc_args, nvcc_args, ptxas_args: passed through, each to its own tool; what nvcc would
+            hand to ptxas, such as ``-Xptxas``, reaches it.
         signatures: types of Python kernels, ``kernel(float32[::1], int32)``.
         run_python: run ``.py`` inputs, each in a process of its own, to compile Numba kernels.
         kernels: globs over kernel names; without any, all.

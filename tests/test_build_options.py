@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from lmemscope.discover.build_flags import BuildFlags, read_flags
+from lmemscope.discover.plan import combined
 from lmemscope.errors import InputError
+from lmemscope.model import CompileOptions
 
 BASE = "/project/build"
 
@@ -173,3 +175,48 @@ class TestResponseFiles:
                 read_flags([f"@{name}"], str(tmp_path))
         with pytest.raises(InputError, match="no regular file"):
             read_flags(["@/dev/zero"], str(tmp_path))
+
+
+RELOCATABLE = (None, ("--relocatable-device-code=true",), ("-c",))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("-rdc=true", RELOCATABLE),
+        ("-rdc true", RELOCATABLE),
+        ("--relocatable-device-code=true", RELOCATABLE),
+        ("-dc", RELOCATABLE),
+        ("-rdc=false", (None, (), ())),
+        ("-maxrregcount=24", (24, (), ())),
+        ("--maxrregcount 24", (24, (), ())),
+        ("-Xptxas -O1,-dlcm=cg", (None, (), ("-O1", "-dlcm=cg"))),
+        ("-Xptxas=-O1", (None, (), ("-O1",))),
+        ("--ptxas-options=-maxrregcount=24", (None, (), ("-maxrregcount=24",))),
+        ("-Xptxas --not-yet-known", (None, (), ("--not-yet-known",))),
+        ("-fmad=false -DX=1 -I/i", (None, ("-DX=1", "-I/i", "--fmad=false"), ())),
+        ("-std=c++20 -use_fast_math", (None, ("--std=c++20", "--use_fast_math"), ())),
+        ("--expt-relaxed-constexpr", (None, (), ())),
+    ],
+)
+def test_what_the_user_tells_nvcc_reaches_ptxas_and_nvrtc(
+    line: str, told: tuple[int | None, tuple[str, ...], tuple[str, ...]]
+) -> None:
+    words = tuple(line.split())
+    build = CompileOptions(nvrtc_args=("--b",), nvcc_args=("-b",), ptxas_args=("-b",))
+    own = CompileOptions(nvcc_args=words, nvrtc_args=("--own",), ptxas_args=("-own",))
+    registers, nvrtc, ptxas = told
+    assert combined(build, own) == CompileOptions(
+        maxrregcount=registers,
+        nvrtc_args=("--b", *nvrtc, "--own"),
+        nvcc_args=("-b", *words),
+        ptxas_args=("-b", *ptxas, "-own"),
+    )
+    assert combined(None, own).ptxas_args == (*ptxas, "-own")
+
+
+def test_the_cap_of_an_option_of_ours_holds_over_one_among_nvccs_arguments() -> None:
+    own = CompileOptions(maxrregcount=64, nvcc_args=("-maxrregcount=24",))
+    assert combined(CompileOptions(maxrregcount=32), own).maxrregcount == 64
+    own = CompileOptions(nvcc_args=("-maxrregcount=24",))
+    assert combined(CompileOptions(maxrregcount=32), own).maxrregcount == 24

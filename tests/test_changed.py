@@ -60,7 +60,7 @@ class Tree:
     def select(
         self, revision: Revision, *more: Found, grounds: Grounds = NO_GROUNDS
     ) -> tuple[str, Selection]:
-        options = replace(OPTIONS, include_dirs=(str(self.top / "include"),))
+        options = replace(OPTIONS, include_dirs=(f"{self.top}/first", f"{self.top}/include"))
         selection = Selection(revision, Settings(options=options), grounds)
         inputs = [Found(name, str(self.top / name)) for name in ("a.cu", "b.cu", "c.cu")]
         chosen = selection.narrow(Discovery(inputs=[*inputs, *more]))
@@ -103,6 +103,9 @@ def test_what_is_not_in_the_revision_is_new(tree: Tree) -> None:
     (tree.top / "include" / "a.h").write_text("\n")
     assert tree.looked(tree.revision(), tree.add("new.cu", "int n;\n")) == "new.cu"
     (tree.top / "b.h").write_text("\n")
+    assert tree.looked(tree.revision()) == "", "angled names are not looked up beside the source"
+    (tree.top / "first").mkdir()
+    (tree.top / "first" / "b.h").write_text("\n")
     assert tree.looked(tree.revision()) == "b.cu", "its new header comes in front"
 
 

@@ -153,6 +153,47 @@ def test_options_reach_the_compiler(tmp_path: Path) -> None:
 
 
 @pytest.mark.toolchain
+def test_headers_are_found_where_nvcc_finds_them(tmp_path: Path) -> None:
+    """Beside the source for quoted names alone, and there first; on every route alike."""
+    (tmp_path / "inc").mkdir()
+    for name in ("angled", "quoted"):
+        (tmp_path / f"{name}.h").write_text(f"#define {name.upper()} 10\n")
+        (tmp_path / "inc" / f"{name}.h").write_text(f"#define {name.upper()} 20\n")
+    source = tmp_path / "k.cu"
+    # A template, for which nvcc compiles a file elsewhere that includes this one.
+    source.write_text(
+        '#include <angled.h>\n#include "quoted.h"\n'
+        "template <int> __global__ void k(float *x, int n) {\n"
+        "  float a[3 * ANGLED + QUOTED] = {};\n"
+        "  for (int i = 0; i < n; ++i) a[(int)x[i]] += x[i + n];\n"
+        "  for (int i = 0; i < 3 * ANGLED + QUOTED; ++i) x[i] = a[i];\n}\n"
+    )
+    command = ("scan", str(source), "--instantiate", "k<1>", "--format", "json")
+    shown = run_program(*command, "-I", str(tmp_path / "inc"), "--frontend", "both").document
+    frames = {u["frontend"]: [k["stack_frame"] for k in u["kernels"]] for u in shown["units"]}
+    assert frames == {"nvrtc": [280], "nvcc": [280]}
+    refused = run_program(*command, "--frontend", "nvrtc")
+    assert 'open source file \\"angled.h\\"' in refused.out
+
+
+@pytest.mark.toolchain
+def test_what_nvcc_would_tell_ptxas_is_told_on_every_route(tmp_path: Path) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text(
+        'extern "C" __device__ __noinline__ int other(const int *p, int n) {\n'
+        "  int b[32];\n  for (int i = 0; i < n; ++i) b[p[i] & 31] += i;\n  return b[n & 31];\n}\n"
+        'extern "C" __global__ void k(int *x) { *x = 1; }\n'
+    )
+    arguments = ("--nvcc-arg=-rdc=true", "--nvcc-arg=-Xptxas=-maxrregcount=24")
+    command = ("scan", str(source), "--frontend", "both", "--format", "json")
+    for unit in run_program(*command, *arguments).document["units"]:
+        kernels = {kernel["name"]: kernel for kernel in unit["kernels"]}
+        assert set(kernels) == {"k", "other"}
+        assert kernels["other"]["stack_frame"] >= 128
+        assert kernels["other"]["registers"] == 24
+
+
+@pytest.mark.toolchain
 def test_fast_math_removes_the_slow_path(tmp_path: Path) -> None:
     source = tmp_path / "k.cu"
     source.write_text('extern "C" __global__ void k(float *x) { x[0] = sinf(x[0]); }\n')

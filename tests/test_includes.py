@@ -78,6 +78,28 @@ def test_the_next_header_of_a_name_is_followed_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("#include <x.h>", "first/x.h"),
+        ('#include "x.h"', "x.h"),
+        ("#include <own.h>", None),
+        ('#include "own.h"', "own.h"),
+        ('#include "other.h"', "first/other.h"),
+    ],
+)
+def test_only_quoted_names_are_looked_up_beside_the_source(
+    tmp_path: Path, line: str, expected: str | None
+) -> None:
+    (tmp_path / "first").mkdir()
+    for name in ("x.h", "own.h", "first/x.h", "first/other.h"):
+        (tmp_path / name).write_text("\n")
+    (tmp_path / "k.cu").write_text(f"{line}\n")
+    options = CompileOptions(include_dirs=(str(tmp_path / "first"),))
+    _, *headers = includes.closure(str(tmp_path / "k.cu"), options).files
+    assert headers == ([] if expected is None else [str(tmp_path / expected)])
+
+
+@pytest.mark.parametrize(
     "text",
     [
         b"#include H\n",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lmemscope.config.settings import Settings
+from lmemscope.discover.nvcc_words import told_to_all
 from lmemscope.discover.walk import Found
 from lmemscope.errors import UsageError
 from lmemscope.lowering.kinds import CUDA, Asked, kind_of, kind_of_unit
@@ -180,7 +181,12 @@ def _of_build(
 
 
 def combined(build: CompileOptions | None, own: CompileOptions) -> CompileOptions:
-    """A build's options and the user's; where only one can hold, the user's."""
+    """A build's options and the user's; where only one can hold, the user's.
+
+    Raises:
+        InputError: as `told_to_all`.
+    """
+    own = told_to_all(own)
     if build is None:
         return own
     return CompileOptions(

@@ -135,7 +135,7 @@ def _after_nvrtc(unit: Unit, source: CudaSource, refusal: CompileError) -> Artif
 
 def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
     toolchain = Toolchain(unit.toolkit)
-    flags = nvrtc.options_for(unit.arch, unit.options, os.path.dirname(unit.path), toolchain)
+    flags = nvrtc.options_for(unit.arch, unit.options, toolchain)
     asked = _requested_instantiations(unit, source)
     wished = _wished(source, asked)
     launched = tuple(n for n in _launched(unit, source) if n not in asked and n not in wished)
@@ -231,7 +231,7 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
     if toolchain != asked_for:
         said = f"compiled by nvcc of {toolchain.directory}, with its own ptxas and headers"
         gaps = (Gap("toolchain", f"{said}, not with those that NVRTC goes with"),)
-    flags = nvcc.options_for(unit.arch, unit.options, os.path.dirname(unit.path), toolchain)
+    flags = nvcc.options_for(unit.arch, unit.options, toolchain)
     asked = _requested_instantiations(unit, source)
     if unit.launched and not source.has_host_code:
         asked = tuple(dict.fromkeys((*asked, *_launched(unit, source))))

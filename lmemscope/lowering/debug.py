@@ -7,8 +7,6 @@ at all of its debug information again would take a third of a cached run.
 
 from __future__ import annotations
 
-import os
-
 from lmemscope.errors import LmemscopeError
 from lmemscope.formats.dwarf import read_variables
 from lmemscope.lowering import store
@@ -62,7 +60,7 @@ def _debug_ptx(artifacts: Artifacts) -> bytes:
     toolchain = toolchain.of_nvcc()
 
     def compile_(granted: Unit) -> bytes:
-        flags = nvcc.options_for(unit.arch, granted.options, os.path.dirname(unit.path), toolchain)
+        flags = nvcc.options_for(unit.arch, granted.options, toolchain)
         return nvcc.compile_to_ptx(unit.path, nvcc.debug_options(flags), names, toolchain).ptx
 
     return granting_flags(unit, compile_)[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 from dataclasses import asdict
@@ -96,9 +95,8 @@ def _compiled(
     name_expressions: tuple[str, ...],
     gaps: tuple[Gap, ...],
 ) -> Artifacts:
-    directory = os.path.dirname(unit.path)
     toolchain = Toolchain(unit.toolkit)
-    flags = nvrtc.options_for(unit.arch, unit.options, directory, toolchain, extra=options)
+    flags = nvrtc.options_for(unit.arch, unit.options, toolchain, extra=options)
     names = (*name_expressions, *unit.options.instantiate)
     result = nvrtc.compile_program(source, unit.path, flags, names, toolchain)
     return Artifacts(

@@ -34,7 +34,7 @@ from lmemscope.sources import includes
 
 R = TypeVar("R")
 
-FORMAT = 4
+FORMAT = 5
 """Changes whenever an entry's layout, or how a unit is compiled, changes."""
 
 LIMIT = 2 << 30

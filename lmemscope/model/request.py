@@ -64,7 +64,8 @@ class CompileOptions:
         maxrregcount: register cap per thread, or None.
         use_fast_math: ``--use_fast_math``.
         instantiate: name expressions of template kernels (``rm<32>``).
-        nvrtc_args, nvcc_args, ptxas_args: passed through untouched, each to its own tool.
+        nvrtc_args, nvcc_args, ptxas_args: passed through untouched, each to its own tool; what the
+            user's for nvcc say to the other two is part of theirs.
         signatures: of Python kernels, ``kernel(float32[::1], int32)``.
         run_python: whether Python files may be run to compile their kernels.
         time_limit: seconds that running a Python file may take, or None.

@@ -89,7 +89,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
         OSError: the source itself cannot be read; included files that cannot are ``missing``.
     """
     directories, forced = _from_arguments((*options.nvrtc_args, *options.nvcc_args))
-    named = (os.path.dirname(path), *options.include_dirs, *directories, *_from_environment())
+    named = (*options.include_dirs, *directories, *_from_environment())
     search = tuple(directory for directory in named if not holds_toolkit(directory))
     last = (*(directory for directory in named if holds_toolkit(directory)), *SYSTEM_DIRS)
     files: dict[str, None] = {path: None}

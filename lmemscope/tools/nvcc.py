@@ -38,7 +38,7 @@ class NvccResult:
 
 
 def options_for(
-    arch: str, options: CompileOptions, directory: str, toolchain: Toolchain = INSTALLED
+    arch: str, options: CompileOptions, toolchain: Toolchain = INSTALLED
 ) -> tuple[str, ...]:
     """nvcc's command line for PTX of one architecture, without files."""
     flags = ["-ptx", "-lineinfo", f"-arch={arch}"]
@@ -47,7 +47,7 @@ def options_for(
     if options.use_fast_math:
         flags.append("--use_fast_math")
     flags += [f"-D{define}" for define in options.defines]
-    flags += [f"-I{path}" for path in (directory, *options.include_dirs, *toolchain.header_dirs())]
+    flags += [f"-I{path}" for path in (*options.include_dirs, *toolchain.header_dirs())]
     return (*flags, *options.nvcc_args)
 
 

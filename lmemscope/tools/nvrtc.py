@@ -64,14 +64,15 @@ def supported_archs(toolchain: Toolchain = INSTALLED) -> tuple[str, ...]:
 def options_for(
     arch: str,
     options: CompileOptions,
-    directory: str,
     toolchain: Toolchain = INSTALLED,
     *,
     extra: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """NVRTC's command line for a compilation.
 
-    ``directory`` is the source file's own: NVRTC does not search it for ``#include "…"``.
+    The source file's own directory is not among the ``-I``, or ``#include <…>`` would be looked up
+    there: for ``#include "…"`` NVRTC searches it first, as nvcc does, because it is given the
+    file's absolute path as the program's name.
     """
     flags = [f"--gpu-architecture={arch}", "-lineinfo", "--ptxas-options=-v"]
     if options.std is not None:
@@ -81,7 +82,7 @@ def options_for(
     if options.use_fast_math:
         flags.append("--use_fast_math")
     flags += [f"-D{define}" for define in options.defines]
-    flags += [f"-I{path}" for path in (directory, *options.include_dirs, *toolchain.header_dirs())]
+    flags += [f"-I{path}" for path in (*options.include_dirs, *toolchain.header_dirs())]
     flags += [f"--ptxas-options={argument}" for argument in options.ptxas_args]
     return (*flags, *options.nvrtc_args, *extra)
 
@@ -97,7 +98,8 @@ def compile_program(
 
     Args:
         source: the text.
-        name: the file name that diagnostics and line tables will show.
+        name: the file name that diagnostics and line tables will show; quoted headers are looked
+            up beside it first, so it is absolute.
         options: as `options_for` builds them.
         name_expressions: template instantiations to force.
         toolchain: whose NVRTC.
