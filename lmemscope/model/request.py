@@ -222,4 +222,4 @@ class KernelDirective:
     lines: tuple[int, int] | None = None
     ambiguous: bool = False
     file: str | None = None
-    tie: Literal["kernel", "function", "branch"] = "kernel"
+    tie: Literal["function", "branch", "kernel"] = "kernel"
