@@ -51,7 +51,8 @@ class Parent:
             env=dict(environment),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
+            # What a buffer had read already, `select` would wait for.
+            bufsize=0,
         )
 
     def run(
@@ -67,8 +68,7 @@ class Parent:
             request = (arguments, str(cwd), dict(environment), str(out), str(err))
             assert self._process.stdin is not None
             assert self._process.stdout is not None
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
             child = int(self._process.stdout.readline())
             if not select.select([self._process.stdout], [], [], timeout)[0]:
                 os.kill(child, 9)

@@ -43,6 +43,7 @@ from tests.conftest import ROOT, Finished, run_program
 
 FORMATS = tuple(row.name for row in formats.FORMATS)
 FIXED = {
+    "tie": "function",
     "kind@Gap": "evidence",
     "kind@Failure": "uninstantiated",
     "rule": "LM201",
