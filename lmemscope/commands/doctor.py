@@ -124,8 +124,16 @@ def installed_wheels(path: Sequence[str] | None = None) -> Mapping[str, str]:
         path: directories to look in; by default those that Python imports from.
     """
     found = importlib.metadata.distributions(path=list(sys.path if path is None else path))
-    named = ((one.metadata["Name"], one.version) for one in found)
-    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in named if name}
+    named = ((_name_of(one), one) for one in found)
+    return {re.sub(r"[-_.]+", "-", name).lower(): one.version for name, one in named if name}
+
+
+def _name_of(wheel: importlib.metadata.Distribution) -> str | None:
+    """Its name; None where its record is damaged, for which versions of Python differ."""
+    try:
+        return wheel.metadata["Name"]
+    except (FileNotFoundError, KeyError):
+        return None
 
 
 def several_cupys(wheels: Iterable[str]) -> str | None:
