@@ -58,6 +58,7 @@ CONTENTS = """
 docs/ci
 docs/build-logs
 docs/configuration
+docs/installing
 docs/completion
 docs/rules/README
 docs/questions/README
