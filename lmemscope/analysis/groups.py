@@ -94,6 +94,39 @@ class Group:
         return verdict_kind(self.verdict.kind).uses_memory
 
 
+@dataclass(frozen=True, slots=True)
+class CauseTotal:
+    """What a cause accounts for in all groups together.
+
+    Attributes:
+        cause: of the contract.
+        groups: that have it.
+        kernels: that have it, each counted once for all architectures and routes.
+        sites: its load and store sites.
+    """
+
+    cause: Cause
+    groups: int
+    kernels: int
+    sites: SiteClass
+
+
+def totals(found: Iterable[Group]) -> tuple[CauseTotal, ...]:
+    """Each cause of some groups, most site bytes first."""
+    having: defaultdict[Cause, list[Group]] = defaultdict(list)
+    sites: defaultdict[Cause, SiteClass] = defaultdict(SiteClass)
+    for group in found:
+        for cause in {one.cause for one in group.causes}:
+            having[cause].append(group)
+        for one in group.causes:
+            sites[one.cause] += one.sites
+    made = []
+    for cause, have in having.items():
+        kernels = distinct_kernels(row for one in have for row in one.kernels)
+        made.append(CauseTotal(cause, len(have), kernels, sites[cause]))
+    return tuple(sorted(made, key=lambda one: (-one.sites.bytes, one.cause)))
+
+
 def groups(report: Report) -> tuple[Group, ...]:
     """All kernels of a report, each in one group; most site bytes first, what is clean last."""
     return grouped((unit, kernel) for unit in report.units for kernel in unit.kernels)

@@ -7,10 +7,9 @@ well without the script. Light and dark follow the reader's system; printed, fin
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from lmemscope.analysis.groups import Group, Row, distinct_kernels, groups
+from lmemscope.analysis.groups import CauseTotal, Group, distinct_kernels, groups, totals
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape_html import NOTHING, Html, constant, element, joined
 from lmemscope.exporters.formats import Presentation
@@ -124,23 +123,21 @@ def _failure(failure: Failure, path: str, archs: str) -> Html:
 
 
 def _where(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
-    shown = [one for one in _by_cause(using) if one[1]]
+    shown = [one for one in totals(using) if one.sites.bytes]
     if not shown:
         return
-    most = shown[0][1]
+    most = shown[0].sites.bytes
     yield element("h2", "Where the bytes are")
     yield treemap(using, anchors)
     rows = [
         element(
             "tr",
-            element("td", cause),
-            element(
-                "td", element("i", class_=f"k {cause}", style=f"width:{100 * size / most:.1f}%")
-            ),
-            element("td", str(size), class_="n"),
-            element("td", count(kernels, "kernel"), class_="dim"),
+            element("td", one.cause),
+            element("td", element("i", class_=f"k {one.cause}", style=_share(one, most))),
+            element("td", str(one.sites.bytes), class_="n"),
+            element("td", count(one.kernels, "kernel"), class_="dim"),
         )
-        for cause, size, kernels in shown
+        for one in shown
     ]
     yield _bars(rows[:_BARS])
     if len(rows) > _BARS:
@@ -148,17 +145,8 @@ def _where(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
         yield element("details", element("summary", title), _bars(rows[_BARS:]), class_="plain")
 
 
-def _by_cause(using: Sequence[Group]) -> list[tuple[str, int, int]]:
-    """Causes, most site bytes first, with these and how many kernels have each."""
-    sizes: defaultdict[str, int] = defaultdict(int)
-    kernels: defaultdict[str, list[Row]] = defaultdict(list)
-    for group in using:
-        for cause in {one.cause for one in group.causes}:
-            kernels[cause] += group.kernels
-        for one in group.causes:
-            sizes[one.cause] += one.sites.bytes
-    order = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
-    return [(cause, size, distinct_kernels(kernels[cause])) for cause, size in order]
+def _share(one: CauseTotal, most: int) -> str:
+    return f"width:{100 * one.sites.bytes / most:.1f}%"
 
 
 def _bars(rows: Sequence[Html]) -> Html:
@@ -169,7 +157,7 @@ def _work(using: Sequence[Group], anchors: dict[int, str], archs: Sequence[str])
     if not using:
         return
     yield element("h2", "What uses local memory")
-    chips = json.dumps([[cause, f"({kernels})"] for cause, _, kernels in _by_cause(using)])
+    chips = json.dumps([[one.cause, f"({one.kernels})"] for one in totals(using)])
     yield element("div", class_="find", data_causes=chips, hidden=True)
     yield worklist(using, anchors, archs)
 

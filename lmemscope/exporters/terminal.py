@@ -6,10 +6,10 @@ import io
 import shlex
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lmemscope.analysis.groups import Group
+from lmemscope.analysis.groups import Group, distinct_kernels, totals
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape import visible
 from lmemscope.exporters.formats import Presentation
@@ -20,7 +20,6 @@ from lmemscope.model import (
     Cause,
     KernelFacts,
     Report,
-    SiteClass,
     count,
     traits_of,
     verdict_kind,
@@ -34,7 +33,7 @@ _SCREEN, _LEAST = 40, 6
 """Lines that a folded report may take on a terminal, and rows that it has all the same."""
 
 _CAUSES = 6
-_ROWS = (2, 3, 4, 6, 8)
+_ROWS = (1, 2, 3, 4, 6, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +66,10 @@ _DISPENSABLE = (_PTX, _REGISTERS, _SPILL, _ARCH, _BYTES, _SITES, _FRAME)
 _VERDICT, _BETWEEN = 18, 3
 """The least width of the verdict, and what lies between two columns."""
 
-_APART = 3
+_NAMED_ARCHS = 2
 
 
-def render_table(report: Report, how: Presentation) -> str:
+def render(report: Report, how: Presentation) -> str:
     """What uses local memory by cause, the table, a summary, and what is to be said of them.
 
     Args:
@@ -101,43 +100,29 @@ def render_table(report: Report, how: Presentation) -> str:
     return text(min(len(entries), _LEAST + most))
 
 
-def render(report: Report, how: Presentation) -> str:
-    """As `render_table`."""
-    return render_table(report, how)
-
-
 def _by_cause(entries: Sequence[Group]) -> list[str]:
     """How much each cause accounts for, most site bytes first; none where there is one cause."""
-    kernels: Counter[Cause] = Counter()
-    templates: Counter[Cause] = Counter()
-    sites: dict[Cause, SiteClass] = {}
-    for entry in entries:
-        causes = {one.cause for one in entry.causes}
-        kernels.update(dict.fromkeys(causes, entry.instances))
-        templates.update(causes)
-        for one in entry.causes:
-            sites[one.cause] = sites.get(one.cause, SiteClass()) + one.sites
-    if len(kernels) < 2:
+    causes = totals(entries)
+    if len(causes) < 2:
         return []
-    order = sorted(kernels, key=lambda cause: (-sites[cause].bytes, cause))
     lines = [("cause", "kernels", "groups", "LDL/STL", "bytes")]
     lines += [
         (
-            cause,
-            str(kernels[cause]),
-            str(templates[cause]),
-            layout.pair(sites[cause].load_sites, sites[cause].store_sites),
-            str(sites[cause].bytes),
+            one.cause,
+            str(one.kernels),
+            str(one.groups),
+            layout.pair(one.sites.load_sites, one.sites.store_sites),
+            str(one.sites.bytes),
         )
-        for cause in order[:_CAUSES]
+        for one in causes[:_CAUSES]
     ]
     widths = [max(len(line[index]) for line in lines) for index in range(len(lines[0]))]
     drawn = [
         "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
         for line in lines
     ]
-    if len(order) > _CAUSES:
-        drawn.append(f"and {count(len(order) - _CAUSES, 'cause')} more")
+    if len(causes) > _CAUSES:
+        drawn.append(f"and {count(len(causes) - _CAUSES, 'cause')} more")
     return ["\n".join(drawn) + "\n"]
 
 
@@ -147,18 +132,21 @@ def _left(
     """What the table does not show, and how to see it."""
     lines = []
     if unshown:
-        kernels = sum(len(entry.kernels) for entry in unshown)
+        kernels = _kernels_of(unshown)
         lines.append(
             f"{count(len(unshown), 'more row')} ({count(kernels, 'kernel')}) with "
             f"local memory: --top {total} shows {'it' if len(unshown) == 1 else 'them'}."
         )
     if folded:
-        kernels = sum(len(entry.kernels) for entry in folded)
-        lines.append(f"{kernels} clean: --all shows them.")
+        lines.append(f"{_kernels_of(folded)} clean: --all shows them.")
     if worst is not None:
         target = shlex.quote(f"{worst.input.partition('[')[0]}::{worst.name}*")
         lines.append(f"Next: lmemscope explain {visible(target)}")
     return lines
+
+
+def _kernels_of(entries: Sequence[Group]) -> int:
+    return distinct_kernels(row for entry in entries for row in entry.kernels)
 
 
 def _names(entries: Sequence[Group], width: int | None) -> list[str]:
@@ -166,16 +154,15 @@ def _names(entries: Sequence[Group], width: int | None) -> list[str]:
     full = [visible(name) for name in layout.names_of(entries)]
     if width is None:
         return full
-    shown = [layout.shortened(name, width) for name in full]
+    shown = full
     # Lines of a cell, until what is left out of the middle makes no two alike.
-    for rows in _ROWS:
-        alike = Counter(short for short, _ in set(zip(shown, full, strict=True)))
+    for rows in reversed(_ROWS):
+        cut = [layout.shortened(name, rows * width) for name in full]
+        apart = Counter(short for short, _ in set(zip(cut, full, strict=True)))
         shown = [
-            layout.shortened(name, rows * width) if alike[short] > 1 else short
-            for short, name in zip(shown, full, strict=True)
+            short if apart[short] == 1 else longer for short, longer in zip(cut, shown, strict=True)
         ]
-    alike = Counter(short for short, _ in set(zip(shown, full, strict=True)))
-    return [name if alike[short] > 1 else short for short, name in zip(shown, full, strict=True)]
+    return shown
 
 
 def _cells(entry: Group) -> list[str]:
@@ -186,7 +173,7 @@ def _cells(entry: Group) -> list[str]:
     local = "?" if ptx is None else layout.number(ptx.local_bytes or None).replace("?", "-")
     spill = layout.pair(worst.spill_stores, worst.spill_loads)
     return [
-        " ".join(entry.archs) if len(entry.archs) < _APART else f"{len(entry.archs)} archs",
+        " ".join(entry.archs) if len(entry.archs) <= _NAMED_ARCHS else f"{len(entry.archs)} archs",
         layout.span([one.registers for one in facts]),
         layout.span([one.stack_frame for one in facts]),
         spill if _alike(facts) else f"{spill} at most",
@@ -203,10 +190,9 @@ def _sites(facts: Sequence[KernelFacts]) -> str:
         return "?"
     if not any(one.load_sites or one.store_sites for one in known):
         return "-"
-    loads, stores = (
-        [getattr(one, name) for one in known] for name in ("load_sites", "store_sites")
-    )
-    return f"{layout.span(loads)}/{layout.span(stores)}"
+    loads = layout.span([one.load_sites for one in known])
+    stores = layout.span([one.store_sites for one in known])
+    return f"{loads}/{stores}"
 
 
 def _alike(facts: Sequence[KernelFacts]) -> bool:
@@ -272,8 +258,11 @@ def _several(entries: Sequence[Group], how: Presentation) -> bool:
 
 def _fitting(
     lines: Sequence[_Line], cells: Sequence[Sequence[str]], name: int, how: Presentation
-) -> list[int]:
-    """The columns that are shown: no figure is cut, so the least telling ones go first."""
+) -> dict[int, int]:
+    """The columns that are shown, and their widths: no figure is cut, the least telling ones go.
+
+    All widths are given to Rich, which else makes a table wider than its console, and crops it.
+    """
     width = how.width or 0
     entries = [line.entry for line in lines]
     several = _several(entries, how)
@@ -293,11 +282,16 @@ def _fitting(
         if 0 < index < verdict
     }
     for index in _DISPENSABLE:
-        needed = name + sum(sizes.values()) + _VERDICT + _BETWEEN * (len(sizes) + 1)
-        if needed <= width:
+        if _room(width, name, sizes) >= _VERDICT:
             break
         sizes.pop(index, None)
-    return [index for index in shown if index in (0, verdict) or index in sizes]
+    longest = max(len("verdict"), *(len(line.said) for line in lines))
+    return {0: name, **sizes, verdict: min(longest, max(_VERDICT, _room(width, name, sizes)))}
+
+
+def _room(width: int, name: int, sizes: Mapping[int, int]) -> int:
+    """What names and figures leave to the verdict."""
+    return width - name - sum(sizes.values()) - _BETWEEN * (len(sizes) + 1)
 
 
 def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> str:
@@ -311,31 +305,25 @@ def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> str:
     many_files = len({entry.input for entry in entries}) > 1
     name_width = min(_NAME_WIDTH, max(16, width * 3 // 10))
     names = _names(entries, name_width)
-    files = (
-        [layout.shortened(visible(entry.input), name_width) for entry in entries]
-        if many_files
-        else []
-    )
-    # Rich would take the room of a long verdict from the names.
-    least = min(name_width, max(map(len, (*names, *files))))
-    shown = _fitting(lines, cells, least, how)
+    files = [layout.shortened(visible(entry.input), name_width) for entry in entries]
+    longest = max(map(len, ("kernel", *names, *(files if many_files else ()))))
+    shown = _fitting(lines, cells, min(name_width, longest), how)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
-    for index in shown:
+    for index, size in shown.items():
         column = _COLUMNS[index]
         table.add_column(
             column.title,
             justify="right" if column.right else "left",
             no_wrap=column.title not in ("kernel", "verdict"),
             overflow="fold",
-            min_width=least if column.title == "kernel" else None,
-            max_width=name_width if column.title == "kernel" else None,
+            width=size,
         )
-    for entry, name, row in zip(entries, names, cells, strict=True):
+    for entry, name, file, row in zip(entries, names, files, cells, strict=True):
         style = verdict_kind(entry.verdict.kind).color
         texts = [Text(name), *map(Text, row)]
         texts[-1].stylize(style)
         if many_files:
-            texts[0].append(f"\n{layout.shortened(visible(entry.input), name_width)}", style="dim")
+            texts[0].append(f"\n{file}", style="dim")
         table.add_row(*(texts[index] for index in shown))
     stream = io.StringIO()
     console = Console(
