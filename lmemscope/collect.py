@@ -21,7 +21,17 @@ from lmemscope.discover.walk import Builds, Discovery, Found, Globs, discover
 from lmemscope.errors import LmemscopeError, UncompiledError, UsageError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches, nearest_names
-from lmemscope.model import Failure, Gap, GapKind, Report, Tool, Unit, UnitReport, Wanted
+from lmemscope.model import (
+    Failure,
+    Gap,
+    GapKind,
+    Report,
+    Tool,
+    Unit,
+    UnitReport,
+    Wanted,
+    distinct_tools,
+)
 from lmemscope.pipeline import analyse_unit
 from lmemscope.tools.toolkit import Toolkit
 
@@ -78,7 +88,7 @@ def run(
 
     def gathered(done: Collection[Future[UnitReport]]) -> Report:
         reports = [_result(u, f) for u, f in zip(units, futures, strict=True) if f in done]
-        toolchain = _distinct_tools(reports)
+        toolchain = distinct_tools(tool for report in reports for tool in report.tools)
         # What no unit instantiates is known when all have been asked.
         whole = len(done) == len(futures)
         over_all = _of_all_units(planned, reports, toolchain, paths, settings) if whole else ()
@@ -92,7 +102,7 @@ def run(
             default_arch=planned.default_arch,
             notes=(*notes, *_unmatched(settings.kernels, reports)),
             gaps=tuple(one for one in left_out if isinstance(one, Gap)),
-            filters=_filters(settings),
+            filters=(*settings.filters, *(() if settings.causes else ("--no-causes",))),
         )
 
     by_future = dict(zip(futures, units, strict=True))
@@ -103,7 +113,7 @@ def run(
     except KeyboardInterrupt as stop:
         ended = {future for future in futures if future.done() and not future.cancelled()}
         raise Interrupted(gathered(ended), len(ended), len(units)) from stop
-    return gathered(futures)
+    return gathered(by_future)
 
 
 def plan_units(
@@ -240,12 +250,6 @@ def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
         return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error))
 
 
-def _filters(settings: Settings) -> tuple[str, ...]:
-    """The options that keep what could be found out of the report."""
-    chosen = {*(f"--kernel {glob}" for glob in settings.kernels), *settings.narrowed}
-    return tuple(sorted(chosen if settings.causes else {*chosen, "--no-causes"}))
-
-
 def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[str]:
     """Sentences on globs that no kernel matches, with what they may have been meant for."""
     kernels = [kernel.facts for report in reports for kernel in report.kernels]
@@ -260,8 +264,3 @@ def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[
 def _failure(error: LmemscopeError) -> Failure:
     kind: GapKind = "uninstantiated" if isinstance(error, UncompiledError) else "evidence"
     return Failure(error.stage, error.message, error.hint, error.command, error.log, kind)
-
-
-def _distinct_tools(reports: Iterable[UnitReport]) -> tuple[Tool, ...]:
-    tools = {tool for report in reports for tool in report.tools}
-    return tuple(sorted(tools, key=lambda tool: (tool.name, tool.version or "", tool.path or "")))

@@ -100,8 +100,7 @@ def command(
     unchanged = since.unchanged if since is not None else ()
     theirs = known.filters if known is not None else ()
     # What this command's own flags leave out is said below; what is missing of a file is not known.
-    own = {*settings.narrowed, *(f"--kernel {glob}" for glob in settings.kernels)}
-    foreign = tuple(one for one in report.filters if one not in own)
+    foreign = tuple(one for one in report.filters if one not in settings.filters)
     if is_saved(paths[0]) and foreign and report.filters != theirs:
         other = "the gate" if known is None else "the baseline"
         raise filtered(paths[0], foreign, theirs, other)

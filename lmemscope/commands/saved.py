@@ -79,7 +79,7 @@ def _read(path: str, settings: Settings) -> Report:
             f"{path} holds no file that --include and --exclude leave",
             hint=f"it holds {whole.units[0].input}, and globs are relative to {settings.root}",
         )
-    report = replace(report, filters=tuple(sorted({*report.filters, *settings.narrowed})))
+    report = replace(report, filters=tuple(sorted({*report.filters, *settings.filters})))
     if settings.archs:
         units = tuple(unit for unit in report.units if unit.arch in settings.archs)
         if not units:
@@ -91,11 +91,8 @@ def _read(path: str, settings: Settings) -> Report:
             )
         report = replace(report, units=units)
     if settings.kernels:
-        report = replace(
-            report,
-            units=tuple(_limited(unit, settings.kernels) for unit in report.units),
-            filters=tuple(sorted({*report.filters, *(f"--kernel {g}" for g in settings.kernels)})),
-        )
+        units = tuple(_limited(unit, settings.kernels) for unit in report.units)
+        report = replace(report, units=units)
     return report
 
 
@@ -117,13 +114,12 @@ def _combined(reports: Sequence[Report]) -> Report:
     """Several reports as one, in their order; a single one is left as it is."""
     if len(reports) == 1:
         return reports[0]
-    from lmemscope.model import Report
+    from lmemscope.model import Report, distinct_tools
 
-    tools = {tool for report in reports for tool in report.toolchain}
     whys = {report.default_arch for report in reports}
     return Report(
         version=reports[-1].version,
-        toolchain=tuple(sorted(tools, key=lambda tool: (tool.name, str(tool.version)))),
+        toolchain=distinct_tools(tool for report in reports for tool in report.toolchain),
         units=tuple(unit for report in reports for unit in report.units),
         default_arch=whys.pop() if len(whys) == 1 else None,
         notes=tuple(dict.fromkeys(note for report in reports for note in report.notes)),

@@ -72,6 +72,11 @@ class Settings:
     view: View = field(default_factory=View)
     narrowed: tuple[str, ...] = ()
 
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """What leaves kernels or files out of this run's reports, as flags, sorted."""
+        return tuple(sorted({*(f"--kernel {glob}" for glob in self.kernels), *self.narrowed}))
+
 
 def _arguments(tool: str) -> Option:
     """The option that passes arguments through to a tool."""

@@ -12,9 +12,7 @@ from lmemscope.model import KernelFacts, Order, Report, UnitReport, View, verdic
 
 def settled(report: Report, view: View) -> View:
     """The view with what depends on how many kernels the whole report has."""
-    if view.group is not None:
-        return view
-    return replace(view, group=len(_rows(report)) > MANY and not view.all)
+    return replace(view, group=_is_grouped(_rows(report), view))
 
 
 def selected(report: Report, view: View) -> Report:
@@ -56,8 +54,12 @@ def _rows(report: Report) -> list[Row]:
     return [(unit, kernel) for unit in report.units for kernel in unit.kernels]
 
 
+def _is_grouped(rows: Sequence[Row], view: View) -> bool:
+    return len(rows) > MANY and not view.all if view.group is None else view.group
+
+
 def _entries(rows: Sequence[Row], view: View) -> list[Group]:
-    group = len(rows) > MANY and not view.all if view.group is None else view.group
+    group = _is_grouped(rows, view)
     entries = grouped(rows) if group else (one for row in rows for one in grouped([row]))
     # One kernel is judged by its verdict; of many, what moves most bytes comes first.
     return sorted(entries, key=_keys[view.sort or ("bytes" if group else "worst")])

@@ -79,6 +79,7 @@ from lmemscope.model.judgement import (
     Report,
     UnitReport,
     Verdict,
+    distinct_tools,
 )
 from lmemscope.model.request import (
     CompileOptions,
@@ -193,6 +194,7 @@ __all__ = [
     "Wanted",
     "base_name",
     "count",
+    "distinct_tools",
     "evidence_text",
     "plural",
     "split_expressions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -217,3 +217,10 @@ class Report:
 def _counted(kernels: Sequence[KernelReport], where: str = "") -> str:
     local = sum(verdict_kind(kernel.verdict.kind).uses_memory for kernel in kernels)
     return f"{count(len(kernels), 'kernel')}{where}, {local} with local memory"
+
+
+def distinct_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
+    """Each tool once, in the order of a report."""
+    return tuple(
+        sorted(set(tools), key=lambda tool: (tool.name, tool.version or "", tool.path or ""))
+    )
