@@ -1,4 +1,4 @@
-// Filters over streams and images. Labels were proven with -DEXPERIMENT, see CONTRIBUTING.md.
+// Filters over streams and images. Labels were proven with -DEXPERIMENT.
 
 #ifdef EXPERIMENT
 #define AT(run_time, constant) (constant)
@@ -78,6 +78,7 @@ lines = ["pixel_compare", "pixel_shift", "pixel_place", "pixel_median"]
 primary = ["pixel_compare", "pixel_shift", "pixel_place"]
 index = ["[hole - 1]", "[hole]", "[place]"]
 sources = ["loop-counter constant", "memory image", "memory pixel"]
+optional = ["loop-counter run-time"]
 uniformity = ["data-dependent", "uniform"]
 */
 extern "C" __global__ void median_7x7(const unsigned char *image, unsigned char *out, int pitch) {

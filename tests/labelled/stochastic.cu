@@ -374,7 +374,7 @@ primary = ["old_walk", "old_take"]
 index = ["[source + 1]", "[from]"]
 sources = ["memory offsets", "memory weights", "memory old"]
 optional = ["loop-counter run-time", "loop-counter constant"]
-uniformity = ["data-dependent", "uniform"]
+uniformity = "data-dependent"
 */
 extern "C" __global__ void systematic_resampling(const double *positions, const float *weights, const float *offsets, double *out) {
   Sample old[18];  //@old
