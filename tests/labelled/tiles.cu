@@ -304,9 +304,9 @@ extern "C" __global__ void half_row(const __half2 *x, __half2 *y, int first, int
 
 template <typename Element, int Count>
 __device__ __forceinline__ Element smallest_above(const Element (&values)[Count], Element floor_value) {
-  Element least = values[0];  //@values_first
+  Element least = 32000;
   ROLLED
-  for (int i = 1; i < Count; ++i) {  //@values_loop
+  for (int i = 0; i < Count; ++i) {  //@values_loop
     const Element e = values[i];     //@values_read
     if (e > floor_value && e < least) least = e;
   }
@@ -320,7 +320,7 @@ object = "group"
 type = "short[56]"
 size = 112
 declared = "group"
-lines = ["group_load", "values_first", "values_read"]
+lines = ["group_load", "values_read"]
 primary = ["values_loop", "group_loop"]
 index = ["[i]", "[g]"]
 sources = ["loop-counter constant"]
