@@ -224,13 +224,14 @@ __device__ CALLED unsigned checksum(const unsigned char *bytes) {
 [[find]]
 cause = "address-taken"
 object = "header"
-type = "const Header"
+type = ["const Header", "Header"]
 size = 16
 declared = "header_declared"
 lines = ["header_declared", "checksum_byte"]
 primary = ["header_call"]
 */
-extern "C" __global__ void bytes_of_a_structure(const unsigned *x, unsigned *y, unsigned short kind) {
+extern "C" __global__ void bytes_of_a_structure(const unsigned *x, unsigned *y,
+                                                unsigned short kind) {
   const Header header = {kind, 16, x[threadIdx.x], 0x1234567890ull};  //@header_declared
   y[threadIdx.x] = checksum(reinterpret_cast<const unsigned char *>(&header));  //@header_call
 }
@@ -274,7 +275,10 @@ extern "C" __global__ void address_in_assembly(const float *x, float *y) {
 #ifdef EXPERIMENT
   sum = pair[0] + pair[1];
 #else
-  asm volatile("{ .reg .f32 a, b; ld.v2.f32 {a, b}, [%1]; add.f32 %0, a, b; }" : "=f"(sum) : "l"(&pair[0]) : "memory");  //@pair_assembly
+  asm volatile("{ .reg .f32 a, b; ld.v2.f32 {a, b}, [%1]; add.f32 %0, a, b; }"  //@pair_assembly
+               : "=f"(sum)
+               : "l"(&pair[0])
+               : "memory");
 #endif
   y[threadIdx.x] = sum;
 }
@@ -283,7 +287,7 @@ extern "C" __global__ void address_in_assembly(const float *x, float *y) {
 [[find]]
 cause = "volatile"
 object = "stages"
-type = "volatile int[6]"
+type = ["volatile int[6]", "int[6]"]
 size = 24
 declared = "stages_declared"
 lines = ["stages_set", "stages_set_too", "stages_get"]
@@ -300,7 +304,7 @@ extern "C" __global__ void volatile_array(const int *x, int *y) {
 [[find]]
 cause = "volatile"
 object = "error"
-type = "volatile float"
+type = ["volatile float", "float"]
 size = 4
 declared = "error_declared"
 lines = ["error_set", "error_get"]
@@ -378,11 +382,12 @@ index = ["[AT(at, 3)]", "[AT(at + 1, 4)]", "[at]", "[at + 1]"]
 sources = ["memory k"]
 uniformity = "data-dependent"
 */
-extern "C" __global__ void partly_a_parameter(const __grid_constant__ Curve curve, const float *ends, const int *k,
-                                              float *y, int n) {
+extern "C" __global__ void partly_a_parameter(const __grid_constant__ Curve curve, const float *ends,
+                                              const int *k, float *y, int n) {
   float padded[24];  //@partly_padded
 #pragma unroll
-  for (int i = 0; i < 24; ++i) padded[i] = i < 2 || i > 21 ? ends[i] : curve.knots[i - 2];  //@partly_fill
+  for (int i = 0; i < 24; ++i)
+    padded[i] = i < 2 || i > 21 ? ends[i] : curve.knots[i - 2];  //@partly_fill
   float sum = 0.0f;
 #pragma unroll 1
   for (int i = 0; i < n; ++i) {
@@ -400,7 +405,8 @@ primary = ["kinds_report"]
 */
 extern "C" __global__ void several_kinds(const float *x, const char *name, long long limit) {
   const float value = x[threadIdx.x];
-  if (value > limit) REPORT("%s: %c %d %f above %lld\n", name, 'x', threadIdx.x, value, limit);  //@kinds_report
+  if (value > limit)
+    REPORT("%s: %c %d %f above %lld\n", name, 'x', threadIdx.x, value, limit);  //@kinds_report
 }
 
 /* labels
@@ -476,7 +482,7 @@ struct Square : Shape {
 [[find]]
 cause = "address-taken"
 object = "disc"
-type = "const Disc"
+type = ["const Disc", "Disc"]
 size = 16
 declared = "shapes_disc"
 lines = ["disc_constructor", "shape_constructor", "disc_area", "shapes_call"]
@@ -486,7 +492,7 @@ archs = ["sm_75", "sm_80", "sm_90"]
 [[find]]
 cause = "address-taken"
 object = "disc"
-type = "const Disc"
+type = ["const Disc", "Disc"]
 size = 16
 declared = "shapes_disc"
 lines = ["disc_constructor", "shape_constructor", "disc_area"]
@@ -496,7 +502,7 @@ archs = ["sm_100", "sm_120"]
 [[find]]
 cause = "address-taken"
 object = "square"
-type = "const Square"
+type = ["const Square", "Square"]
 size = 16
 declared = "shapes_square"
 lines = ["square_constructor", "shape_constructor", "square_area", "shapes_call"]
@@ -506,7 +512,7 @@ archs = ["sm_75", "sm_80", "sm_90"]
 [[find]]
 cause = "address-taken"
 object = "square"
-type = "const Square"
+type = ["const Square", "Square"]
 size = 16
 declared = "shapes_square"
 lines = ["square_constructor", "shape_constructor", "square_area"]

@@ -169,8 +169,8 @@ object = "storage"
 type = "float[30]"
 size = 120
 declared = "span_storage"
-lines = ["span_fill", "span_swap"]
-primary = ["span_swap"]
+lines = ["span_fill", "span_use"]
+primary = ["span_use"]
 index = ["[AT(i % 30, 4)]", "[AT(i * 7 % 30, 9)]", "[i % 30]", "[i * 7 % 30]"]
 sources = ["loop-counter run-time"]
 uniformity = "uniform"
@@ -182,7 +182,8 @@ extern "C" __global__ void standard_span(const float *x, float *y, unsigned n) {
   const cuda::std::span<float, 30> view(storage);
   float sum = 0.0f;
 #pragma unroll 1
-  for (unsigned i = 0; i < n; ++i) sum = sum * 0.5f + view[AT(i % 30, 4)] * view[AT(i * 7 % 30, 9)];  //@span_swap
+  for (unsigned i = 0; i < n; ++i)
+    sum = sum * 0.5f + view[AT(i % 30, 4)] * view[AT(i * 7 % 30, 9)];  //@span_use
   y[threadIdx.x] = sum;
 }
 
@@ -190,7 +191,8 @@ extern "C" __global__ void standard_span(const float *x, float *y, unsigned n) {
 clean = true
 */
 extern "C" __global__ void standard_tuple(const float *x, float *y) {
-  auto parts = cuda::std::make_tuple(cuda::std::array<float, 4>{x[0], x[1], x[2], x[3]}, x[threadIdx.x]);
+  const cuda::std::array<float, 4> filter{x[0], x[1], x[2], x[3]};
+  auto parts = cuda::std::make_tuple(filter, x[threadIdx.x]);
   auto &[taps, value] = parts;
   float sum = 0.0f;
 #pragma unroll
@@ -282,6 +284,34 @@ extern "C" __global__ void warp_positions(const int *x, int *y, int n) {
   y[threadIdx.x] = sum;
 }
 
+/* labels
+[[find]]
+cause = "dynamic-index"
+object = "ring"
+type = "cuda::std::byte[64]"
+size = 64
+declared = "bytes_ring"
+lines = ["bytes_fill", "bytes_put", "bytes_get"]
+primary = ["bytes_put", "bytes_get"]
+index = ["[AT(head, 5)]", "[AT((head + 40) & 63, 9)]", "[head]", "[(head + 40) & 63]"]
+sources = ["thread-id threadIdx.x"]
+optional = ["loop-counter run-time"]
+uniformity = "lane-varying"
+*/
+extern "C" __global__ void byte_ring(const unsigned char *x, int *y, int n) {
+  cuda::std::byte ring[64];  //@bytes_ring
+#pragma unroll
+  for (int i = 0; i < 64; ++i) ring[i] = cuda::std::byte{x[i]};  //@bytes_fill
+  int head = threadIdx.x & 63, sum = 0;
+#pragma unroll 1
+  for (int i = 0; i < n; ++i) {
+    ring[AT(head, 5)] ^= cuda::std::byte{x[i]};                             //@bytes_put
+    sum += cuda::std::to_integer<int>(ring[AT((head + 40) & 63, 9)]) * i;  //@bytes_get
+    head = (head + 1) & 63;
+  }
+  y[threadIdx.x] = sum;
+}
+
 namespace selection {
 
 template <typename Key, int K>
@@ -342,6 +372,7 @@ __device__ __noinline__ float divided(float a, float b) { return __fdividef(a, b
 [[find]]
 cause = "const-table"
 object = "operators"
+type = ["const Operator[6]", "Operator[6]", "float (*[6])(float, float)", "float (*const[6])(float, float)"]
 size = 48
 declared = "operators_declared"
 lines = ["operators_declared", "operators_call"]

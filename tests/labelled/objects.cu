@@ -39,7 +39,8 @@ uniformity = "uniform"
 extern "C" __global__ void nested_members(const float *pose, const int *order, float *out, int n) {
   Body body;  //@members_body
 #pragma unroll
-  for (int i = 0; i < 12; ++i) body.right.elbow.angle[i] = pose[i * 64 + threadIdx.x];  //@members_pose
+  for (int i = 0; i < 12; ++i)
+    body.right.elbow.angle[i] = pose[i * 64 + threadIdx.x];  //@members_pose
   for (int i = 0; i < n; ++i) {
     const int k = order[i];
     body.right.elbow.angle[AT(k, 5)] *= 0.5f;  //@members_turn
@@ -193,7 +194,8 @@ index = ["[at]"]
 sources = ["memory which"]
 uniformity = "data-dependent"
 */
-extern "C" __global__ void captured_by_reference(const float *x, const int *which, float *y, int n) {
+extern "C" __global__ void captured_by_reference(const float *x, const int *which, float *y,
+                                                 int n) {
   float weights[28];  //@captured_weights
 #pragma unroll
   for (int i = 0; i < 28; ++i) weights[i] = x[i] * 2.0f;  //@captured_fill
@@ -495,7 +497,7 @@ using Grid = Row[3];
 [[find]]
 cause = "dynamic-index"
 object = "grid"
-type = "float[3][24]"
+type = ["float[3][24]", "Grid"]
 size = 288
 declared = "typedefs_grid"
 lines = ["typedefs_fill", "typedefs_mirror"]
@@ -511,7 +513,8 @@ extern "C" __global__ void typedef_names(const float *x, float *y, int n) {
   const int column = blockIdx.x % 24;
   float sum = 0.0f;
 #pragma unroll 1
-  for (int i = 0; i < n; ++i) sum = sum * 0.5f + grid[AT(i % 3, 1)][AT(column, 4)];  //@typedefs_mirror
+  for (int i = 0; i < n; ++i)
+    sum = sum * 0.5f + grid[AT(i % 3, 1)][AT(column, 4)];  //@typedefs_mirror
   y[blockIdx.x] = sum;
 }
 

@@ -146,7 +146,7 @@ extern "C" __global__ void move_to_front(const unsigned char *text, unsigned cha
 [[find]]
 cause = "const-table"
 object = "moves"
-type = "const unsigned char[6][5]"
+type = ["const unsigned char[6][5]", "unsigned char[6][5]"]
 size = 30
 declared = "scanner_moves"
 lines = ["scanner_moves", "scanner_step"]
