@@ -363,7 +363,7 @@ extern "C" __global__ void curve_read_in_place(const __grid_constant__ Curve cur
 }
 
 /* labels
-clean = true
+promoted = ["curve.knots"]
 */
 extern "C" __global__ void curve_read_only(Curve curve, const int *k, float *y) {
   y[threadIdx.x] = curve.knots[k[threadIdx.x] + curve.first];
