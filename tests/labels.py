@@ -6,7 +6,7 @@ Each kernel is preceded by one comment that begins with ``/* labels`` and holds 
     [[find]]                      # one for each object, spill, slow path, ... of the kernel
     cause = "dynamic-index"       # or a list, where several are equally true
     object = "window"             # as a user would write it ("s.a.b"); left out: it has no name
-    type = "float[44]"            # of the object or the member
+    type = "float[44]"            # of the object or the member; or a list
     size = 176                    # bytes of that type
     declared = "window"           # marker: the source line that carries //@window
     lines = ["write", "read"]     # markers of all lines whose accesses are accesses of this object
@@ -69,7 +69,7 @@ class Find:
 
     causes: tuple[str, ...]
     object: str | None
-    type: str | None
+    type: tuple[str, ...] | None
     size: int | None
     declared: int | None
     lines: frozenset[int] | None
@@ -170,7 +170,9 @@ def read(file: Path) -> list[Label]:
 def _kernels(text: str) -> Iterator[tuple[int, str]]:
     """Offsets and names of the kernels that a text defines."""
     bare = re.sub(r"//[^\n]*|/\*.*?\*/", lambda m: " " * len(m.group()), text, flags=re.DOTALL)
-    for match in re.finditer(r"\b__global__\b", bare):
+    for match in re.finditer(r"(\btemplate\s+)?\b__global__\b", bare):
+        if match.group(1):
+            continue  # an explicit instantiation
         at = match.end()
         while (called := _CALLED.search(bare, at)) is not None:
             at = _closed(bare, called.end())
@@ -234,10 +236,11 @@ def _find(section: _Section, given: Mapping[str, Any]) -> Find:
     uniformity = data.pop("uniformity", None)
     index = data.pop("index", None)
     instance = data.pop("instance", None)
+    kind = data.pop("type", None)
     find = Find(
         causes=causes,
         object=data.pop("object", None),
-        type=data.pop("type", None),
+        type=_several(kind) if kind is not None else None,
         size=data.pop("size", None),
         declared=next(iter(where)) if where is not None else None,
         lines=_lines(section, data.pop("lines", None)),
