@@ -308,29 +308,6 @@ extern "C" __global__ void bits(const float *x, float *y, unsigned mask, unsigne
 /* labels
 [[find]]
 cause = "dynamic-index"
-object = "level"
-type = "float[64]"
-size = 256
-declared = "level"
-lines = ["fill", "read"]
-primary = ["read"]
-index = ["[AT(__dp4a(codes[i * 32 + threadIdx.x], weights, 0) & 63, 3)]", "[__dp4a(codes[i * 32 + threadIdx.x], weights, 0) & 63]"]
-sources = ["memory codes", "parameter weights"]
-uniformity = "data-dependent"
-*/
-extern "C" __global__ void quantised(const int *codes, float *y, const float *scale, int weights) {
-  float level[64];  //@level
-  for (int i = 0; i < 64; ++i) level[i] = scale[i] * scale[i + 1];  //@fill
-  float s = 0;
-#pragma unroll 1
-  for (int i = 0; i < codes[0]; ++i)
-    s += level[AT(__dp4a(codes[i * 32 + threadIdx.x], weights, 0) & 63, 3)];  //@read
-  y[threadIdx.x] = s;
-}
-
-/* labels
-[[find]]
-cause = "dynamic-index"
 object = "bins"
 type = "int[40]"
 size = 160
