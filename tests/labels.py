@@ -12,7 +12,7 @@ Each kernel is preceded by one comment that begins with ``/* labels`` and holds 
     lines = ["write", "read"]     # markers of all lines whose accesses are accesses of this object
     primary = ["read"]            # markers of the lines that may be the line of the finding
     index = ["[i % 44]"]          # acceptable expressions; empty: none is to be shown
-    sources = ["loop-counter run-time"]   # that must be named
+    sources = ["loop-counter run-time"]   # that must be named; "a | b": in one of two spellings
     optional = []                 # that may be named
     uniformity = "uniform"        # or a list
     also = []                     # further causes that keep the same object in memory

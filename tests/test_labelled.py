@@ -92,6 +92,6 @@ def names(label: Label) -> set[str | None]:
 @pytest.mark.parametrize("column", COLUMNS)
 def test_what_is_said_is_right(scores: Scores, column: str, arch: str) -> None:
     items = [item for file in FILES for item in scores(file, arch) if item.column == column]
-    tally = tallies(items)[column, arch]
     missed = [item for item in items if not item.right]
-    assert tally.share >= REQUIRED[column], missed
+    for tally in tallies(items).values():
+        assert tally.share >= REQUIRED[column], missed

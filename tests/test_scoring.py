@@ -129,6 +129,13 @@ def test_a_source_that_is_neither_required_nor_optional_is_false(written: Path) 
     assert tallies(items)["false", "sm_90"].total == 3
 
 
+def test_a_source_may_have_two_spellings(written: Path) -> None:
+    written.write_text(SOURCE.replace('"parameter n"', '"parameter m | parameter n"'))
+    assert wrong(scored(written, reported())) == set()
+    other = dataclasses.replace(INDEX, sources=(IndexSource("parameter", "k", 1),))
+    assert wrong(scored(written, reported(index=other))) == {"missing", "false"}
+
+
 def test_a_kernel_without_the_finding_has_everything_wrong(written: Path) -> None:
     clean = facts("k")
     items = scored(written, KernelReport(clean, judge(clean)))

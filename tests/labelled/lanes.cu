@@ -68,7 +68,7 @@ declared = "sample"
 lines = ["fill", "change", "read"]
 primary = ["change"]
 index = ["[AT((lane + r) % 40, 3)]", "[(lane + r) % 40]"]
-sources = ["other %laneid", "loop-counter run-time"]
+sources = ["other %laneid | thread-id %laneid | thread-id laneid", "loop-counter run-time"]
 uniformity = "lane-varying"
 */
 extern "C" __global__ void by_lane_register(const float *x, float *y, int n) {
