@@ -334,7 +334,7 @@ class _Scorer:
     def _miss(self, find: Find, left: Sequence[Claim]) -> None:
         """Everything that should have been said of what was not found."""
         got = ", ".join(_described(claim) for claim in left) or "nothing"
-        self._say("cause", False, (*find.causes, find.object or ""), got)
+        self._say("cause", False, " ".join((*find.causes[:1], find.object or "")).strip(), got)
         if find.object is not None:
             self._say("object", False, find.object, got)
         self._miss_object(find, got)
