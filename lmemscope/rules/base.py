@@ -172,6 +172,7 @@ class Rule:
             advice=self.advice(case),
             evidence=_evidence(case),
             fingerprint=_fingerprint(self.id, case, location),
+            also=found.also if found is not None else (),
         )
 
 
