@@ -153,6 +153,11 @@ class FunctionObjects:
             return frozenset({Pointee("depot", max(inside, default=0))})
         return self._pointees.get(base, frozenset())
 
+    def is_object_address(self, value: str) -> bool:
+        """Whether a register holds the address of a stack object of this function."""
+        found = self._pointees.get(value, ())
+        return value in self._bases or any(pointee.kind != "parameter" for pointee in found)
+
     def argument_pointees(self, call: Call, position: int) -> frozenset[Pointee]:
         """What a call's argument points into."""
         if position >= len(call.arguments):
@@ -167,7 +172,7 @@ class FunctionObjects:
         found = {
             int(str(instruction.operands[2]))
             for instruction in self.body.instructions
-            if self._is_object_address(instruction)
+            if self._takes_address(instruction)
         }
         return sorted(found)
 
@@ -181,7 +186,7 @@ class FunctionObjects:
                     bases.add(str(instruction.operands[0]))
         return bases
 
-    def _is_object_address(self, instruction: Instruction) -> bool:
+    def _takes_address(self, instruction: Instruction) -> bool:
         operands = instruction.operands
         return (
             instruction.operation == "add"
@@ -198,7 +203,7 @@ class FunctionObjects:
             if not instruction.operands or not isinstance(instruction.operands[0], str):
                 continue
             target = instruction.operands[0]
-            if self._is_object_address(instruction):
+            if self._takes_address(instruction):
                 pointees[target].add(Pointee("depot", int(str(instruction.operands[2]))))
                 seeds.add(target)
             elif instruction.operation == "alloca":
@@ -213,7 +218,7 @@ class FunctionObjects:
         for index, instruction in enumerate(self.body.instructions):
             if instruction.operation not in _POINTER_ARITHMETIC:
                 continue
-            if self._is_object_address(instruction) or not isinstance(instruction.operands[0], str):
+            if self._takes_address(instruction) or not isinstance(instruction.operands[0], str):
                 continue
             for source in self.dataflow.depends_on(index):
                 if source in self._bases:
@@ -307,6 +312,29 @@ def access_width(instruction: Instruction) -> int:
         vector = next((o for o in instruction.operands if isinstance(o, Vector)), None)
         width, lanes = 4, len(vector.items) if vector is not None else 1
     return lanes * width
+
+
+def stored_values(instruction: Instruction) -> list[tuple[str, int]]:
+    """Registers and constants that an instruction reads by value, its first operand aside.
+
+    Each has its position in bytes from where a ``st`` begins to write: vectors whole.
+    """
+    result: list[tuple[str, int]] = []
+    for operand in instruction.operands[1:]:
+        if isinstance(operand, Vector):
+            size = access_width(instruction) // max(len(operand.items), 1)
+            result += [(item, number * size) for number, item in enumerate(operand.items)]
+        elif isinstance(operand, str):
+            result.append((operand, 0))
+    return result
+
+
+def position_in(instruction: Instruction, register: str) -> int:
+    """Bytes from where a load begins to read to what it puts into a register."""
+    target = instruction.operands[0]
+    if not isinstance(target, Vector) or register not in target.items:
+        return 0
+    return target.items.index(register) * access_width(instruction) // len(target.items)
 
 
 def _is_number(operand: object) -> bool:
