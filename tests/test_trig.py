@@ -13,8 +13,6 @@ from tests.builders import depot, line_of, program
 WORDS = [
     int.from_bytes(TWO_OVER_PI[at : at + 4], "little", signed=True) for at in range(120, 144, 4)
 ]
-    int.from_bytes(TWO_OVER_PI[at : at + 4], "little", signed=True) for at in range(120, 144, 4)
-]
 INDEX = "ld.param.u32 %r1, [k_param_1];\nmul.wide.s32 %rd2, %r1, 4;\n"
 TABLE = f".global .align 4 .b8 {{}}[24] = {{{{{', '.join(map(str, TWO_OVER_PI[-24:]))}}}}};"
 
