@@ -40,11 +40,13 @@ class ProvenCause:
         cause: the first one that has proof.
         evidence: of that.
         also: others that alone would keep the object in memory.
+        size: bytes of what is in the object, where the cause tells; the rest is padding.
     """
 
     cause: Cause
     evidence: tuple[Evidence, ...]
     also: tuple[Cause, ...] = ()
+    size: int | None = None
 
 
 def object_causes(
@@ -135,7 +137,7 @@ class _Reasons:
                 return ProvenCause("device-launch", (Evidence("address-passed", call.callee),))
         reduction = self._reduction
         if reduction is not None and all(a.index in reduction.stores for a in self._stores):
-            return ProvenCause("math-slow-path", (reduction.evidence,))
+            return ProvenCause("math-slow-path", (reduction.evidence,), size=reduction.size)
         return None
 
     def _escaping(self) -> ProvenCause | None:

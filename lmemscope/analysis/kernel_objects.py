@@ -117,7 +117,7 @@ def _local_object(
     return LocalObject(
         function=function,
         offset=found.offset,
-        size=min(found.size, named.size) if named is not None else found.size,
+        size=min(found.size, named.size if named is not None else proven.size or found.size),
         cause="debug-build" if debug else proven.cause,
         name=named.name if named is not None else None,
         type=named.type if named is not None else None,

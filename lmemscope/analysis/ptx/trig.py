@@ -33,6 +33,8 @@ those of floats the first 192, which are the last bytes."""
 _WORD = 4
 _ENOUGH = 4
 """Different words to be met where they are immediates; the smallest reduction has six."""
+_SCRATCH = {4: 7 * 4, 8: 5 * 8}
+"""Bytes of the array by the width of its products: those of floats and of doubles."""
 _PRODUCTS = frozenset({"mul", "mad", "madc"})
 _CARRIES = frozenset({"add", "addc", "cvt", "mov", "shr", "shf"})
 """What lies between a product and its store: carries, widenings, halves of a register."""
@@ -46,10 +48,12 @@ class Reduction:
     Attributes:
         stores: indices of the instructions that store its products there.
         evidence: the table that it multiplies with, or the first of the products.
+        size: bytes of its array; the object may have padding behind it.
     """
 
     stores: frozenset[int]
     evidence: Evidence
+    size: int
 
 
 class Reductions:
@@ -70,22 +74,23 @@ class Reductions:
         """The reduction whose products are stored in an object, or None."""
         if not self._products:
             return None
-        stores = [
-            access.index
+        stores = {
+            access.index: access.width
             for access in found.accesses
             if access.is_store
             and any(
                 value in self._products
                 for value, _ in stored_values(self._body.instructions[access.index])
             )
-        ]
+        }
         if not stores:
             return None
         first = self._body.instructions[min(stores)]
         shown = Evidence("reduction-words", ptx_line=first.line, opcode=first.opcode)
         if self._tables:
             shown = Evidence("library-table", min(self._tables))
-        return Reduction(frozenset(stores), shown)
+        size = _SCRATCH.get(min(stores.values()), found.size)
+        return Reduction(frozenset(stores), shown, min(size, found.size))
 
     def _find_products(self) -> frozenset[str]:
         """Registers that hold products with pieces of 2/pi, or their carries."""
