@@ -100,7 +100,7 @@ def test_instructions_have_operands_and_lines() -> None:
         "ret",
     ]
     setp, bra, mad, tex, store, call, _ = body.instructions
-    assert setp.operands == ("%p1", "%p2", "%r1", "-5")
+    assert setp.operands == (Vector(("%p1", "%p2")), "%r1", "-5")
     assert (bra.predicate, bra.operands) == ("!%p1", ("$L2",))
     assert mad.operands == ("%r3", "%r1", "0x10", "%r2")
     assert tex.operands[0] == Vector(("%f1", "%f2", "_", "%f4"))

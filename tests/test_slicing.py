@@ -16,8 +16,8 @@ def dataflow(body: str) -> Dataflow:
     return Dataflow(module(body, PARAMETERS).functions[0])
 
 
-def kinds(leaves: frozenset[Leaf]) -> set[tuple[str, str | None, str]]:
-    return {(leaf.kind, leaf.name, leaf.uniformity) for leaf in leaves}
+def kinds(leaves: frozenset[Leaf]) -> set[tuple[str, str | None]]:
+    return {(leaf.kind, leaf.name) for leaf in leaves}
 
 
 def loop(bound: str, step: str = "add.s32 %r1, %r1, 1;", body: str = "") -> str:
@@ -45,10 +45,12 @@ def test_parameters_thread_ids_and_block_ids() -> None:
         "mad.lo.s32 %r4, %r1, %r2, %r3;\nret;"
     )
     assert kinds(flow.leaves("%r4")) == {
-        ("parameter", "k_param_1", "uniform"),
-        ("thread-id", "%tid.x", "lane-varying"),
-        ("block-id", "%ctaid.y", "uniform"),
+        ("parameter", "k_param_1"),
+        ("thread-id", "%tid.x"),
+        ("block-id", "%ctaid.y"),
     }
+    assert flow.uniformity("%r1") == flow.uniformity("%r3") == "uniform"
+    assert flow.uniformity("%r4") == "lane-varying"
 
 
 def test_a_counter_knows_whether_its_trip_count_is_constant() -> None:
@@ -111,19 +113,19 @@ def test_loads_are_as_uniform_as_their_addresses() -> None:
         "ld.param.u64 %rd1, [k_param_0];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
         "add.s64 %rd3, %rd1, %rd2;\nld.global.u32 %r2, [%rd3];\nld.global.u32 %r3, [%rd1+8];\nret;"
     )
-    assert kinds(flow.leaves("%r2")) == {("memory", "k_param_0", "data-dependent")}
-    assert kinds(flow.leaves("%r3")) == {("memory", "k_param_0", "uniform")}
+    assert kinds(flow.leaves("%r2")) == kinds(flow.leaves("%r3")) == {("memory", "k_param_0")}
+    assert (flow.uniformity("%r2"), flow.uniformity("%r3")) == ("data-dependent", "uniform")
 
 
-def test_pointer_chasing_is_data_dependent() -> None:
+@pytest.mark.parametrize("start", ["uniform", "data-dependent"])
+def test_pointer_chasing_is_as_uniform_as_where_it_starts(start: str) -> None:
     chase = loop("40", body="ld.global.u64 %rd1, [%rd1];\ncvt.u32.u64 %r7, %rd1;")
-    leaves = dataflow(chase).leaves("%r7")
-    assert ("memory", None, "data-dependent") in kinds(leaves)
-
-
-def test_what_is_not_followed_says_so() -> None:
-    flow = dataflow("shfl.sync.idx.b32 %r1|%p1, %r2, 0, 31, -1;\nadd.s32 %r3, %r1, 1;\nret;")
-    assert kinds(flow.leaves("%r3")) == {("other", "shfl", "unknown")}
+    if start != "uniform":
+        chase = f"mov.u32 %r8, %tid.x;\nmul.wide.u32 %rd2, %r8, 8;\n{chase}"
+        chase = chase.replace("$L1:", "add.s64 %rd1, %rd1, %rd2;\n$L1:")
+    flow = dataflow(chase)
+    assert ("memory", None) in kinds(flow.leaves("%r7"))
+    assert flow.uniformity("%r7") == start
 
 
 def test_long_chains_need_no_stack() -> None:

@@ -16,7 +16,6 @@ from lmemscope.analysis.ledger import shares
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.leaves import worst
 from lmemscope.analysis.ptx.uniformity import requests_per_access, sectors_per_request
 from lmemscope.analysis.saves import saving_cause
 from lmemscope.formats.cubin import CubinFunction
@@ -179,7 +178,7 @@ class _Kernel:
         access = objects.access_at.get(origin.instruction)
         if access is None:
             return _Explained("unattributed", None, "unknown", evidence)
-        uniformity = worst(leaf.uniformity for leaf in access.leaves)
+        uniformity = access.uniformity
         kinds = {pointee.kind for pointee in access.pointees}
         if "alloca" in kinds:
             return _Explained("alloca", None, uniformity, evidence)

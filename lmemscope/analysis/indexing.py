@@ -41,12 +41,8 @@ class IndexReader:
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
         own = [access for access in found.accesses if access.leaves]
-        leaves = {
-            leaf
-            for access in _decisive([*own, *theirs])
-            for leaf in access.leaves
-            if leaf.kind != "symbol"
-        }
+        decisive = _decisive([*own, *theirs])
+        leaves = {leaf for access in decisive for leaf in access.leaves if leaf.kind != "symbol"}
         if not leaves:
             return None
         loop = None
@@ -55,7 +51,7 @@ class IndexReader:
         return IndexFacts(
             expression=self._expression(objects, own, named),
             sources=tuple(sorted({self._source(leaf) for leaf in leaves}, key=str)),
-            uniformity=worst(leaf.uniformity for leaf in leaves),
+            uniformity=worst(access.uniformity for access in decisive),
             loop=loop,
         )
 

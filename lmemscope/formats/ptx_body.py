@@ -69,7 +69,7 @@ class Instruction:
         line: 1-based line in the PTX text (of its first token).
         predicate: ``%p1`` or ``!%p1``, or None.
         opcode: with all its modifiers, such as ``ld.local.v4.f32``.
-        operands: in order; a call's parenthesised lists are vectors.
+        operands: in order; a call's parenthesised lists and ``d|p`` are vectors.
         loc: the source location in force.
     """
 
@@ -388,8 +388,9 @@ def _operands(tokens: list[Token], position: int) -> tuple[Operand, ...]:
             operands.append(Vector(tuple(items)))
             position = end
         elif text == "|":
-            # setp's second destination: %p1|%p2
-            operands.append("".join(parts))
+            # Two destinations, as of setp and shfl: %p1|%p2.
+            position += 1
+            operands.append(Vector(("".join(parts), tokens[position][1])))
             parts = []
         else:
             parts.append(text)

@@ -1,90 +1,163 @@
-"""Loop counters: cycles of values, and whether their loops' trip counts are constant."""
+"""Loop counters: which loops have a trip count whose maximum is known when compiling."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from lmemscope.analysis.ptx.components import strong_components
+from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop, registers_of
-from lmemscope.analysis.ptx.leaves import Leaf, entering
+from lmemscope.analysis.ptx.leaves import special
+from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.formats.ptx_body import Instruction
+
+_ARITHMETIC = frozenset(
+    "mov add sub mul mad shl shr and or xor not neg abs min max cvt cvta div rem bfe".split()
+)
+_BOUNDING = frozenset({"min", "and", "rem"})
+"""Operations whose result has a constant maximum if one operand is a constant."""
+_LARGEST = 4096
+"""Masks above this round a run-time count to whole steps of an unrolled loop: no maximum."""
 
 
-def loop_counters(code: Definitions, values: Mapping[str, Sequence[str]]) -> dict[str, Leaf]:
-    """The counter that each register takes part in, for those that take part in one.
-
-    A cycle outside of any loop is of another kind: its value is not followed.
+class TripCounts:
+    """Trip counts of one function's loops.
 
     Args:
         code: the function.
-        values: the registers that each register's value comes from.
+        values: its values.
+        control: its control dependence.
     """
-    result: dict[str, Leaf] = {}
-    trips: dict[int, bool] = {}
-    for group in strong_components(values):
-        first = next(iter(group))
-        if len(group) == 1 and first not in values[first]:
-            continue
-        indices = frozenset(i for register in group for i in code.definitions[register])
-        # What starts the counter again, in a loop around its own, is no step of it.
-        steps = frozenset(i for i in indices if not group.isdisjoint(code.depends_on(i)))
-        loop = _loop_of_cycle(code, steps)
-        leaf = Leaf("other", None, uniformity="unknown")
-        if loop is not None:
-            if loop.header not in trips:
-                trips[loop.header] = has_constant_trip(code, loop)
-            leaf = Leaf("loop-counter", None, trips[loop.header], loop.header)
-        result |= dict.fromkeys(group, leaf)
-    return result
 
+    def __init__(self, code: Definitions, values: Values, control: Control) -> None:
+        self._code, self._values, self._control = code, values, control
+        self._known: dict[int, bool] = {}
 
-def has_constant_trip(code: Definitions, loop: Loop) -> bool:
-    """Whether an exit of the loop compares a counter with constants only."""
-    for index in sorted(loop.members):
-        branch = code.body.instructions[index]
-        if branch.operation != "bra" or branch.predicate is None:
-            continue
-        target = code.body.labels.get(str(branch.operands[0]))
-        if target in loop.members and index + 1 in loop.members:
-            continue  # it stays in the loop either way
-        if any(_only_counts(code, r, loop) for r in registers_of(branch.predicate)):
-            return True
-    return False
+    def is_constant(self, loop: Loop) -> bool:
+        """Whether some test in every iteration ends the loop after a constant number of them.
 
+        Other exits may end it sooner: unrolled with a guard, its indices are constants still.
+        """
+        if loop.header not in self._known:
+            self._known[loop.header] = False  # while its own counter is looked at
+            self._known[loop.header] = self._decide(loop)
+        return self._known[loop.header]
 
-def _loop_of_cycle(code: Definitions, indices: frozenset[int]) -> Loop | None:
-    """The loop whose header the cycle passes: the smallest one that holds an advancing step."""
-    candidates = [
-        loop for loop in code.flow.loops if any(index in loop.members for index in indices)
-    ]
-    # Of nested loops, the one that holds most of the cycle's steps; the smallest among those.
-    return min(
-        candidates,
-        key=lambda loop: (-sum(index in loop.members for index in indices), len(loop.members)),
-        default=None,
-    )
+    def _decide(self, loop: Loop) -> bool:
+        flow = self._code.flow
+        members = self._control.blocks_of(loop)
+        for number in sorted(members):
+            block = flow.blocks[number]
+            leaving = [s for s in block.successors if s not in members]
+            if not leaving or len(leaving) == len(block.successors):
+                continue
+            index = block.end - 1
+            branch = self._code.body.instructions[index]
+            if branch.operation != "bra" or branch.predicate is None:
+                continue
+            if not all(flow.dominates(index, latch) for latch in loop.latches):
+                continue
+            target = self._code.body.labels.get(str(branch.operands[0]))
+            taken = target is None or target not in loop.members
+            when = taken != branch.predicate.startswith("!")
+            (register,) = registers_of(branch.predicate) or ("",)
+            if self._ends(index, register, loop, when=when):
+                return True
+        return False
 
-
-def _only_counts(code: Definitions, predicate: str, loop: Loop) -> bool:
-    """Whether a predicate is made of constants and registers that only count in this loop."""
-    reached: set[str] = set()
-    work = [predicate]
-    counts = False
-    while work:
-        register = work.pop()
-        if register in reached:
-            counts = counts or register != predicate
-            continue
-        reached.add(register)
-        indices = code.definitions.get(register)
-        if not indices:
+    def _ends(self, index: int, register: str, loop: Loop, *, when: bool) -> bool:
+        """Whether counting alone makes a predicate ``when`` sooner or later."""
+        value = self._values.read(index, register)
+        if value is None or value < 0:
             return False
-        for index in indices:
-            instruction = code.body.instructions[index]
-            if entering(code, index) is not None or instruction.predicate is not None:
-                return False
-            work += code.depends_on(index)
-    return counts and any(
-        len(code.definitions[r]) > 1 and any(i in loop.members for i in code.definitions[r])
-        for r in reached
+        instruction = self._code.body.instructions[value]
+        operands = [o for o in instruction.operands[1:] if isinstance(o, str)]
+        operation = instruction.operation
+        if instruction.predicate is not None:
+            return False
+        if operation == "not":
+            return self._ends(value, operands[0], loop, when=not when)
+        if operation in ("and", "or"):
+            ends = [self._ends(value, operand, loop, when=when) for operand in operands]
+            return any(ends) if (operation == "or") == when else all(ends)
+        if operation != "setp" or len(operands) < 2:
+            return False
+        compared = self._compares(value, operands[0], operands[1], loop)
+        if len(operands) == 2:
+            return compared
+        # ``setp.lt.and p, a, b, q``
+        other = self._ends(value, operands[2].lstrip("!"), loop, when=when)
+        joined = {"and", "or"} & set(instruction.modifiers)
+        if not joined:
+            return False
+        return compared or other if ("or" in joined) == when else compared and other
+
+    def _compares(self, index: int, first: str, second: str, loop: Loop) -> bool:
+        """Whether a counter of the loop is compared with what has a constant maximum."""
+        for counter, bound in ((first, second), (second, first)):
+            if not counter.startswith("%"):
+                continue
+            known, counts = self._made_of_constants(index, counter, loop)
+            if known and counts and self._is_bounded(index, bound, loop):
+                return True
+        return False
+
+    def _is_bounded(self, index: int, operand: str, loop: Loop) -> bool:
+        if not operand.startswith("%"):
+            return True
+        value = self._values.read(index, operand)
+        if value is not None and value >= 0:
+            instruction = self._code.body.instructions[value]
+            if instruction.operation == "cvt":
+                source = str(instruction.operands[1])
+                return self._is_bounded(value, source, loop)
+            if _has_constant_maximum(instruction):
+                return True
+        known, counts = self._made_of_constants(index, operand, loop)
+        return known and not counts
+
+    def _made_of_constants(self, index: int, register: str, loop: Loop) -> tuple[bool, bool]:
+        """Whether a value is made of constants and counters alone, and whether it counts here."""
+        counts = False
+        seen: set[Value] = set()
+        first = self._values.read(index, register)
+        if first is None:
+            return False, False
+        work = [first]
+        while work:
+            value = work.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            join = self._values.join(value)
+            if join is not None:
+                counted = self._control.loop_at.get(join.block)
+                if counted is None or not (counted is loop or self.is_constant(counted)):
+                    return False, False
+                counts = counts or counted is loop
+                incoming = self._values.incoming(join)
+                latches = {
+                    before: brought
+                    for before, brought in incoming.items()
+                    if before in self._control.blocks_of(counted)
+                }
+                if len(set(latches.values())) > 1 or None in incoming.values():
+                    return False, False
+                work += [brought for brought in incoming.values() if brought is not None]
+                continue
+            instruction = self._code.body.instructions[value]
+            if instruction.operation not in _ARITHMETIC or instruction.predicate is not None:
+                return False, False
+            for operand in self._code.depends_on(value):
+                before = self._values.read(value, operand)
+                if before is None:
+                    if special(operand) is not None:
+                        return False, False
+                    continue
+                work.append(before)
+        return True, counts
+
+
+def _has_constant_maximum(instruction: Instruction) -> bool:
+    return instruction.operation in _BOUNDING and any(
+        isinstance(operand, str) and operand.isdigit() and int(operand) <= _LARGEST
+        for operand in instruction.operands[1:]
     )

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lmemscope.analysis.ptx.dominance import immediate_dominators
 from lmemscope.formats.ptx_body import Address, Body, Instruction, Vector
 
 _ENDS = frozenset({"ret", "exit", "trap"})
@@ -74,16 +75,11 @@ class ControlFlow:
         a, b = self.block_of(first), self.block_of(second)
         if a == b:
             return first <= second
-        while b in self._idom and self._idom[b] != b:
-            b = self._idom[b]
+        while b in self.dominators and self.dominators[b] != b:
+            b = self.dominators[b]
             if b == a:
                 return True
         return False
-
-    def immediate_dominator(self, block: int) -> int | None:
-        """The closest block that every path to this one passes."""
-        parent = self._idom.get(block)
-        return None if parent is None or parent == block else parent
 
     def depth(self, index: int) -> int:
         """How many loops an instruction is in."""
@@ -145,7 +141,7 @@ class ControlFlow:
         while True:
             if a == b:
                 return True
-            parent = self._idom.get(b)
+            parent = self.dominators.get(b)
             if parent is None or parent == b:
                 return False
             b = parent
@@ -180,42 +176,11 @@ class ControlFlow:
         return blocks
 
     @cached_property
-    def _idom(self) -> dict[int, int]:
-        """Immediate dominators (Cooper, Harvey, Kennedy: a simple, fast dominance algorithm)."""
+    def dominators(self) -> dict[int, int]:
+        """Immediate dominator of each block that can be reached; the first block is its own."""
         if not self.blocks:
             return {}
-        order: list[int] = []
-        seen = {0}
-        stack = [(0, iter(self.blocks[0].successors))]
-        while stack:
-            node, rest = stack[-1]
-            for successor in rest:
-                if successor not in seen:
-                    seen.add(successor)
-                    stack.append((successor, iter(self.blocks[successor].successors)))
-                    break
-            else:
-                order.append(node)
-                stack.pop()
-        order.reverse()
-        position = {node: index for index, node in enumerate(order)}
-        idom: dict[int, int] = {0: 0}
-        changed = True
-        while changed:
-            changed = False
-            for node in order[1:]:
-                candidates = [p for p in self.blocks[node].predecessors if p in idom]
-                new = candidates[0]
-                for other in candidates[1:]:
-                    while new != other:
-                        while position[new] > position[other]:
-                            new = idom[new]
-                        while position[other] > position[new]:
-                            other = idom[other]
-                if idom.get(node) != new:
-                    idom[node] = new
-                    changed = True
-        return idom
+        return immediate_dominators([block.successors for block in self.blocks], 0)
 
 
 def registers_of(operand: object) -> list[str]:

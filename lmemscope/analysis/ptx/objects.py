@@ -12,6 +12,7 @@ from lmemscope.analysis.ptx.graph import Call, registers_of
 from lmemscope.analysis.ptx.leaves import ARITHMETIC, Leaf
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx_body import Address, Instruction, Vector
+from lmemscope.model import Uniformity
 
 _POINTER_ARITHMETIC = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "mad", "min"})
 _MEMORY = frozenset({"ld", "ldu", "st"})
@@ -41,6 +42,7 @@ class PtxAccess:
         pointees: what its address may point into; empty where it cannot be followed.
         leaves: what its address is computed from beside the object; empty for a constant index.
         offset: constant byte offset in the depot, where it is constant.
+        uniformity: of its address across the lanes of a warp.
     """
 
     index: int
@@ -49,6 +51,7 @@ class PtxAccess:
     pointees: frozenset[Pointee]
     leaves: frozenset[Leaf]
     offset: int | None
+    uniformity: Uniformity = "uniform"
 
 
 @dataclass(slots=True)
@@ -120,8 +123,9 @@ class FunctionObjects:
                     instruction.operation == "st",
                     access_width(instruction),
                     pointees,
-                    self._index_leaves(address.base),
+                    self._index_leaves(index, address.base),
                     self._constant(address),
+                    self.dataflow.uniformity(address.base, index),
                 )
             )
         return result
@@ -268,9 +272,9 @@ class FunctionObjects:
             return [r for operand in instruction.operands for r in registers_of(operand)]
         return []
 
-    def _index_leaves(self, register: str) -> frozenset[Leaf]:
+    def _index_leaves(self, index: int, register: str) -> frozenset[Leaf]:
         """What an address is made of, the object's own base and pointer parameters aside."""
-        leaves = self.dataflow.leaves(register)
+        leaves = self.dataflow.leaves(register, index)
         pointers = {o.name for o in self._pointees.get(register, ()) if o.kind == "parameter"}
         return frozenset(
             leaf

@@ -1,138 +1,127 @@
-"""Backward slices through PTX registers: what a value is made of, down to its leaves.
+"""Backward slices through PTX values: what an address is made of, and whether lanes share it.
 
-A leaf is where a value enters the function: a parameter, a thread or block id, memory, a call, a
-loop counter. Values joined from several paths also depend on what chose the path, so branch
-predicates belong to the slice; a counter that advances under a condition is no plain counter.
+Both walk one graph of dependences, of values and not of register names. Uniformity is the standard
+divergence analysis (LLVM's uniformity analysis is the reference): a value diverges if anything it
+depends on does, its controlling branches included.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
-
 from lmemscope.analysis.ptx.components import strong_components
-from lmemscope.analysis.ptx.counters import loop_counters
+from lmemscope.analysis.ptx.counters import TripCounts
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.graph import registers_of
-from lmemscope.analysis.ptx.leaves import Leaf, entering, special, symbols, worst
-
-
-@dataclass(slots=True)
-class _Dependence:
-    """What a register depends on.
-
-    Attributes:
-        values: registers that its value comes from.
-        addresses: registers that hold the addresses it is loaded from.
-        leaves: those that its own definitions are.
-    """
-
-    values: list[str] = field(default_factory=list)
-    addresses: list[str] = field(default_factory=list)
-    leaves: set[Leaf] = field(default_factory=set)
+from lmemscope.analysis.ptx.dependences import Dependences, Inputs
+from lmemscope.analysis.ptx.graph import Loop
+from lmemscope.analysis.ptx.leaves import Leaf, special, worst
+from lmemscope.analysis.ptx.values import Value
+from lmemscope.formats.ptx import PtxFunction
+from lmemscope.model import Uniformity
 
 
 class Dataflow(Definitions):
     """Slices of one PTX function, beside its definitions."""
 
-    def leaves(self, register: str) -> frozenset[Leaf]:
-        """Everything a register's value is made of."""
-        return _known(self._all_leaves, register)
+    def __init__(self, function: PtxFunction) -> None:
+        super().__init__(function)
+        self._graph = Dependences(self)
+        self._trips = TripCounts(self, self._graph.values, self._graph.control)
+        self._leaves: dict[Value, frozenset[Leaf]] = {}
+        self._levels: dict[Value, Uniformity] = {}
+        self._asking: set[Value] = set()
 
-    @cached_property
-    def _all_leaves(self) -> dict[str, frozenset[Leaf]]:
-        """Leaves of every defined register, in one linear pass over strong components.
+    def leaves(self, register: str, at: int | None = None) -> frozenset[Leaf]:
+        """Everything a register's value is made of.
 
-        Values flow along operands; along the address of a load only its uniformity does, for
-        what memory holds is not what its address is made of.
+        Args:
+            register: its PTX name.
+            at: the instruction that reads it; None for whatever is ever written to it.
         """
-        found = {register: self._dependence(register) for register in self.definitions}
-        counters = loop_counters(self, {register: one.values for register, one in found.items()})
-        both = {register: [*one.values, *one.addresses] for register, one in found.items()}
-        result: dict[str, frozenset[Leaf]] = {}
-        for group in strong_components(both):
+        found: frozenset[Leaf] = frozenset()
+        for value in self._read(register, at).values:
+            if value not in self._leaves:
+                self._find_leaves(value)
+            found |= self._leaves[value]
+        known = special(register)
+        return found | {known[0]} if known is not None else found
+
+    def uniformity(self, register: str, at: int | None = None) -> Uniformity:
+        """Whether the lanes of a warp hold one value; arguments as for `leaves`."""
+        read = self._read(register, at)
+        levels = [self._level(value) for value in (*read.values, *read.lanes)]
+        known = special(register)
+        return worst([*levels, known[1]] if known is not None else levels)
+
+    def _read(self, register: str, at: int | None) -> Inputs:
+        if at is not None:
+            return self._graph.read(at, register)
+        return Inputs(dict.fromkeys(self.definitions.get(register, ())))
+
+    def _find_leaves(self, value: Value) -> None:
+        graph = self._graph
+        for group in strong_components([value], lambda one: graph.node(one).values, self._leaves):
             leaves: set[Leaf] = set()
-            loads: list[str] = []
-            for register in group:
-                leaves |= found[register].leaves
-                if register in counters:
-                    leaves.add(counters[register])
-                loads += found[register].addresses
-                for source in found[register].values:
-                    if source not in group:
-                        leaves |= _known(result, source)
-            for address in loads:
-                leaves.add(_memory(result, address, inside=address in group))
-            result |= dict.fromkeys(group, frozenset(leaves))
-        return result
+            for member in group:
+                node = graph.node(member)
+                leaves |= node.leaves
+                for other in node.values:
+                    if other not in group:
+                        leaves |= self._leaves[other]
+            counter = self._counter(group)
+            if counter is not None:
+                leaves.add(counter)
+            self._leaves |= dict.fromkeys(group, frozenset(leaves))
 
-    def _dependence(self, register: str) -> _Dependence:
-        result = _Dependence()
-        for index in self.definitions[register]:
-            address = self._loaded_from(index)
-            if address is not None:
-                result.addresses.append(address)
-                continue
-            leaf = entering(self, index)
-            if leaf is not None:
-                result.leaves.add(leaf)
-                continue
-            result.values += self.depends_on(index)
-            result.leaves |= symbols(self, index)
-        result.values += self._path_predicates(register)
-        return result
+    def _level(self, value: Value) -> Uniformity:
+        if value not in self._levels:
+            for group in strong_components([value], self._lanes, self._levels):
+                self._levels |= dict.fromkeys(group, self._level_of(group))
+        return self._levels[value]
 
-    def _loaded_from(self, index: int) -> str | None:
-        """The address register of a load from memory, or None for everything else."""
-        instruction = self.body.instructions[index]
-        if instruction.operation not in ("ld", "ldu") or "param" in instruction.modifiers:
+    def _level_of(self, group: set[Value]) -> Uniformity:
+        """The level of a component, when those of all it depends on are known."""
+        levels: list[Uniformity] = []
+        loaded = False
+        for member in group:
+            node = self._graph.node(member)
+            levels.append(node.level)
+            loaded = loaded or node.loaded
+            levels += [self._levels[one] for one in self._lanes(member) if one not in group]
+        level = worst(levels)
+        return "data-dependent" if loaded and level == "lane-varying" else level
+
+    def _lanes(self, value: Value) -> tuple[Value, ...]:
+        """What a value can differ between lanes with."""
+        node = self._graph.node(value)
+        if node.shared or (node.broadcast is not None and self._is_broadcast(value)):
+            return ()
+        return (*node.values, *node.lanes)
+
+    def _is_broadcast(self, value: Value) -> bool:
+        """Whether a shuffle gives all lanes the value of one: they all name the same."""
+        named = self._graph.node(value).broadcast or ()
+        if value in self._asking:
+            return False  # which lane depends on the shuffle's own result
+        self._asking.add(value)
+        shared = all(self._level(one) == "uniform" for one in named)
+        self._asking.discard(value)
+        return shared
+
+    def _counter(self, group: set[Value]) -> Leaf | None:
+        """The loop counter that a cycle of values is: one that passes a loop's header."""
+        graph = self._graph
+        if len(group) == 1 and not group <= set(graph.node(next(iter(group))).values):
             return None
-        base = instruction.address.base if instruction.address is not None else None
-        return base if base is not None and base.startswith("%") else None
-
-    def _path_predicates(self, register: str) -> list[str]:
-        """Registers that choose between the definitions of a joined value."""
-        indices = self.definitions[register]
-        if len(indices) < 2:
-            return []
-        predicates: list[str] = []
-        loop = self.flow.innermost(frozenset(indices[-1:]))
-        for index in indices:
-            if loop is not None and index not in loop.members:
-                continue  # the value a loop begins with
-            if (
-                loop is not None
-                and len([i for i in indices if i in loop.members]) == 1
-                and all(self.flow.dominates(index, latch) for latch in loop.latches)
-            ):
-                continue  # advances once in every iteration
-            block = self.flow.immediate_dominator(self.flow.block_of(index))
-            if block is None:
-                continue
-            last = self.body.instructions[self.flow.blocks[block].end - 1]
-            if last.predicate is not None:
-                predicates += registers_of(last.predicate)
-        return predicates
-
-
-def _known(found: dict[str, frozenset[Leaf]], register: str) -> frozenset[Leaf]:
-    if register in found:
-        return found[register]
-    leaf = special(register)
-    return frozenset() if leaf is None else frozenset({leaf})
-
-
-def _memory(found: dict[str, frozenset[Leaf]], address: str, *, inside: bool) -> Leaf:
-    """A load: as uniform as its address; one that computes its own address never is."""
-    if inside:
-        return Leaf("memory", None, uniformity="data-dependent")
-    made_of = _known(found, address)
-    uniform = worst(leaf.uniformity for leaf in made_of) == "uniform"
-    names = sorted(
-        leaf.name for leaf in made_of if leaf.kind in ("parameter", "symbol") and leaf.name
-    )
-    return Leaf(
-        "memory",
-        names[0] if names else None,
-        uniformity="uniform" if uniform else "data-dependent",
-    )
+        loops: list[Loop] = []
+        for value in group:
+            join = graph.values.join(value)
+            loop = graph.control.loop_at.get(join.block) if join is not None else None
+            if loop is not None:
+                loops.append(loop)
+        if not loops:
+            inside = self.flow.innermost(frozenset(value for value in group if value >= 0))
+            if inside is None:
+                return Leaf("other", None)
+            loops.append(inside)
+        outermost = max(loops, key=lambda loop: len(loop.members))
+        constant = all(self._trips.is_constant(loop) for loop in loops)
+        return Leaf("loop-counter", None, constant, outermost.header)

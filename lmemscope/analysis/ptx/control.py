@@ -1,0 +1,189 @@
+"""Which branches decide whether a block runs, and which of several values a join receives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property
+
+from lmemscope.analysis.ptx.dominance import frontiers, immediate_dominators
+from lmemscope.analysis.ptx.graph import ControlFlow, Loop, registers_of
+
+
+class Control:
+    """Control dependence of one function.
+
+    Args:
+        flow: its control flow.
+    """
+
+    def __init__(self, flow: ControlFlow) -> None:
+        self._flow = flow
+        self._blocks = flow.blocks
+
+    def condition(self, block: int) -> tuple[int, tuple[str, ...]]:
+        """The instruction that ends a block, and the registers that choose where it goes."""
+        index = self._blocks[block].end - 1
+        last = self._flow.body.instructions[index]
+        found = registers_of(last.predicate) if last.predicate is not None else []
+        if last.operation == "brx" and last.operands:
+            found = [*found, *registers_of(last.operands[0])]
+        return index, tuple(found)
+
+    def deciding(self, block: int, inside: Collection[int] | None = None) -> set[int]:
+        """Blocks whose branches decide whether a block runs, directly or through others.
+
+        Args:
+            block: the block.
+            inside: only branches of these blocks are followed; None follows all.
+        """
+        return self._closure(self._dependences.get(block, ()), inside)
+
+    def exits(self, loop: Loop) -> frozenset[int]:
+        """Blocks of a loop whose branches decide in which iteration it is left."""
+        known = self._exits.get(loop.header)
+        if known is None:
+            members = self.blocks_of(loop)
+            found: set[int] = set()
+            for block in members:
+                if any(successor not in members for successor in self._blocks[block].successors):
+                    found |= {block, *self.deciding(block, members)}
+            known = self._exits[loop.header] = frozenset(found)
+        return known
+
+    def blocks_of(self, loop: Loop) -> frozenset[int]:
+        """The blocks of a loop."""
+        known = self._members.get(loop.header)
+        if known is None:
+            block_of = self._flow.block_of
+            known = frozenset({block_of(index) for index in loop.members})
+            self._members[loop.header] = known
+        return known
+
+    @cached_property
+    def loops_of(self) -> Mapping[int, tuple[Loop, ...]]:
+        """The loops that each block is in."""
+        found: dict[int, list[Loop]] = defaultdict(list)
+        for loop in self._flow.loops:
+            for block in self.blocks_of(loop):
+                found[block].append(loop)
+        return {block: tuple(loops) for block, loops in found.items()}
+
+    @cached_property
+    def loop_at(self) -> Mapping[int, Loop]:
+        """The loop that each header block begins."""
+        return {self._flow.block_of(loop.header): loop for loop in self._flow.loops}
+
+    def choosing(
+        self, join: int, incoming: Mapping[int, int | None], inside: Collection[int] | None
+    ) -> set[int]:
+        """Blocks whose branches choose between different values that reach a join.
+
+        A branch chooses if at least two of its ways lead to the join, with different values.
+
+        Args:
+            join: the block where the values meet.
+            incoming: the value from each predecessor that counts.
+            inside: only these blocks are looked at: a loop's, for what its latches bring. None
+                looks at what the join's immediate dominator dominates.
+        """
+        if len(set(incoming.values())) < 2:
+            return set()
+        region = self._between(join, incoming) if inside is None else inside
+        reaching: dict[int, set[int | None]] = {}
+        work: list[int] = []
+        for before, value in incoming.items():
+            reaching.setdefault(before, set()).add(value)
+            work.append(before)
+        while work:
+            block = work.pop()
+            if block == join:
+                continue
+            for before in self._blocks[block].predecessors:
+                if before not in region:
+                    continue
+                values = reaching.setdefault(before, set())
+                if not reaching[block] <= values:
+                    values |= reaching[block]
+                    work.append(before)
+
+        def leads(block: int, successor: int) -> bool:
+            if successor == join:
+                return block in incoming
+            return successor in reaching
+
+        seeds: set[int] = set()
+        for before in incoming:
+            if len(self._blocks[before].successors) > 1:
+                seeds.add(before)
+            seeds |= self._dependences.get(before, set())
+        return {
+            block
+            for block in self._closure(seeds, region)
+            if len(reaching.get(block, ())) > 1
+            and sum(leads(block, successor) for successor in self._blocks[block].successors) > 1
+        }
+
+    def _between(self, join: int, incoming: Iterable[int]) -> set[int]:
+        """Blocks on the ways from a join's immediate dominator to it."""
+        top = self._flow.dominators.get(join, join)
+        region = {top}
+        work = list(incoming)
+        while work:
+            block = work.pop()
+            if block in region or block == join:
+                continue
+            region.add(block)
+            work += self._blocks[block].predecessors
+        return region
+
+    def _closure(self, seeds: Iterable[int], inside: Collection[int] | None) -> set[int]:
+        found: set[int] = set()
+        work = list(seeds)
+        while work:
+            block = work.pop()
+            if block in found or (inside is not None and block not in inside):
+                continue
+            found.add(block)
+            work += self._dependences.get(block, ())
+        return found
+
+    @cached_property
+    def _exits(self) -> dict[int, frozenset[int]]:
+        return {}
+
+    @cached_property
+    def _members(self) -> dict[int, frozenset[int]]:
+        return {}
+
+    @cached_property
+    def _dependences(self) -> dict[int, set[int]]:
+        """Blocks whose branches each block is control-dependent on."""
+        count = len(self._blocks)
+        if not count:
+            return {}
+        # Reversed, with one node more: where every path ends.
+        reversed_edges: list[list[int]] = [list(block.predecessors) for block in self._blocks]
+        ends = [number for number, block in enumerate(self._blocks) if not block.successors]
+        reversed_edges.append(ends)
+        self._end_endless_loops(reversed_edges)
+        dominators = immediate_dominators(reversed_edges, count)
+        return frontiers(reversed_edges, dominators)
+
+    def _end_endless_loops(self, reversed_edges: list[list[int]]) -> None:
+        """Let every block reach the end: those that cannot are taken to leave from their last."""
+        end = len(self._blocks)
+        reached: set[int] = set()
+        _spread(reversed_edges.__getitem__, [end], reached)
+        for number in reversed(range(end)):
+            if number not in reached and self._blocks[number].predecessors:
+                reversed_edges[end].append(number)
+                _spread(reversed_edges.__getitem__, [number], reached)
+
+
+def _spread(edges: Callable[[int], Iterable[int]], work: list[int], reached: set[int]) -> None:
+    while work:
+        node = work.pop()
+        if node not in reached:
+            reached.add(node)
+            work += edges(node)

@@ -1,0 +1,410 @@
+"""What one value of a PTX function depends on: operands, addresses, and what chose it.
+
+A value joined from several paths depends on the branches that choose between them, and a value that
+leaves a loop on what ended the loop: control dependence, through post-dominators. How often a
+counted loop runs (its exit compares with what no iteration reads) tells lanes apart, but is no part
+of a value: compilers copy a loop's body behind it for the iterations that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lmemscope.analysis.ptx.control import Control
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.flow import is_generic_access
+from lmemscope.analysis.ptx.graph import Loop, registers_of
+from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_shared
+from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
+from lmemscope.analysis.ptx.roots import Root, Roots
+from lmemscope.analysis.ptx.unrolled import Unrolled
+from lmemscope.analysis.ptx.values import Join, Value, Values
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.model import Uniformity
+
+_LOADS = frozenset({"ld", "ldu"})
+_READ_MODIFY_WRITE = frozenset({"atom"})
+_FETCHES = frozenset({"tex", "tld4", "suld", "ldmatrix", "wmma", "txq", "suq"})
+_MEMORY = _LOADS | _READ_MODIFY_WRITE | _FETCHES
+_CHANGING = _MEMORY | {"shfl", "vote", "match", "redux", "activemask", "call"}
+"""What may give another value in each iteration although its operands are the same."""
+_FOLLOWED = 256
+"""Values that are looked through for loops that a joined value comes out of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What one value depends on.
+
+    Attributes:
+        values: what it is computed from, and what chose it.
+        lanes: what makes it differ between lanes without being part of it: the address and the
+            stored values behind a load, and how often a counted loop ran.
+        leaves: those that it is itself.
+        level: how uniform it is by itself.
+        shared: all lanes get one value, whatever they bring.
+        broadcast: all lanes get one lane's value if they all name the same; None for what is no
+            shuffle. Empty where a constant names it.
+        loaded: a load, which makes what differs between lanes depend on data.
+    """
+
+    values: tuple[Value, ...] = ()
+    lanes: tuple[Value, ...] = ()
+    leaves: frozenset[Leaf] = frozenset()
+    level: Uniformity = "uniform"
+    shared: bool = False
+    broadcast: tuple[Value, ...] | None = None
+    loaded: bool = False
+
+
+@dataclass(slots=True)
+class Inputs:
+    """Values that something depends on: as parts of it, and only between lanes."""
+
+    values: dict[Value, None] = field(default_factory=dict)
+    lanes: dict[Value, None] = field(default_factory=dict)
+
+    def add(self, value: Value) -> None:
+        """Add a part."""
+        self.values[value] = None
+
+    def update(self, other: Inputs) -> None:
+        """Add what something else depends on."""
+        self.values.update(other.values)
+        self.lanes.update(other.lanes)
+
+    def only_between_lanes(self) -> Inputs:
+        """The same, with nothing as a part."""
+        return Inputs({}, {**self.values, **self.lanes})
+
+
+class Dependences:
+    """Dependences of one function's values.
+
+    Args:
+        code: its definitions.
+    """
+
+    def __init__(self, code: Definitions) -> None:
+        self._code, self._body, self._flow = code, code.body, code.flow
+        self.values = Values(code)
+        self.control = Control(code.flow)
+        self._roots = Roots(code, self.values)
+        self._unrolled = Unrolled(code, self.values)
+        self._nodes: dict[Value, Node] = {}
+        self._ended: dict[tuple[int, Value], Inputs] = {}
+        self._tests: dict[int, frozenset[str | int]] = {}
+
+    def node(self, value: Value) -> Node:
+        """What a value depends on."""
+        known = self._nodes.get(value)
+        if known is None:
+            join = self.values.join(value)
+            known = self._joined(join) if join is not None else self._computed(value)
+            self._nodes[value] = known
+        return known
+
+    def read(self, index: int, register: str) -> Inputs:
+        """What an instruction's register holds, and what ended the loops it comes out of."""
+        found = Inputs()
+        value = self.values.read(index, register)
+        if value is not None:
+            found.add(value)
+            found.update(self._when_left(self._flow.block_of(index), value))
+        return found
+
+    def _joined(self, join: Join) -> Node:
+        incoming = self.values.incoming(join)
+        loop = self.control.loop_at.get(join.block)
+        if loop is None:
+            deciding = self.control.choosing(join.block, incoming, None)
+        else:
+            members = self.control.blocks_of(loop)
+            latches = {before: one for before, one in incoming.items() if before in members}
+            entries = {before: one for before, one in incoming.items() if before not in members}
+            deciding = self.control.choosing(join.block, latches, members)
+            deciding |= self.control.choosing(join.block, entries, None)
+        found = Inputs()
+        for value in incoming.values():
+            if value is not None:
+                found.add(value)
+                found.update(self._when_left(join.block, value))
+        bounds: frozenset[str | int] = frozenset()
+        if deciding:
+            # Whether a counted loop is entered at all is part of how often it runs.
+            bounds = self._ran(join) if loop is None else self._ran(join) | self._bound(loop)
+        guards = {one for one in deciding if self._tested(one) <= bounds}
+        found.update(self._conditions(deciding - guards))
+        found.update(self._conditions(guards).only_between_lanes())
+        return Node(tuple(found.values), tuple(found.lanes))
+
+    def _computed(self, index: int) -> Node:
+        instruction = self._body.instructions[index]
+        found = Inputs()
+        predicate = registers_of(instruction.predicate or "")
+        if predicate:
+            # Where the predicate is false the register keeps what it had.
+            kept = instruction.operands[0] if instruction.operands else None
+            self._add(found, index, [*predicate, *registers_of(kept)])
+        registers = [r for r in self._code.depends_on(index) if r not in predicate]
+        if instruction.operation in _MEMORY:
+            return self._memory(index, instruction, found, registers)
+        if instruction.operation == "shfl" and "sync" in instruction.modifiers:
+            # The last operand says which lanes take part.
+            registers = [r for r in registers if r != instruction.operands[-1]]
+        leaves = self._symbols(instruction)
+        level: Uniformity = "lane-varying" if instruction.operation == "elect" else "uniform"
+        for register in registers:
+            known = special(register)
+            if known is not None:
+                leaves.add(known[0])
+                level = worst((level, known[1]))
+        if self._unrolled.is_rounded(index):
+            self._add(found, index, registers)
+            lanes = tuple(found.only_between_lanes().lanes)
+            return Node((), lanes, frozenset({Leaf("loop-counter")}))
+        shared = is_shared(instruction) or is_same_in_warp(self._code, self.values, index)
+        lane = broadcast_lane(instruction)
+        named = None
+        if lane is not None:
+            read = (self.values.read(index, register) for register in registers_of(lane))
+            named = tuple(value for value in read if value is not None)
+            if special(lane) is not None:
+                named = None
+        self._add(found, index, registers)
+        return Node(
+            tuple(found.values), tuple(found.lanes), frozenset(leaves), level, shared, named
+        )
+
+    def _memory(
+        self, index: int, instruction: Instruction, found: Inputs, registers: list[str]
+    ) -> Node:
+        """A load: of the pointer that is dereferenced; as uniform as its address."""
+        address = instruction.address
+        if "param" in instruction.modifiers and address is not None:
+            return self._parameter(index, address.base, found)
+        roots = self._roots.of_address(index)
+        offsets = {root.offset for root in roots if root.offset >= 0}
+        level: Uniformity = "uniform"
+        if instruction.operation in _READ_MODIFY_WRITE:
+            level = "data-dependent"
+        elif "local" in instruction.modifiers and not offsets:
+            level = "unknown"
+        elif self._code.function.kind != "entry" and is_generic_access(instruction.opcode):
+            # Where a caller's pointer points is not known: each lane may have its own there.
+            through = {root.name for root in roots} & self._code.parameters
+            level = "unknown" if through else "uniform"
+        behind = Inputs()
+        self._add(behind, index, registers)
+        for offset in offsets:
+            if offset in self._escaping:
+                level = "unknown"
+            behind.update(self._stored(offset))
+        found.update(behind.only_between_lanes())
+        leaves = {_memory_leaf(root) for root in roots} or {Leaf("memory")}
+        return Node(
+            tuple(found.values),
+            tuple(found.lanes),
+            frozenset(leaves),
+            level,
+            loaded=not offsets,
+        )
+
+    def _parameter(self, index: int, base: str | None, found: Inputs) -> Node:
+        level: Uniformity = "unknown"
+        if base in self._code.parameters:
+            leaf = Leaf("parameter", base)
+            if self._code.function.kind == "entry":
+                level = "uniform"
+        else:
+            before = [call for call in self._flow.calls if call.index < index]
+            leaf = Leaf("call", before[-1].callee if before else None)
+        return Node(tuple(found.values), tuple(found.lanes), frozenset({leaf}), level)
+
+    def _add(self, found: Inputs, index: int, registers: Iterable[str]) -> None:
+        for register in registers:
+            found.update(self.read(index, register))
+
+    def _conditions(self, blocks: Iterable[int]) -> Inputs:
+        """What the branches at the ends of blocks test."""
+        found = Inputs()
+        for block in sorted(blocks):
+            index, registers = self.control.condition(block)
+            self._add(found, index, registers)
+        return found
+
+    def _loops_left(self, block: int, value: Value) -> list[Loop]:
+        """Loops that a value comes out of, seen from a block, and in which it changes."""
+        loops = self.control.loops_of.get(self.values.block_of(value), ())
+        return [
+            loop
+            for loop in loops
+            if block not in self.control.blocks_of(loop) and self._changes(value, loop)
+        ]
+
+    def _when_left(self, block: int, value: Value) -> Inputs:
+        """What decided in which iteration a value left the loops around it, seen from a block."""
+        key = (block, value)
+        if key not in self._ended:
+            found = Inputs()
+            for loop in self._loops_left(block, value):
+                exits = self.control.exits(loop)
+                counted = {one for one in exits if self._counts(one, loop)}
+                found.update(self._conditions(exits - counted))
+                found.update(self._conditions(counted).only_between_lanes())
+            self._ended[key] = found
+        return self._ended[key]
+
+    def _ran(self, join: Join) -> frozenset[str | int]:
+        """What decides how often counted loops run that a joined value comes out of."""
+        found: frozenset[str | int] = frozenset()
+        seen: set[Value] = set()
+        work = [(join.block, one) for one in self.values.incoming(join).values()]
+        while work and len(seen) < _FOLLOWED:
+            block, value = work.pop()
+            if value is None or value in seen:
+                continue
+            seen.add(value)
+            for loop in self._loops_left(block, value):
+                found |= self._bound(loop)
+            inner = self.values.join(value)
+            if inner is not None:
+                work += [(inner.block, one) for one in self.values.incoming(inner).values()]
+                continue
+            if self._unrolled.is_rounded(value):
+                found |= self._made_of(value, self._code.depends_on(value))
+            block = self._flow.block_of(value)
+            read = (self.values.read(value, name) for name in self._code.depends_on(value))
+            work += [(block, one) for one in read]
+        return found
+
+    def _bound(self, loop: Loop) -> frozenset[str | int]:
+        """What the tests of a loop's counters are made of."""
+        found: frozenset[str | int] = frozenset()
+        for block in self.control.exits(loop):
+            if self._counts(block, loop):
+                found |= self._tested(block)
+        return found
+
+    def _counts(self, block: int, loop: Loop) -> bool:
+        """Whether a branch compares only with what no iteration of the loop reads."""
+        return not any(isinstance(one, int) and one in loop.members for one in self._tested(block))
+
+    def _tested(self, block: int) -> frozenset[str | int]:
+        """What a block's branch tests."""
+        if block not in self._tests:
+            index, registers = self.control.condition(block)
+            self._tests[block] = self._made_of(index, registers)
+        return self._tests[block]
+
+    def _made_of(self, index: int, registers: Iterable[str]) -> frozenset[str | int]:
+        """Where values come from, without what chose them.
+
+        Parameters and special registers by name, loads and calls by their instruction.
+        """
+        found: set[str | int] = set()
+        seen: set[Value] = set()
+        work: list[Value] = []
+
+        def read(at: int, names: Iterable[str]) -> None:
+            found.update(name for name in names if special(name) is not None)
+            values = (self.values.read(at, name) for name in names)
+            work.extend(value for value in values if value is not None)
+
+        read(index, tuple(registers))
+        while work:
+            current = work.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            join = self.values.join(current)
+            if join is not None:
+                incoming = self.values.incoming(join).values()
+                work += [one for one in incoming if one is not None]
+                continue
+            instruction = self._body.instructions[current]
+            if instruction.operation not in _CHANGING:
+                read(current, self._code.depends_on(current))
+                continue
+            base = instruction.address.base if instruction.address is not None else None
+            named = "param" in instruction.modifiers and base in self._code.parameters
+            found.add(str(base) if named else current)
+        return frozenset(found)
+
+    def _changes(self, value: Value, loop: Loop) -> bool:
+        """Whether a value may differ from one iteration to the next."""
+        members = self.control.blocks_of(loop)
+        seen: set[Value] = set()
+        work = [value]
+        while work:
+            current = work.pop()
+            if current in seen or self.values.block_of(current) not in members:
+                continue
+            seen.add(current)
+            join = self.values.join(current)
+            if join is not None:
+                if self.control.loop_at.get(join.block) is loop:
+                    return True
+                work += [one for one in self.values.incoming(join).values() if one is not None]
+                continue
+            instruction = self._body.instructions[current]
+            if instruction.operation in _CHANGING and "param" not in instruction.modifiers:
+                return True
+            inputs = (self.values.read(current, r) for r in self._code.depends_on(current))
+            work += [one for one in inputs if one is not None]
+        return False
+
+    def _symbols(self, instruction: Instruction) -> set[Leaf]:
+        """Addresses of named variables that an instruction takes; the function's own are none."""
+        if instruction.operation not in ("mov", "cvta"):
+            return set()
+        own = {declaration.name for declaration in self._body.locals}
+        return {
+            Leaf("symbol", operand)
+            for operand in instruction.operands[1:]
+            if isinstance(operand, str) and is_symbol(operand) and operand not in own
+        }
+
+    def _stored(self, offset: int) -> Inputs:
+        """What makes a stack object's content differ between lanes: values, places, conditions."""
+        found = Inputs()
+        for index in self._stores.get(offset, ()):
+            self._add(found, index, self._code.depends_on(index))
+            deciding = self.control.deciding(self._flow.block_of(index))
+            found.update(self._conditions(deciding))
+        return found
+
+    @cached_property
+    def _stores(self) -> dict[int, list[int]]:
+        """Stores to each stack object, by its offset in the depot."""
+        result: dict[int, list[int]] = {}
+        for index, instruction in enumerate(self._body.instructions):
+            if instruction.operation == "st" and "param" not in instruction.modifiers:
+                for root in self._roots.of_address(index):
+                    if root.offset >= 0:
+                        result.setdefault(root.offset, []).append(index)
+        return result
+
+    @cached_property
+    def _escaping(self) -> frozenset[int]:
+        """Offsets of stack objects whose address is stored or passed on."""
+        if not self._body.locals:
+            return frozenset()
+        found: set[int] = set()
+        for index, instruction in enumerate(self._body.instructions):
+            if instruction.operation != "st" or not instruction.opcode.endswith("64"):
+                continue
+            for operand in instruction.operands[1:]:
+                for register in registers_of(operand):
+                    value = self.values.read(index, register)
+                    roots = self._roots.of_value(value) if value is not None else ()
+                    found |= {root.offset for root in roots if root.offset >= 0}
+        return frozenset(found)
+
+
+def _memory_leaf(root: Root) -> Leaf:
+    if root.offset >= 0:
+        return Leaf("memory", None, offset=root.offset)
+    return Leaf("memory", root.name)

@@ -1,0 +1,108 @@
+"""What single instructions do to the lanes of a warp: share a value, or tell lanes apart.
+
+A warp is taken to hold 32 neighbouring threads in x: blocks of one dimension, or whose x extent is
+a multiple of 32.
+"""
+
+from __future__ import annotations
+
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.formats.ptx_body import Instruction
+
+_SHARED = frozenset({"vote", "redux", "activemask"})
+"""One result for all lanes that take part (PTX ISA 9, section 9.7.13)."""
+_LANES = 0x1F
+_WIDTH = (1 << 64) - 1
+_WHOLE_WARP = ("31", "0x1f", "0x1F")
+"""The ``c`` operand of ``shfl`` that makes the whole warp one segment."""
+_DROPPING = frozenset({"shr", "and", "bfe", "div"})
+"""Operations that can leave out low bits."""
+_STEPS = 32
+"""How long a chain of bit operations is followed."""
+
+
+def is_shared(instruction: Instruction) -> bool:
+    """Whether all lanes get one result, whatever they bring."""
+    operation, parts = instruction.operation, instruction.modifiers
+    if operation == "match":
+        return "all" in parts
+    if operation in ("bar", "barrier"):
+        return "red" in parts
+    return operation in _SHARED
+
+
+def broadcast_lane(instruction: Instruction) -> str | None:
+    """The operand that says which one lane's value all lanes get, or None where none does."""
+    if instruction.operation != "shfl" or "idx" not in instruction.modifiers:
+        return None
+    operands = [o for o in instruction.operands if isinstance(o, str)]
+    position = len(operands) - (2 if "sync" in instruction.modifiers else 1)
+    # d, a, b, c and, with sync, the mask of lanes.
+    if position < 2 or operands[position] not in _WHOLE_WARP:
+        return None
+    return operands[position - 1]
+
+
+def is_same_in_warp(code: Definitions, values: Values, value: Value) -> bool:
+    """Whether a value of ``%tid.x`` has lost the five bits that tell lanes apart."""
+    if value < 0 or code.body.instructions[value].operation not in _DROPPING:
+        return False
+    return _lane_bits(code, values, value, _STEPS) == 0
+
+
+def _lane_bits(code: Definitions, values: Values, value: Value, steps: int) -> int | None:
+    """The bits of a value in which lanes may differ; None where it is not ``%tid.x`` alone."""
+    if value < 0 or not steps:
+        return None
+    instruction = code.body.instructions[value]
+    operands = [operand for operand in instruction.operands[1:] if isinstance(operand, str)]
+    registers = [operand for operand in operands if operand.startswith("%")]
+    if instruction.predicate is not None or len(operands) != len(instruction.operands) - 1:
+        return None
+    if len(registers) != 1:
+        return None
+    known = [_bits_of(code, values, value, operand, steps - 1) for operand in operands]
+    numbers = [int(o, 0) if o.lstrip("-").isdigit() else None for o in operands]
+    return _after(instruction, known, numbers)
+
+
+def _bits_of(code: Definitions, values: Values, index: int, operand: str, steps: int) -> int | None:
+    if operand == "%tid.x" or operand == "%laneid":
+        return _LANES
+    if not operand.startswith("%"):
+        return 0
+    before = values.read(index, operand)
+    return _lane_bits(code, values, before, steps) if before is not None else None
+
+
+def _after(
+    instruction: Instruction, known: list[int | None], numbers: list[int | None]
+) -> int | None:
+    """Lane bits of a result from those of its operands, of which one at most is no constant."""
+    operation, first = instruction.operation, known[0] if known else None
+    if first is None or any(bits is None for bits in known):
+        return None
+    if operation in ("mov", "cvt") and len(known) == 1:
+        return first
+    second = numbers[1] if len(numbers) > 1 else None
+    if second is None:
+        return None
+    if operation == "shr" and second >= 0:
+        return first >> second
+    if operation == "shl" and second >= 0:
+        return (first << second) & _WIDTH
+    if operation == "and":
+        return first & second & _WIDTH
+    if operation in ("or", "xor"):
+        return first
+    if operation == "bfe" and len(numbers) > 2 and numbers[2] is not None:
+        return (first >> second) & ((1 << numbers[2]) - 1)
+    if operation == "div" and second > 0 and second & (second - 1) == 0:
+        return first >> (second.bit_length() - 1)
+    if operation == "div" and second > 0 and second % (_LANES + 1) == 0 and first <= _LANES:
+        return 0
+    if operation in ("add", "sub", "mul", "mad"):
+        # A carry may reach every bit above the lowest one that differs.
+        return _WIDTH & ~((first & -first) - 1) if first else 0
+    return None

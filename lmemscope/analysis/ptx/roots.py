@@ -1,0 +1,168 @@
+"""Which pointer an address was computed from: the base that is dereferenced, not its indices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.leaves import is_symbol
+from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.formats.ptx_body import Instruction, Vector
+
+_WHOLE = frozenset({"mov", "cvta", "and", "or", "selp", "min", "max", "mapa", "cvt"})
+"""Operations whose result points where one of their operands does."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Root:
+    """What a pointer points into.
+
+    Attributes:
+        rank: how surely it is a pointer: a named variable or a parameter that is made one of a
+            state space (3), a parameter of 64 bits (2), a loaded value of 64 bits (1).
+        name: PTX name of the variable or parameter; None for a pointer out of memory.
+        offset: of the function's own stack: byte of the depot at which the object begins; else -1.
+    """
+
+    rank: int
+    name: str | None
+    offset: int = -1
+
+
+class Roots:
+    """Roots of one function's addresses.
+
+    Args:
+        code: the function.
+        values: its values.
+    """
+
+    def __init__(self, code: Definitions, values: Values) -> None:
+        self._code, self._values = code, values
+        self._known: dict[Value, frozenset[Root]] = {}
+        self._depots = {declaration.name for declaration in code.body.locals}
+
+    def of_address(self, index: int) -> frozenset[Root]:
+        """What a memory instruction's address points into; empty where nothing tells."""
+        address = self._code.body.instructions[index].address
+        if address is None or address.base is None:
+            return frozenset()
+        base = address.base
+        if not base.startswith("%"):
+            return frozenset({self._named(base, address.offset)})
+        value = self._values.read(index, base)
+        if value is None:
+            return frozenset()
+        if value >= 0 and value in self._bases:
+            return frozenset({self._named(next(iter(self._depots)), address.offset)})
+        return self.of_value(value)
+
+    def of_value(self, value: Value) -> frozenset[Root]:
+        """What a pointer points into."""
+        if value not in self._known:
+            self._known[value] = self._follow(value)
+        return self._known[value]
+
+    def _named(self, name: str, offset: int) -> Root:
+        if name not in self._depots:
+            return Root(3, name)
+        inside = [start for start in self._starts if start <= offset]
+        return Root(3, name, max(inside, default=0))
+
+    def _follow(self, value: Value) -> frozenset[Root]:
+        code, values = self._code, self._values
+        found: dict[Root, bool] = {}
+        seen: set[Value] = set()
+        # With each value: whether a conversion of address spaces lies between it and the address,
+        # which makes a parameter a pointer; and whether a sum's other operand may be the pointer.
+        work: list[tuple[Value, bool, bool]] = [(value, False, False)]
+        while work:
+            current, converted, doubted = work.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            join = values.join(current)
+            if join is not None:
+                incoming = values.incoming(join).values()
+                work += [(one, converted, doubted) for one in incoming if one is not None]
+                continue
+            if current in self._starting:
+                found[self._named(next(iter(self._depots)), self._starting[current])] = False
+                continue
+            instruction = code.body.instructions[current]
+            if instruction.operation in ("ld", "ldu"):
+                root = self._loaded(instruction, converted)
+                if root is not None:
+                    found[root] = found.get(root, True) and doubted
+                continue
+            if instruction.operation == "cvta":
+                converted = True
+            pointers = _pointers(instruction)
+            doubted = doubted or (instruction.operation == "add" and len(pointers) > 1)
+            for operand in pointers:
+                if is_symbol(operand):
+                    found[self._named(operand, 0)] = False
+                    continue
+                before = values.read(current, operand)
+                if before is not None:
+                    work.append((before, converted, doubted))
+        best = max((root.rank for root in found), default=0)
+        return frozenset(
+            root for root, doubted in found.items() if not doubted or root.rank == best
+        )
+
+    def _loaded(self, instruction: Instruction, converted: bool) -> Root | None:
+        if not instruction.opcode.endswith("64"):
+            return None
+        address = instruction.address
+        if "param" not in instruction.modifiers or address is None:
+            return Root(1, None)
+        if address.base not in self._code.parameters:
+            return Root(1, None)  # what a function returned
+        return Root(3 if converted else 2, address.base)
+
+    @cached_property
+    def _bases(self) -> frozenset[Value]:
+        """Instructions whose result is the start of the depot."""
+        found: dict[str, int] = {}
+        for index, instruction in enumerate(self._code.body.instructions):
+            if instruction.operation in ("mov", "cvta") and len(instruction.operands) == 2:
+                target, source = instruction.operands
+                if source in self._depots or source in found:
+                    found[str(target)] = index
+        return frozenset(found.values())
+
+    @cached_property
+    def _starting(self) -> dict[Value, int]:
+        """Instructions whose result is the start of an object, with its place in the depot."""
+        bases = {str(self._code.body.instructions[index].operands[0]) for index in self._bases}
+        found = dict.fromkeys(self._bases, 0)
+        for index, instruction in enumerate(self._code.body.instructions):
+            operands = instruction.operands
+            if instruction.operation == "add" and len(operands) == 3 and operands[1] in bases:
+                offset = operands[2]
+                if isinstance(offset, str) and offset.isdigit():
+                    found[index] = int(offset)
+        return found
+
+    @cached_property
+    def _starts(self) -> frozenset[int]:
+        return frozenset(self._starting.values())
+
+
+def _pointers(instruction: Instruction) -> list[str]:
+    """Operands of an instruction that its result may point with."""
+    operands = [
+        item
+        for operand in instruction.operands[1:]
+        for item in (operand.items if isinstance(operand, Vector) else (operand,))
+        if isinstance(item, str) and (item.startswith("%") or is_symbol(item))
+    ]
+    operation = instruction.operation
+    if operation in ("add", "sub"):
+        return operands[:1] if operation == "sub" else operands
+    if operation == "mad":
+        third = instruction.operands[3] if len(instruction.operands) > 3 else None
+        return [third] if isinstance(third, str) and third.startswith("%") else []
+    return operands if operation in _WHOLE else []
