@@ -19,7 +19,7 @@ TABLE = f".global .align 4 .b8 {{}}[24] = {{{{{', '.join(map(str, TWO_OVER_PI[-2
 
 def unrolled(words: list[int], base: str = "%rd1") -> str:
     """Products with words, their carries passed on, as NVVM writes them; read by an index."""
-    lines = ["mov.u64 %rd20, 0;"]
+    lines = ["ld.param.u32 %r9, [k_param_1];", "mov.u64 %rd20, 0;"]
     for number, word in enumerate(words):
         lines += [
             f"mov.u32 %r2{number}, {word};",

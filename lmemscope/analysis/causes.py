@@ -202,7 +202,9 @@ class _Reasons:
         if leaf.constant_trip or loop is None:
             return False
         bounds = {
-            bound for register in _deciding(callee, loop) for bound in callee.leaves(register)
+            bound
+            for branch, register in _deciding(callee, loop)
+            for bound in callee.leaves(register, branch)
         }
         return any(
             self._is_dynamic_inlined(callee, bound)
@@ -232,14 +234,14 @@ class _Reasons:
         return Evidence("ptx-instruction", ptx_line=instruction.line, opcode=instruction.opcode)
 
 
-def _deciding(code: Dataflow, loop: Loop) -> list[str]:
-    """Registers that decide whether a loop goes on."""
-    found: list[str] = []
+def _deciding(code: Dataflow, loop: Loop) -> list[tuple[int, str]]:
+    """Branches that decide whether a loop goes on, with the registers that they read."""
+    found: list[tuple[int, str]] = []
     for index in sorted(loop.members):
         branch = code.body.instructions[index]
         if branch.operation != "bra" or branch.predicate is None:
             continue
         target = code.body.labels.get(str(branch.operands[0]))
         if target not in loop.members or index + 1 not in loop.members:
-            found += registers_of(branch.predicate)
+            found += [(index, register) for register in registers_of(branch.predicate)]
     return found

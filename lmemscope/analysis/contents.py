@@ -104,53 +104,19 @@ class Contents:
             return None
         if not value.startswith("%"):
             return frozenset({value})
-        immediate = self._immediate(value, index)
-        if immediate is not None:
-            return frozenset({immediate})
-        leaves = [leaf for leaf in self._dataflow.leaves(value) if leaf.kind != "symbol"]
+        leaves = [leaf for leaf in self._dataflow.leaves(value, index) if leaf.kind != "symbol"]
         if any(leaf.is_dynamic and not self._is_constant_data(leaf) for leaf in leaves):
             return None
         # What counts, or is read from constant data, is another one in each iteration.
-        return frozenset({value, f"{value}, next"} if leaves else {value})
+        return frozenset({value, f"{value}, next"} if leaves else {self._immediate(value)})
 
-    def _immediate(self, register: str, index: int) -> str | None:
-        """The number that a register holds at an instruction, where one move put it there.
-
-        Registers of PTX are written more than once: a zero that is stored may be the one that a
-        loop begins with, so only definitions that reach the instruction count.
-        """
-        reaching = self._reaching(register, index)
-        if len(reaching) != 1:
-            return None
-        instruction = self._instructions[reaching.pop()]
-        if instruction.operation != "mov" or len(instruction.operands) != 2:
-            return None
-        source = instruction.operands[1]
-        is_number = (isinstance(source, str) and source[:1].isdigit()) or str(source)[:1] == "-"
-        return str(source) if is_number else None
-
-    def _reaching(self, register: str, index: int) -> set[int]:
-        """Definitions of a register that an instruction may read."""
-        definitions = self._dataflow.definitions.get(register, [])
-        if len(definitions) < 2:
-            return set(definitions)
-        flow = self._dataflow.flow
-        result: set[int] = set()
-        seen: set[int] = set()
-        work = [(flow.block_of(index), index)]
-        while work:
-            number, end = work.pop()
-            block = flow.blocks[number]
-            before = [at for at in definitions if block.start <= at < end]
-            if before:
-                result.add(before[-1])
-                if self._instructions[before[-1]].predicate is None:
-                    continue
-            for previous in block.predecessors:
-                if previous not in seen:
-                    seen.add(previous)
-                    work.append((previous, flow.blocks[previous].end))
-        return result
+    def _immediate(self, register: str) -> str:
+        """The number that is all that a register ever holds, else its own name."""
+        indices = self._dataflow.definitions.get(register, [])
+        instruction = self._instructions[indices[0]] if len(indices) == 1 else None
+        if instruction is None or instruction.operation != "mov":
+            return register
+        return next((source for source, _ in stored_values(instruction)), register)
 
     def _is_always_before(self, store: int, load: int) -> bool:
         """Whether a store, or the loop that makes it in every iteration, precedes a load."""

@@ -132,7 +132,7 @@ class Reductions:
             for index in self._code.definitions.get(factor, ()):
                 instruction = self._body.instructions[index]
                 if instruction.operation in ("ld", "ldu"):
-                    found = found or self._is_from_table(instruction)
+                    found = found or self._is_from_table(index)
                 elif instruction.operation in ("mov", "cvt") and not _is_float(instruction):
                     work += [source for source, _ in stored_values(instruction)]
         return found
@@ -147,11 +147,11 @@ class Reductions:
             self._words.add(number % 2 ** (8 * size))
         return found
 
-    def _is_from_table(self, instruction: Instruction) -> bool:
-        address = instruction.address
+    def _is_from_table(self, index: int) -> bool:
+        address = self._body.instructions[index].address
         if address is None or address.base is None:
             return False
-        made_of = self._code.leaves(address.base)
+        made_of = self._code.leaves(address.base, index)
         symbols = [address.base, *(leaf.name for leaf in made_of if leaf.kind == "symbol")]
         tables = {s for s in symbols if s is not None and self._is_table(s)}
         self._tables |= tables
