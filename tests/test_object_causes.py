@@ -199,6 +199,30 @@ def test_an_array_of_addresses_is_no_table() -> None:
     assert cause(f"{mixed}{READ}\nret;") == "dynamic-index"
 
 
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("selp.b64 %rd6, %rd4, %rd5, %p1;", "address-taken"),
+        ("mov.u64 %rd6, %rd5;\n@%p1 bra $L1;\nmov.u64 %rd6, %rd4;\n$L1:", "address-taken"),
+        ("mul.wide.s32 %rd7, %r1, 4;\nadd.s64 %rd6, %rd4, %rd7;", "dynamic-index"),
+    ],
+)
+def test_an_address_that_is_chosen_against_another_is_taken(choice: str, expected: Cause) -> None:
+    """Of ``flag ? data[i] : zero`` C++ chooses the address."""
+    body = f"""{depot(16)}
+add.u64 %rd4, %SP, 0;
+ld.param.u64 %rd5, [k_param_0];
+ld.param.u32 %r1, [k_param_1];
+setp.ne.s32 %p1, %r1, 0;
+st.u32 [%rd4], 0;
+{choice}
+ld.u32 %r2, [%rd6];
+ret;"""
+    found = reasons(body)
+    assert found.cause == expected
+    assert (found.evidence[0].kind == "chosen-address") == (expected == "address-taken")
+
+
 def test_what_alone_would_keep_it_stands_beside_the_cause() -> None:
     passed = call("leaf", "%rd1")
     leaf = "ld.param.u64 %rd1, [leaf_param_0];\nld.u32 %r1, [%rd1];\nret;"

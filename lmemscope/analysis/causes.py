@@ -28,6 +28,8 @@ REGISTER_FILE_BYTES = 255 * 4
 
 _PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
 _LAUNCHING = ("cudaGetParameterBuffer", "cudaLaunchDevice", "cudaGraphLaunch", "__cudaCDP2")
+_NUMBER = 4
+"""Bytes of a parameter that is no pointer."""
 _WHATEVER_INLINED = frozenset({"memory", "thread-id", "block-id", "call"})
 """Sources of an index that stay unknown when a call is inlined."""
 
@@ -148,6 +150,11 @@ class _Reasons:
         if self._found.stored_at:
             shown = self._said(self._found.stored_at[0])
             return ProvenCause("address-taken", (shown,), self._others())
+        chosen = next((a for a in self._own if self._objects.is_chosen(a.index)), None)
+        if chosen is not None:
+            access = self._instructions[chosen.index]
+            shown = Evidence("chosen-address", ptx_line=access.line, opcode=access.opcode)
+            return ProvenCause("address-taken", (shown,))
         if self._contents.are_addresses:
             first = self._instructions[self._stores[0].index]
             shown = Evidence("holds-addresses", ptx_line=first.line, opcode=first.opcode)
@@ -198,9 +205,13 @@ class _Reasons:
             return not self._is_constant_argument(callee, leaf.name)
         if leaf.kind != "loop-counter":
             return leaf.kind in _WHATEVER_INLINED
-        loop = next((one for one in callee.flow.loops if one.header == leaf.header), None)
-        if leaf.constant_trip or loop is None:
+        if leaf.constant_trip:
             return False
+        loop = next((one for one in callee.flow.loops if one.header == leaf.header), None)
+        if loop is None:
+            # A trip count rounded to steps of an unrolled loop: any number may be it.
+            numbers = [name for name, _, size in callee.function.parameters if size <= _NUMBER]
+            return not all(self._is_constant_argument(callee, name) for name in numbers)
         bounds = {
             bound
             for branch, register in _deciding(callee, loop)
@@ -209,7 +220,7 @@ class _Reasons:
         return any(
             self._is_dynamic_inlined(callee, bound)
             for bound in bounds
-            if bound.kind != "loop-counter"
+            if bound.header != leaf.header
         )
 
     def _is_constant_argument(self, callee: Dataflow, parameter: str | None) -> bool:

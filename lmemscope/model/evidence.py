@@ -15,6 +15,7 @@ EvidenceKind = Literal[
     "library-table",
     "reduction-words",
     "holds-addresses",
+    "chosen-address",
     "parameter-copy",
     "constant-stores",
     "object-size",
@@ -37,6 +38,7 @@ EvidenceKind = Literal[
 ``address-passed``: the object's address goes to a function; no subject: through a pointer.
 ``library-function``, ``library-table``: of NVIDIA's, by symbol.
 ``reduction-words``: a PTX instruction stores a product with a piece of 2/pi in it.
+``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time.
 ``holds-addresses``: a PTX instruction stores the address of a local variable in it.
 ``parameter-copy``: the object is filled from a kernel parameter.
 ``constant-stores``: only constants are stored in it.
@@ -88,6 +90,10 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     ),
     "holds-addresses": lambda e: (
         f"PTX line {e.ptx_line}: {e.opcode} stores the address of a local variable in it"
+    ),
+    "chosen-address": lambda e: (
+        f"PTX line {e.ptx_line}: {e.opcode} accesses it or other memory, by a pointer that is "
+        "chosen at run time"
     ),
     "parameter-copy": lambda e: f"filled from the kernel parameter {e.subject}",
     "constant-stores": lambda e: "only constants are stored in it, then it is read by index",

@@ -143,6 +143,30 @@ class FunctionObjects:
         address = self.body.instructions[index].address
         return address is not None and address.base in self._must_be_local
 
+    def is_chosen(self, index: int) -> bool:
+        """Whether an access's generic address is a local one on some paths, another on others."""
+        address = self.body.instructions[index].address
+        if address is None or not is_generic_access(self.body.instructions[index].opcode):
+            return False
+        work, seen = [address.base], set()
+        while work:
+            register = work.pop()
+            if register is None or register in seen or register in self._bases:
+                continue
+            seen.add(register)
+            for definition in self.dataflow.definitions.get(register, ()):
+                instruction = self.body.instructions[definition]
+                if self._takes_address(instruction):
+                    continue
+                read = [str(o) for o in instruction.operands[1:] if str(o).startswith("%")]
+                if instruction.operation == "selp":
+                    read = read[:2]
+                pointers = [one for one in read if one in self._bases or self._pointees.get(one)]
+                if not pointers or (instruction.operation == "selp" and pointers != read):
+                    return True
+                work += pointers
+        return False
+
     @cached_property
     def _must_be_local(self) -> frozenset[str]:
         return local_addresses(self.body)
