@@ -58,6 +58,22 @@ def test_a_counter_of_a_constant_loop_only_needs_unrolling() -> None:
     assert cause(counted("%r9")) == "dynamic-index"
 
 
+@pytest.mark.parametrize(("second", "expected"), [("32", "rolled-loop"), ("", "unattributed")])
+def test_a_loop_may_have_constants_in_place_of_a_counter(second: str, expected: Cause) -> None:
+    body = f"""{ADDRESS}
+mov.b64 %rd21, 0;
+mov.pred %p5, -1;
+$L1:
+mov.pred %p1, %p5;
+add.s64 %rd16, %rd1, %rd21;
+st.local.b64 [%rd16], %rd19;
+{f"mov.b64 %rd21, {second};" if second else ""}
+mov.pred %p5, 0;
+@%p1 bra $L1;
+ret;"""
+    assert cause(body) == expected
+
+
 def test_what_no_registers_can_hold_is_large_whatever_its_index() -> None:
     size = Evidence("object-size", bytes=1024, limit=1020)
     assert proven(counted("16", size=1024)) == ("large-array", size)

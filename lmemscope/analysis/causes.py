@@ -174,6 +174,7 @@ class _Reasons:
             limit = REGISTER_FILE_BYTES
             size = Evidence("object-size", bytes=self._found.size, limit=limit)
             return ProvenCause("large-array", (size,))
+        indexed += [access for access in self._own if self._objects.alternates(access)]
         if indexed:
             return ProvenCause("rolled-loop", (self._said(indexed[0].index),))
         return ProvenCause("unattributed", ())

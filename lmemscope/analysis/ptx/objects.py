@@ -143,6 +143,28 @@ class FunctionObjects:
         address = self.body.instructions[index].address
         return address is not None and address.base in self._must_be_local
 
+    def alternates(self, access: PtxAccess) -> bool:
+        """Whether an access in a loop takes one of several constant addresses.
+
+        A loop of few iterations may have no counter: a constant takes another one's place.
+        """
+        address = self.body.instructions[access.index].address
+        if access.leaves or access.offset is not None or address is None:
+            return False
+        if not self.dataflow.flow.depth(access.index):
+            return False
+        work, seen = [address.base], set()
+        while work:
+            register = work.pop()
+            if register is None or register in seen:
+                continue
+            seen.add(register)
+            definitions = self.dataflow.definitions.get(register, [])
+            if len(definitions) > 1:
+                return True
+            work += [one for index in definitions for one in self.dataflow.depends_on(index)]
+        return False
+
     def is_chosen(self, index: int) -> bool:
         """Whether an access's generic address is a local one on some paths, another on others."""
         address = self.body.instructions[index].address
