@@ -7,7 +7,9 @@ import pytest
 from lmemscope.analysis.causes import ProvenCause, object_causes
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.trig import TWO_OVER_PI, call_lines
+from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Evidence, SourceLocation
+from lmemscope.tools import nvrtc
 from tests.builders import depot, line_of, program
 
 WORDS = [
@@ -150,3 +152,44 @@ def test_a_function_without_lines_has_those_of_its_calls() -> None:
     assert call_lines(flow, "k", "k") == ()
     written = ModuleFlow(program(text, outer=outer, inner=f".loc 1 3 0\n{inner}"))
     assert call_lines(written, "k", "inner") == ()
+
+
+KERNELS = """
+extern "C" __global__ void sines(float *o, const float *x, const int *q) {
+  float h[64];
+  for (int k = 0; k < 64; k++) h[k] = sinf(x[k]);
+  o[0] = h[q[0] & 63] * cosf(x[q[1]]) + tanf(x[q[2]]);
+}
+__device__ __noinline__ int __internal_trig_reduction_slowpathX(const int *q) {
+  int t[32];
+  for (int k = 0; k < 32; k++) t[k] = q[k];
+  return t[q[0] & 31];
+}
+extern "C" __global__ void mine(int *o, const int *q) {
+  o[0] = __internal_trig_reduction_slowpathX(q);
+}
+extern "C" __global__ void doubles(double *o, const double *x) {
+  o[0] = sin(x[0]) + tan(x[1]);
+}
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("arch", ["sm_75", "sm_100"])
+def test_what_nvrtc_makes_of_sines(arch: str) -> None:
+    """Up to sm_90 and from sm_100 on NVVM writes the reduction in two ways."""
+    flags = (f"--gpu-architecture={arch}", "-lineinfo")
+    text = nvrtc.compile_program(KERNELS, "a.cu", flags, ()).ptx
+    flow = ModuleFlow(PtxModule(text))
+    found = {}
+    for function in flow.ptx.functions:
+        objects = flow.objects(function.name)
+        assert objects is not None
+        causes_of = object_causes(flow, function.name, objects).values()
+        found[function.name] = {(one.cause, one.size) for one in causes_of}
+    slow = ("math-slow-path", 28)
+    assert found["sines"] == {("dynamic-index", None), slow}
+    assert found["_Z35__internal_trig_reduction_slowpathXPKi"] == {("dynamic-index", None)}
+    assert found["__internal_trig_reduction_slowpathd"] == {("math-slow-path", 40)}
+    lines = call_lines(flow, "doubles", "__internal_trig_reduction_slowpathd")
+    assert [line.line for line in lines] == [16]
