@@ -246,21 +246,25 @@ def program(
     parameters: str = POINTER_AND_NUMBER,
     debug: bool = False,
     inlined: Sequence[str] = (),
+    variables: Sequence[str] = (),
     **functions: str,
 ) -> PtxModule:
-    """PTX with a kernel ``k`` and functions of one pointer; ``.loc 1 7 0`` is line 7 of ``a.cu``.
+    """PTX with a kernel ``k`` and functions; ``.loc 1 7 0`` is line 7 of ``a.cu``.
 
     Args:
         body: of the kernel.
         parameters: of the kernel.
         debug: compiled with ``-G``.
         inlined: functions that ``.loc`` names: the first is ``$L__info_string0``.
-        functions: their bodies by name; the pointer is ``NAME_param_0``.
+        variables: of the module.
+        functions: their bodies by name, of a pointer ``NAME_param_0`` and a number
+            ``NAME_param_1``.
     """
     target = ".target sm_90, debug" if debug else ".target sm_90"
-    lines = [".version 9.0", target, ".address_size 64"]
+    lines = [".version 9.0", target, ".address_size 64", *variables]
     for name, text in functions.items():
-        lines += [f".func {name}(.param .b64 {name}_param_0)", "{", *text.splitlines(), "}"]
+        parameters_of = f".param .b64 {name}_param_0, .param .b32 {name}_param_1"
+        lines += [f".func {name}({parameters_of})", "{", *text.splitlines(), "}"]
     lines += [f".visible .entry k({parameters})", "{"]
     lines += [*body.splitlines(), "}", '.file 1 "a.cu"', ".section .debug_str", "{"]
     for number, name in enumerate(inlined):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmemscope.analysis.causes import object_cause
+from lmemscope.analysis.causes import ProvenCause, object_causes
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.model import Cause, Evidence
 from tests.builders import call, depot, line_of, program
@@ -16,15 +16,19 @@ READ = f"{INDEX}\nld.local.u32 %r2, [%rd3];"
 
 def proven(body: str, offset: int = 0, **functions: str) -> tuple[Cause, Evidence | None]:
     """Cause of the kernel's object at an offset, with its first piece of evidence."""
-    flow = ModuleFlow(program(body, **functions))
-    objects = flow.objects("k")
-    assert objects is not None
-    found = object_cause(flow, "k", objects, objects.objects[offset])
+    found = reasons(body, offset, **functions)
     return found.cause, found.evidence[0] if found.evidence else None
 
 
-def cause(body: str, **functions: str) -> Cause:
-    return proven(body, **functions)[0]
+def reasons(body: str, offset: int = 0, **functions: str) -> ProvenCause:
+    flow = ModuleFlow(program(body, **functions))
+    objects = flow.objects("k")
+    assert objects is not None
+    return object_causes(flow, "k", objects)[offset]
+
+
+def cause(body: str, offset: int = 0, **functions: str) -> Cause:
+    return proven(body, offset, **functions)[0]
 
 
 def counted(bound: str, size: int = 64) -> str:
@@ -52,6 +56,22 @@ def test_a_run_time_index_is_dynamic_and_shown_by_its_access() -> None:
 def test_a_counter_of_a_constant_loop_only_needs_unrolling() -> None:
     assert cause(counted("16")) == "rolled-loop"
     assert cause(counted("%r9")) == "dynamic-index"
+
+
+@pytest.mark.parametrize(("second", "expected"), [("32", "rolled-loop"), ("", "unattributed")])
+def test_a_loop_may_have_constants_in_place_of_a_counter(second: str, expected: Cause) -> None:
+    body = f"""{ADDRESS}
+mov.b64 %rd21, 0;
+mov.pred %p5, -1;
+$L1:
+mov.pred %p1, %p5;
+add.s64 %rd16, %rd1, %rd21;
+st.local.b64 [%rd16], %rd19;
+{f"mov.b64 %rd21, {second};" if second else ""}
+mov.pred %p5, 0;
+@%p1 bra $L1;
+ret;"""
+    assert cause(body) == expected
 
 
 def test_what_no_registers_can_hold_is_large_whatever_its_index() -> None:
@@ -109,45 +129,156 @@ def test_a_table_holds_different_constants_that_never_change() -> None:
     assert cause(updated) == "dynamic-index"
 
 
-def test_the_table_of_two_over_pi_is_the_librarys() -> None:
-    def reduction(table: str) -> str:
-        return (
-            f"{ADDRESS}\nmov.u64 %rd8, {table};\nld.const.u32 %r8, [%rd8];\n"
-            f"st.local.u32 [%rd1], %r8;\n{READ}\nret;"
-        )
+def test_a_value_that_hangs_on_a_condition_makes_no_table() -> None:
+    table = f"{ADDRESS}\nst.local.u32 [%rd1], 3;\nst.local.u32 [%rd1+4], 5;\n"
+    sometimes = "setp.ne.s32 %p1, %r1, 0;\n@%p1 bra $L1;\nst.local.u32 [%rd1+8], 9;\n$L1:\n"
+    assert cause(f"{table}{sometimes}{READ}\nret;") == "dynamic-index"
+    assert cause(f"{table}st.local.u32 [%rd1+8], 9;\n{READ}\nret;") == "const-table"
+    later = f"{table}{READ}\nst.local.u32 [%rd1+8], 9;\nret;"
+    assert cause(later) == "dynamic-index"
+    own = "ld.local.u32 %r8, [%rd1];\nst.local.u32 [%rd1+8], %r8;\n"
+    assert cause(f"{table}{own}{READ}\nret;") == "dynamic-index"
 
-    shown = Evidence("library-table", "__cudart_i2opi_f")
-    assert proven(reduction("__cudart_i2opi_f")) == ("math-slow-path", shown)
-    assert cause(reduction("my_i2opi_f")) == "dynamic-index"
+
+def test_a_register_that_is_written_again_later_was_a_constant_before() -> None:
+    """A zero may be stored from the register that a loop's sum begins with."""
+    begin = f"{ADDRESS}\nmov.u32 %r8, 0;\nst.local.u32 [%rd1], %r8;\nst.local.u32 [%rd1+4], 5;\n"
+    summed = f"{begin}$L1:\n{READ}\nadd.s32 %r8, %r8, %r2;\nsetp.lt.s32 %p1, %r8, 9;\n"
+    assert cause(f"{summed}@%p1 bra $L1;\nret;") == "const-table"
+    moved = summed.replace("st.local.u32 [%rd1], %r8;\n", "").replace(
+        "$L1:\n", "$L1:\nst.local.u32 [%rd1], %r8;\n"
+    )
+    assert cause(f"{moved}@%p1 bra $L1;\nret;") == "dynamic-index"
 
 
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        ("__internal_trig_reduction_slowpathd", "math-slow-path"),
-        ("__internal_mine", "dynamic-index"),
-    ],
-)
-def test_only_the_librarys_own_functions_are_a_slow_path(function: str, expected: Cause) -> None:
-    """An author may call a function anything, ``__internal_`` included."""
-    body = f"{ADDRESS}\nld.param.u64 %rd5, [{function}_param_0];\ncvt.u32.u64 %r1, %rd5;\n"
-    body += "mul.wide.s32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nld.local.u32 %r2, [%rd3];\nret;"
-    flow = ModuleFlow(program("ret;", **{function: body}))
-    objects = flow.objects(function)
-    assert objects is not None
-    assert object_cause(flow, function, objects, objects.objects[0]).cause == expected
+STRUCTURE = ".param .align 4 .b8 k_param_0[80], .param .u32 k_param_1"
+
+
+def copied(body: str) -> Cause:
+    return cause(f"{ADDRESS}\n{body}\n{READ}\nret;", parameters=STRUCTURE)
+
+
+def word(number: int, into: int) -> str:
+    load = f"ld.param.u32 %r{number + 20}, [k_param_0+{4 * number}];\n"
+    return f"{load}st.local.u32 [%rd1+{into}], %r{number + 20};\n"
 
 
 def test_a_parameter_is_copied_where_distances_agree() -> None:
-    def copied(first: int, second: int) -> Cause:
-        body = (
-            f"{ADDRESS}\nld.param.u32 %r5, [k_param_0];\nld.param.u32 %r6, [k_param_0+4];\n"
-            f"st.local.u32 [%rd1+{first}], %r5;\nst.local.u32 [%rd1+{second}], %r6;\n{READ}\nret;"
-        )
-        return cause(body, parameters=".param .align 4 .b8 k_param_0[64], .param .u32 k_param_1")
+    assert copied("".join(word(n, 4 * n) for n in range(16))) == "param-copy"
+    assert copied("".join(word(n + 4, 4 * n) for n in range(16))) == "param-copy"
+    assert copied("".join(word(n, 60 - 4 * n) for n in range(16))) == "dynamic-index"
 
-    assert copied(0, 4) == "param-copy"
-    assert copied(4, 0) == "dynamic-index"
+
+def test_most_bytes_must_be_the_parameters() -> None:
+    assert copied("".join(word(n, 4 * n) for n in range(9))) == "param-copy"
+    assert copied("".join(word(n, 4 * n) for n in range(8))) == "dynamic-index"
+    vector = "ld.param.v4.u32 {{%r5, %r6, %r7, %r8}}, [k_param_0+{0}];\n"
+    vector += "st.local.v4.u32 [%rd1+{0}], {{%r5, %r6, %r7, %r8}};\n"
+    other = vector.replace("%r5", "%r15").replace("%r6", "%r16")
+    other = other.replace("%r7", "%r17").replace("%r8", "%r18")
+    third = other.replace("%r1", "%r2")
+    assert copied(vector.format(0) + other.format(16) + third.format(32)) == "param-copy"
+    swapped = third[: third.index("st.")] + third[third.index("st.") :].replace(
+        "%r25, %r26, %r27, %r28", "%r28, %r27, %r26, %r25"
+    )
+    assert copied(vector.format(0) + other.format(16) + swapped.format(32)) == "dynamic-index"
+
+
+@pytest.mark.parametrize(("step", "expected"), [(4, "param-copy"), (8, "dynamic-index")])
+def test_a_loop_copies_a_parameter_where_both_addresses_advance_alike(
+    step: int, expected: Cause
+) -> None:
+    body = f"""mov.b64 %rd7, k_param_0;
+mov.u64 %rd8, %rd1;
+mov.u32 %r8, 0;
+$L1:
+ld.param.u32 %r9, [%rd7];
+st.local.u32 [%rd8], %r9;
+add.s64 %rd7, %rd7, {step};
+add.s64 %rd8, %rd8, 4;
+add.s32 %r8, %r8, 1;
+setp.lt.u32 %p1, %r8, 16;
+@%p1 bra $L1;"""
+    assert copied(body) == expected
+
+
+def test_an_array_of_addresses_is_no_table() -> None:
+    addresses = (
+        f"{depot(64)}\nadd.u64 %rd1, %SPL, 0;\nadd.u64 %rd5, %SPL, 32;\nadd.u64 %rd6, %SPL, 48;\n"
+        "st.local.u64 [%rd1], %rd5;\nst.local.u64 [%rd1+8], %rd6;\n"
+    )
+    found = reasons(f"{addresses}{READ}\nret;")
+    assert (found.cause, found.also) == ("address-taken", ("dynamic-index",))
+    assert found.evidence[0].kind == "holds-addresses"
+    assert cause(f"{addresses}{READ}\nret;", offset=32) == "address-taken"
+    mixed = addresses.replace("st.local.u64 [%rd1+8], %rd6;", "st.local.u64 [%rd1+8], 7;")
+    assert cause(f"{mixed}{READ}\nret;") == "dynamic-index"
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("selp.b64 %rd6, %rd4, %rd5, %p1;", "address-taken"),
+        ("mov.u64 %rd6, %rd5;\n@%p1 bra $L1;\nmov.u64 %rd6, %rd4;\n$L1:", "address-taken"),
+        ("mul.wide.s32 %rd7, %r1, 4;\nadd.s64 %rd6, %rd4, %rd7;", "dynamic-index"),
+    ],
+)
+def test_an_address_that_is_chosen_against_another_is_taken(choice: str, expected: Cause) -> None:
+    """Of ``flag ? data[i] : zero`` C++ chooses the address."""
+    body = f"""{depot(16)}
+add.u64 %rd4, %SP, 0;
+ld.param.u64 %rd5, [k_param_0];
+ld.param.u32 %r1, [k_param_1];
+setp.ne.s32 %p1, %r1, 0;
+st.u32 [%rd4], 0;
+{choice}
+ld.u32 %r2, [%rd6];
+ret;"""
+    found = reasons(body)
+    assert found.cause == expected
+    assert (found.evidence[0].kind == "chosen-address") == (expected == "address-taken")
+
+
+def test_what_alone_would_keep_it_stands_beside_the_cause() -> None:
+    passed = call("leaf", "%rd1")
+    leaf = "ld.param.u64 %rd1, [leaf_param_0];\nld.u32 %r1, [%rd1];\nret;"
+    assert reasons(f"{ADDRESS}\n{passed}\nret;", leaf=leaf).also == ()
+    assert reasons(f"{ADDRESS}\n{READ}\n{passed}\nret;", leaf=leaf).also == ("dynamic-index",)
+    rolled = counted("16").replace("mov.u32 %r1, 0;", f"{passed}\nmov.u32 %r1, 0;")
+    assert reasons(rolled, leaf=leaf).also == ("rolled-loop",)
+    large = reasons(counted("%r9", size=1024))
+    assert (large.cause, large.also) == ("dynamic-index", ("large-array",))
+
+
+@pytest.mark.parametrize(
+    ("bound", "argument", "expected"),
+    [
+        ("ld.param.u32 %r9, [leaf_param_1];", "16", ()),
+        ("ld.param.u32 %r9, [leaf_param_1];", "%r4", ("dynamic-index",)),
+        ("ld.global.u32 %r9, [table];", "16", ("dynamic-index",)),
+    ],
+)
+def test_a_loop_of_a_callees_may_become_constant_where_it_is_inlined(
+    bound: str, argument: str, expected: tuple[Cause, ...]
+) -> None:
+    leaf = f"""{bound}
+ld.param.u64 %rd1, [leaf_param_0];
+mov.u32 %r1, 0;
+$L1:
+mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+ld.u32 %r2, [%rd3];
+add.s32 %r1, %r1, 1;
+setp.lt.s32 %p1, %r1, %r9;
+@%p1 bra $L1;
+ret;"""
+    body = f"""{ADDRESS}
+ld.param.u32 %r4, [k_param_1];
+st.param.b64 [param0], %rd1;
+st.param.b32 [param1], {argument};
+call.uni leaf, (param0, param1);
+ret;"""
+    assert reasons(body, leaf=leaf).also == expected
 
 
 def test_an_index_in_a_called_function_counts_for_the_callers_object() -> None:

@@ -250,3 +250,43 @@ def test_names_of_files_are_as_the_file_system_has_them() -> None:
         b'.version 8.0\n.file 1 "/tmp/gr\\303\\266 \\\\ x/\\"k\\".cu"\n.file 2 "/tmp/\\377.cu"\n'
     )
     assert module.files == {1: '/tmp/grö \\ x/"k".cu', 2: "/tmp/\udcff.cu"}
+
+
+def test_names_inside_braces_are_their_own() -> None:
+    """Inline assembly declares registers and labels that the function has too."""
+    body = (
+        module(
+            """
+    mov.u32 %r1, 1;
+{
+    .reg .u32 %r1, t, %q<2>;
+    .reg .pred P;
+L:  add.u32 %r1, t, %r2;
+    setp.ne.u32 P, %q1, %r1;
+    @!P bra L;
+    bra $outer;
+}
+{
+    .reg .u32 t;
+L:  ld.u32 t, [%r1];
+    bra L;
+}
+$outer:
+    ret;
+"""
+        )
+        .functions[0]
+        .body
+    )
+    read = [(i.predicate, *i.operands) for i in body.instructions]
+    assert read == [
+        (None, "%r1", "1"),
+        (None, "%r1@1", "%t@1", "%r2"),
+        (None, "%P@1", "%q1@1", "%r1@1"),
+        ("!%P@1", "L@1"),
+        (None, "$outer"),
+        (None, "%t@2", Address("%r1", 0)),
+        (None, "L@2"),
+        (None,),
+    ]
+    assert body.labels == {"L@1": 1, "L@2": 5, "$outer": 7}

@@ -1,18 +1,25 @@
 """Why an object is in memory: decided from what its addresses and values are made of.
 
-The order of the questions matters: the first one that has proof answers. Names of variables and
-of user functions play no part; names of NVIDIA's own run-time functions and tables do, because
-only the compiler writes them.
+The order of the questions matters: the first one that has proof answers, and what else would keep
+the object in memory alone stands beside it. Names of variables and of user functions play no part;
+names of the driver's own functions do, because nobody else can define them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.graph import Loop, registers_of
 from lmemscope.analysis.ptx.leaves import Leaf
-from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
-from lmemscope.formats.ptx_body import Operand, Vector
+from lmemscope.analysis.ptx.objects import (
+    FunctionObjects,
+    PtxAccess,
+    StackObject,
+)
+from lmemscope.analysis.ptx.slicing import Dataflow
+from lmemscope.analysis.ptx.trig import Reductions
 from lmemscope.model import Cause, Evidence
 
 REGISTER_FILE_BYTES = 255 * 4
@@ -21,52 +28,56 @@ REGISTER_FILE_BYTES = 255 * 4
 
 _PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
 _LAUNCHING = ("cudaGetParameterBuffer", "cudaLaunchDevice", "cudaGraphLaunch", "__cudaCDP2")
-_REDUCTION_TABLES = "__cudart_i2opi"
-_SLOW_PATHS = "__internal_trig_reduction_slowpath"
-"""libdevice's range reduction, by the start of its name: of float and of double arguments."""
+_NUMBER = 4
+"""Bytes of a parameter that is no pointer."""
+_WHATEVER_INLINED = frozenset({"memory", "thread-id", "block-id", "call"})
+"""Sources of an index that stay unknown when a call is inlined."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProvenCause:
-    """A cause with what shows it."""
+    """A cause with what shows it.
+
+    Attributes:
+        cause: the first one that has proof.
+        evidence: of that.
+        also: others that alone would keep the object in memory.
+        size: bytes of what is in the object, where the cause tells; the rest is padding.
+    """
 
     cause: Cause
     evidence: tuple[Evidence, ...]
+    also: tuple[Cause, ...] = ()
+    size: int | None = None
 
 
-def object_cause(
-    module: ModuleFlow, kernel: str, objects: FunctionObjects, found: StackObject
-) -> ProvenCause:
-    """The cause of one stack object of a function that ``kernel`` reaches."""
-    body = objects.body
-    accesses = [*found.accesses, *accesses_of_callees(module, kernel, objects, found)]
-    volatile = next(
-        (a for a in found.accesses if "volatile" in body.instructions[a.index].modifiers), None
-    )
-    if volatile is not None:
-        return ProvenCause("volatile", (_said(objects, volatile.index),))
-    for call, _ in found.passed_to:
-        if call.callee in _PRINTING:
-            return ProvenCause("printf-args", (Evidence("address-passed", call.callee),))
-        if call.callee is not None and call.callee.startswith(_LAUNCHING):
-            return ProvenCause("device-launch", (Evidence("address-passed", call.callee),))
-    slow = _slow_path(objects, found)
-    if slow is not None:
-        return ProvenCause("math-slow-path", (slow,))
-    copied = _copied_parameter(objects, found)
-    if copied is not None:
-        return ProvenCause("param-copy", (Evidence("parameter-copy", copied),))
-    for call, _ in found.passed_to:
-        return ProvenCause("address-taken", (Evidence("address-passed", call.callee),))
-    if found.stored_at:
-        return ProvenCause("address-taken", (_said(objects, found.stored_at[0]),))
-    return _by_index(objects, found, accesses)
+def object_causes(
+    module: ModuleFlow, kernel: str, objects: FunctionObjects
+) -> dict[int, ProvenCause]:
+    """Causes of a function's stack objects by their offsets.
+
+    Args:
+        module: that the function belongs to.
+        kernel: that reaches the function.
+        objects: of the function.
+    """
+    reductions = Reductions(module.ptx, objects)
+    return {
+        found.offset: _Reasons(module, kernel, objects, found, reductions).decide()
+        for found in objects.objects.values()
+    }
 
 
 def accesses_of_callees(
     module: ModuleFlow, kernel: str, objects: FunctionObjects, found: StackObject
 ) -> list[PtxAccess]:
     """Accesses that functions make through a pointer to the object."""
+    return [access for _, access in _in_callees(module, kernel, objects, found)]
+
+
+def _in_callees(
+    module: ModuleFlow, kernel: str, objects: FunctionObjects, found: StackObject
+) -> list[tuple[FunctionObjects, PtxAccess]]:
     result = []
     own = objects.dataflow.function.name
     for name in module.reached(kernel):
@@ -76,7 +87,7 @@ def accesses_of_callees(
         if theirs is None:
             continue
         result += [
-            access
+            (theirs, access)
             for access in theirs.accesses
             if any(pointee.kind == "parameter" for pointee in access.pointees)
             and (own, found.offset) in module.owners(kernel, name, access.pointees)
@@ -84,110 +95,165 @@ def accesses_of_callees(
     return result
 
 
-def _by_index(
-    objects: FunctionObjects, found: StackObject, accesses: list[PtxAccess]
-) -> ProvenCause:
-    indexed = [access for access in accesses if access.leaves]
-    dynamic = next((a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)), None)
-    if dynamic is not None:
-        if _is_table(objects, found):
-            return ProvenCause("const-table", (Evidence("constant-stores"),))
-        return ProvenCause("dynamic-index", (_said(objects, dynamic.index),))
-    if found.size > REGISTER_FILE_BYTES:
-        size = Evidence("object-size", bytes=found.size, limit=REGISTER_FILE_BYTES)
-        return ProvenCause("large-array", (size,))
-    if indexed:
-        return ProvenCause("rolled-loop", (_said(objects, indexed[0].index),))
-    return ProvenCause("unattributed", ())
+class _Reasons:
+    """The questions that are asked about one object."""
 
+    def __init__(
+        self,
+        module: ModuleFlow,
+        kernel: str,
+        objects: FunctionObjects,
+        found: StackObject,
+        reductions: Reductions,
+    ) -> None:
+        self._module, self._kernel = module, kernel
+        self._objects, self._found = objects, found
+        self._dataflow, self._instructions = objects.dataflow, objects.body.instructions
+        self._own = found.accesses
+        self._stores = [access for access in found.accesses if access.is_store]
+        self._theirs = _in_callees(module, kernel, objects, found)
+        self._contents = Contents(module.ptx, objects, found)
+        self._reduction = reductions.of_object(found)
 
-def _is_table(objects: FunctionObjects, found: StackObject) -> bool:
-    """Whether it is only ever filled with what is constant, and read by a run-time index.
+    def decide(self) -> ProvenCause:
+        """The cause, and what else would do."""
+        made = self._compilers()
+        if made is not None:
+            return made
+        parameter = self._contents.copied_parameter
+        if parameter is not None:
+            return ProvenCause("param-copy", (Evidence("parameter-copy", parameter),))
+        return self._escaping() or self._by_index()
 
-    A value computed from counters of loops with constant trip counts is the same on every call.
-    """
-    stores = [access for access in found.accesses if access.is_store]
-    loads = [access for access in found.accesses if not access.is_store]
-    if not stores or not loads:
-        return False
-    if any(leaf.is_dynamic for access in stores for leaf in access.leaves):
-        return False
-    values: set[str] = set()
-    counted = False
-    for access in stores:
-        for operand in objects.body.instructions[access.index].operands[1:]:
-            for name in _value_names(operand):
-                leaves = objects.dataflow.leaves(name) if name.startswith("%") else frozenset()
-                made_of = [leaf for leaf in leaves if leaf.kind != "symbol"]
-                if any(leaf.is_dynamic and not _is_constant_data(leaf) for leaf in made_of):
-                    return False
-                counted = counted or bool(made_of)
-                values.add(name)
-    # All zeros is an initialised array, not a table.
-    return len(values) > 1 or counted
-
-
-def _is_constant_data(leaf: Leaf) -> bool:
-    """A load from a table that the compiler made of an initialiser (``__const…``)."""
-    return leaf.kind == "memory" and (leaf.name or "").lstrip("_$").startswith("const")
-
-
-def _value_names(operand: Operand) -> tuple[str, ...]:
-    """Registers and constants that a stored operand is made of."""
-    if isinstance(operand, str):
-        return (operand,)
-    return operand.items if isinstance(operand, Vector) else ()
-
-
-def _slow_path(objects: FunctionObjects, found: StackObject) -> Evidence | None:
-    """Proof that an object belongs to a mathematical function's argument reduction."""
-    name = objects.dataflow.function.name
-    if name.startswith(_SLOW_PATHS):
-        return Evidence("library-function", name)
-    for access in found.accesses:
-        if not access.is_store:
-            continue
-        for operand in objects.body.instructions[access.index].operands[1:]:
-            for register in _value_names(operand):
-                for leaf in sorted(objects.dataflow.leaves(register), key=str):
-                    if (leaf.name or "").startswith(_REDUCTION_TABLES):
-                        return Evidence("library-table", leaf.name)
-    return None
-
-
-def _copied_parameter(objects: FunctionObjects, found: StackObject) -> str | None:
-    """The by-value parameter that an object is a copy of: loads and stores at equal distances."""
-    if objects.dataflow.function.kind != "entry":
+    def _compilers(self) -> ProvenCause | None:
+        """What the program asks for by name, and what compilers put on the stack themselves."""
+        volatile = next(
+            (a for a in self._own if "volatile" in self._instructions[a.index].modifiers), None
+        )
+        if volatile is not None:
+            return ProvenCause("volatile", (self._said(volatile.index),), self._others())
+        for call, _ in self._found.passed_to:
+            if call.callee in _PRINTING:
+                return ProvenCause("printf-args", (Evidence("address-passed", call.callee),))
+            if call.callee is not None and call.callee.startswith(_LAUNCHING):
+                return ProvenCause("device-launch", (Evidence("address-passed", call.callee),))
+        reduction = self._reduction
+        if reduction is not None and all(a.index in reduction.stores for a in self._stores):
+            return ProvenCause("math-slow-path", (reduction.evidence,), size=reduction.size)
         return None
-    sizes = {name: size for name, _, size in objects.dataflow.function.parameters}
-    votes: dict[str, int] = {}
-    stores = [a for a in found.accesses if a.is_store and a.offset is not None]
-    for access in stores:
-        assert access.offset is not None
-        for operand in objects.body.instructions[access.index].operands[1:]:
-            for position, register in enumerate(_value_names(operand)):
-                loaded = _loaded_from(objects, register)
-                if loaded is None or position:
+
+    def _escaping(self) -> ProvenCause | None:
+        """Proof that its address is needed, or that it holds addresses of other objects."""
+        for call, _ in self._found.passed_to:
+            shown = Evidence("address-passed", call.callee)
+            return ProvenCause("address-taken", (shown,), self._others())
+        if self._found.stored_at:
+            shown = self._said(self._found.stored_at[0])
+            return ProvenCause("address-taken", (shown,), self._others())
+        chosen = next((a for a in self._own if self._objects.is_chosen(a.index)), None)
+        if chosen is not None:
+            access = self._instructions[chosen.index]
+            shown = Evidence("chosen-address", ptx_line=access.line, opcode=access.opcode)
+            return ProvenCause("address-taken", (shown,))
+        if self._contents.are_addresses:
+            first = self._instructions[self._stores[0].index]
+            shown = Evidence("holds-addresses", ptx_line=first.line, opcode=first.opcode)
+            return ProvenCause("address-taken", (shown,), self._others())
+        return None
+
+    def _by_index(self) -> ProvenCause:
+        accesses = [*self._own, *(access for _, access in self._theirs)]
+        indexed = [access for access in accesses if access.leaves]
+        dynamic = next((a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)), None)
+        if dynamic is not None:
+            if self._contents.is_table:
+                return ProvenCause("const-table", (Evidence("constant-stores"),))
+            also = tuple(c for c in self._others() if c != "dynamic-index")
+            return ProvenCause("dynamic-index", (self._said(dynamic.index),), also)
+        if self._found.size > REGISTER_FILE_BYTES:
+            limit = REGISTER_FILE_BYTES
+            size = Evidence("object-size", bytes=self._found.size, limit=limit)
+            return ProvenCause("large-array", (size,))
+        indexed += [access for access in self._own if self._objects.alternates(access)]
+        if indexed:
+            return ProvenCause("rolled-loop", (self._said(indexed[0].index),))
+        return ProvenCause("unattributed", ())
+
+    def _others(self) -> tuple[Cause, ...]:
+        """Causes by index and size, whatever the first cause is."""
+        result: list[Cause] = []
+        leaves = [access.leaves for access in self._own if access.leaves]
+        if any(leaf.is_dynamic for found in leaves for leaf in found) or any(
+            self._is_dynamic_inlined(theirs.dataflow, leaf)
+            for theirs, access in self._theirs
+            for leaf in access.leaves
+        ):
+            result.append("dynamic-index")
+        elif leaves:
+            result.append("rolled-loop")
+        if self._found.size > REGISTER_FILE_BYTES:
+            result.append("large-array")
+        if self._reduction is not None:
+            result.append("math-slow-path")
+        return tuple(result)
+
+    def _is_dynamic_inlined(self, callee: Dataflow, leaf: Leaf) -> bool:
+        """Whether an index of a callee's stays unknown where its calls are inlined.
+
+        Its parameters become their arguments then, and loops that they bound may become constant.
+        """
+        if leaf.kind == "parameter":
+            return not self._is_constant_argument(callee, leaf.name)
+        if leaf.kind != "loop-counter":
+            return leaf.kind in _WHATEVER_INLINED
+        if leaf.constant_trip:
+            return False
+        loop = next((one for one in callee.flow.loops if one.header == leaf.header), None)
+        if loop is None:
+            # A trip count rounded to steps of an unrolled loop: any number may be it.
+            numbers = [name for name, _, size in callee.function.parameters if size <= _NUMBER]
+            return not all(self._is_constant_argument(callee, name) for name in numbers)
+        bounds = {
+            bound
+            for branch, register in _deciding(callee, loop)
+            for bound in callee.leaves(register, branch)
+        }
+        return any(
+            self._is_dynamic_inlined(callee, bound)
+            for bound in bounds
+            if bound.header != leaf.header
+        )
+
+    def _is_constant_argument(self, callee: Dataflow, parameter: str | None) -> bool:
+        """Whether every call passes a constant for a parameter."""
+        function = callee.function
+        names = [name for name, _, _ in function.parameters]
+        if parameter not in names:
+            return False
+        position = names.index(parameter)
+        for caller in self._module.reached(self._kernel):
+            dataflow = self._module.dataflow(caller)
+            for call in dataflow.flow.calls if dataflow is not None else ():
+                if call.callee != function.name or position >= len(call.arguments):
                     continue
-                name, distance = loaded
-                if access.offset - found.offset == distance and sizes.get(name, 0) > 8:
-                    votes[name] = votes.get(name, 0) + 1
-    best = max(votes, key=lambda name: votes[name], default=None)
-    return best if best is not None and votes[best] * 2 >= len(stores) else None
+                assert dataflow is not None
+                if any(dataflow.leaves(register) for register in call.arguments[position]):
+                    return False
+        return True
+
+    def _said(self, index: int) -> Evidence:
+        instruction = self._instructions[index]
+        return Evidence("ptx-instruction", ptx_line=instruction.line, opcode=instruction.opcode)
 
 
-def _loaded_from(objects: FunctionObjects, register: str) -> tuple[str, int] | None:
-    """Parameter and offset that a register is loaded from directly."""
-    indices = objects.dataflow.definitions.get(register, [])
-    if len(indices) != 1:
-        return None
-    instruction = objects.body.instructions[indices[0]]
-    address = instruction.address
-    if instruction.modifiers[:2] != ["ld", "param"] or address is None or address.base is None:
-        return None
-    return address.base, address.offset
-
-
-def _said(objects: FunctionObjects, index: int) -> Evidence:
-    instruction = objects.body.instructions[index]
-    return Evidence("ptx-instruction", ptx_line=instruction.line, opcode=instruction.opcode)
+def _deciding(code: Dataflow, loop: Loop) -> list[tuple[int, str]]:
+    """Branches that decide whether a loop goes on, with the registers that they read."""
+    found: list[tuple[int, str]] = []
+    for index in sorted(loop.members):
+        branch = code.body.instructions[index]
+        if branch.operation != "bra" or branch.predicate is None:
+            continue
+        target = code.body.labels.get(str(branch.operands[0]))
+        if target not in loop.members or index + 1 not in loop.members:
+            found += [(index, register) for register in registers_of(branch.predicate)]
+    return found

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lmemscope.analysis.causes import ProvenCause, object_cause
+from lmemscope.analysis.causes import ProvenCause, object_causes
 from lmemscope.analysis.indexing import IndexReader
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
+from lmemscope.analysis.ptx.trig import call_lines
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.model import LocalObject, SourceText, traits_of
 
@@ -66,13 +67,16 @@ def find_objects(
         objects = flow.objects(name)
         assert objects is not None
         found = list(objects.objects.values())
-        causes = {one.offset: object_cause(flow, kernel.name, objects, one) for one in found}
+        causes = object_causes(flow, kernel.name, objects)
+        calls = call_lines(flow, kernel.name, name)
         named = _named(names, objects, found, causes)
         for one in found:
             name_found = named.get(one.offset)
             made = _local_object(layers, name, one, causes[one.offset], name_found)
             index = reader.read(kernel.name, objects, one, name_found)
-            result.add(replace(made, index=index), (name, one.offset))
+            called_from = tuple(layers.paths.shown(line) for line in calls)
+            made = replace(made, index=index, called_from=called_from)
+            result.add(made, (name, one.offset))
     return result
 
 
@@ -113,7 +117,7 @@ def _local_object(
     return LocalObject(
         function=function,
         offset=found.offset,
-        size=min(found.size, named.size) if named is not None else found.size,
+        size=min(found.size, named.size if named is not None else proven.size or found.size),
         cause="debug-build" if debug else proven.cause,
         name=named.name if named is not None else None,
         type=named.type if named is not None else None,
@@ -121,4 +125,5 @@ def _local_object(
         confidence=named.confidence if named is not None else None,
         index=None,
         evidence=proven.evidence,
+        also=() if debug else proven.also,
     )

@@ -207,6 +207,9 @@ class Explainer:
             lines += self._wrapped(_index(finding.index), "   ")
         if finding.evidence:
             lines += self._wrapped(f"Evidence: {layout.evidence(finding)}.", "   ")
+        if finding.also:
+            also = f"Also {' and '.join(finding.also)}: it stays in memory until each is removed."
+            lines += self._wrapped(also, "   ")
         if finding.confidence != "certain":
             lines.append(f"   Confidence: {finding.confidence}.")
         if finding.advice:

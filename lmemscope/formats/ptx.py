@@ -48,6 +48,8 @@ _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+(sm_\w+)([^\n]*)", re.MULTILINE)
 _LOC = re.compile(rb"\.loc[ \t]+(\d+)[ \t]+(\d+)")
 _FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _STRING_LABEL = re.compile(rb"^(\$L__info_string\w*):\s*((?:\.b8[^\n]*\n\s*)+)", re.MULTILINE)
+_VALUE = re.compile(rb"\.[bus](8|16|32|64)[ \t]+$")
+_INITIALISER = re.compile(rb"(?:\[\d*\])*\s*=\s*\{\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\}")
 _HEADER_DIRECTIVES = frozenset({".maxntid", ".minnctapersm", ".reqntid", ".maxnreg"})
 
 
@@ -229,6 +231,7 @@ class PtxModule:
         self.is_debug = target is not None and b"debug" in target.group(2)
         self.functions = tuple(self._find_functions())
         self._first_lines = [function.line for function in self.functions]
+        self._values: dict[str, bytes | None] = {}
 
     def function(self, name: str) -> PtxFunction | None:
         """The definition of that name, or None."""
@@ -276,6 +279,15 @@ class PtxModule:
             for match in _STRING_LABEL.finditer(self._text)
         }
 
+    def initial_value(self, symbol: str) -> bytes | None:
+        """Bytes that a variable of the module begins with; None without an initialiser.
+
+        Only plain numbers are read: a variable that begins with addresses has no known bytes.
+        """
+        if symbol not in self._values:
+            self._values[symbol] = _initial_value(self._text, symbol.encode())
+        return self._values[symbol]
+
     def chain(self, instruction: Instruction) -> tuple[InlineFrame, ...]:
         """Source location of an instruction, innermost first; empty without line information."""
         frames = []
@@ -322,6 +334,21 @@ class PtxModule:
             if name is not None:
                 result.append(PtxFunction(name, kind, line, text[begin:end], header))
         return result
+
+
+def _initial_value(text: bytes, symbol: bytes) -> bytes | None:
+    """Bytes of the first declaration of a symbol with an initialiser of plain numbers."""
+    position = text.find(symbol)
+    while position >= 0:
+        end = position + len(symbol)
+        kind = _VALUE.search(text, max(0, position - 16), position)
+        value = _INITIALISER.match(text, end) if kind is not None else None
+        if kind is not None and value is not None:
+            size = int(kind.group(1)) // 8
+            numbers = [int(number) for number in value.group(1).split(b",")]
+            return b"".join((n % 2 ** (8 * size)).to_bytes(size, "little") for n in numbers)
+        position = text.find(symbol, end)
+    return None
 
 
 def _function_name(header: str) -> str | None:

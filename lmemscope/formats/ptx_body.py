@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lmemscope.errors import FormatError
 
@@ -150,10 +150,33 @@ def parse_body(text: str, first_line: int) -> Body:
     return _BodyParser(tokenise(text, first_line)).parse()
 
 
+@dataclass(slots=True)
+class _Scope:
+    """Braces inside of a function, such as inline assembly has: names declared there are its own.
+
+    Attributes:
+        number: tells its names from those of other braces.
+        begin: index of its first instruction.
+        registers: what its registers are called in the body.
+        labels: its labels.
+    """
+
+    number: int
+    begin: int
+    registers: dict[str, str] = field(default_factory=dict)
+    labels: set[str] = field(default_factory=set)
+
+    def own(self, name: str) -> str:
+        """A name of its own as the body has it; a register always begins with a percent sign."""
+        return f"{name}@{self.number}"
+
+
 class _BodyParser:
     def __init__(self, tokens: Iterator[Token]) -> None:
         self._tokens = tokens
         self._body = Body()
+        self._scopes: list[_Scope] = []
+        self._opened = 0
         self._loc: Loc | None = None
         self._call_sites: dict[tuple[int, int, int], Loc] = {}
 
@@ -161,39 +184,31 @@ class _BodyParser:
         for _, text, _ in self._tokens:
             if text == "{":
                 break
-        depth = 1
         statement: list[Token] = []
         nested = 0
         for token in self._tokens:
             text = token[1]
             if not statement:
+                if text == ".loc":
+                    token = self._read_loc()
+                    text = token[1]
                 if text == "}":
-                    depth -= 1
-                    if depth == 0:
+                    if not self._scopes:
                         return self._body
+                    self._leave()
                     continue
                 if text == "{":
-                    depth += 1
+                    self._opened += 1
+                    self._scopes.append(_Scope(self._opened, len(self._body.instructions)))
                     continue
                 if text == ";":
                     continue
-                if text == ".loc":
-                    token = self._read_loc()
-                    if token[1] == "}":
-                        depth -= 1
-                        if depth == 0:
-                            return self._body
-                        continue
-                    if token[1] == "{":
-                        depth += 1
-                        continue
-                    _kind, text, _line = token
             if text == ";":
                 self._statement(statement)
                 statement, nested = [], 0
                 continue
             if text == ":" and len(statement) == 1 and statement[0][0] == "name":
-                self._body.labels[statement[0][1]] = len(self._body.instructions)
+                self._label(statement[0][1])
                 statement = []
                 continue
             statement.append(token)
@@ -244,8 +259,49 @@ class _BodyParser:
                 self._body.locals += parse_local(tokens)
             elif text == ".pragma" and len(tokens) > 1:
                 self._body.pragmas.append((line, tokens[1][1].strip('"')))
+            elif text == ".reg" and self._scopes:
+                self._declare(tokens[1:])
             return
+        if self._scopes:
+            tokens = [(k, self._register(t) if k == "name" else t, n) for k, t, n in tokens]
         self._body.instructions.append(parse_instruction(tokens, self._loc))
+
+    def _declare(self, tokens: list[Token]) -> None:
+        """Registers of the innermost braces: ``.b32 a, %t<3>``."""
+        scope = self._scopes[-1]
+        for position, (kind, name, _) in enumerate(tokens):
+            if kind != "name":
+                continue
+            names = [name]
+            if [token[1] for token in tokens[position + 1 : position + 2]] == ["<"]:
+                names = [f"{name}{number}" for number in range(int(tokens[position + 2][1], 0))]
+            scope.registers.update((one, scope.own("%" + one.lstrip("%"))) for one in names)
+
+    def _register(self, name: str) -> str:
+        """What a name is called in the body: the innermost braces that declare it count."""
+        for scope in reversed(self._scopes):
+            if name in scope.registers:
+                return scope.registers[name]
+        return name
+
+    def _label(self, name: str) -> None:
+        """A label; one inside of braces is theirs."""
+        if self._scopes:
+            self._scopes[-1].labels.add(name)
+            name = self._scopes[-1].own(name)
+        self._body.labels[name] = len(self._body.instructions)
+
+    def _leave(self) -> None:
+        """The end of braces: branches there lead to their own labels first."""
+        scope = self._scopes.pop()
+        if not scope.labels:
+            return
+        instructions = self._body.instructions
+        for index in range(scope.begin, len(instructions)):
+            found = instructions[index]
+            if found.operation == "bra" and found.operands[0] in scope.labels:
+                target = scope.own(str(found.operands[0]))
+                instructions[index] = replace(found, operands=(target, *found.operands[1:]))
 
     def _labelled_directive(self, label: str, tokens: list[Token]) -> None:
         if tokens and tokens[0][1] == ".branchtargets":

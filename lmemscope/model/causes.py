@@ -62,6 +62,10 @@ class LocalObject:
         confidence: how sure the name is; None without a name.
         index: how it is indexed, where it is indexed at run time.
         evidence: PTX lines and symbols that show the cause.
+        also: other causes that alone would keep it in memory; its bytes count for ``cause`` only,
+            and what removes that one leaves these.
+        called_from: user's lines that call the function that owns it, where that function is the
+            library's and has no lines of its own; sorted.
     """
 
     function: str
@@ -74,6 +78,8 @@ class LocalObject:
     confidence: Confidence | None
     index: IndexFacts | None
     evidence: tuple[Evidence, ...]
+    also: tuple[Cause, ...] = ()
+    called_from: tuple[SourceLocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,9 @@ EvidenceKind = Literal[
     "address-passed",
     "library-function",
     "library-table",
+    "reduction-words",
+    "holds-addresses",
+    "chosen-address",
     "parameter-copy",
     "constant-stores",
     "object-size",
@@ -34,6 +37,9 @@ EvidenceKind = Literal[
 ``no-local-access``: its PTX line is no access of local memory.
 ``address-passed``: the object's address goes to a function; no subject: through a pointer.
 ``library-function``, ``library-table``: of NVIDIA's, by symbol.
+``reduction-words``: a PTX instruction stores a product with a piece of 2/pi in it.
+``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time.
+``holds-addresses``: a PTX instruction stores the address of a local variable in it.
 ``parameter-copy``: the object is filled from a kernel parameter.
 ``constant-stores``: only constants are stored in it.
 ``object-size``: it has more ``bytes`` than registers hold (``limit``).
@@ -78,6 +84,17 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "address-passed": lambda e: f"its address goes to {e.subject or 'a function pointer'}",
     "library-function": lambda e: f"it belongs to the library function {e.subject}",
     "library-table": lambda e: f"filled from {e.subject}, the library's table of 2/pi",
+    "reduction-words": lambda e: (
+        f"PTX line {e.ptx_line}: {e.opcode} stores a product with the bits of 2/pi, as the "
+        "library's range reduction does"
+    ),
+    "holds-addresses": lambda e: (
+        f"PTX line {e.ptx_line}: {e.opcode} stores the address of a local variable in it"
+    ),
+    "chosen-address": lambda e: (
+        f"PTX line {e.ptx_line}: {e.opcode} accesses it or other memory, by a pointer that is "
+        "chosen at run time"
+    ),
     "parameter-copy": lambda e: f"filled from the kernel parameter {e.subject}",
     "constant-stores": lambda e: "only constants are stored in it, then it is read by index",
     "object-size": lambda e: f"{e.bytes} bytes; a thread has at most {e.limit} in registers",

@@ -68,6 +68,7 @@ class Finding:
         advice: best first.
         evidence: what shows it, the object's first, then that of single instructions.
         fingerprint: stable across moved lines and other offsets.
+        also: other causes that alone would keep the object in memory.
     """
 
     rule: str
@@ -85,6 +86,7 @@ class Finding:
     advice: tuple[Advice, ...]
     evidence: tuple[Evidence, ...]
     fingerprint: str
+    also: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

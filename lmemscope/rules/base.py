@@ -88,7 +88,12 @@ class Case:
 
     @property
     def location(self) -> SourceLocation | None:
-        """The line to look at first: the most expensive one by site bytes, deepest loop first."""
+        """The line to look at first: the most expensive one by site bytes, deepest loop first.
+
+        Code of the library's without lines of its own has the line of the call that leads there.
+        """
+        if self.object is not None and self.object.called_from:
+            return self.object.called_from[0]
         weights: dict[SourceLocation, tuple[int, int]] = {}
         for access in (*self.accesses, *self.generic):
             place = own_line(access, self.facts)
@@ -155,7 +160,7 @@ class Rule:
         found = case.object
         sites = case.share.sites
         location = case.location
-        declared = found.declared if found is not None else None
+        related = (found.declared, *found.called_from[1:]) if found is not None else ()
         return Finding(
             rule=self.id,
             name=self.cause,
@@ -166,12 +171,13 @@ class Rule:
             type=found.type if found is not None else None,
             bytes=case.share.frame_bytes or sites.load_bytes + sites.store_bytes,
             location=location,
-            related=(declared,) if declared is not None and declared != location else (),
+            related=tuple(place for place in related if place is not None and place != location),
             index=case.index if traits_of(self.cause).indexed else None,
             message=self.message(case),
             advice=self.advice(case),
             evidence=_evidence(case),
             fingerprint=_fingerprint(self.id, case, location),
+            also=found.also if found is not None else (),
         )
 
 

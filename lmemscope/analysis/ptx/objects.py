@@ -143,6 +143,52 @@ class FunctionObjects:
         address = self.body.instructions[index].address
         return address is not None and address.base in self._must_be_local
 
+    def alternates(self, access: PtxAccess) -> bool:
+        """Whether an access in a loop takes one of several constant addresses.
+
+        A loop of few iterations may have no counter: a constant takes another one's place.
+        """
+        address = self.body.instructions[access.index].address
+        if access.leaves or access.offset is not None or address is None:
+            return False
+        if not self.dataflow.flow.depth(access.index):
+            return False
+        work, seen = [address.base], set()
+        while work:
+            register = work.pop()
+            if register is None or register in seen:
+                continue
+            seen.add(register)
+            definitions = self.dataflow.definitions.get(register, [])
+            if len(definitions) > 1:
+                return True
+            work += [one for index in definitions for one in self.dataflow.depends_on(index)]
+        return False
+
+    def is_chosen(self, index: int) -> bool:
+        """Whether an access's generic address is a local one on some paths, another on others."""
+        address = self.body.instructions[index].address
+        if address is None or not is_generic_access(self.body.instructions[index].opcode):
+            return False
+        work, seen = [address.base], set()
+        while work:
+            register = work.pop()
+            if register is None or register in seen or register in self._bases:
+                continue
+            seen.add(register)
+            for definition in self.dataflow.definitions.get(register, ()):
+                instruction = self.body.instructions[definition]
+                if self._takes_address(instruction):
+                    continue
+                read = [str(o) for o in instruction.operands[1:] if str(o).startswith("%")]
+                if instruction.operation == "selp":
+                    read = read[:2]
+                pointers = [one for one in read if one in self._bases or self._pointees.get(one)]
+                if not pointers or (instruction.operation == "selp" and pointers != read):
+                    return True
+                work += pointers
+        return False
+
     @cached_property
     def _must_be_local(self) -> frozenset[str]:
         return local_addresses(self.body)
@@ -156,6 +202,11 @@ class FunctionObjects:
             inside = [o for o in self._taken_offsets if o <= address.offset]
             return frozenset({Pointee("depot", max(inside, default=0))})
         return self._pointees.get(base, frozenset())
+
+    def is_object_address(self, value: str) -> bool:
+        """Whether a register holds the address of a stack object of this function."""
+        found = self._pointees.get(value, ())
+        return value in self._bases or any(pointee.kind != "parameter" for pointee in found)
 
     def argument_pointees(self, call: Call, position: int) -> frozenset[Pointee]:
         """What a call's argument points into."""
@@ -171,7 +222,7 @@ class FunctionObjects:
         found = {
             int(str(instruction.operands[2]))
             for instruction in self.body.instructions
-            if self._is_object_address(instruction)
+            if self._takes_address(instruction)
         }
         return sorted(found)
 
@@ -185,7 +236,7 @@ class FunctionObjects:
                     bases.add(str(instruction.operands[0]))
         return bases
 
-    def _is_object_address(self, instruction: Instruction) -> bool:
+    def _takes_address(self, instruction: Instruction) -> bool:
         operands = instruction.operands
         return (
             instruction.operation == "add"
@@ -202,7 +253,7 @@ class FunctionObjects:
             if not instruction.operands or not isinstance(instruction.operands[0], str):
                 continue
             target = instruction.operands[0]
-            if self._is_object_address(instruction):
+            if self._takes_address(instruction):
                 pointees[target].add(Pointee("depot", int(str(instruction.operands[2]))))
                 seeds.add(target)
             elif instruction.operation == "alloca":
@@ -217,7 +268,7 @@ class FunctionObjects:
         for index, instruction in enumerate(self.body.instructions):
             if instruction.operation not in _POINTER_ARITHMETIC:
                 continue
-            if self._is_object_address(instruction) or not isinstance(instruction.operands[0], str):
+            if self._takes_address(instruction) or not isinstance(instruction.operands[0], str):
                 continue
             for source in self.dataflow.depends_on(index):
                 if source in self._bases:
@@ -311,6 +362,29 @@ def access_width(instruction: Instruction) -> int:
         vector = next((o for o in instruction.operands if isinstance(o, Vector)), None)
         width, lanes = 4, len(vector.items) if vector is not None else 1
     return lanes * width
+
+
+def stored_values(instruction: Instruction) -> list[tuple[str, int]]:
+    """Registers and constants that an instruction reads by value, its first operand aside.
+
+    Each has its position in bytes from where a ``st`` begins to write: vectors whole.
+    """
+    result: list[tuple[str, int]] = []
+    for operand in instruction.operands[1:]:
+        if isinstance(operand, Vector):
+            size = access_width(instruction) // max(len(operand.items), 1)
+            result += [(item, number * size) for number, item in enumerate(operand.items)]
+        elif isinstance(operand, str):
+            result.append((operand, 0))
+    return result
+
+
+def position_in(instruction: Instruction, register: str) -> int:
+    """Bytes from where a load begins to read to what it puts into a register."""
+    target = instruction.operands[0]
+    if not isinstance(target, Vector) or register not in target.items:
+        return 0
+    return target.items.index(register) * access_width(instruction) // len(target.items)
 
 
 def _is_number(operand: object) -> bool:

@@ -1,0 +1,201 @@
+"""What a stack object is filled with: a parameter, constants, addresses of other objects."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+
+from lmemscope.analysis.ptx.leaves import Leaf
+from lmemscope.analysis.ptx.objects import (
+    FunctionObjects,
+    PtxAccess,
+    StackObject,
+    position_in,
+    stored_values,
+)
+from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.ptx_body import Address, Instruction
+
+_SCALAR = 8
+"""Bytes of the largest parameter that is no structure."""
+_STEPS = 8
+"""Moves and additions of constants between an address and its variable that are followed."""
+
+
+class Contents:
+    """What the stores of a function put into one of its objects.
+
+    Args:
+        module: that the function belongs to.
+        objects: of the function.
+        found: the object.
+    """
+
+    def __init__(self, module: PtxModule, objects: FunctionObjects, found: StackObject) -> None:
+        self._module, self._objects, self._found = module, objects, found
+        self._dataflow, self._instructions = objects.dataflow, objects.body.instructions
+        self._stores = [access for access in found.accesses if access.is_store]
+        self._loads = [access for access in found.accesses if not access.is_store]
+
+    @cached_property
+    def are_addresses(self) -> bool:
+        """Whether every value stored in it is the address of a stack object."""
+        values = [
+            value
+            for access in self._stores
+            for value, _ in stored_values(self._instructions[access.index])
+        ]
+        return bool(values) and all(self._objects.is_object_address(value) for value in values)
+
+    @cached_property
+    def is_table(self) -> bool:
+        """Whether it holds the same constants on every call, whenever it is read.
+
+        A value computed from counters of loops with constant trip counts is such a constant; one
+        that is stored under a condition, or after a read, is not.
+        """
+        if not self._stores or not self._loads:
+            return False
+        if any(leaf.is_dynamic for access in self._stores for leaf in access.leaves):
+            return False
+        different: set[str] = set()
+        for access in self._stores:
+            if not all(self._is_always_before(access.index, load.index) for load in self._loads):
+                return False
+            for value, _ in stored_values(self._instructions[access.index]):
+                constants = self._constants(value, access.index)
+                if constants is None:
+                    return False
+                different |= constants
+        # All zeros is an initialised array, not a table.
+        return len(different) > 1
+
+    @cached_property
+    def copied_parameter(self) -> str | None:
+        """The by-value parameter whose bytes most of it begins with, in the parameter's order."""
+        if self._dataflow.function.kind != "entry":
+            return None
+        copied: dict[tuple[str, int], set[int]] = defaultdict(set)
+        for access in self._stores:
+            values = stored_values(self._instructions[access.index])
+            for value, position in values:
+                load = self._parameter_load(value)
+                if load is None or load.address is None:
+                    continue
+                base = self._constant_base(load.address)
+                if access.offset is None:
+                    name = self._copied_by_loop(access, load)
+                    if name is not None:
+                        copied[name, 0].update(range(self._found.size))
+                elif base is not None:
+                    start = access.offset - self._found.offset + position
+                    end = start + access.width // len(values)
+                    offset = base.offset + position_in(load, value)
+                    copied[base.base or "", start - offset].update(range(start, end))
+        sizes = {name: size for name, _, size in self._dataflow.function.parameters}
+        for (name, _), found in sorted(copied.items()):
+            if sizes.get(name, 0) > _SCALAR and len(found) * 2 > self._found.size:
+                return name
+        return None
+
+    def _constants(self, value: str, index: int) -> frozenset[str] | None:
+        """Names of the constants that a value at an instruction may be, or None if it is none."""
+        if self._objects.is_object_address(value):
+            return None
+        if not value.startswith("%"):
+            return frozenset({value})
+        leaves = [leaf for leaf in self._dataflow.leaves(value, index) if leaf.kind != "symbol"]
+        if any(leaf.is_dynamic and not self._is_constant_data(leaf) for leaf in leaves):
+            return None
+        # What counts, or is read from constant data, is another one in each iteration.
+        return frozenset({value, f"{value}, next"} if leaves else {self._immediate(value)})
+
+    def _immediate(self, register: str) -> str:
+        """The number that is all that a register ever holds, else its own name."""
+        indices = self._dataflow.definitions.get(register, [])
+        instruction = self._instructions[indices[0]] if len(indices) == 1 else None
+        if instruction is None or instruction.operation != "mov":
+            return register
+        return next((source for source, _ in stored_values(instruction)), register)
+
+    def _is_always_before(self, store: int, load: int) -> bool:
+        """Whether a store, or the loop that makes it in every iteration, precedes a load."""
+        flow = self._dataflow.flow
+        return flow.dominates(store, load) or any(
+            store in loop.members
+            and load not in loop.members
+            and flow.dominates(loop.header, load)
+            and all(flow.dominates(store, latch) for latch in loop.latches)
+            for loop in flow.loops
+        )
+
+    def _is_constant_data(self, leaf: Leaf) -> bool:
+        """A load from the initialiser that the compiler made a variable of (``__const…``)."""
+        name = leaf.name or ""
+        return (
+            leaf.kind == "memory"
+            and name.lstrip("$").startswith("__const")
+            and self._module.initial_value(name) is not None
+        )
+
+    def _parameter_load(self, value: str) -> Instruction | None:
+        """The load of a parameter that a stored value is, moves followed."""
+        for _ in range(_STEPS):
+            indices = self._dataflow.definitions.get(value, [])
+            if len(indices) != 1:
+                return None
+            instruction = self._instructions[indices[0]]
+            if instruction.modifiers[:2] == ["ld", "param"]:
+                return instruction
+            sources = stored_values(instruction)
+            if instruction.operation != "mov" or not sources:
+                return None
+            value = sources[0][0]
+        return None
+
+    def _constant_base(self, address: Address) -> Address | None:
+        """An address as a parameter and a constant offset, or None."""
+        base, offset = address.base, address.offset
+        for _ in range(_STEPS):
+            if base is None or base in self._dataflow.parameters:
+                return Address(base, offset)
+            indices = self._dataflow.definitions.get(base, [])
+            if len(indices) != 1:
+                return None
+            operands = self._instructions[indices[0]].operands
+            operation = self._instructions[indices[0]].operation
+            if operation in ("mov", "cvta") and len(operands) == 2:
+                base = str(operands[1])
+            elif operation == "add" and len(operands) == 3 and str(operands[2]).isdigit():
+                base, offset = str(operands[1]), offset + int(str(operands[2]))
+            else:
+                return None
+        return None
+
+    def _copied_by_loop(self, access: PtxAccess, load: Instruction) -> str | None:
+        """The parameter that a loop copies: both addresses advance by the same constant."""
+        store = self._instructions[access.index]
+        loop = self._dataflow.flow.innermost(frozenset({access.index}))
+        if loop is None or store.address is None or load.address is None:
+            return None
+        written, read = store.address.base, load.address.base
+        if written is None or read is None or self._step(written) is None:
+            return None
+        if self._step(written) != self._step(read):
+            return None
+        symbols = {
+            leaf.name
+            for leaf in self._dataflow.leaves(read)
+            if leaf.kind == "symbol" and leaf.name in self._dataflow.parameters
+        }
+        return symbols.pop() if len(symbols) == 1 else None
+
+    def _step(self, register: str) -> int | None:
+        """The constant by which a register advances, or None."""
+        steps = {
+            str(instruction.operands[2])
+            for index in self._dataflow.definitions.get(register, [])
+            if (instruction := self._instructions[index]).operation == "add"
+            and instruction.operands[:2] == (register, register)
+        }
+        return int(steps.pop()) if len(steps) == 1 and next(iter(steps)).isdigit() else None
