@@ -11,13 +11,15 @@ from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.statements import Subscript
-from lmemscope.model import IndexFacts, IndexSource, SourceLocation, SourceText
+from lmemscope.model import IndexFacts, IndexSource, SourceKind, SourceLocation, SourceText
 
 _BUILTINS = {"tid": "threadIdx", "ctaid": "blockIdx"}
+_COUNTING: frozenset[SourceKind] = frozenset({"loop-counter", "parameter"})
 _DIVERGENT = ("lane-varying", "data-dependent")
 
 
@@ -42,6 +44,17 @@ class _Indexed:
         """How deep in loops, and whether lanes use different addresses."""
         uniformity = worst(leaf.uniformity for leaf in self.access.leaves)
         return self.objects.dataflow.flow.depth(self.access.index), uniformity in _DIVERGENT
+
+    @property
+    def fills(self) -> bool:
+        """Whether it only writes a constant to one element after the other."""
+        dataflow = self.objects.dataflow
+        operands = self.objects.body.instructions[self.access.index].operands[1:]
+        return (
+            self.access.is_store
+            and {leaf.kind for leaf in self.access.leaves} <= _COUNTING
+            and not any(dataflow.leaves(r) for operand in operands for r in registers_of(operand))
+        )
 
 
 class IndexReader:
@@ -100,7 +113,8 @@ class IndexReader:
     ) -> _Indexed | None:
         """The access to look at: in the deepest loop, then across lanes, then of most bytes.
 
-        Of lines that cost the same, one whose index can be quoted says more.
+        What fills the array with a constant comes last, wherever it stands. Of lines that cost the
+        same, one that reads, and one whose index can be quoted, says more.
         """
         lines: dict[SourceLocation | None, list[_Indexed]] = defaultdict(list)
         for one in self._shown(kernel, objects, found, accesses, named):
@@ -108,10 +122,12 @@ class IndexReader:
 
         def rank(place: SourceLocation | None) -> tuple[object, ...]:
             there = lines[place]
-            depth, divergent = max(one.cost for one in there)
+            fills = all(one.fills for one in there)
+            writes = all(one.access.is_store for one in there)
             quoted = any(one.expression is not None for one in there)
             width = sum(one.access.width for one in there)
-            return place is None, -depth, not divergent, not quoted, -width, place
+            cost = _reversed(max(one.cost for one in there))
+            return place is None, fills, cost, writes, not quoted, -width, place
 
         best = min(lines, key=rank, default=None)
         there = lines.get(best, [])
