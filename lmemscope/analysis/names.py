@@ -9,7 +9,7 @@ between equals, and lowers the confidence.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
@@ -74,6 +74,10 @@ class Names:
 
     def __bool__(self) -> bool:
         return bool(self._by_function)
+
+    def declared_in(self, function: str) -> Sequence[Variable]:
+        """Variables and parameters of a function, in the order of their declarations."""
+        return self._by_function.get(function, ())
 
     def parameter(self, function: str, ptx_name: str) -> str | None:
         """Source name of the parameter that PTX calls ``FUNCTION_param_3``."""

@@ -23,6 +23,7 @@ from lmemscope.model import (
     SourceLocation,
     UnitReport,
     count,
+    reader_line,
     traits_of,
 )
 
@@ -102,9 +103,8 @@ class Explainer:
         rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
         home = facts.location.file if facts.location is not None else None
         for access in (*facts.accesses, *facts.generic):
-            inside = [f.location for f in access.chain if f.location.file == home]
-            place = inside[0] if inside else (access.chain[-1].location if access.chain else None)
-            if place is not None and place.line > 0:
+            place = reader_line(access.chain, home)
+            if place is not None:
                 rows[place].append(access)
         declared: dict[SourceLocation, str] = {
             found.declared: f"{found.name} is declared here, {count(found.size, 'byte')}"

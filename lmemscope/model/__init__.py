@@ -81,6 +81,7 @@ from lmemscope.model.judgement import (
     Verdict,
     distinct_tools,
 )
+from lmemscope.model.places import is_library, reader_line
 from lmemscope.model.request import (
     CompileOptions,
     Confidence,
@@ -196,7 +197,9 @@ __all__ = [
     "count",
     "distinct_tools",
     "evidence_text",
+    "is_library",
     "plural",
+    "reader_line",
     "split_expressions",
     "traits_of",
     "verdict_kind",

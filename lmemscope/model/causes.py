@@ -41,12 +41,15 @@ class IndexFacts:
         sources: what it is made of, sorted.
         uniformity: the least uniform of its accesses.
         loop: line of the loop whose counter it is, where that is all it is.
+        location: the line to look at: of the access whose index decides, in the deepest loop, then
+            across lanes, then of most bytes; the expression stands there.
     """
 
     expression: str | None
     sources: tuple[IndexSource, ...]
     uniformity: Uniformity
     loop: SourceLocation | None
+    location: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
