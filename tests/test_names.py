@@ -42,7 +42,11 @@ def named(
     found = Names(variables, ptx, source_text({"a.cu": source})).of_objects(
         objects, objects.objects.values()
     )
-    return {at: (one.name, one.confidence) for at, one in found.items()}
+    return {
+        one.found.offset: (one.name.name, one.name.confidence)
+        for one in found
+        if one.name is not None
+    }
 
 
 ARRAY = variable("bins", "float[16]", 64)
@@ -111,7 +115,7 @@ ret;"""
     assert objects is not None
     names = Names(variables, ptx, source_text({"a.cu": "\n\nx = a[i] + b[i];\n"}))
     found = names.of_objects(objects, objects.objects.values())
-    assert [(one.name, one.confidence) for one in found.values()] == [
+    assert [(one.name.name, one.name.confidence) for one in found if one.name is not None] == [
         ("a", "likely"),
         ("b", "likely"),
     ]

@@ -184,7 +184,8 @@ class _Kernel:
         if "alloca" in kinds:
             return _Explained("alloca", None, uniformity, evidence)
         owners = flow.owners(self._facts.name, origin.function, access.pointees)
-        numbers = {self.objects.number(key) for key in owners}
+        access_key = (origin.function, origin.instruction)
+        numbers = {self.objects.number(key, access_key) for key in owners}
         known = [number for number in numbers if number is not None]
         if len(known) == 1:
             if access.offset is not None:

@@ -73,12 +73,13 @@ def frame_map(
         return ()
     owners: list[_Owner | None] = [None] * frame
     starts = _depot_starts(frame, function, objects, placements, accesses)
-    for number, found in enumerate(objects):
+    # What is left of a structure has what its members have not.
+    for number, found in sorted(enumerate(objects), key=lambda item: item[1].extent == "rest"):
         start = starts.get(found.function)
         if start is None:
             continue
         mine = _Owner("object", found.cause, number)
-        for at in range(start + found.offset, min(start + found.offset + found.size, frame)):
+        for at in range(start + found.offset, min(start + found.offset + found.span, frame)):
             if at >= 0 and owners[at] is None:
                 owners[at] = mine
     by_pc = {site.pc: site for site in function.all_sites}
@@ -122,13 +123,13 @@ def _depot_starts(
     unplaced = {found.function for found in objects} - starts.keys()
     spilled = any(traits_of(access.cause).owner == "spill slots" for access in accesses)
     if unplaced == {function.name} and len({found.function for found in objects}) == 1:
-        size = max(found.offset + found.size for found in objects)
+        size = max(found.offset + found.span for found in objects)
         # Alone in a frame of its own size, a depot has only one place.
         if not spilled and size <= frame < size + _ALIGNMENT:
             starts[function.name] = 0
     elif len(unplaced) == 1 and not starts and not spilled:
         (name,) = unplaced
-        size = max(found.offset + found.size for found in objects if found.function == name)
+        size = max(found.offset + found.span for found in objects if found.function == name)
         if size <= frame < size + _ALIGNMENT:
             starts[name] = 0
     return starts
@@ -138,7 +139,7 @@ def _depot_ends(objects: Sequence[LocalObject]) -> dict[str, int]:
     """Where the last object of each function's depot ends, from the depot's beginning."""
     ends: dict[str, int] = {}
     for found in objects:
-        ends[found.function] = max(ends.get(found.function, 0), found.offset + found.size)
+        ends[found.function] = max(ends.get(found.function, 0), found.offset + found.span)
     return ends
 
 

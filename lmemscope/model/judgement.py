@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lmemscope.model.cause_table import Cause, VerdictName, verdict_kind
-from lmemscope.model.causes import IndexFacts
+from lmemscope.model.causes import Extent, IndexFacts
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
 from lmemscope.model.request import (
@@ -68,6 +68,9 @@ class Finding:
         advice: best first.
         evidence: what shows it, the object's first, then that of single instructions.
         fingerprint: stable across moved lines and other offsets.
+        type_bytes: bytes of ``type``, where known; more than ``bytes`` where ``extent`` is
+            ``part``: the compiler keeps the rest in registers.
+        extent: what of the variable lies in the frame.
     """
 
     rule: str
@@ -85,6 +88,8 @@ class Finding:
     advice: tuple[Advice, ...]
     evidence: tuple[Evidence, ...]
     fingerprint: str
+    type_bytes: int | None = None
+    extent: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True)
