@@ -8,7 +8,7 @@ import pytest
 
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.model import Member, Variable
+from lmemscope.model import Variable
 from tests.builders import depot, program, source_text, variable
 
 
@@ -132,15 +132,6 @@ def test_variables_of_other_functions_are_no_candidates() -> None:
     assert (
         named(64, {0: 2}, "\nx = bins[i];\n", variable("bins", "float[16]", 64, function="f")) == {}
     )
-
-
-def test_a_member_that_alone_is_indexed_is_named() -> None:
-    members = (Member("tag", 0, 32, "int[8]"), Member("sum", 32, 32, "int[8]"))
-    record = variable("p", "Pair", 64, members=members)
-    found = named(64, {0: 2}, "\nx = p.tag[i];\n", record, index=True)
-    assert found == {0: ("p.tag", "certain")}
-    both = named(64, {0: 2}, "\nx = p.tag[i] + p.sum[i];\n", record, index=True)
-    assert both == {0: ("p", "certain")}
 
 
 def test_parameters_are_named_by_position() -> None:

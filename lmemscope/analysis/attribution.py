@@ -190,7 +190,8 @@ class _Kernel:
         if len(known) == 1:
             if access.offset is not None:
                 # A constant place: it tells where ptxas put the object in the frame.
-                placed = Placement(origin.function, site, access.offset, access.width)
+                alignment = max((depot.align for depot in objects.body.locals), default=1)
+                placed = Placement(origin.function, site, access.offset, access.width, alignment)
                 self.placements.append(placed)
             found = self.objects.listed[known[0]]
             return _Explained(found.cause, known[0], uniformity, evidence)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from lmemscope.analysis.ptx.places import Place
 from lmemscope.model import Member, Variable
 
+_UNROLLED = 4
+"""Loops are unrolled so often by default: their pointers run that many elements ahead."""
 _DIMENSION = re.compile(r"\[(\d+)\]")
 
 
@@ -68,7 +70,7 @@ def arrays_at(parts: Sequence[Part], place: Place) -> list[Part]:
     start = place.start
     if start is None:
         return []
-    reach = max(place.step, place.width)
+    reach = _UNROLLED * max(place.step, place.width)
     inside: list[Part] = []
     beside: list[Part] = []
     for part in parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -89,6 +89,7 @@ def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) 
         return {}
     places = Places(objects)
     arrays: dict[int, Part] = {}
+    total: Counter[Part] = Counter()
     for access in found.accesses:
         place = relative(places.of(access), found)
         if not place.step:
@@ -97,7 +98,12 @@ def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) 
         if not near:
             return {}
         said = {part: names.said(objects, [access], _word(part)) for part in near}
-        arrays[access.index] = max(near, key=lambda part: said[part])
+        best = max(near, key=lambda part: said[part])
+        arrays[access.index] = best
+        total[best] += said[best]
+    if any(total.values()):
+        # A loop that sets all of a structure to zero begins in its first array.
+        arrays = {index: part for index, part in arrays.items() if total[part]}
     ordered = sorted(set(arrays.values()), key=lambda part: part.offset)
     if any(left.end > right.offset for left, right in pairwise(ordered)):
         return {}  # a union's

@@ -222,6 +222,9 @@ def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
     if any(c.fit for c in named):
         return [c for c in named if c.fit]
+    # Code may go through an array by other elements than its own: ((char *)words)[i].
+    if any(c.is_exact for c in named):
+        return [c for c in named if c.is_exact]
     silent = [c for c in candidates if c.is_exact and c.fit == 1.0]
     return silent if len(silent) == 1 else []
 
