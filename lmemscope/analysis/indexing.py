@@ -10,6 +10,7 @@ from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
+from lmemscope.formats.demangle import variable_name
 from lmemscope.model import IndexFacts, IndexSource, SourceLocation, SourceText
 
 _BUILTINS = {"tid": "threadIdx", "ctaid": "blockIdx"}
@@ -96,6 +97,8 @@ class IndexReader:
         elif leaf.kind in ("thread-id", "block-id") and name is not None:
             base, _, dimension = name.lstrip("%").partition(".")
             name = _BUILTINS.get(base, base) + (f".{dimension}" if dimension else "")
+        elif name is not None:
+            name = variable_name(name)
         constant = leaf.constant_trip if leaf.kind == "loop-counter" else None
         return IndexSource(leaf.kind, name, position, constant)
 
