@@ -29,14 +29,9 @@ _SEVERITIES = ("error", "warning", "note")
 
 
 def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
-    """Judge every line of a kernel's ledgers; worst first, stable.
-
-    What is left of a structure beside its indexed members goes with them: it has no finding.
-    """
+    """Judge every line of a kernel's ledgers; worst first, stable."""
     findings = []
-    for share in facts.causes:
-        if share.object is not None and facts.objects[share.object].extent == "rest":
-            continue
+    for share in facts.shares:
         accesses = [
             access
             for access in facts.accesses
