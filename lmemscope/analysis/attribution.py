@@ -180,12 +180,14 @@ class _Kernel:
         if "alloca" in kinds:
             return _Explained("alloca", None, uniformity, evidence)
         owners = flow.owners(self._facts.name, origin.function, access.pointees)
-        numbers = {self.objects.number(key) for key in owners}
+        access_key = (origin.function, origin.instruction)
+        numbers = {self.objects.number(key, access_key) for key in owners}
         known = [number for number in numbers if number is not None]
         if len(known) == 1:
             if access.offset is not None:
                 # A constant place: it tells where ptxas put the object in the frame.
-                placed = Placement(origin.function, site, access.offset, access.width)
+                alignment = max((depot.align for depot in objects.body.locals), default=1)
+                placed = Placement(origin.function, site, access.offset, access.width, alignment)
                 self.placements.append(placed)
             found = self.objects.listed[known[0]]
             return _Explained(found.cause, known[0], uniformity, evidence)

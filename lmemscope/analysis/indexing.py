@@ -15,6 +15,7 @@ from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.spelling import Spelling, Written
+from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.statements import Subscript
 from lmemscope.model import IndexFacts, IndexSource, SourceKind, SourceLocation, SourceText
 
@@ -177,6 +178,8 @@ class IndexReader:
         elif leaf.kind in ("thread-id", "block-id") and name is not None:
             base, _, dimension = name.lstrip("%").partition(".")
             name = _BUILTINS.get(base, base) + (f".{dimension}" if dimension else "")
+        elif name is not None:
+            name = variable_name(name)
         constant = leaf.constant_trip if leaf.kind == "loop-counter" else None
         return IndexSource(leaf.kind, name, position, constant)
 

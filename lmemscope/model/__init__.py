@@ -26,6 +26,7 @@ from lmemscope.model.cause_table import (
 )
 from lmemscope.model.causes import (
     CauseShare,
+    Extent,
     FrameRange,
     IndexFacts,
     IndexSource,
@@ -135,6 +136,7 @@ __all__ = [
     "DisplayPaths",
     "Evidence",
     "EvidenceKind",
+    "Extent",
     "Failure",
     "FailureKind",
     "Finding",

@@ -235,6 +235,15 @@ class KernelFacts:
         return self.spill_stores + self.spill_loads
 
     @property
+    def shares(self) -> tuple[CauseShare, ...]:
+        """The ledgers' lines to judge: what is left beside a structure's members goes with them."""
+        return tuple(
+            share
+            for share in self.causes
+            if share.object is None or self.objects[share.object].extent != "rest"
+        )
+
+    @property
     def uses_local_memory(self) -> bool:
         """Whether there is any local memory to explain: a frame, or ``LDL``/``STL``."""
         return bool(self.stack_frame) or (self.sass is not None and self.sass.count > 0)

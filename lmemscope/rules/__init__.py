@@ -31,7 +31,7 @@ _SEVERITIES = ("error", "warning", "note")
 def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
     """Judge every line of a kernel's ledgers; worst first, stable."""
     findings = []
-    for share in facts.causes:
+    for share in facts.shares:
         accesses = [
             access
             for access in facts.accesses

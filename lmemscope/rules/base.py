@@ -98,7 +98,10 @@ class Case:
         """The object with its type and size."""
         if self.object is None or self.object.name is None:
             return self.name
-        return f"{self.name} ({self.object.type}, {count(self.object.size, 'byte')})"
+        size = count(self.object.size, "byte")
+        if self.object.extent == "part" and self.object.type_size:
+            size = f"{self.object.size} of {count(self.object.type_size, 'byte')}"
+        return f"{self.name} ({self.object.type}, {size})"
 
     @property
     def location(self) -> SourceLocation | None:
@@ -189,6 +192,8 @@ class Rule:
             evidence=_evidence(case),
             fingerprint=_fingerprint(self.id, case, location),
             also=found.also if found is not None else (),
+            type_bytes=found.type_size if found is not None else None,
+            extent=found.extent if found is not None else None,
         )
 
 

@@ -26,7 +26,7 @@ _LINES_SHOWN = 3
 def judge(facts: KernelFacts) -> Verdict:
     """The verdict on a kernel; several things that hold are all said, the worst one first."""
     said: list[tuple[VerdictName, str]] = [
-        (traits_of(share.cause).verdict, _share(facts, share)) for share in facts.causes
+        (traits_of(share.cause).verdict, _share(facts, share)) for share in facts.shares
     ]
     said += [("call-stack", text) for text in _callees_elsewhere(facts)]
     if not said:
