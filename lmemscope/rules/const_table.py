@@ -51,19 +51,23 @@ def advice(case: Case) -> tuple[Advice, ...]:
     uniform = bool(loads) and all(access.uniformity == "uniform" for access in loads)
     made = declaration_of(case)
     written = _written(case) if made is not None and not made.is_member else None
-    place = "constant memory" if uniform else "global memory"
-    text = f"Make {case.name} one table for all threads, in {place}: "
-    if uniform:
-        text += "all lanes read one element, so `__constant__` at namespace scope is fastest."
-    else:
-        text += (
-            "`static const`; lanes may read different elements, which `__constant__` slows down."
+    constant = uniform and (written is None or _is_literal(written))
+    if constant:
+        text = (
+            "in constant memory (`__constant__`, at namespace scope): all lanes read one element."
         )
+    elif uniform:
+        text = "`static const` where it stands; `__constant__` at namespace scope is faster still."
+    else:
+        text = (
+            "`static const` where it stands. Lanes may read different elements, which would slow "
+            "`__constant__` down."
+        )
+    text = f"Make {case.name} one table for all threads: {text}"
     if written is None:
         values = " Its values must be constants: write them out, or use a `constexpr` function."
         return (Advice(text + values),)
-    head = "__constant__" if uniform and _is_literal(written) else "static const"
-    return (Advice(text, f"{head} {written}"),)
+    return (Advice(text, f"{'__constant__' if constant else 'static const'} {written}"),)
 
 
 def _written(case: Case) -> str | None:
@@ -85,7 +89,7 @@ def _written(case: Case) -> str | None:
 
 def _is_literal(written: str) -> bool:
     """Whether the values are numbers, which need no name that is known in the function alone."""
-    return re.search(r"\b[A-Za-z_]", written.partition("=")[2]) is None
+    return re.search(r"(?<![\w.])[A-Za-z_]", written.partition("=")[2]) is None
 
 
 RULE = Rule("LM204", "const-table", severity, certain, message, advice, __name__)

@@ -64,6 +64,11 @@ class Declaration:
         """Whether it is a part of a structure or union."""
         return self.path != self.name
 
+    def spelled(self, name: str) -> str:
+        """An element's declaration under another name."""
+        space = "" if (self.element or "").endswith("*") else " "
+        return f"{self.element}{space}{name}"
+
     @property
     def elements(self) -> int:
         """How many there are; 1 of what is no array."""

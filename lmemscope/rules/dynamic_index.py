@@ -44,7 +44,7 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """A constant index first, then selection for small arrays, then shared memory."""
-    found = (*constant_bound(case), *selection(case), *shared_memory(case))
+    found = (*(constant_bound(case) or selection(case)), *shared_memory(case))
     return left_alone(case) or found or without_usable_advice(case)
 
 

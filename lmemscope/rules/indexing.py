@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, IndexSource
 from lmemscope.rules.base import Case, by_cost
+from lmemscope.rules.shared import too_large
 
 _FEW_SITES = 8
 
@@ -46,8 +47,8 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
     because = f": its index depends on {made}" if made else ""
     return (
         Advice(
-            f"Nothing removes it without a rewrite{because}. Let the threads of a warp share the "
-            "work of one, or work on pieces that registers or shared memory can hold."
+            f"Nothing removes it without a rewrite{because}.{too_large(case)} Let the threads of a "
+            "warp share the work of one, or work on pieces that registers can hold."
         ),
     )
 

@@ -66,7 +66,7 @@ def _code(case: Case, made: Declaration) -> str | None:
     written = "".join(f"[{part}]" for part in parts)
     body = f"value = {array}{inner};"
     lines = [
-        f"{made.element} value{{}};",
+        f"{made.spelled('value')}{{}};",
         *_loops(parts, made, names, body),
         f"// value instead of {array}{written}",
     ]
@@ -88,7 +88,7 @@ def _rewritten(
     if declares is not None and declares["type"] not in ("return", "else", "case"):
         if declares["type"] == "auto" or "=" in rest[declares.end() :].replace("==", ""):
             return None
-        before = [f"{declares['type']} {declares['name']};"]
+        before = [f"{declares['type']} {declares['name']}{{}};"]
         rest = f"{declares['name']} ={rest[declares.end() :]}"
     elif not re.match(r"[\w.>\[\]()+*-]", rest) or re.match(r"(return|else|do|case)\b", rest):
         return None
@@ -111,7 +111,7 @@ def _loops(
     lines = [f"const int {at} = {part};" for part, (_, at) in zip(parts, names, strict=True)]
     for depth, ((counter, _), extent) in enumerate(zip(names, made.written, strict=True)):
         indent = "  " * depth
-        lines.append("#pragma unroll")
+        lines.append(f"{indent}#pragma unroll")
         lines.append(f"{indent}for (int {counter} = 0; {counter} < {extent}; ++{counter})")
     condition = " && ".join(f"{counter} == {at}" for counter, at in names)
     lines.append(f"{'  ' * len(names)}if ({condition}) {body}")
@@ -119,9 +119,12 @@ def _loops(
 
 
 def _parts(expression: str, dimensions: int) -> list[str] | None:
-    """The index of each dimension: ``[i][j]`` of two, else the expression."""
-    if dimensions == 1:
-        return [expression]
+    """The index of each dimension: ``[i][j]`` of two, else the expression.
+
+    What stands behind them is of the element: a pointer's own index.
+    """
+    if not expression.startswith("["):
+        return [expression] if dimensions == 1 else None
     parts, depth, start = [], 0, 0
     for position, char in enumerate(expression):
         if char == "[":
@@ -133,7 +136,7 @@ def _parts(expression: str, dimensions: int) -> list[str] | None:
                 parts.append(expression[start:position])
         elif depth == 0:
             return None
-    return parts if len(parts) == dimensions else None
+    return parts[:dimensions] if len(parts) >= dimensions else None
 
 
 def _unused(text: str, dimensions: int) -> list[tuple[str, str]]:

@@ -60,6 +60,18 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     return (Advice(f"{text} {_banks(made, threads)}{_start(made)}".rstrip(), code),)
 
 
+def too_large(case: Case) -> str:
+    """Why shared memory is not offered, as a sentence; empty where that is not known."""
+    if case.object is None or not case.object.size:
+        return ""
+    bounds = case.facts.launch_bounds
+    threads = (bounds.max_threads if bounds is not None else None) or _BLOCKS[-1]
+    need = case.object.size * threads
+    if need <= STATIC_BYTES:
+        return ""
+    return f" One copy per thread takes {_amount(need)} for {threads} threads; a block has 48 KB."
+
+
 def _stands_alone(case: Case, made: Declaration) -> bool:
     """Whether a member can be a variable of its own: reached by its whole path, in no union."""
     place, declared = case.location, case.object.declared if case.object is not None else None
@@ -75,7 +87,7 @@ def _code(made: Declaration, threads: int) -> str:
     index = "".join(f"[{letter}]" for letter, _ in zip("ijkl", made.extents, strict=False))
     extents = "".join(f"[{extent}]" for extent in made.written)
     use = f"{made.path}{index} becomes {name}{index}[threadIdx.x]"
-    return f"__shared__ {made.element} {name}{extents}[{threads}];  // {use}"
+    return f"__shared__ {made.spelled(name)}{extents}[{threads}];  // {use}"
 
 
 def _banks(made: Declaration, threads: int) -> str:

@@ -7,6 +7,7 @@ import re
 from lmemscope.model import Advice, SourceLocation
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import Declaration, declaration_of
+from lmemscope.rules.indexing import listed
 from lmemscope.rules.loops import (
     Loop,
     counting_loop,
@@ -29,15 +30,15 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
         return ()
     loop = index.loop
     if loop is None:
-        text = f"Unroll every loop that indexes {case.name} (`#pragma unroll`)"
-        return (Advice(f"{text}{outcome(case)}."),)
+        text = f"Unroll every loop that indexes {case.name} (`#pragma unroll`)."
+        return (Advice(f"{text}{outcome(case)}"),)
     leaves = early_exit(case.sources, loop.file, loop.line)
     if leaves is not None:
         return (
             Advice(
                 f"The loop at line {loop.line} leaves early (line {leaves}), which can keep it "
-                "rolled: put the rest of its body under a condition instead, and unroll it"
-                f"{outcome(case)}."
+                "rolled: put the rest of its body under a condition instead, and unroll it."
+                f"{outcome(case)}"
             ),
         )
     asked = pragma_above(case.sources, loop.file, loop.line)
@@ -51,7 +52,7 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
     instead = f", in place of `#pragma unroll {asked}`," if asked is not None else ""
     text = (
         f"Unroll the loop at line {loop.line} fully{instead} and every other loop that indexes "
-        f"{case.name}{outcome(case)}."
+        f"{case.name}.{outcome(case)}"
     )
     return (Advice(text, _pragma(case, loop)),)
 
@@ -80,14 +81,14 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
         return (
             Advice(
                 f"{text}: let it run over all {made.elements} elements under a condition, and "
-                f"unroll it and every other loop that indexes {case.name}{outcome(case)}.",
+                f"unroll it and every other loop that indexes {case.name}.{outcome(case)}",
                 code,
             ),
         )
     return (
         Advice(
             f"{text}: make it a constant (a template parameter or `constexpr`), and unroll the "
-            f"loop{outcome(case)}."
+            f"loop.{outcome(case)}"
         ),
     )
 
@@ -96,8 +97,8 @@ def outcome(case: Case) -> str:
     """What follows once every index is a constant; no promise where more keeps it in memory."""
     also = case.object.also if case.object is not None else ()
     if also:
-        return f"; it stays in memory until {' and '.join(also)} is removed too"
-    return ": then every index is a constant"
+        return f" It stays in memory until {listed(list(also))} is removed too."
+    return " Then every index is a constant."
 
 
 def spare_registers(case: Case) -> int:
