@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from dataclasses import dataclass
 
 from lmemscope.exporters.layout import verdict_text
 from lmemscope.model import GateFailure, GateResult, count
+from lmemscope.rules.ownership import is_installed
 
 _WIDTH = 100
-_THIRD_PARTY = re.compile(
-    r"/(?:site|dist)-packages/|^/usr/(?:local/)?include/|^/(?:usr/local|opt)/[^/]*cuda|/targets/[^/]+/include/"
-)
-"""Headers of the system, of a toolkit or of an installed package: not the user's to write in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +100,7 @@ def _acceptance(failure: GateFailure) -> str:
         return "raise the limit, in the configuration or on the command line"
     if failure.kind == "expectation" or finding is None:
         return "change the expectation in the source"
-    place = failure.location
-    foreign = place is not None and _THIRD_PARTY.search(place.file)
-    if failure.route not in ("nvrtc", "nvcc") or foreign:
+    if failure.route not in ("nvrtc", "nvcc") or is_installed(failure.location):
         return "[[allowances]] in the configuration, or lmemscope baseline"
     return (
         f'// lmemscope: allow {finding.cause} {finding.bytes} "reason" above the kernel, '

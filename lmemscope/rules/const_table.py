@@ -41,8 +41,10 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which table, and what its index is made of."""
-    clause = index_clause(case) or " at run time"
-    return f"{case.described} holds constants that every thread writes again, and is read{clause}"
+    return (
+        f"{case.described} holds constants that every thread writes again, and is indexed at run "
+        f"time{index_clause(case)}"
+    )
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -10,7 +10,7 @@ _FEW_SITES = 8
 
 
 def index_clause(case: Case) -> str:
-    """``: [data[i] & 63], made of memory at `data```, as far as it is known."""
+    """What follows "is indexed at run time": by which index, made of what, if that is known."""
     index = case.index
     if index is None:
         return ""
@@ -43,6 +43,10 @@ def left_alone(case: Case) -> tuple[Advice, ...]:
 
 def without_usable_advice(case: Case) -> tuple[Advice, ...]:
     """What is left to say where no rewrite applies."""
+    place = case.location
+    if case.object is None or case.object.name is None:
+        where = f"line {place.line} indexes" if place is not None else "the kernel indexes"
+        return (Advice(f"Its name is not known, so there is no advice: look at what {where}."),)
     made = index_sources(case)
     because = f": its index depends on {made}" if made else ""
     return (

@@ -10,7 +10,7 @@ from lmemscope.rules.base import Case
 
 _HEADER = re.compile(r"^(?P<indent>\s*)for\s*\((?P<init>[^;]*);(?P<condition>[^;]*);(?P<tail>.*)$")
 _COUNTER = re.compile(r"(?:^|[\s,])(?P<name>\w+)\s*=\s*(?P<start>[^,]+)")
-_BOUND = re.compile(r"\s*(?P<left>\w+)\s*(?P<sign><=|<|!=)\s*(?P<right>[^&|]+?)\s*")
+_BOUND = re.compile(r"\s*(?P<left>\w+)\s*(?:<=|<|!=)\s*(?P<right>[^&|]+?)\s*")
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+(?:nv_)?unroll\b(?P<count>.*)$")
 _LEAVES = re.compile(r"\b(break|return|goto)\b")
 _LINES_LOOKED_AT = 100
@@ -21,20 +21,22 @@ class Loop:
     """A ``for`` whose header stands on one line.
 
     Attributes:
-        line: of the header.
+        file, line: of the header.
         text: the header and what follows on its line, without indentation.
         counter, start: the variable that it counts with, and its first value.
         bound: what the counter is compared with, where the condition is that comparison alone.
-        sign: of that comparison.
-        step, rest: the header's last part, and what stands behind the header.
+        init, condition, step: the parts of the header.
+        rest: what stands behind it.
     """
 
+    file: str
     line: int
     text: str
     counter: str
     start: str
     bound: str | None
-    sign: str | None
+    init: str
+    condition: str
     step: str
     rest: str
 
@@ -57,36 +59,39 @@ def loop_at(sources: SourceText, file: str, line: int) -> Loop | None:
     bound = _BOUND.fullmatch(header["condition"])
     compared = bound is not None and bound["left"] == counter["name"]
     return Loop(
+        file=file,
         line=line,
         text=sources.line(file, line).strip(),
         counter=counter["name"],
         start=counter["start"].strip(),
         bound=bound["right"] if bound is not None and compared else None,
-        sign=bound["sign"] if bound is not None and compared else None,
+        init=header["init"].strip(),
+        condition=header["condition"].strip(),
         step=header["tail"][:end].strip(),
         rest=header["tail"][end + 1 :].strip(),
     )
 
 
-def counting_loop(case: Case) -> Loop | None:
-    """The innermost ``for`` around the finding's line whose counter the index names."""
+def counting_loops(case: Case) -> list[Loop]:
+    """The loops around the finding's line whose counters the index names, innermost first."""
     place = case.location
     if place is None or case.index is None or case.index.expression is None:
-        return None
+        return []
     words = set(re.findall(r"[A-Za-z_]\w*", case.index.expression))
     lowest = max(1, place.line - _LINES_LOOKED_AT)
-    depth = 0
+    found, depth, bare = [], 0, True
     for line in range(place.line, lowest - 1, -1):
         text = case.sources.line(place.file, line)
-        found = loop_at(case.sources, place.file, line)
+        loop = loop_at(case.sources, place.file, line)
         if line < place.line:
             depth += text.count("{") - text.count("}")
-        if found is not None:
-            bare = depth == 0 and line >= place.line - 1 and ";" not in found.rest
-            if (depth > 0 or bare or line == place.line) and found.counter in words:
-                return found
+            # Without braces, only the statement below a header belongs to the loop.
+            bare = bare and (loop is not None or not text.strip() or text.lstrip().startswith("#"))
+        around = line == place.line or depth > 0 or (bare and loop is not None and not loop.rest)
+        if loop is not None and around and loop.counter in words:
+            found.append(loop)
         depth = min(depth, 0)
-    return None
+    return found
 
 
 def pragma_above(sources: SourceText, file: str, line: int) -> str | None:

@@ -35,7 +35,9 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which parameter, and what its index is made of."""
-    return f"the parameter {case.described} is copied to every thread's stack{index_clause(case)}"
+    clause = index_clause(case)
+    indexed = f": it is indexed at run time{clause}" if clause else ""
+    return f"the parameter {case.described} is copied to every thread's stack{indexed}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -50,10 +50,10 @@ def message(case: Case) -> str:
     cap = cap_of(case.facts)
     sites = case.share.sites
     shared = case.facts.cubin.shared_spills if case.facts.cubin is not None else 0
-    text = (
-        f"{case.facts.registers} registers are not enough ({cap.reason}): "
-        f"{sites.store_bytes} bytes of spill stores, {sites.load_bytes} bytes of spill loads"
-    )
+    held = f"{case.facts.registers} registers are not enough"
+    if cap.kind == "allocator":
+        held = f"ptxas spills at {case.facts.registers} registers, below every limit"
+    text = f"{held} ({cap.reason}): {sites.store_bytes} bytes of spill stores, {sites.load_bytes} bytes of spill loads"
     if shared:
         size = case.facts.ptxas.shared if case.facts.ptxas is not None else None
         verb = "uses" if shared == 1 else "use"

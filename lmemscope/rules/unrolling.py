@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from lmemscope.model import Advice, SourceLocation
+from lmemscope.model import Advice
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import Declaration, declaration_of
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.loops import (
     Loop,
-    counting_loop,
+    counting_loops,
     early_exit,
     loop_at,
     pragma_above,
@@ -28,7 +28,7 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
         return ()
     if not all(s.kind == "loop-counter" and s.constant_trip for s in index.sources):
         return ()
-    loop = index.loop
+    loop = _rolled_one(case)
     if loop is None:
         text = f"Unroll every loop that indexes {case.name} (`#pragma unroll`)."
         return (Advice(f"{text}{outcome(case)}"),)
@@ -54,42 +54,61 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
         f"Unroll the loop at line {loop.line} fully{instead} and every other loop that indexes "
         f"{case.name}.{outcome(case)}"
     )
-    return (Advice(text, _pragma(case, loop)),)
+    return (Advice(text, f"#pragma unroll\n{loop.text}"),)
+
+
+def _rolled_one(case: Case) -> Loop | None:
+    """The loop at the line that the analysis gives, else one around the access that may be it."""
+    place = case.index.loop if case.index is not None else None
+    found = loop_at(case.sources, place.file, place.line) if place is not None else None
+    if found is not None:
+        return found
+    around = counting_loops(case)
+    free = (one for one in around if pragma_above(case.sources, one.file, one.line) != "")
+    return next(free, None)
 
 
 def constant_bound(case: Case) -> tuple[Advice, ...]:
-    """What makes an index constant that only counts a loop whose trips are not constant."""
+    """What makes an index constant that counts a loop whose number of trips is not constant."""
     index = case.index
-    if index is None or {source.kind for source in index.sources} != {"loop-counter"}:
+    counters = [s for s in index.sources if s.kind == "loop-counter"] if index is not None else []
+    if index is None or not counters or not _fits_registers(case):
         return ()
-    if not _fits_registers(case):
+    made, loop = declaration_of(case), next(iter(counting_loops(case)), None)
+    expression = index.expression or ""
+    of_one_dimension = made is not None and len(made.extents) == 1
+    if made is not None and of_one_dimension and loop is not None and expression == loop.counter:
+        # Whatever else the index is made of decides how often the loop turns.
+        if loop.counts_up and not all(counter.constant_trip for counter in counters):
+            return (_guarded(case, made, loop),)
         return ()
-    made, loop = declaration_of(case), counting_loop(case)
+    if len(counters) != len(index.sources):
+        return ()
     sites = case.share.sites
     moves = sites.load_sites and sites.store_sites
-    expression = index.expression or ""
-    if made is not None and moves and len(made.extents) == 1 and _RING.fullmatch(expression):
+    if made is not None and of_one_dimension and moves and _RING.fullmatch(expression):
         return (_shift(case, made),)
     if loop is None or loop.bound is None or _may_be_constant(loop.bound):
         return ()
-    text = f"The loop at line {loop.line} ends at `{loop.bound}`, which is not known when compiling"
-    own = made is not None and len(made.extents) == 1 and expression == loop.counter
-    if made is not None and own and loop.counts_up and loop.sign is not None:
-        header = f"for ({_first(loop)}; {loop.counter} < {made.written[0]}; {loop.step})"
-        guard = f"if ({loop.counter} {loop.sign} {loop.bound})"
-        code = f"#pragma unroll\n{header} {guard} {loop.rest}".rstrip()
-        return (
-            Advice(
-                f"{text}: let it run over all {made.elements} elements under a condition, and "
-                f"unroll it and every other loop that indexes {case.name}.{outcome(case)}",
-                code,
-            ),
-        )
     return (
         Advice(
-            f"{text}: make it a constant (a template parameter or `constexpr`), and unroll the "
+            f"The loop at line {loop.line} ends at `{loop.bound}`, which is not known when "
+            "compiling: make it a constant (a template parameter or `constexpr`), and unroll the "
             f"loop.{outcome(case)}"
         ),
+    )
+
+
+def _guarded(case: Case, made: Declaration, loop: Loop) -> Advice:
+    """The loop over the whole array, its own condition inside."""
+    bound = f"ends at `{loop.bound}`" if loop.bound is not None else f"ends by `{loop.condition}`"
+    extent = made.written[0]
+    header = f"for ({loop.init}; {loop.counter} < {extent}; {loop.step})"
+    return Advice(
+        f"The loop at line {loop.line} {bound}, which is not known when compiling. Let it run over "
+        f"all {made.elements} elements with that condition inside, unroll it, and do the same for "
+        f"every other loop that indexes {case.name}.{outcome(case)}",
+        f"#pragma unroll\n{header} if ({loop.condition}) {loop.rest}".rstrip(),
     )
 
 
@@ -131,17 +150,6 @@ def _shift(case: Case, made: Declaration) -> Advice:
     )
 
 
-def _pragma(case: Case, loop: SourceLocation) -> str:
-    """The line to write, above the loop where that begins on its line."""
-    found = loop_at(case.sources, loop.file, loop.line)
-    return f"#pragma unroll\n{found.text}" if found is not None else "#pragma unroll"
-
-
 def _may_be_constant(bound: str) -> bool:
     """Whether a bound is a number, or a name that is spelled as constants are."""
     return bound.isdigit() or re.fullmatch(r"[A-Z][A-Z0-9_]*|[A-Z]\w*|k[A-Z]\w*", bound) is not None
-
-
-def _first(loop: Loop) -> str:
-    """A header's first part, as written."""
-    return loop.text.partition("(")[2].partition(";")[0].strip()
