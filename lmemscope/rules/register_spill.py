@@ -53,7 +53,10 @@ def message(case: Case) -> str:
     held = f"{case.facts.registers} registers are not enough"
     if cap.kind == "allocator":
         held = f"ptxas spills at {case.facts.registers} registers, below every limit"
-    text = f"{held} ({cap.reason}): {sites.store_bytes} bytes of spill stores, {sites.load_bytes} bytes of spill loads"
+    text = (
+        f"{held} ({cap.reason}): {sites.store_bytes} bytes of spill stores, "
+        f"{sites.load_bytes} bytes of spill loads"
+    )
     if shared:
         size = case.facts.ptxas.shared if case.facts.ptxas is not None else None
         verb = "uses" if shared == 1 else "use"

@@ -21,6 +21,10 @@ _RING = re.compile(r"\(?\s*\w+(?:\s*[+-]\s*\w+)*\s*\)?\s*[%&]\s*[\w() +-]+")
 """An index that advances by one and begins anew at the end: ``(head + i) % size``."""
 
 
+_LIMIT = re.compile(r"[\w\s.()*+/%-]+<=?[\w\s.()*+/%-]+")
+"""A condition that stays false once it is: a sum or product of counters below a limit."""
+
+
 def unrolled_loop(case: Case) -> tuple[Advice, ...]:
     """To unroll the loops that index an array: their trip counts are constant, and it fits."""
     index = case.index
@@ -79,7 +83,8 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
     of_one_dimension = made is not None and len(made.extents) == 1
     if made is not None and of_one_dimension and loop is not None and expression == loop.counter:
         # Whatever else the index is made of decides how often the loop turns.
-        if loop.counts_up and not all(counter.constant_trip for counter in counters):
+        open_ended = not all(counter.constant_trip for counter in counters)
+        if loop.counts_up and open_ended and _LIMIT.fullmatch(loop.condition):
             return (_guarded(case, made, loop),)
         return ()
     if len(counters) != len(index.sources):
