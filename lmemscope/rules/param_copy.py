@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import re
 
+from lmemscope.formats.demangle import short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
 
-_LINES_LOOKED_AT = 6
+_LINES_LOOKED_AT = 12
 
 
 def severity(case: Case) -> Severity:
@@ -78,13 +79,19 @@ def _written(case: Case, name: str | None) -> str | None:
     place = case.facts.location
     if place is None or name is None:
         return None
-    lines = range(max(1, place.line - _LINES_LOOKED_AT), place.line + _LINES_LOOKED_AT)
-    head = " ".join(case.sources.line(place.file, number) for number in lines)
-    found = re.findall(
-        rf"[(,]\s*((?:const\s+)?[\w:<>]+(?:\s[\w:<>]+)*)\s+{re.escape(name)}\s*[,)]", head
-    )
-    kinds = {kind.removeprefix("const ").strip() for kind in found}
-    return f"const __grid_constant__ {kinds.pop()} {name}" if len(kinds) == 1 else None
+    kernel = short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2]
+    opening = re.compile(rf"\b{re.escape(kernel)}\s*\(")
+    for number in range(place.line + 1, max(0, place.line - _LINES_LOOKED_AT), -1):
+        if not opening.search(case.sources.line(place.file, number)):
+            continue
+        lines = (case.sources.line(place.file, number + more) for more in range(_LINES_LOOKED_AT))
+        head = opening.split(" ".join(lines), maxsplit=1)[1]
+        found = re.match(
+            rf"(?:[^(){{;]*,)?\s*((?:[\w:<>]+\s)*[\w:<>]+)\s+{re.escape(name)}\s*[,)]", head
+        )
+        kind = found[1].removeprefix("const ").removesuffix(" const") if found is not None else None
+        return f"const __grid_constant__ {kind} {name}" if kind is not None else None
+    return None
 
 
 RULE = Rule("LM302", "param-copy", severity, certain, message, advice, __name__)

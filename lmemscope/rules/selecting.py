@@ -143,9 +143,10 @@ def _unused(text: str, dimensions: int) -> list[tuple[str, str]]:
     """A counter and an index for each dimension, of names that the text does not use."""
     words = set(re.findall(r"\w+", text))
     counters = [name for name in ("k", "m", "e", "u", "v", "k0", "k1", "k2") if name not in words]
-    indices = [name for name in ("at", "row", "column", "which", "at0", "at1") if name not in words]
-    if dimensions > 1:
-        indices = [name for name in indices if name != "at"]
+    wanted = (
+        ("at", "which", "chosen") if dimensions == 1 else ("row", "column", "i0", "i1", "i2", "i3")
+    )
+    indices = [name for name in wanted if name not in words]
     return list(zip(counters, indices, strict=False))[:dimensions]
 
 

@@ -54,10 +54,22 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     )
     if size > _FREE:
         text += " It can lower occupancy."
-    if made is None or made.element is None:
+    if made is None:
         return (Advice(text),)
-    code = _code(made, threads) if not made.is_member or _stands_alone(case, made) else None
-    return (Advice(f"{text} {_banks(made, threads)}{_start(made)}".rstrip(), code),)
+    code = None
+    if made.element is not None and (not made.is_member or _stands_alone(case, made)):
+        code = _code(made, threads)
+    text = f"{text} {_banks(made, threads)}{_start(made)}".rstrip()
+    if _is_passed(case, made):
+        text += " Functions that get it as a pointer must take that layout too."
+    return (Advice(text, code),)
+
+
+def _is_passed(case: Case, made: Declaration) -> bool:
+    """Whether a call that was inlined gets the array as a pointer."""
+    bare = re.compile(rf"(?<![\w.]){re.escape(made.path)}\b(?!\s*[\[.])")
+    calls = {frame.location for access in case.accesses for frame in access.chain[1:]}
+    return any(bare.search(case.sources.line(place.file, place.line)) for place in calls)
 
 
 def too_large(case: Case) -> str:
