@@ -52,7 +52,10 @@ def advice(case: Case) -> tuple[Advice, ...]:
     loads = [access for access in (*case.accesses, *case.generic) if not access.is_store]
     uniform = bool(loads) and all(access.uniformity == "uniform" for access in loads)
     made = declaration_of(case)
-    written = _written(case) if made is not None and not made.is_member else None
+    written = _written(case) if made is not None and made.extents and not made.is_member else None
+    if written is not None and "(" in written and made is not None and not made.is_arithmetic:
+        # A constructor runs in each thread: `static` variables of device code cannot have one.
+        written = None
     constant = uniform and (written is None or _is_literal(written))
     if constant:
         text = (

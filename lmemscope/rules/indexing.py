@@ -44,9 +44,11 @@ def left_alone(case: Case) -> tuple[Advice, ...]:
 def without_usable_advice(case: Case) -> tuple[Advice, ...]:
     """What is left to say where no rewrite applies."""
     place = case.location
-    if case.object is None or case.object.name is None:
+    found = case.object
+    if found is None or found.name is None or found.confidence == "possible":
         where = f"line {place.line} indexes" if place is not None else "the kernel indexes"
-        return (Advice(f"Its name is not known, so there is no advice: look at what {where}."),)
+        known = "not known" if found is None or found.name is None else "not known for sure"
+        return (Advice(f"Its name is {known}, so there is no advice: look at what {where}."),)
     made = index_sources(case)
     because = f": its index depends on {made}" if made else ""
     return (

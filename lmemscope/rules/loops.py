@@ -79,17 +79,19 @@ def counting_loops(case: Case) -> list[Loop]:
         return []
     words = set(re.findall(r"[A-Za-z_]\w*", case.index.expression))
     lowest = max(1, place.line - _LINES_LOOKED_AT)
-    found, depth, bare = [], 0, True
+    found, depth, bare, opened = [], 0, True, False
     for line in range(place.line, lowest - 1, -1):
-        text = case.sources.line(place.file, line)
+        text = case.sources.line(place.file, line).strip()
         loop = loop_at(case.sources, place.file, line)
         if line < place.line:
             depth += text.count("{") - text.count("}")
             # Without braces, only the statement below a header belongs to the loop.
-            bare = bare and (loop is not None or not text.strip() or text.lstrip().startswith("#"))
+            bare = bare and (loop is not None or not text or text.startswith("#"))
         around = line == place.line or depth > 0 or (bare and loop is not None and not loop.rest)
-        if loop is not None and around and loop.counter in words:
+        if loop is not None and (around or opened) and loop.counter in words:
             found.append(loop)
+        # A brace may have a line of its own, below the header.
+        opened = (depth > 0 and text == "{") or (opened and not text)
         depth = min(depth, 0)
     return found
 

@@ -29,7 +29,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     block is that of ``__launch_bounds__``, else one of 128 threads, else the largest that fits.
     """
     found = case.object
-    if found is None or found.name is None or not found.size:
+    if found is None or found.name is None or found.confidence == "possible" or not found.size:
         return ()
     taken = (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
     room = STATIC_BYTES - taken

@@ -106,7 +106,11 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
 
 def _guarded(case: Case, made: Declaration, loop: Loop) -> Advice:
     """The loop over the whole array, its own condition inside."""
-    bound = f"ends at `{loop.bound}`" if loop.bound is not None else f"ends by `{loop.condition}`"
+    bound = (
+        f"ends at `{loop.bound}`"
+        if loop.bound is not None
+        else f"ends where `{loop.condition}` fails"
+    )
     extent = made.written[0]
     header = f"for ({loop.init}; {loop.counter} < {extent}; {loop.step})"
     return Advice(
