@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from lmemscope.model import Advice
+from lmemscope.model import Advice, traits_of
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import Declaration, declaration_of
 
@@ -54,6 +54,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     )
     if size > _FREE:
         text += " It can lower occupancy."
+    if size * threads + _others(case) * threads > room:
+        text += " Not all of the kernel's local arrays fit there at once."
     if made is None:
         return (Advice(text),)
     code = None
@@ -63,6 +65,15 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     if _is_passed(case, made):
         text += " Functions that get it as a pointer must take that layout too."
     return (Advice(text, code),)
+
+
+def _others(case: Case) -> int:
+    """Bytes per thread of the kernel's other objects that are indexed at run time."""
+    return sum(
+        one.size
+        for one in case.facts.objects
+        if one is not case.object and traits_of(one.cause).indexed
+    )
 
 
 def _is_passed(case: Case, made: Declaration) -> bool:

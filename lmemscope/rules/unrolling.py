@@ -21,6 +21,8 @@ _RING = re.compile(r"\(?\s*\w+(?:\s*[+-]\s*\w+)*\s*\)?\s*[%&]\s*[\w() +-]+")
 """An index that advances by one and begins anew at the end: ``(head + i) % size``."""
 
 
+_MOST_GUARDED = 32
+"""Elements of an array up to which a loop over all of them is worth its conditions."""
 _LIMIT = re.compile(r"[\w\s.()*+/%-]+<=?[\w\s.()*+/%-]+")
 """A condition that stays false once it is: a sum or product of counters below a limit."""
 
@@ -30,9 +32,11 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
     index = case.index
     if index is None or not _fits_registers(case):
         return ()
-    if not all(s.kind == "loop-counter" and s.constant_trip for s in index.sources):
+    if any(s.kind != "loop-counter" or s.constant_trip is False for s in index.sources):
         return ()
     loop = _rolled_one(case)
+    if loop is None and declaration_of(case) is None:
+        return ()
     if loop is None:
         text = f"Unroll every loop that indexes {case.name} (`#pragma unroll`)."
         return (Advice(f"{text}{outcome(case)}"),)
@@ -84,7 +88,8 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
     if made is not None and of_one_dimension and loop is not None and expression == loop.counter:
         # Whatever else the index is made of decides how often the loop turns.
         open_ended = not all(counter.constant_trip for counter in counters)
-        if loop.counts_up and open_ended and _LIMIT.fullmatch(loop.condition):
+        small = made.elements <= _MOST_GUARDED
+        if loop.counts_up and open_ended and small and _LIMIT.fullmatch(loop.condition):
             return (_guarded(case, made, loop),)
         return ()
     if len(counters) != len(index.sources):
@@ -126,7 +131,9 @@ def outcome(case: Case) -> str:
     also = case.object.also if case.object is not None else ()
     if also:
         return f" It stays in memory until {listed(list(also))} is removed too."
-    return " Then every index is a constant."
+    if case.index is not None and all(s.kind == "loop-counter" for s in case.index.sources):
+        return " Then every index is a constant."
+    return " Then this index is a constant; every other must be one too."
 
 
 def spare_registers(case: Case) -> int:
