@@ -270,7 +270,7 @@ def spill(bounds: LaunchBounds | None, used: int, cap: int) -> KernelFacts:
     ("bounds", "code"),
     [
         (LaunchBounds(64, 16), "__launch_bounds__(64, 14)"),
-        (LaunchBounds(1024, 2), "__launch_bounds__(1024)"),
+        (LaunchBounds(1024, 2), "__launch_bounds__(1024, 1)"),
         (LaunchBounds(1024, 1), "__launch_bounds__(512)"),
     ],
 )

@@ -77,7 +77,7 @@ def _looser(threads: int, blocks: int, allowed: int) -> tuple[str, str | None]:
     for fewer in range(blocks - 1, 0, -1):
         left = registers_for(threads, fewer)
         if left > allowed:
-            looser = f"__launch_bounds__({threads}{f', {fewer}' if fewer > 1 else ''})"
+            looser = f"__launch_bounds__({threads}, {fewer})"
             return f"{looser} leaves {left} registers instead of {allowed}", looser
     smaller = threads // 2 // WARP * WARP
     if not smaller or registers_for(smaller, 1) <= allowed:

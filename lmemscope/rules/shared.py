@@ -109,7 +109,9 @@ def _code(made: Declaration, threads: int) -> str:
     name = made.path.replace("->", "_").replace(".", "_")
     index = "".join(f"[{letter}]" for letter, _ in zip("ijkl", made.extents, strict=False))
     extents = "".join(f"[{extent}]" for extent in made.written)
-    use = f"{made.path}{index} becomes {name}{index}[threadIdx.x]"
+    use = f"{name}{index}[threadIdx.x]"
+    if made.is_member or not made.extents:
+        use = f"{made.path}{index} becomes {use}"
     return f"__shared__ {made.spelled(name)}{extents}[{threads}];  // {use}"
 
 
