@@ -171,7 +171,10 @@ class _Kernel:
         objects = flow.objects(origin.function)
         assert objects is not None
         opcode = objects.body.instructions[origin.instruction].opcode
-        evidence = (Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode),)
+        evidence = (
+            Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode),
+            *((Evidence("frame-place"),) if origin.by_place else ()),
+        )
         access = objects.access_at.get(origin.instruction)
         if access is None:
             return _Explained("unattributed", None, "unknown", evidence)

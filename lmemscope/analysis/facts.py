@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
@@ -88,10 +89,15 @@ class _Gatherer:
             lines=self._uses(function, location.file if location is not None else None, kinds),
             callees=callees,
             disagreements=(
-                *_kernel_disagreements(ptxas, cubin, own),
+                *_kernel_disagreements(ptxas, cubin, own, self._frames_below(function.name)),
                 *(found for callee in callees for found in _callee_disagreements(callee)),
             ),
         )
+
+    def _frames_below(self, name: str) -> frozenset[int]:
+        """Frames of the functions that were compiled with a kernel, in bytes."""
+        called = self._layers.log.callees(name) if self._layers.log is not None else []
+        return frozenset(one.stack_frame for one in called if one.stack_frame)
 
     def _callee(self, kernel: CubinFunction, callee: CubinFunction) -> FunctionFacts:
         log = self._layers.log
@@ -167,16 +173,27 @@ def _ptx_facts(function: PtxFunction) -> PtxFacts:
 
 
 def _kernel_disagreements(
-    ptxas: PtxasFacts | None, cubin: CubinFacts, own: SiteSplit
+    ptxas: PtxasFacts | None, cubin: CubinFacts, own: SiteSplit, below: frozenset[int]
 ) -> list[Disagreement]:
     if ptxas is None:
         return []
+    frames = _differ("stack_frame", ptxas=ptxas.stack_frame, cubin=cubin.stack_frame)
+    if frames and _counts_called(ptxas, cubin, below):
+        frames = [replace(found, reason="called-frames") for found in frames]
     return [
         *_differ("registers", ptxas=ptxas.registers, cubin=cubin.registers),
-        *_differ("stack_frame", ptxas=ptxas.stack_frame, cubin=cubin.stack_frame),
+        *frames,
         *_differ("cumulative_stack", ptxas=ptxas.cumulative_stack, cubin=cubin.min_stack),
         *_spill_disagreements("", ptxas, own),
     ]
+
+
+def _counts_called(ptxas: PtxasFacts, cubin: CubinFacts, below: frozenset[int]) -> bool:
+    """Whether a kernel's frame in the cubin is its own and what it calls needs besides."""
+    own, whole = ptxas.stack_frame, cubin.stack_frame
+    if own is None or whole is None or not below or whole <= own:
+        return False
+    return whole - own in below or whole == ptxas.cumulative_stack
 
 
 def _callee_disagreements(callee: FunctionFacts) -> list[Disagreement]:

@@ -75,7 +75,7 @@ class Explainer:
         lines += self._quotes(kernel)
         for found in facts.disagreements:
             values = ", ".join(f"{source} says {value}" for source, value in found.values)
-            lines += ["", f"Sources disagree on {found.quantity}: {values}."]
+            lines += ["", f"Sources disagree on {found.quantity}: {values}{found.why}."]
         return "\n".join(lines) + "\n"
 
     def _figures(self, kernel: KernelReport) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from lmemscope.model.causes import CauseShare, FrameRange, LocalAccess, LocalObject
 from lmemscope.model.request import KernelKind, SiteKind, SourceLocation
@@ -140,12 +141,32 @@ class CallFacts:
     external: tuple[str, ...] = ()
 
 
+DisagreementReason = Literal["called-frames"]
+
+_WHY: dict[DisagreementReason, str] = {
+    "called-frames": "the cubin counts the frames of the functions that it calls",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Two sources that should say the same and do not: shown, never forced to agree."""
+    """Two sources that should say the same and do not: shown, never forced to agree.
+
+    Attributes:
+        quantity: what they disagree on.
+        values: what each source says.
+        reason: why, or None where it is not known. ``called-frames``: a cubin counts the
+            frames of functions whose address is taken into their caller's own.
+    """
 
     quantity: str
     values: tuple[tuple[str, int], ...]
+    reason: DisagreementReason | None = None
+
+    @property
+    def why(self) -> str:
+        """The reason in words, behind the values; empty where it is not known."""
+        return f" ({_WHY[self.reason]})" if self.reason is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
