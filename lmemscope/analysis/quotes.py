@@ -83,7 +83,7 @@ def _sass_lines(
     if not shown:
         return (), ()
     lines = [f"{one.pc:#06x}  {one.text:<40} {wanted[one.pc].cause}" for one in shown]
-    home = facts.location.file if facts.location is not None else None
+    home = facts.home
     places = [reader_line(wanted[one.pc].chain, home) for one in shown]
     more = _more(len(lines), len(facts.accesses))
     return (*lines, *more), (*places, *(None for _ in more))
@@ -98,7 +98,7 @@ def _peak_of_live_registers(
         return None, None
     pc = max(counted, key=lambda at: (counted[at], -at))
     entry = line_at(layers.cubin.source_lines.get(f".text.{facts.name}", []), pc)
-    home = facts.location.file if facts.location is not None else None
+    home = facts.home
     chain = Lines(layers).shown_chain(entry.chain) if entry is not None else ()
     return counted[pc], reader_line(chain, home)
 

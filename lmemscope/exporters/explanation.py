@@ -101,7 +101,7 @@ class Explainer:
         """Source lines that touch local memory, with what they do."""
         facts = kernel.facts
         rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
-        home = facts.location.file if facts.location is not None else None
+        home = facts.home
         for access in (*facts.accesses, *facts.generic):
             place = reader_line(access.chain, home)
             if place is not None:

@@ -265,6 +265,11 @@ class KernelFacts:
         )
 
     @property
+    def home(self) -> str | None:
+        """The file that defines it; None where not known."""
+        return self.location.file if self.location is not None else None
+
+    @property
     def uses_local_memory(self) -> bool:
         """Whether there is any local memory to explain: a frame, or ``LDL``/``STL``."""
         return bool(self.stack_frame) or (self.sass is not None and self.sass.count > 0)

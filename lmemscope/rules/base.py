@@ -116,7 +116,7 @@ class Case:
         decides = self.index.location if self.index is not None else None
         if decides is not None and self.share.cause in _BY_INDEX:
             return decides
-        home = self.facts.location.file if self.facts.location is not None else None
+        home = self.facts.home
         weights: dict[SourceLocation, tuple[int, int]] = {}
         for access in (*self.accesses, *self.generic):
             place = reader_line(access.chain, home)

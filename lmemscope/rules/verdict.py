@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from pathlib import PurePath
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
@@ -87,15 +87,11 @@ def _lines(facts: KernelFacts, share: CauseShare) -> str:
     places = set()
     for access in facts.accesses:
         if (access.cause, access.object) == (share.cause, share.object):
-            places.add(reader_line(access.chain, _home(facts)))
+            places.add(reader_line(access.chain, facts.home))
     places.discard(None)
     if not places and share.object is not None:
         places.add(facts.objects[share.object].declared)
     return _line_list((place for place in places if place is not None), facts)
-
-
-def _home(facts: KernelFacts) -> str | None:
-    return facts.location.file if facts.location is not None else None
 
 
 def _callees_elsewhere(facts: KernelFacts) -> list[str]:
@@ -135,7 +131,7 @@ def _without_causes(facts: KernelFacts) -> list[tuple[VerdictName, str]]:
 
 def _line_list(places: Iterable[SourceLocation], facts: KernelFacts, lead: str = ",") -> str:
     """Numbers of lines, those in another file than the kernel's after its name."""
-    home = _home(facts)
+    home = facts.home
     listed = sorted(set(places), key=lambda place: (place.file != home, place))
     if not listed:
         return ""
@@ -143,7 +139,7 @@ def _line_list(places: Iterable[SourceLocation], facts: KernelFacts, lead: str =
     shown = ", ".join(
         str(place.line)
         if home in (None, place.file)
-        else f"{PurePath(place.file).name}:{place.line}"
+        else f"{os.path.basename(place.file)}:{place.line}"
         for place in listed[:_LINES_SHOWN]
     )
     more = ", …" if len(listed) > _LINES_SHOWN else ""
