@@ -70,10 +70,10 @@ class Contents:
             return False
         if any(leaf.is_dynamic for access in self._stores for leaf in access.leaves):
             return False
+        if not self._is_filled_first:
+            return False
         different: set[str] = set()
         for access in self._stores:
-            if not all(self._is_always_before(access.index, load.index) for load in self._loads):
-                return False
             for value, _ in stored_values(self._instructions[access.index]):
                 constants = self._constants(value, access.index)
                 if constants is None:
@@ -126,6 +126,24 @@ class Contents:
         if instruction is None or instruction.operation != "mov":
             return register
         return next((source for source, _ in stored_values(instruction)), register)
+
+    @cached_property
+    def _is_filled_first(self) -> bool:
+        """Whether every store is always made before every load; one of each block stands for it."""
+        block_of = self._dataflow.flow.block_of
+        last: dict[int, int] = {}
+        first: dict[int, int] = {}
+        for access in self._stores:
+            block = block_of(access.index)
+            last[block] = max(last.get(block, access.index), access.index)
+        for access in self._loads:
+            block = block_of(access.index)
+            first[block] = min(first.get(block, access.index), access.index)
+        return all(
+            self._is_always_before(store, load)
+            for store in last.values()
+            for load in first.values()
+        )
 
     def _is_always_before(self, store: int, load: int) -> bool:
         """Whether a store, or the loop that makes it in every iteration, precedes a load."""
