@@ -223,32 +223,13 @@ def test_objects_of_the_compilers_get_no_name() -> None:
     assert [(found.cause, found.name) for found in fact.objects] == [("printf-args", None)]
 
 
-@pytest.mark.parametrize(
-    ("changes", "sizes"),
-    [
-        ({}, [32]),
-        ({"offset": 24}, [16, 16]),
-        ({"name": "other"}, [16, 16]),
-        ({"cause": "volatile"}, [16, 16]),
-        ({"function": "leaf"}, [16, 16]),
-    ],
-)
-def test_pieces_of_one_variable_are_one_object(
-    changes: dict[str, object], sizes: list[int]
-) -> None:
+def test_the_pieces_of_an_object_have_its_number_and_its_accesses_the_members() -> None:
     found = KernelObjects()
-    found.add(local_object(size=16), ("k", 0))
-    found.add(local_object(size=16, **{"offset": 16, **changes}), ("k", 16))
-    assert [one.size for one in found.listed] == sizes
-    assert (found.number(("k", 0)), found.number(("k", 16))) == (0, len(sizes) - 1)
-    assert found.number(("k", 99)) is None
-
-
-def test_pieces_without_a_name_stay_apart() -> None:
-    found = KernelObjects()
-    found.add(local_object(size=16, name=None), ("k", 0))
-    found.add(local_object(size=16, name=None, offset=16), ("k", 16))
-    assert len(found.listed) == 2
+    found.add(local_object(size=32), [("k", 0), ("k", 16)], ())
+    found.add(local_object(name="s.a", offset=32), [("k", 32)], [("k", 7)])
+    found.add(local_object(name="s", offset=32), [("k", 32)], [("k", 8)])
+    assert [found.number(("k", at)) for at in (0, 16, 99)] == [0, 0, None]
+    assert [found.number(("k", 32), ("k", index)) for index in (7, 8)] == [1, 2]
 
 
 def test_ptx_objects_without_frame_and_sites_were_promoted() -> None:

@@ -231,8 +231,10 @@ def test_a_compile_that_exceeds_the_timeout(good: Path, tmp_path: Path) -> None:
             for i in range(4)
         )
     )
-    finished = scan(good, slow, "--timeout", "5", "-j", "2")
-    assert_only(finished, "slow.cu", "compile", "within 5 s", "--timeout")
+    # Its report is known then: a limit that is short for the other is long for it.
+    assert scan(good).code == 0
+    finished = scan(good, slow, "--timeout", "2", "-j", "2")
+    assert_only(finished, "slow.cu", "compile", "within 2 s", "--timeout")
 
 
 def test_a_crash_in_the_compiler_is_one_units_failure(good: Path, tmp_path: Path) -> None:

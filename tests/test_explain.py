@@ -49,7 +49,7 @@ def test_an_explanation_tells_the_whole_story() -> None:
     positions = [text.index(part) for part in order]
     assert positions == sorted(positions)
     assert "unsigned bins[64] = {};" in text
-    assert "__shared__ unsigned int bins[64][BLOCK_SIZE];" in text
+    assert "__shared__ unsigned bins[64][128];" in text
     assert "histogram_shared" not in text
     assert max(len(line) for line in text.splitlines()) <= 110
 

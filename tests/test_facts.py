@@ -62,6 +62,25 @@ def test_what_one_source_does_not_say_is_no_disagreement() -> None:
     assert found == Disagreement("stack_frame", (("ptxas", 64), ("cubin", 32)))
 
 
+@pytest.mark.parametrize(
+    ("own", "below", "cubin", "reason"),
+    [
+        (16, 48, 64, "called-frames"),
+        (16, 40, 64, None),
+        (64, 32, 32, None),
+        (0, 0, 64, None),
+    ],
+)
+def test_a_cubin_that_counts_the_frames_of_what_is_called_has_a_reason_to_differ(
+    own: int, below: int, cubin: int, reason: str | None
+) -> None:
+    called = ptxas_report(frame=below, function="leaf").split("\n", 1)[1]
+    fact = gathered(frame=cubin, log=ptxas_report(frame=own) + called)
+    (found,) = fact.disagreements
+    assert (found.quantity, found.reason) == ("stack_frame", reason)
+    assert bool(found.why) == (reason is not None)
+
+
 def test_lines_are_grouped_by_place_and_kind_with_most_bytes_first() -> None:
     lines = gathered(
         ldl("ld.local", source=5),

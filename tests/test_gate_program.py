@@ -34,18 +34,21 @@ def test_two_checkouts_have_one_baseline_and_do_not_differ(tmp_path: Path, front
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "k.cu").write_text(text)
-    options = ("--frontend", frontend, "--no-cache")
+    options = ("--frontend", frontend)
     here, there = tmp_path / "here", tmp_path / "there"
-    assert run(here, "baseline", "k.cu", *options).code == 0
+    # Each compiles anew, once: a store of its own.
+    stores = {place: {"LMEMSCOPE_CACHE_DIR": f"{place}-store"} for place in (here, there)}
+    assert run_program("baseline", "k.cu", *options, cwd=here, **stores[here]).code == 0
     known = (here / "lmemscope-baseline.json").read_bytes()
     assert known.count(b'"kernel"') >= 2
     # Started anew, with an order of sets of its own.
-    assert start_program("baseline", "k.cu", *options, cwd=there).code == 0
+    assert start_program("baseline", "k.cu", *options, cwd=there, **stores[there]).code == 0
     assert (there / "lmemscope-baseline.json").read_bytes() == known
-    checked = run(there, "check", "k.cu", *options)
+    checked = run_program("check", "k.cu", *options, cwd=there, **stores[there])
     assert (checked.code, checked.out.count("note:")) == (0, 0), checked.out
     for place in (here, there):
-        run(place, "report", "k.cu", *options, "-o", str(tmp_path / f"{place.name}.json"))
+        saved = str(tmp_path / f"{place.name}.json")
+        run_program("report", "k.cu", *options, "-o", saved, cwd=place, **stores[place])
     shown = run(tmp_path, "diff", "here.json", "there.json")
     assert shown.out == "No kernel differs.\n"
 

@@ -8,7 +8,7 @@ import pytest
 
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.model import Member, Variable
+from lmemscope.model import Variable
 from tests.builders import depot, program, source_text, variable
 
 
@@ -42,7 +42,11 @@ def named(
     found = Names(variables, ptx, source_text({"a.cu": source})).of_objects(
         objects, objects.objects.values()
     )
-    return {at: (one.name, one.confidence) for at, one in found.items()}
+    return {
+        one.found.offset: (one.name.name, one.name.confidence)
+        for one in found
+        if one.name is not None
+    }
 
 
 ARRAY = variable("bins", "float[16]", 64)
@@ -111,7 +115,7 @@ ret;"""
     assert objects is not None
     names = Names(variables, ptx, source_text({"a.cu": "\n\nx = a[i] + b[i];\n"}))
     found = names.of_objects(objects, objects.objects.values())
-    assert [(one.name, one.confidence) for one in found.values()] == [
+    assert [(one.name.name, one.name.confidence) for one in found if one.name is not None] == [
         ("a", "likely"),
         ("b", "likely"),
     ]
@@ -128,15 +132,6 @@ def test_variables_of_other_functions_are_no_candidates() -> None:
     assert (
         named(64, {0: 2}, "\nx = bins[i];\n", variable("bins", "float[16]", 64, function="f")) == {}
     )
-
-
-def test_a_member_that_alone_is_indexed_is_named() -> None:
-    members = (Member("tag", 0, 32, "int[8]"), Member("sum", 32, 32, "int[8]"))
-    record = variable("p", "Pair", 64, members=members)
-    found = named(64, {0: 2}, "\nx = p.tag[i];\n", record, index=True)
-    assert found == {0: ("p.tag", "certain")}
-    both = named(64, {0: 2}, "\nx = p.tag[i] + p.sum[i];\n", record, index=True)
-    assert both == {0: ("p", "certain")}
 
 
 def test_parameters_are_named_by_position() -> None:

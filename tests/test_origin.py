@@ -15,6 +15,7 @@ from tests.builders import (
     ldl,
     line_of,
     program,
+    ptxas_report,
     stl,
 )
 
@@ -98,6 +99,69 @@ def test_what_alloca_made_is_the_programs_own() -> None:
     body = "alloca.u64 %rd1, %r1;\nld.param.u64 %rd2, [leaf_param_0];\n"
     leaf = f"{body}selp.b64 %rd3, %rd1, %rd2, %p1;\nld.u32 %r7, [%rd3];\nret;"
     assert origin(program("ret;", leaf=leaf), ldl("ld.u32")).kind == "object"
+
+
+FILLED = f"""{depot(16)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SPL, 8;
+st.local.v2.f32 [%rd1], {{%f1, %f2}};
+st.local.f32 [%rd2+4], %f3;
+ld.local.f32 %f4, [%rd4];
+add.s64 %rd4, %rd1, %rd3;
+{{mul.f16x2 %r1, %r1, %r2;
+}}
+ld.global.u32 %r3, [%rd9];
+ret;"""
+FIRST, SECOND, MOVED = "st.local.v2", "st.local.f32", "{mul.f16x2"
+# Their lines say that the depot begins at byte 32 of the frame.
+PLACED = (stl(FIRST, width=8, at=32), stl(SECOND, at=44))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "line"),
+    [
+        # Branches stored the same bytes; ptxas stores them once, behind, on a neighbour's line.
+        (stl(MOVED, width=8, at=32), "object", FIRST),
+        (stl(MOVED, at=44), "object", SECOND),
+        # Joined from two neighbouring accesses, and over two objects.
+        (stl(MOVED, width=16, at=32), "object", SECOND),
+        # In front of the depot, behind it, across its end, marked: slots of registers.
+        (stl(MOVED, width=8, at=24), "save", MOVED),
+        (stl(MOVED, width=8, at=48), "save", MOVED),
+        (stl(MOVED, width=8, at=44), "save", MOVED),
+        (stl(MOVED, width=8, at=32, marked=True), "spill", MOVED),
+        # Another register says nothing of the place in the frame.
+        (stl(MOVED, width=8, at=32, base=4), "save", MOVED),
+        # The program loads nothing from there: what was stored is not restored by it.
+        (ldl(MOVED, at=44), "save", MOVED),
+    ],
+)
+def test_a_moved_access_is_known_by_its_place(
+    code: MachineCode, kind: OriginKind, line: str
+) -> None:
+    ptx = program(FILLED)
+    given = layers(ptx, code, *PLACED, frame=48)
+    (kernel,) = given.cubin.functions
+    found = given.origins.of(kernel, kernel.all_sites[0])
+    assert (found.kind, found.ptx_line) == (kind, line_of(ptx, line))
+    assert found.by_place == (kind == "object")
+
+
+def test_a_place_that_sites_do_not_agree_on_tells_nothing() -> None:
+    moved = stl(MOVED, width=8, at=32)
+    disagreeing = (stl(FIRST, width=8, at=32), stl(SECOND, at=12))
+    given = layers(program(FILLED), moved, *disagreeing, frame=48)
+    (kernel,) = given.cubin.functions
+    assert given.origins.of(kernel, kernel.all_sites[0]).kind == "save"
+
+
+def test_a_moved_access_is_its_objects_and_no_spill() -> None:
+    moved = stl(MOVED, width=8, at=32)
+    fact = attributed(layers(program(FILLED), *PLACED, moved, frame=48, log=ptxas_report(frame=48)))
+    last = fact.accesses[-1]
+    assert last.object == 0
+    assert [evidence.kind for evidence in last.evidence] == ["ptx-instruction", "frame-place"]
+    assert fact.disagreements == ()
 
 
 SITES = (ldl(LOAD), stl(STORE, width=8), stl(LOAD), ldl(None), ldl(OTHER, marked=True))

@@ -13,13 +13,13 @@ from lmemscope.analysis.frame import Placement, frame_map
 from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ledger import shares
+from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.uniformity import requests_per_access, sectors_per_request
 from lmemscope.analysis.saves import saving_cause
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.formats.line_table import line_at
 from lmemscope.formats.sites import Site
 from lmemscope.model import (
     Cause,
@@ -96,6 +96,7 @@ class _Kernel:
         facts: KernelFacts,
     ) -> None:
         self._layers, self._function, self._facts = layers, function, facts
+        self._lines = Lines(layers)
         self._debug = layers.ptx is not None and layers.ptx.is_debug
         self.objects = find_objects(layers, names, sources, function)
         self.placements: list[Placement] = []
@@ -104,7 +105,6 @@ class _Kernel:
         """A site with its place, its cause and its cost."""
         function = self._function
         body = next((c for c in function.callees if c.start <= site.pc < c.end), function)
-        source = line_at(self._layers.cubin.source_lines.get(function.section, []), site.pc)
         origin = self._layers.origins.of(function, site)
         found = self._explain(site, body, origin)
         uniformity = found.uniformity
@@ -117,10 +117,7 @@ class _Kernel:
             width=site.width,
             function=body.name,
             ptx_line=origin.ptx_line,
-            chain=tuple(
-                replace(frame, location=self._layers.paths.shown(frame.location))
-                for frame in (source.chain if source is not None else ())
-            ),
+            chain=self._lines.of_site(function, body, site.pc),
             loop_depth=self._loop_depth(origin),
             cause="debug-build" if self._debug else found.cause,
             object=found.object,
@@ -174,7 +171,10 @@ class _Kernel:
         objects = flow.objects(origin.function)
         assert objects is not None
         opcode = objects.body.instructions[origin.instruction].opcode
-        evidence = (Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode),)
+        evidence = (
+            Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode),
+            *((Evidence("frame-place"),) if origin.by_place else ()),
+        )
         access = objects.access_at.get(origin.instruction)
         if access is None:
             return _Explained("unattributed", None, "unknown", evidence)
@@ -183,12 +183,14 @@ class _Kernel:
         if "alloca" in kinds:
             return _Explained("alloca", None, uniformity, evidence)
         owners = flow.owners(self._facts.name, origin.function, access.pointees)
-        numbers = {self.objects.number(key) for key in owners}
+        access_key = (origin.function, origin.instruction)
+        numbers = {self.objects.number(key, access_key) for key in owners}
         known = [number for number in numbers if number is not None]
         if len(known) == 1:
             if access.offset is not None:
                 # A constant place: it tells where ptxas put the object in the frame.
-                placed = Placement(origin.function, site, access.offset, access.width)
+                alignment = max((depot.align for depot in objects.body.locals), default=1)
+                placed = Placement(origin.function, site, access.offset, access.width, alignment)
                 self.placements.append(placed)
             found = self.objects.listed[known[0]]
             return _Explained(found.cause, known[0], uniformity, evidence)

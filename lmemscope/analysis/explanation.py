@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.attribution import attribute
+from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.names import Names
 from lmemscope.model import (
@@ -43,13 +44,23 @@ def explain_facts(
     for fact in facts:
         if fact.uses_local_memory:
             fact = attribute(layers, names, sources, functions[fact.name], fact)
+        elif _is_promoted(fact) and names:
+            found = find_objects(layers, names, sources, functions[fact.name]).listed
+            kept = tuple(replace(one, cause="promoted", evidence=()) for one in found if one.name)
+            fact = replace(fact, objects=kept)
         explained.append(_with_hidden_causes(layers, _with_external_calls(layers, fact)))
     return tuple(_roll_up(layers, fact, explained) for fact in explained)
 
 
 def needs_names(layers: Layers, facts: Sequence[KernelFacts]) -> bool:
-    """Whether variables' names are wanted: some kernel uses local memory, and PTX has objects."""
-    return any(fact.uses_local_memory for fact in facts) and _has_objects(layers)
+    """Whether variables' names are wanted: some kernel has objects, in the end or in its PTX."""
+    wanted = any(fact.uses_local_memory or _is_promoted(fact) for fact in facts)
+    return wanted and _has_objects(layers)
+
+
+def _is_promoted(fact: KernelFacts) -> bool:
+    """Whether PTX has local memory, and the machine code has none."""
+    return not fact.uses_local_memory and fact.ptx is not None and fact.ptx.local_bytes > 0
 
 
 def _roll_up(layers: Layers, fact: KernelFacts, others: Sequence[KernelFacts]) -> KernelFacts:
@@ -73,7 +84,11 @@ def _with_external_calls(layers: Layers, fact: KernelFacts) -> KernelFacts:
 def _with_hidden_causes(layers: Layers, fact: KernelFacts) -> KernelFacts:
     """The facts with shares of no bytes for the causes that neither ledger shows."""
     extra = [cause for cause in _without_bytes(layers, fact) if cause not in _causes(fact)]
-    shares = tuple(CauseShare(cause, None, 0, SiteClass()) for cause in extra)
+    # Of several objects that were promoted, none stands for the others.
+    only = 0 if len(fact.objects) == 1 else None
+    shares = tuple(
+        CauseShare(cause, only if cause == "promoted" else None, 0, SiteClass()) for cause in extra
+    )
     return replace(fact, causes=(*fact.causes, *shares)) if shares else fact
 
 
@@ -84,7 +99,7 @@ def _causes(fact: KernelFacts) -> set[Cause]:
 def _without_bytes(layers: Layers, fact: KernelFacts) -> list[Cause]:
     """What a kernel's own frame and sites do not show."""
     found: list[Cause] = []
-    if not fact.uses_local_memory and fact.ptx is not None and fact.ptx.local_bytes:
+    if _is_promoted(fact):
         found.append("promoted")
     function = layers.ptx.function(fact.name) if layers.ptx is not None else None
     if function is None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.origin import OriginKind
 from lmemscope.analysis.ptx.flow import generic_local_accesses
 from lmemscope.analysis.reported import depth_left_out
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.demangle import demangle
-from lmemscope.formats.line_table import InlinedLine, line_at
 from lmemscope.formats.ptx import PtxFunction
 from lmemscope.formats.ptxas_log import PtxasFunction
 from lmemscope.formats.sites import Site
@@ -20,7 +20,6 @@ from lmemscope.model import (
     CubinFacts,
     Disagreement,
     FunctionFacts,
-    InlineFrame,
     KernelFacts,
     LineUse,
     PtxasFacts,
@@ -29,6 +28,7 @@ from lmemscope.model import (
     SiteKind,
     SiteSplit,
     SourceLocation,
+    reader_line,
 )
 
 _ENTRIES: dict[OriginKind, SiteKind] = {
@@ -52,8 +52,7 @@ def gather_facts(layers: Layers) -> tuple[KernelFacts, ...]:
 class _Gatherer:
     def __init__(self, layers: Layers) -> None:
         self._layers = layers
-        self._unit = layers.artifacts.unit
-        self._paths = layers.paths
+        self._lines = Lines(layers)
 
     def kernel(self, function: CubinFunction) -> KernelFacts:
         ptx_function = self._ptx(function.name)
@@ -73,11 +72,12 @@ class _Gatherer:
             function.shared_spills,
         )
         ptxas = reported.facts if reported is not None else None
+        location = self._lines.definition(function)
         return KernelFacts(
             name=function.name,
             demangled=demangle(function.name),
             kind=function.kind,
-            location=self._definition(function, ptx_function),
+            location=location,
             stack_known=stack_known,
             launch_bounds=ptx_function.launch_bounds if ptx_function is not None else None,
             ptxas=ptxas,
@@ -86,13 +86,18 @@ class _Gatherer:
             sass=SiteClass.of(function.all_sites),
             sites=sites,
             own_sites=own,
-            lines=self._lines(function, kinds),
+            lines=self._uses(function, location.file if location is not None else None, kinds),
             callees=callees,
             disagreements=(
-                *_kernel_disagreements(ptxas, cubin, own),
+                *_kernel_disagreements(ptxas, cubin, own, self._frames_below(function.name)),
                 *(found for callee in callees for found in _callee_disagreements(callee)),
             ),
         )
+
+    def _frames_below(self, name: str) -> frozenset[int]:
+        """Frames of the functions that were compiled with a kernel, in bytes."""
+        called = self._layers.log.callees(name) if self._layers.log is not None else []
+        return frozenset(one.stack_frame for one in called if one.stack_frame)
 
     def _callee(self, kernel: CubinFunction, callee: CubinFunction) -> FunctionFacts:
         log = self._layers.log
@@ -147,40 +152,18 @@ class _Gatherer:
         """Which ledger entry a site belongs to."""
         return _ENTRIES[self._layers.origins.of(function, site).kind]
 
-    def _definition(
-        self, function: CubinFunction, ptx_function: PtxFunction | None
-    ) -> SourceLocation | None:
-        if ptx_function is not None and self._layers.ptx is not None:
-            first = ptx_function.first_loc
-            if first is not None:
-                return self._paths.shown(
-                    SourceLocation(self._layers.ptx.files.get(first[0], ""), first[1])
-                )
-        # PTX text kept inside a cubin can be without its ``.loc`` lines.
-        table = self._layers.cubin.source_lines.get(function.section)
-        return self._paths.shown(table[0].chain[-1].location) if table else None
-
-    def _lines(self, function: CubinFunction, kinds: dict[int, SiteKind]) -> tuple[LineUse, ...]:
+    def _uses(
+        self, function: CubinFunction, home: str | None, kinds: dict[int, SiteKind]
+    ) -> tuple[LineUse, ...]:
         """Sites grouped by the source line that a reader should look at."""
-        if not function.all_sites:
-            return ()
-        table = self._layers.cubin.source_lines.get(function.section)
         groups: dict[tuple[SourceLocation, SiteKind], list[Site]] = defaultdict(list)
-        for site in function.all_sites:
-            entry = line_at(table, site.pc) if table else None
-            if entry is not None:
-                groups[self._paths.shown(self._reader_line(entry)), kinds[site.pc]].append(site)
+        for body in (function, *function.callees):
+            for site in body.sites:
+                place = reader_line(self._lines.of_site(function, body, site.pc), home)
+                if place is not None:
+                    groups[place, kinds[site.pc]].append(site)
         uses = [LineUse(place, kind, SiteClass.of(s)) for (place, kind), s in groups.items()]
         return tuple(sorted(uses, key=lambda use: (-use.sites.bytes, use.location, use.kind)))
-
-    def _reader_line(self, entry: InlinedLine) -> SourceLocation:
-        """The innermost line in the user's own file, else the outermost one there is."""
-        own = (f.location for f in entry.chain if _same_file(f, self._unit.path))
-        return next(own, entry.chain[-1].location)
-
-
-def _same_file(frame: InlineFrame, path: str) -> bool:
-    return os.path.normpath(frame.location.file) == path
 
 
 def _ptx_facts(function: PtxFunction) -> PtxFacts:
@@ -190,16 +173,27 @@ def _ptx_facts(function: PtxFunction) -> PtxFacts:
 
 
 def _kernel_disagreements(
-    ptxas: PtxasFacts | None, cubin: CubinFacts, own: SiteSplit
+    ptxas: PtxasFacts | None, cubin: CubinFacts, own: SiteSplit, below: frozenset[int]
 ) -> list[Disagreement]:
     if ptxas is None:
         return []
+    frames = _differ("stack_frame", ptxas=ptxas.stack_frame, cubin=cubin.stack_frame)
+    if frames and _counts_called(ptxas, cubin, below):
+        frames = [replace(found, reason="called-frames") for found in frames]
     return [
         *_differ("registers", ptxas=ptxas.registers, cubin=cubin.registers),
-        *_differ("stack_frame", ptxas=ptxas.stack_frame, cubin=cubin.stack_frame),
+        *frames,
         *_differ("cumulative_stack", ptxas=ptxas.cumulative_stack, cubin=cubin.min_stack),
         *_spill_disagreements("", ptxas, own),
     ]
+
+
+def _counts_called(ptxas: PtxasFacts, cubin: CubinFacts, below: frozenset[int]) -> bool:
+    """Whether a kernel's frame in the cubin is its own and what it calls needs besides."""
+    own, whole = ptxas.stack_frame, cubin.stack_frame
+    if own is None or whole is None or not below or whole <= own:
+        return False
+    return whole - own in below or whole == ptxas.cumulative_stack
 
 
 def _callee_disagreements(callee: FunctionFacts) -> list[Disagreement]:

@@ -29,12 +29,14 @@ class Placement:
         offset: byte of the depot that the PTX access behind it begins at.
         width: bytes of that access; None where not known. ptxas joins neighbouring accesses into
             a wider one, which then may begin before ``offset``.
+        alignment: bytes that the depot begins at a multiple of.
     """
 
     function: str
     site: Site
     offset: int
     width: int | None = None
+    alignment: int = 1
 
     @property
     def starts(self) -> range:
@@ -73,12 +75,13 @@ def frame_map(
         return ()
     owners: list[_Owner | None] = [None] * frame
     starts = _depot_starts(frame, function, objects, placements, accesses)
-    for number, found in enumerate(objects):
+    # What is left of a structure has what its members have not.
+    for number, found in sorted(enumerate(objects), key=lambda item: item[1].extent == "rest"):
         start = starts.get(found.function)
         if start is None:
             continue
         mine = _Owner("object", found.cause, number)
-        for at in range(start + found.offset, min(start + found.offset + found.size, frame)):
+        for at in range(start + found.offset, min(start + found.offset + found.span, frame)):
             if at >= 0 and owners[at] is None:
                 owners[at] = mine
     by_pc = {site.pc: site for site in function.all_sites}
@@ -105,40 +108,61 @@ def _depot_starts(
 ) -> dict[str, int]:
     """Where each function's depot begins in the frame, by the votes of its sites."""
     votes: dict[str, Counter[int]] = defaultdict(Counter)
+    single: dict[str, Counter[int]] = defaultdict(Counter)
     widest: dict[str, int] = defaultdict(int)
     for placed in placements:
         if placed.site.base == STACK_POINTER:
-            votes[placed.function].update(placed.starts)
+            starts_at = [at for at in placed.starts if at % placed.alignment == 0]
+            votes[placed.function].update(starts_at)
+            if len(placed.starts) == 1:
+                single[placed.function].update(starts_at)
             widest[placed.function] = max(widest[placed.function], placed.site.width)
-    ends = _depot_ends(objects)
+    ends, firsts = _depot_ends(objects), _depot_beginnings(objects)
     starts = {}
     for name, counter in votes.items():
-        room = frame - ends.get(name, 0)
-        # Of equals, one in the frame, and aligned as the depot's widest access has to be.
+        least, room = -firsts.get(name, 0), frame - ends.get(name, 0)
+        if not counter:
+            continue
+        # A joined access has several places to begin at; one that was not joined has one. Of
+        # equals, one in the frame, and aligned as the depot's widest access has to be.
         starts[name] = max(
             counter,
-            key=lambda at: (counter[at], 0 <= at <= room, at % widest[name] == 0),
+            key=lambda at: (
+                least <= at <= room,
+                counter[at],
+                single[name][at],
+                at % widest[name] == 0,
+                -at,
+            ),
         )
     unplaced = {found.function for found in objects} - starts.keys()
     spilled = any(traits_of(access.cause).owner == "spill slots" for access in accesses)
     if unplaced == {function.name} and len({found.function for found in objects}) == 1:
-        size = max(found.offset + found.size for found in objects)
+        size = max(found.offset + found.span for found in objects)
         # Alone in a frame of its own size, a depot has only one place.
         if not spilled and size <= frame < size + _ALIGNMENT:
             starts[function.name] = 0
     elif len(unplaced) == 1 and not starts and not spilled:
         (name,) = unplaced
-        size = max(found.offset + found.size for found in objects if found.function == name)
+        size = max(found.offset + found.span for found in objects if found.function == name)
         if size <= frame < size + _ALIGNMENT:
             starts[name] = 0
     return starts
+
+
+def _depot_beginnings(objects: Sequence[LocalObject]) -> dict[str, int]:
+    """Where the first object of each function's depot begins, from the depot's beginning."""
+    beginnings: dict[str, int] = {}
+    for found in objects:
+        beginnings[found.function] = min(beginnings.get(found.function, found.offset), found.offset)
+    return beginnings
 
 
 def _depot_ends(objects: Sequence[LocalObject]) -> dict[str, int]:
     """Where the last object of each function's depot ends, from the depot's beginning."""
     ends: dict[str, int] = {}
     for found in objects:
-        ends[found.function] = max(ends.get(found.function, 0), found.offset + found.size)
+        ends[found.function] = max(ends.get(found.function, 0), found.offset + found.span)
     return ends
 
 

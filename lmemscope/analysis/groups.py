@@ -177,7 +177,7 @@ def _key(row: Row) -> tuple[str, str, VerdictName, frozenset[tuple[Cause, str | 
 
 def _file(row: Row) -> str:
     unit, kernel = row
-    return kernel.facts.location.file if kernel.facts.location is not None else unit.input
+    return kernel.facts.home or unit.input
 
 
 def _shares(facts: KernelFacts) -> dict[tuple[Cause, str | None], tuple[int, SiteClass]]:

@@ -2,17 +2,60 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.lines import Lines
+from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
-from lmemscope.model import IndexFacts, IndexSource, SourceLocation, SourceText
+from lmemscope.analysis.spelling import Spelling, Written
+from lmemscope.formats.demangle import variable_name
+from lmemscope.formats.statements import Subscript
+from lmemscope.model import IndexFacts, IndexSource, SourceKind, SourceLocation, SourceText
 
 _BUILTINS = {"tid": "threadIdx", "ctaid": "blockIdx"}
+_COUNTING: frozenset[SourceKind] = frozenset({"loop-counter", "parameter"})
+_DIVERGENT = ("lane-varying", "data-dependent")
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    """An access with a computed index.
+
+    Attributes:
+        objects: of the function that makes it.
+        access: in that function.
+        location: the line that shows it, or None.
+        expression: the index as written on that line, or None.
+    """
+
+    objects: FunctionObjects
+    access: PtxAccess
+    location: SourceLocation | None
+    expression: str | None
+
+    @property
+    def cost(self) -> tuple[int, bool]:
+        """How deep in loops, and whether lanes use different addresses."""
+        depth = self.objects.dataflow.flow.depth(self.access.index)
+        return depth, self.access.uniformity in _DIVERGENT
+
+    @property
+    def fills(self) -> bool:
+        """Whether it only writes a constant to one element after the other."""
+        dataflow = self.objects.dataflow
+        operands = self.objects.body.instructions[self.access.index].operands[1:]
+        return (
+            self.access.is_store
+            and {leaf.kind for leaf in self.access.leaves} <= _COUNTING
+            and not any(dataflow.leaves(r) for operand in operands for r in registers_of(operand))
+        )
 
 
 class IndexReader:
@@ -26,6 +69,8 @@ class IndexReader:
 
     def __init__(self, layers: Layers, names: Names | None, sources: SourceText) -> None:
         self._layers, self._names, self._sources = layers, names, sources
+        self._lines = Lines(layers)
+        self._spelling = Spelling(names, sources) if names is not None else None
 
     def read(
         self, kernel: str, objects: FunctionObjects, found: StackObject, named: ObjectName | None
@@ -41,46 +86,87 @@ class IndexReader:
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
         own = [access for access in found.accesses if access.leaves]
-        decisive = _decisive([*own, *theirs])
-        leaves = {leaf for access in decisive for leaf in access.leaves if leaf.kind != "symbol"}
+        deciding = _decisive([*own, *theirs])
+        leaves = _leaves(deciding)
         if not leaves:
             return None
+        inside = [access for access in deciding if access.leaves and access in own]
+        primary = self._primary(kernel, objects, found, inside or _decisive(own), named)
         loop = None
-        if not any(leaf.is_dynamic for leaf in leaves):
-            loop = self._loop_line(objects, min(leaf.header for leaf in leaves))
+        if primary is not None and not any(leaf.is_dynamic for leaf in leaves):
+            header = min(leaf.header for leaf in _leaves([primary.access]))
+            loop = self._loop_line(objects, header)
         return IndexFacts(
-            expression=self._expression(objects, own, named),
+            expression=primary.expression if primary is not None else None,
             sources=tuple(sorted({self._source(leaf) for leaf in leaves}, key=str)),
-            uniformity=worst(access.uniformity for access in decisive),
+            uniformity=worst(access.uniformity for access in deciding),
             loop=loop,
+            location=primary.location if primary is not None else None,
         )
 
-    def _expression(
-        self, objects: FunctionObjects, accesses: Sequence[PtxAccess], named: ObjectName | None
-    ) -> str | None:
-        """The index as written on most lines of the accesses that decide."""
-        if named is None or self._layers.ptx is None:
-            return None
-        last = named.name.rpartition(".")[2]
-        found: Counter[str] = Counter()
-        for access in _decisive(accesses):
-            for frame in self._layers.ptx.chain(objects.body.instructions[access.index]):
-                place = frame.location
-                texts = (
-                    self._sources.subscript(place.file, place.line, spelling)
-                    for spelling in (named.name, last, f".{last}")
+    def _primary(
+        self,
+        kernel: str,
+        objects: FunctionObjects,
+        found: StackObject,
+        accesses: Sequence[PtxAccess],
+        named: ObjectName | None,
+    ) -> _Indexed | None:
+        """The access to look at: in the deepest loop, then across lanes, then of most bytes.
+
+        What fills the array with a constant comes last, wherever it stands. Of lines that cost the
+        same, one that reads, and one whose index can be quoted, says more.
+        """
+        lines: dict[SourceLocation | None, list[_Indexed]] = defaultdict(list)
+        for one in self._shown(kernel, objects, found, accesses, named):
+            lines[one.location].append(one)
+
+        def rank(place: SourceLocation | None) -> tuple[object, ...]:
+            there = lines[place]
+            fills = all(one.fills for one in there)
+            writes = all(one.access.is_store for one in there)
+            quoted = any(one.expression is not None for one in there)
+            width = sum(one.access.width for one in there)
+            cost = _reversed(max(one.cost for one in there))
+            return place is None, fills, cost, writes, not quoted, -width, place
+
+        best = min(lines, key=rank, default=None)
+        there = lines.get(best, [])
+        return min(there, key=lambda o: (_reversed(o.cost), o.expression is None), default=None)
+
+    def _shown(
+        self,
+        kernel: str,
+        objects: FunctionObjects,
+        found: StackObject,
+        accesses: Sequence[PtxAccess],
+        named: ObjectName | None,
+    ) -> Iterable[_Indexed]:
+        """Each access with its line, and the index that stands there."""
+        ptx, spelling = self._layers.ptx, self._spelling
+        called = self._lines.of_callers(kernel, objects.dataflow.function.name)
+        for access in accesses:
+            instruction = objects.body.instructions[access.index]
+            chain = self._lines.of_instruction(instruction) if called is None else called
+            place = self._lines.reader_line(chain, kernel)
+            expression = None
+            if named is not None and ptx is not None and spelling is not None:
+                written = spelling.subscripts(
+                    named,
+                    objects.dataflow.function.name,
+                    ptx.chain(instruction),
+                    is_store=access.is_store,
                 )
-                text = next((text for text in texts if text), None)
-                if text is not None:
-                    found[text] += 1
-                    break
-        return found.most_common(1)[0][0] if found else None
+                chosen = _chosen(objects, found, access, written)
+                if written is not None and chosen is not None:
+                    place = self._lines.shown(SourceLocation(written.file, chosen.line))
+                    expression = chosen.text
+            yield _Indexed(objects, access, place, expression)
 
     def _loop_line(self, objects: FunctionObjects, header: int) -> SourceLocation | None:
         if self._layers.ptx is None:
             return None
-        chain = self._layers.ptx.chain(objects.body.instructions[header])
-        return self._layers.paths.shown(chain[0].location) if chain else None
+        return loop_line(self._layers.ptx, self._lines, self._sources, objects, header)
 
     def _source(self, leaf: Leaf) -> IndexSource:
         name, position = leaf.name, None
@@ -92,6 +178,8 @@ class IndexReader:
         elif leaf.kind in ("thread-id", "block-id") and name is not None:
             base, _, dimension = name.lstrip("%").partition(".")
             name = _BUILTINS.get(base, base) + (f".{dimension}" if dimension else "")
+        elif name is not None:
+            name = variable_name(name)
         constant = leaf.constant_trip if leaf.kind == "loop-counter" else None
         return IndexSource(leaf.kind, name, position, constant)
 
@@ -100,3 +188,36 @@ def _decisive(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:
     """Those with a run-time index, if any: loops that initialise say nothing about the others."""
     dynamic = [a for a in accesses if any(leaf.is_dynamic for leaf in a.leaves)]
     return dynamic or accesses
+
+
+def _leaves(accesses: Iterable[PtxAccess]) -> set[Leaf]:
+    return {leaf for access in accesses for leaf in access.leaves if leaf.kind != "symbol"}
+
+
+def _reversed(cost: tuple[int, bool]) -> tuple[int, bool]:
+    """For an order in which what costs most comes first."""
+    depth, divergent = cost
+    return -depth, not divergent
+
+
+def _chosen(
+    objects: FunctionObjects, found: StackObject, access: PtxAccess, written: Written | None
+) -> Subscript | None:
+    """The subscript that an access is, or None where several may be it.
+
+    The accesses of a line come in the order of its text, each as often as loops were unrolled.
+    """
+    candidates = written.candidates if written is not None else ()
+    if len(candidates) < 2:
+        return candidates[0] if candidates else None
+    instructions = objects.body.instructions
+    loc = instructions[access.index].loc
+    there = [
+        one
+        for one in sorted(found.accesses, key=lambda one: one.index)
+        if one.leaves and one.is_store == access.is_store and instructions[one.index].loc == loc
+    ]
+    if len(there) % len(candidates) == 0:
+        return candidates[there.index(access) % len(candidates)]
+    alike = {one.leaves for one in there}
+    return candidates[0] if len(alike) == 1 else None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.causes import ProvenCause, object_causes
 from lmemscope.analysis.indexing import IndexReader
 from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.members import Member, split, whole
+from lmemscope.analysis.names import NamedObject, Names
 from lmemscope.analysis.ptx.callgraph import ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.trig import call_lines
@@ -26,19 +28,34 @@ class KernelObjects:
     def __init__(self) -> None:
         self.listed: list[LocalObject] = []
         self._numbers: dict[ObjectKey, int] = {}
+        self._of_accesses: dict[tuple[str, int], int] = {}
 
-    def number(self, key: ObjectKey) -> int | None:
-        """Index into ``listed``, or None for an object of another kernel's."""
-        return self._numbers.get(key)
+    def number(self, key: ObjectKey, access: tuple[str, int] | None = None) -> int | None:
+        """Index into ``listed``, or None for an object of another kernel's.
 
-    def add(self, made: LocalObject, key: ObjectKey) -> None:
-        """Add an object; the pieces of one variable that the compiler split are one object."""
-        last = self.listed[-1] if self.listed else None
-        if last is not None and _continues(made, last):
-            self.listed[-1] = replace(last, size=last.size + made.size)
-        else:
-            self.listed.append(made)
-        self._numbers[key] = len(self.listed) - 1
+        Args:
+            key: the function that owns the object, and its depot offset.
+            access: function and instruction, to tell the members of a structure apart.
+        """
+        number = self._numbers.get(key)
+        if number is None or access is None:
+            return number
+        return self._of_accesses.get(access, number)
+
+    def add(
+        self, made: LocalObject, keys: Iterable[ObjectKey], accesses: Iterable[tuple[str, int]]
+    ) -> None:
+        """Add an object.
+
+        Args:
+            made: the object.
+            keys: the pieces that it was made of.
+            accesses: functions and instructions of those that are this member's and no other's.
+        """
+        number = len(self.listed)
+        self.listed.append(made)
+        self._numbers |= dict.fromkeys(keys, number)
+        self._of_accesses |= dict.fromkeys(accesses, number)
 
 
 def find_objects(
@@ -69,25 +86,24 @@ def find_objects(
         found = list(objects.objects.values())
         causes = object_causes(flow, kernel.name, objects)
         calls = call_lines(flow, kernel.name, name)
-        named = _named(names, objects, found, causes)
-        for one in found:
-            name_found = named.get(one.offset)
-            made = _local_object(layers, name, one, causes[one.offset], name_found)
-            index = reader.read(kernel.name, objects, one, name_found)
-            called_from = tuple(layers.paths.shown(line) for line in calls)
-            made = replace(made, index=index, called_from=called_from)
-            result.add(made, (name, one.offset))
+        called_from = tuple(layers.paths.shown(line) for line in calls)
+        for named in _named(names, objects, found, causes):
+            cause = _commonest([causes[offset] for offset in named.pieces])
+            members = [whole(named)] if names is None else split(names, objects, named)
+            keys = [(name, offset) for offset in named.pieces]
+            for member in members:
+                made = _local_object(layers, name, member, cause)
+                index = reader.read(kernel.name, objects, member.found, member.name)
+                made = replace(made, index=index, called_from=called_from)
+                apart = member.found.accesses if len(members) > 1 else ()
+                result.add(made, keys, ((name, one.index) for one in apart))
     return result
 
 
-def _continues(made: LocalObject, last: LocalObject) -> bool:
-    """Whether an object is the next piece of the same variable."""
-    return (
-        made.name is not None
-        and (last.function, last.name, last.declared) == (made.function, made.name, made.declared)
-        and last.cause == made.cause
-        and last.offset + last.size == made.offset
-    )
+def _commonest(causes: Sequence[ProvenCause]) -> ProvenCause:
+    """The cause of most pieces of an object; the first piece's of equals."""
+    count = Counter(proven.cause for proven in causes)
+    return max(causes, key=lambda proven: count[proven.cause])
 
 
 def _has_own_section(layers: Layers, name: str) -> bool:
@@ -99,25 +115,30 @@ def _named(
     objects: FunctionObjects,
     found: Sequence[StackObject],
     causes: Mapping[int, ProvenCause],
-) -> dict[int, ObjectName]:
-    if names is None:
-        return {}
+) -> list[NamedObject]:
+    """A function's objects by depot offset; those that no variable can be stay without a name."""
     wanted = [one for one in found if traits_of(causes[one.offset].cause).named]
-    return names.of_objects(objects, wanted)
+    result = [
+        NamedObject(one, (one.offset,), None)
+        for one in found
+        if not traits_of(causes[one.offset].cause).named
+    ]
+    if names is None:
+        result += [NamedObject(one, (one.offset,), None) for one in wanted]
+    else:
+        result += names.of_objects(objects, wanted)
+    return sorted(result, key=lambda named: named.found.offset)
 
 
 def _local_object(
-    layers: Layers,
-    function: str,
-    found: StackObject,
-    proven: ProvenCause,
-    named: ObjectName | None,
+    layers: Layers, function: str, member: Member, proven: ProvenCause
 ) -> LocalObject:
     debug = layers.ptx is not None and layers.ptx.is_debug
+    named = member.name
     return LocalObject(
         function=function,
-        offset=found.offset,
-        size=min(found.size, named.size if named is not None else proven.size or found.size),
+        offset=member.found.offset,
+        size=min(member.size, proven.size or member.size),
         cause="debug-build" if debug else proven.cause,
         name=named.name if named is not None else None,
         type=named.type if named is not None else None,
@@ -126,4 +147,6 @@ def _local_object(
         index=None,
         evidence=proven.evidence,
         also=() if debug else proven.also,
+        type_size=named.size if named is not None else None,
+        extent=member.extent,
     )

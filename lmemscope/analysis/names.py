@@ -2,55 +2,67 @@
 
 The two compilations lay out different depots, so nothing is joined by offset. What an object and a
 variable must share: the function (through the inline chains of the accesses), the size (up to
-padding), and the lines, where the source mentions the name. The order of declarations decides
-between equals, and lowers the confidence.
+padding), the structure (an index with steps of 4 bytes selects among elements of 4 bytes, and never
+in a scalar), and the lines, where the source mentions the name. All objects of a function are
+joined together, for a variable of the function itself exists once. The order of declarations
+decides between equals, and lowers the confidence.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
+from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
+from lmemscope.analysis.mentions import Mentions, has_no_name
+from lmemscope.analysis.pieces import Joined, join_pieces
+from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
+from lmemscope.analysis.ptx.places import Place, Places
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
 
-_PADDING = 16
-_ENOUGH = 0.5
+_RIVALRY = 0.5
+"""A name that this share of the best one's lines mention could be meant as well."""
+_REPETITION = 0.5
+"""What a variable that has an object already scores less: copies of inlined ones share alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """What an object is called in the source."""
+    """What an object is called in the source.
+
+    Attributes:
+        name, type: of the variable, or of its member that the object is.
+        declared: where the variable is.
+        confidence: ``certain`` only where type, size and lines agree and nothing else fits.
+        size: bytes of the type.
+        variable: the debug compilation's.
+        path: of the member behind the variable's name, or empty.
+    """
 
     name: str
     type: str
     declared: SourceLocation
     confidence: Confidence
     size: int
+    variable: Variable
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A variable that an object may be: bytes of padding (negative: shrunk), lines that name it."""
+class NamedObject:
+    """A stack object with its name, where it has one.
 
-    variable: Variable
-    slack: int
-    mention: float
+    Attributes:
+        found: the object; of all its pieces, where the compiler split it.
+        pieces: depot offsets of these.
+        name: None where nothing fits.
+    """
 
-    @property
-    def exact(self) -> bool:
-        return 0 <= self.slack < _PADDING
-
-    @property
-    def is_aggregate(self) -> bool:
-        return "[" in self.variable.type or bool(self.variable.members)
-
-    @property
-    def strength(self) -> tuple[bool, float, int]:
-        """Orders candidates: arrays and structures first, then lines, then the better fit."""
-        return (self.is_aggregate, self.mention, -self.slack)
+    found: StackObject
+    pieces: tuple[int, ...]
+    name: ObjectName | None
 
 
 class Names:
@@ -63,7 +75,6 @@ class Names:
     """
 
     def __init__(self, variables: Iterable[Variable], ptx: PtxModule, sources: SourceText) -> None:
-        self._ptx, self._sources = ptx, sources
         self._by_function: dict[str, list[Variable]] = defaultdict(list)
         seen: set[tuple[object, ...]] = set()
         for variable in variables:
@@ -71,9 +82,14 @@ class Names:
             if key not in seen:
                 seen.add(key)
                 self._by_function[variable.function].append(variable)
+        self._mentions = Mentions(self._by_function, ptx, sources)
 
     def __bool__(self) -> bool:
         return bool(self._by_function)
+
+    def declared_in(self, function: str) -> Sequence[Variable]:
+        """Variables and parameters of a function, in the order of their declarations."""
+        return self._by_function.get(function, ())
 
     def parameter(self, function: str, ptx_name: str) -> str | None:
         """Source name of the parameter that PTX calls ``FUNCTION_param_3``."""
@@ -85,161 +101,185 @@ class Names:
 
     def of_objects(
         self, objects: FunctionObjects, wanted: Iterable[StackObject]
-    ) -> dict[int, ObjectName]:
-        """Names by depot offset, for those of a function's objects that have one."""
+    ) -> tuple[NamedObject, ...]:
+        """A function's objects with their names, by depot offset; pieces of one are joined."""
         listed = sorted(wanted, key=lambda found: found.offset)
-        candidates = {found.offset: self._candidates(objects, found) for found in listed}
-        chosen = {found.offset: self._choose(found, listed, candidates) for found in listed}
-        self._settle_claims(objects, listed, candidates, chosen)
-        result: dict[int, ObjectName] = {}
-        for found in listed:
-            best = chosen[found.offset]
-            if best is not None:
-                variable, confidence = best
-                name = self._with_member(objects, found, variable)
-                result[found.offset] = _named(variable, name, confidence)
-        return result
-
-    def _settle_claims(
-        self,
-        objects: FunctionObjects,
-        listed: list[StackObject],
-        candidates: dict[int, list[_Candidate]],
-        chosen: dict[int, tuple[Variable, Confidence] | None],
-    ) -> None:
-        """A variable of the function itself exists once: the surest claim keeps it.
-
-        Variables of inlined functions may have many copies, and an array that the compiler split
-        into elements has many pieces; both stay.
-        """
-        owner = objects.dataflow.function.name
-        for found in sorted(listed, key=lambda item: _certainty(chosen[item.offset])):
-            mine = chosen[found.offset]
-            if mine is None or mine[0].function != owner or mine[0].size > found.size:
-                continue
-            for other in listed:
-                theirs = chosen[other.offset]
-                if other is found or theirs is None or theirs[0] != mine[0]:
-                    continue
-                if _certainty(theirs) <= _certainty(mine) and other.offset < found.offset:
-                    continue
-                left = [c for c in candidates[other.offset] if c.variable != mine[0]]
-                candidates[other.offset] = left
-                again = self._choose(other, listed, candidates)
-                # Found by exclusion: never more than likely.
-                weaker = again is not None and again[1] == "certain"
-                chosen[other.offset] = (again[0], "likely") if weaker and again else again
-
-    def _choose(
-        self,
-        found: StackObject,
-        listed: list[StackObject],
-        candidates: dict[int, list[_Candidate]],
-    ) -> tuple[Variable, Confidence] | None:
-        mine = candidates[found.offset]
-        exact = [c for c in mine if c.exact and c.mention >= _ENOUGH]
-        shrunk = [c for c in mine if not c.exact and c.is_aggregate and c.mention >= _ENOUGH]
-        # The compiler may split an array into its elements; then a loop's counter fits in size.
-        if shrunk and not any(c.is_aggregate for c in exact):
-            top_shrunk = max(c.mention for c in shrunk)
-            closest = [c for c in shrunk if c.mention == top_shrunk]
-            if len(closest) == 1 and top_shrunk >= max((c.mention for c in exact), default=0.0):
-                return closest[0].variable, "likely"
-        if not exact:
-            if len(shrunk) == 1:
-                return shrunk[0].variable, "likely"
-            silent = [c for c in mine if c.exact]
-            return (silent[0].variable, "possible") if len(silent) == 1 else None
-        top = max(c.strength for c in exact)
-        best = [c for c in exact if c.strength == top]
-        rivals = [
-            c
-            for c in exact
-            if c not in best and c.is_aggregate == best[0].is_aggregate and c.mention > top[1] / 2
-        ]
-        if len(best) == 1:
-            claimed = self._claims(best[0].variable, listed, candidates)
-            sure = claimed == 1 and not rivals and best[0].is_aggregate
-            return best[0].variable, "certain" if sure else "likely"
-        # Equals: the order of declarations is the order in the depot, where the numbers agree.
-        names = [c.variable for c in sorted(best, key=lambda c: c.variable.order)]
-        peers = [
-            other
-            for other in listed
-            if {c.variable for c in candidates[other.offset] if c.exact and c.mention >= _ENOUGH}
-            >= set(names)
-        ]
-        if len(peers) == len(names):
-            return names[peers.index(found)], "likely"
-        return names[min(peers.index(found), len(names) - 1)], "possible"
-
-    def _claims(
-        self,
-        variable: Variable,
-        listed: list[StackObject],
-        candidates: dict[int, list[_Candidate]],
-    ) -> int:
-        """How many objects could be this variable."""
-        return sum(
-            any(
-                c.variable == variable and c.exact and c.mention >= _ENOUGH
-                for c in candidates[other.offset]
+        places = Places(objects)
+        known = [self._candidates(objects, places, found) for found in listed]
+        joined = join_pieces(listed, known)
+        if len(joined) < len(listed):
+            known = [self._candidates(objects, places, one.found) for one in joined]
+        chosen = _assign(joined, known)
+        return tuple(
+            NamedObject(
+                one.found, one.pieces, _named(best, joined, known, chosen, number) if best else None
             )
-            for other in listed
+            for number, (one, best) in enumerate(zip(joined, chosen, strict=True))
         )
 
-    def _candidates(self, objects: FunctionObjects, found: StackObject) -> list[_Candidate]:
+    def said(self, objects: FunctionObjects, accesses: Sequence[PtxAccess], word: str) -> int:
+        """How many accesses have a word on one of their lines."""
         owner = objects.dataflow.function.name
-        lines: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        instructions = objects.body.instructions
+        lines = self._mentions.lines(owner, (instructions[access.index] for access in accesses))
+        return sum(
+            count * any(self._mentions.says(frame, word) for frame in chain)
+            for chain, count in lines.chains
+        )
+
+    def _candidates(
+        self, objects: FunctionObjects, places: Places, found: StackObject
+    ) -> list[Candidate]:
+        owner = objects.dataflow.function.name
         indices = [access.index for access in found.accesses]
         indices += [call.index for call, _ in found.passed_to] + found.stored_at
-        for index in indices:
-            for frame in self._ptx.chain(objects.body.instructions[index]):
-                place = (frame.location.file, frame.location.line)
-                lines[frame.function or owner].append(place)
-        lines.setdefault(owner, [])
-        result = []
-        for function, places in lines.items():
-            for variable in self._by_function.get(function, ()):
-                if variable.size == 0:
+        instructions = objects.body.instructions
+        lines = self._mentions.lines(owner, (instructions[index] for index in indices))
+        variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
+        shape = Shape(
+            found.size,
+            tuple(dict.fromkeys(relative(places.of(one), found) for one in found.accesses)),
+        )
+        return candidates_of(owner, shape, lines, variables, self._mentions)
+
+
+def relative(place: Place, found: StackObject) -> Place:
+    """A place from the beginning of the object that it is in."""
+    return place if place.start is None else replace(place, start=place.start - found.offset)
+
+
+def _assign(
+    joined: Sequence[Joined], known: Sequence[Sequence[Candidate]]
+) -> list[Candidate | None]:
+    """One candidate for each object, for the best sum; a variable is not larger than it is."""
+    allowed = [_allowed(candidates) for candidates in known]
+    order = {
+        variable: rank
+        for rank, variable in enumerate(
+            sorted(
+                {c.variable for candidates in allowed for c in candidates},
+                key=lambda variable: variable.order,
+            )
+        )
+    }
+    chosen: list[Candidate | None] = [None] * len(joined)
+    taken: dict[Variable, int] = defaultdict(int)
+    uses: dict[Variable, int] = defaultdict(int)
+    open_ = {number for number, candidates in enumerate(allowed) if candidates}
+    while open_:
+        best: tuple[float, int, int] | None = None
+        pick: Candidate | None = None
+        for number in open_:
+            for candidate in allowed[number]:
+                variable = candidate.variable
+                size = joined[number].found.size
+                if (
+                    not candidate.repeats
+                    and taken[variable]
+                    and taken[variable] + size > variable.size
+                ):
                     continue
-                slack = found.size - variable.size
-                if slack >= _PADDING:
+                score = candidate.score - _REPETITION * uses[variable] * candidate.repeats
+                key = (-score, number, order[variable])
+                if best is None or key < best:
+                    best, pick = key, candidate
+        if best is None or pick is None:
+            break
+        number = best[1]
+        chosen[number] = pick
+        taken[pick.variable] += joined[number].found.size
+        uses[pick.variable] += 1
+        open_.discard(number)
+    _exchange(allowed, chosen)
+    return chosen
+
+
+def _exchange(allowed: Sequence[Sequence[Candidate]], chosen: list[Candidate | None]) -> None:
+    """Exchange two objects' variables while that is better for both together."""
+    changed = True
+    while changed:
+        changed = False
+        for first in range(len(chosen)):
+            for second in range(first):
+                mine, theirs = chosen[first], chosen[second]
+                if mine is None or theirs is None or mine.variable == theirs.variable:
                     continue
-                said = sum(
-                    self._sources.mentions(file, line, variable.name) for file, line in places
-                )
-                mention = said / len(places) if places else 0.0
-                result.append(_Candidate(variable, slack, mention))
-        return result
-
-    def _with_member(self, objects: FunctionObjects, found: StackObject, variable: Variable) -> str:
-        """``p.tag`` where that member alone is indexed on the lines of run-time accesses."""
-        arrays = [member for member in variable.members if "[" in member.type]
-        touched = set()
-        for access in found.accesses:
-            if not access.leaves:
-                continue
-            for frame in self._ptx.chain(objects.body.instructions[access.index]):
-                place = frame.location
-                touched |= {
-                    member.name
-                    for member in arrays
-                    if self._sources.subscript(place.file, place.line, f".{member.name}")
-                    or self._sources.subscript(place.file, place.line, member.name)
-                }
-        return f"{variable.name}.{touched.pop()}" if len(touched) == 1 else variable.name
+                new = _of_variable(allowed[first], theirs), _of_variable(allowed[second], mine)
+                if new[0] is None or new[1] is None:
+                    continue
+                if new[0].score + new[1].score > mine.score + theirs.score + 0.001:
+                    chosen[first], chosen[second] = new
+                    changed = True
 
 
-def _certainty(claim: tuple[Variable, Confidence] | None) -> int:
-    """Surest first; no claim last."""
-    return 3 if claim is None else ("certain", "likely", "possible").index(claim[1])
+def _of_variable(candidates: Sequence[Candidate], like: Candidate) -> Candidate | None:
+    mine = [c for c in candidates if c.variable == like.variable]
+    return max(mine, key=lambda c: c.score, default=None)
 
 
-def _named(variable: Variable, name: str, confidence: Confidence) -> ObjectName:
-    kind = variable.type
-    if "." in name:
-        member = name.rpartition(".")[2]
-        kind = next((m.type for m in variable.members if m.name == member), kind)
-    declared = SourceLocation(variable.file, variable.line)
-    return ObjectName(name, kind, declared, confidence, variable.size)
+def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that lines name; where they name none, the only one whose size and type fit."""
+    named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
+    if any(c.fit for c in named):
+        return [c for c in named if c.fit]
+    # Code may go through an array by other elements than its own: ((char *)words)[i].
+    if any(c.is_exact for c in named):
+        return [c for c in named if c.is_exact]
+    silent = [c for c in candidates if c.is_exact and c.fit == 1.0]
+    return silent if len(silent) == 1 else []
+
+
+def _named(
+    best: Candidate,
+    joined: Sequence[Joined],
+    known: Sequence[Sequence[Candidate]],
+    chosen: Sequence[Candidate | None],
+    number: int,
+) -> ObjectName:
+    confidence: Confidence = "likely"
+    if not best.is_named:
+        confidence = "possible"
+    elif best.agrees and best.is_aggregate:
+        rivals = [c for c in known[number] if _rivals(c, best)]
+        claims = [
+            other
+            for other, candidates in enumerate(known)
+            if other != number
+            and any(c.variable == best.variable and c.agrees for c in candidates)
+            and not _is_better(chosen[other], best, candidates)
+        ]
+        if not rivals and not claims:
+            confidence = "certain"
+    variable, part = best.variable, best.part
+    name, kind = f"{variable.name}{part.path}", part.type
+    if has_no_name(variable):
+        name = part.path.lstrip(".") or next((m.name for m in variable.members), name)
+    return ObjectName(
+        name,
+        kind,
+        SourceLocation(variable.file, variable.line),
+        confidence,
+        part.size,
+        variable,
+        part.path,
+    )
+
+
+def _rivals(other: Candidate, best: Candidate) -> bool:
+    return (
+        other.variable != best.variable
+        and other.is_exact
+        and other.fit == 1.0
+        and other.is_aggregate == best.is_aggregate
+        and other.mention > best.mention * _RIVALRY
+    )
+
+
+def _is_better(chosen: Candidate | None, best: Candidate, candidates: Sequence[Candidate]) -> bool:
+    """Whether another object is a copy of the same variable, or clearly another one's."""
+    if chosen is None:
+        return False
+    if chosen.variable == best.variable:
+        return chosen.repeats or not chosen.is_exact
+    mine = _of_variable(candidates, best)
+    return mine is None or chosen.score > mine.score + 1.0

@@ -1,8 +1,9 @@
 """Where each ``LDL``/``STL`` comes from: decided here, once, for facts and causes alike.
 
 The PTX line is the join. What ptxas marks as a spill is one. A site on the line of a PTX access of
-local memory that goes the same way is the program's own; on any other line, ptxas made it to save
-a register. Without a PTX line nothing can be told.
+local memory that goes the same way is the program's own. On any other line its address decides: in
+the bytes of an object it is an access that ptxas moved there, elsewhere ptxas made it to save a
+register. Without a PTX line nothing can be told.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lmemscope.analysis.depots import Depots
+from lmemscope.analysis.frame import Placement
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.flow import is_generic_access, may_become
 from lmemscope.formats.cubin import Cubin, CubinFunction
@@ -30,12 +33,14 @@ class Origin:
         ptx_line: line in the PTX text, or None.
         function: mangled name of the PTX function that holds the line, or None.
         instruction: index of the PTX access in that function; of an ``object`` only.
+        by_place: the address led to the access; the site itself carries another line.
     """
 
     kind: OriginKind
     ptx_line: int | None
     function: str | None
     instruction: int | None
+    by_place: bool = False
 
 
 class Origins:
@@ -50,6 +55,7 @@ class Origins:
         self._flow, self._cubin = flow, cubin
         self._known: dict[tuple[str, int], Origin] = {}
         self._accesses: dict[tuple[int, bool], int | None] = {}
+        self._depots: dict[tuple[str, int], Depots] = {}
 
     def of(self, kernel: CubinFunction, site: Site) -> Origin:
         """The origin of a site in a kernel's code section, its callees' included."""
@@ -59,6 +65,20 @@ class Origins:
         return self._known[key]
 
     def _decide(self, kernel: CubinFunction, site: Site) -> Origin:
+        found = self._by_line(kernel, site)
+        flow, line, name = self._flow, found.ptx_line, found.function
+        if found.kind != "save" or flow is None or line is None or name is None:
+            return found
+        if site.base != STACK_POINTER or site.uniform_base is not None:
+            return found
+        # Each function has a stack pointer of its own.
+        body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
+        access = self._placed(flow, kernel, body).access(site, name, line)
+        if access is None:
+            return found
+        return Origin("object", access.line, access.function, access.instruction, by_place=True)
+
+    def _by_line(self, kernel: CubinFunction, site: Site) -> Origin:
         entry = line_at(self._cubin.ptx_lines.get(kernel.section, []), site.pc)
         line = entry.line if entry is not None and entry.line > 0 else None
         flow = self._flow
@@ -72,6 +92,19 @@ class Origins:
         if name is None or index is None or _is_save(flow, kernel.name, name, index, site):
             return Origin("save", line, name, None)
         return Origin("object", line, name, index)
+
+    def _placed(self, flow: ModuleFlow, kernel: CubinFunction, body: CubinFunction) -> Depots:
+        """The depots in a body's frame, as the lines of its other sites place them."""
+        key = (kernel.section, body.start)
+        if key not in self._depots:
+            placements = []
+            for site in body.sites:
+                origin = self._by_line(kernel, site)
+                placed = _placement(flow, origin, site) if origin.kind == "object" else None
+                if placed is not None:
+                    placements.append(placed)
+            self._depots[key] = Depots(flow, placements, body.stack_frame)
+        return self._depots[key]
 
     def _access(self, flow: ModuleFlow, name: str, line: int, is_store: bool) -> int | None:
         """The first PTX access on a line that can have become a load, or a store."""
@@ -97,6 +130,17 @@ def _first_access(flow: ModuleFlow, name: str, line: int, is_store: bool) -> int
         ),
         None,
     )
+
+
+def _placement(flow: ModuleFlow, origin: Origin, site: Site) -> Placement | None:
+    """What a site at a constant place of a depot tells of the frame."""
+    objects = flow.objects(origin.function) if origin.function is not None else None
+    if objects is None or origin.function is None or origin.instruction is None:
+        return None
+    access = objects.access_at.get(origin.instruction)
+    if access is None or access.offset is None or site.base != STACK_POINTER:
+        return None
+    return Placement(origin.function, site, access.offset, access.width)
 
 
 def _is_save(flow: ModuleFlow, kernel: str, name: str, index: int, site: Site) -> bool:

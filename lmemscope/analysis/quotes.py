@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.lines import Lines
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.sass import Disassembly, DisassemblyRequest, SassInstruction
-from lmemscope.model import KernelFacts, LocalAccess, Quote, Quotes, SourceLocation
+from lmemscope.model import (
+    KernelFacts,
+    LocalAccess,
+    Quote,
+    Quotes,
+    SourceLocation,
+    reader_line,
+)
 
 _SHOWN = 12
 
@@ -75,16 +83,10 @@ def _sass_lines(
     if not shown:
         return (), ()
     lines = [f"{one.pc:#06x}  {one.text:<40} {wanted[one.pc].cause}" for one in shown]
-    places = [_place(wanted[one.pc], facts) for one in shown]
+    home = facts.home
+    places = [reader_line(wanted[one.pc].chain, home) for one in shown]
     more = _more(len(lines), len(facts.accesses))
     return (*lines, *more), (*places, *(None for _ in more))
-
-
-def _place(access: LocalAccess, facts: KernelFacts) -> SourceLocation | None:
-    """The innermost line in the kernel's own file, else the outermost one there is."""
-    home = facts.location.file if facts.location is not None else None
-    lines = [frame.location for frame in access.chain]
-    return next((line for line in lines if line.file == home), lines[-1] if lines else None)
 
 
 def _peak_of_live_registers(
@@ -96,8 +98,9 @@ def _peak_of_live_registers(
         return None, None
     pc = max(counted, key=lambda at: (counted[at], -at))
     entry = line_at(layers.cubin.source_lines.get(f".text.{facts.name}", []), pc)
-    place = layers.paths.shown(entry.chain[0].location) if entry is not None else None
-    return counted[pc], place
+    home = facts.home
+    chain = Lines(layers).shown_chain(entry.chain) if entry is not None else ()
+    return counted[pc], reader_line(chain, home)
 
 
 def _telling(facts: KernelFacts) -> list[LocalAccess]:

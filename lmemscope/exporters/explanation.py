@@ -23,6 +23,7 @@ from lmemscope.model import (
     SourceLocation,
     UnitReport,
     count,
+    reader_line,
     traits_of,
 )
 
@@ -74,7 +75,7 @@ class Explainer:
         lines += self._quotes(kernel)
         for found in facts.disagreements:
             values = ", ".join(f"{source} says {value}" for source, value in found.values)
-            lines += ["", f"Sources disagree on {found.quantity}: {values}."]
+            lines += ["", f"Sources disagree on {found.quantity}: {values}{found.why}."]
         return "\n".join(lines) + "\n"
 
     def _figures(self, kernel: KernelReport) -> str:
@@ -100,11 +101,10 @@ class Explainer:
         """Source lines that touch local memory, with what they do."""
         facts = kernel.facts
         rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
-        home = facts.location.file if facts.location is not None else None
+        home = facts.home
         for access in (*facts.accesses, *facts.generic):
-            inside = [f.location for f in access.chain if f.location.file == home]
-            place = inside[0] if inside else (access.chain[-1].location if access.chain else None)
-            if place is not None and place.line > 0:
+            place = reader_line(access.chain, home)
+            if place is not None:
                 rows[place].append(access)
         declared: dict[SourceLocation, str] = {
             found.declared: f"{found.name} is declared here, {count(found.size, 'byte')}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lmemscope.exporters.layout import verdict_text
 from lmemscope.model import GateFailure, GateResult, count
+from lmemscope.rules.ownership import is_installed
 
 _WIDTH = 100
 
@@ -99,7 +100,7 @@ def _acceptance(failure: GateFailure) -> str:
         return "raise the limit, in the configuration or on the command line"
     if failure.kind == "expectation" or finding is None:
         return "change the expectation in the source"
-    if failure.route not in ("nvrtc", "nvcc"):
+    if failure.route not in ("nvrtc", "nvcc") or is_installed(failure.location):
         return "[[allowances]] in the configuration, or lmemscope baseline"
     return (
         f'// lmemscope: allow {finding.cause} {finding.bytes} "reason" above the kernel, '

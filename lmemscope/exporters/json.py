@@ -216,7 +216,11 @@ def _kernel(kernel: KernelReport, left_out: set[LeftOut]) -> KernelDocument:
             *(_access(access, generic=True) for access in facts.generic),
         ),
         disagreements=tuple(
-            DisagreementDocument(quantity=found.quantity, values=dict(found.values))
+            DisagreementDocument(
+                quantity=found.quantity,
+                values=dict(found.values),
+                reason=UNSET if found.reason is None else found.reason,
+            )
             for found in facts.disagreements
         ),
     )
@@ -246,7 +250,11 @@ def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
         accesses=tuple(_access_of(access) for access in accesses if not _is_generic(access)),
         generic=tuple(_access_of(access) for access in accesses if _is_generic(access)),
         disagreements=tuple(
-            Disagreement(found.quantity, tuple(found.values.items()))
+            Disagreement(
+                found.quantity,
+                tuple(found.values.items()),
+                None if found.reason is UNSET else found.reason,
+            )
             for found in kernel.disagreements
         ),
     )

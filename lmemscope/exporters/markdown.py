@@ -177,7 +177,7 @@ def _details(group: Group, title: str) -> Iterable[Markdown]:
         yield from _finding(finding, fresh, repeated=repeated)
     for found in facts.disagreements:
         values = ", ".join(f"{source} says {value}" for source, value in found.values)
-        yield _item(f"⚠️ sources disagree on {found.quantity}: {values}")
+        yield _item(f"⚠️ sources disagree on {found.quantity}: {values}{found.why}")
     yield from _source_lines(facts)
     yield from _instances(group)
     yield from (_EMPTY, _CLOSE, _EMPTY)
@@ -323,7 +323,7 @@ def _disagreements(report: Report, described: Sequence[Group]) -> Iterable[Markd
             for found in kernel.facts.disagreements if id(kernel) not in shown else ():
                 values = ", ".join(f"{source} says {value}" for source, value in found.values)
                 name = code(layout.scoped(layout.short_name(kernel.facts.demangled)))
-                yield line(name, f" ({unit.arch}): ⚠️ {found.quantity}: {values}")
+                yield line(name, f" ({unit.arch}): ⚠️ {found.quantity}: {values}{found.why}")
 
 
 def _gaps(report: Report) -> Iterable[Markdown]:

@@ -38,7 +38,7 @@ def _disagreements(report: Report, width: int | None) -> str:
         for found in kernel.facts.disagreements:
             values = ", ".join(f"{source} {value}" for source, value in found.values)
             name = f"{layout.short_name(kernel.facts.demangled)} ({unit.arch})"
-            kernels.setdefault(f"{found.quantity}: {values}", []).append(name)
+            kernels.setdefault(f"{found.quantity}: {values}{found.why}", []).append(name)
     lines = [f"{name}: {said}" for said, found in kernels.items() for name in _few(found)]
     return _listed("Sources that disagree:", lines, width)
 

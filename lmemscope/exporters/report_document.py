@@ -19,6 +19,7 @@ from lmemscope.model import (
     CallFacts,
     Cause,
     CubinFacts,
+    DisagreementReason,
     EvidenceKind,
     Failure,
     Finding,
@@ -245,10 +246,12 @@ class DisagreementDocument(Struct, frozen=True, kw_only=True):
     Attributes:
         quantity: what they disagree on.
         values: what each source says.
+        reason: why, where it is known.
     """
 
     quantity: str
     values: dict[str, int]
+    reason: DisagreementReason | UnsetType = UNSET
 
 
 class KernelDocument(Struct, frozen=True, kw_only=True):

@@ -63,6 +63,16 @@ def short_name(demangled: str) -> str:
     return kept
 
 
+def variable_name(symbol: str) -> str:
+    """A variable's name as its users write it, out of the symbol it has in PTX.
+
+    ``_ZZ4statPiE6primes``, which is ``stat(int*)::primes``, gives ``primes``; what is in a
+    namespace keeps it.
+    """
+    full = _STATIC_UNIT.sub("", demangle(symbol))
+    return full.rpartition(")::")[2]
+
+
 @functools.cache
 def _runtime() -> ctypes.CDLL | None:
     for soname in ("libstdc++.so.6", "libc++abi.so.1"):

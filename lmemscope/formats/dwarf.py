@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from dataclasses import replace
 from typing import Any
 
 from lmemscope.errors import FormatError
@@ -28,7 +29,17 @@ _QUALIFIERS = {
     "DW_TAG_volatile_type": "volatile ",
     "DW_TAG_restrict_type": "",
 }
-_RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
+_RECORDS = {
+    "DW_TAG_structure_type": "struct",
+    "DW_TAG_class_type": "class",
+    "DW_TAG_union_type": "union",
+}
+_REFERENCES = ("DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
+_DEEPEST = 6
+_UNNAMED = re.compile(r"_Z.*E(U[tl].*_)$|__C\d+$|\.?_?anon")
+"""What the front end calls types that have no name: ``_ZZ1kvEUlifE_`` is a lambda's."""
+_LOCAL = re.compile(r"_Z.*E(\d+)([A-Za-z_]\w*)$")
+"""A type that is local to a function: the length of its name, and the name."""
 
 
 def read_variables(ptx: str) -> tuple[Variable, ...]:
@@ -94,6 +105,7 @@ class _Reader:
         config = DwarfConfig(little_endian=True, machine_arch="x64", default_address_size=8)
         self._dwarf = DWARFInfo(config=config, **arguments)
         self._files = files
+        self._members: dict[int, tuple[Member, ...]] = {}
 
     def variables(self) -> list[Variable]:
         result: list[Variable] = []
@@ -120,9 +132,41 @@ class _Reader:
             file=self._files.get(_number(abstract, "DW_AT_decl_file"), ""),
             line=_number(abstract, "DW_AT_decl_line"),
             is_parameter=entry.tag == "DW_TAG_formal_parameter",
-            members=_members(kind),
+            members=self._members_of(kind),
             order=order,
         )
+
+    def _members_of(self, entry: Any, depth: int = 0) -> tuple[Member, ...]:
+        """Members of a record, or of an array's elements."""
+        while entry is not None and entry.tag in (
+            *_QUALIFIERS,
+            "DW_TAG_typedef",
+            "DW_TAG_array_type",
+        ):
+            entry = _referred(entry, "DW_AT_type")
+        if entry is None or entry.tag not in _RECORDS or depth > _DEEPEST:
+            return ()
+        if entry.offset not in self._members:
+            result: list[Member] = []
+            for child in entry.iter_children():
+                result += self._member(child, depth)
+            self._members[entry.offset] = tuple(result)
+        return self._members[entry.offset]
+
+    def _member(self, entry: Any, depth: int) -> list[Member]:
+        """A member; those of an unnamed union or base class stand in its place."""
+        if entry.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
+            return []
+        kind = _referred(entry, "DW_AT_type")
+        if "DW_AT_data_member_location" not in entry.attributes and "DW_AT_external" in (
+            entry.attributes
+        ):
+            return []  # static: not in the object
+        at, inner = _member_offset(entry), self._members_of(kind, depth + 1)
+        name = _text(entry, "DW_AT_name") if "DW_AT_name" in entry.attributes else ""
+        if not name or entry.tag == "DW_TAG_inheritance":
+            return [replace(member, offset=at + member.offset) for member in inner]
+        return [Member(name, at, type_size(kind), type_name(kind), inner)]
 
 
 def type_name(entry: Any) -> str:
@@ -131,10 +175,11 @@ def type_name(entry: Any) -> str:
         return "void"
     tag = entry.tag
     if tag in _QUALIFIERS:
-        return _QUALIFIERS[tag] + type_name(_referred(entry, "DW_AT_type"))
+        name = type_name(_referred(entry, "DW_AT_type"))
+        return name if name.startswith(_QUALIFIERS[tag]) else _QUALIFIERS[tag] + name
     if tag == "DW_TAG_pointer_type":
         return type_name(_referred(entry, "DW_AT_type")) + " *"
-    if tag in ("DW_TAG_reference_type", "DW_TAG_rvalue_reference_type"):
+    if tag in _REFERENCES:
         return type_name(_referred(entry, "DW_AT_type")) + " &"
     if tag == "DW_TAG_array_type":
         dimensions = "".join(f"[{count}]" for count in _dimensions(entry))
@@ -143,9 +188,15 @@ def type_name(entry: Any) -> str:
         if bracket >= 0:
             return element[:bracket] + dimensions + element[bracket:]
         return element + dimensions
-    if "DW_AT_name" in entry.attributes:
-        return _text(entry, "DW_AT_name")
-    return "(unnamed)"
+    name = _text(entry, "DW_AT_name") if "DW_AT_name" in entry.attributes else ""
+    local = _LOCAL.match(name)
+    if local is not None and len(local.group(2)) == int(local.group(1)):
+        return local.group(2)
+    unnamed = _UNNAMED.match(name)
+    if not name or unnamed is not None:
+        is_closure = unnamed is not None and (unnamed.group(1) or "").startswith("Ul")
+        return "(lambda)" if is_closure else f"(unnamed {_RECORDS.get(tag, 'type')})"
+    return name
 
 
 def type_size(entry: Any) -> int:
@@ -159,27 +210,9 @@ def type_size(entry: Any) -> int:
         return size
     if "DW_AT_byte_size" in entry.attributes:
         return _number(entry, "DW_AT_byte_size")
-    if entry.tag in ("DW_TAG_pointer_type", "DW_TAG_reference_type"):
+    if entry.tag in ("DW_TAG_pointer_type", *_REFERENCES):
         return 8
     return type_size(_referred(entry, "DW_AT_type"))
-
-
-def _members(entry: Any) -> tuple[Member, ...]:
-    while entry is not None and entry.tag in (*_QUALIFIERS, "DW_TAG_typedef"):
-        entry = _referred(entry, "DW_AT_type")
-    if entry is None or entry.tag not in _RECORDS:
-        return ()
-    result = []
-    for child in entry.iter_children():
-        if child.tag != "DW_TAG_member" or "DW_AT_name" not in child.attributes:
-            continue
-        kind = _referred(child, "DW_AT_type")
-        result.append(
-            Member(
-                _text(child, "DW_AT_name"), _member_offset(child), type_size(kind), type_name(kind)
-            )
-        )
-    return tuple(result)
 
 
 def _member_offset(entry: Any) -> int:

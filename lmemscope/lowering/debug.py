@@ -7,7 +7,10 @@ at all of its debug information again would take a third of a cached run.
 
 from __future__ import annotations
 
-from lmemscope.errors import LmemscopeError
+import contextlib
+from dataclasses import replace
+
+from lmemscope.errors import CompileError, LmemscopeError
 from lmemscope.formats.dwarf import read_variables
 from lmemscope.lowering import store
 from lmemscope.lowering.compile_cuda import granting_flags
@@ -17,6 +20,8 @@ from lmemscope.tools import nvcc, nvrtc
 from lmemscope.tools.toolchain import Toolchain
 
 _STAGE = "variables"
+_NEWER = "sm_100"
+_SEPARATE = ("-rdc", "--relocatable-device-code", "-dc", "--device-c")
 
 
 def debug_variables(
@@ -35,32 +40,72 @@ def debug_variables(
     try:
         return _variables(artifacts, store.slot_at(cache_directory, artifacts.key)), ()
     except LmemscopeError as error:
-        return None, (Gap("names", f"the debug compilation failed: {error.message}"),)
+        return None, (Gap("names", f"the debug compilation failed: {_reason(error)}"),)
+
+
+def _reason(error: LmemscopeError) -> str:
+    """What a tool said itself, where it did: its exit status tells nobody anything."""
+    lines = (line.strip() for line in (error.log or "").splitlines())
+    said = next((line for line in lines if "error" in line.lower()), None)
+    return error.message if said is None or said in error.message else f"{error.message}: {said}"
 
 
 def _variables(artifacts: Artifacts, slot: store.Slot | None) -> tuple[Variable, ...]:
     known = slot.load(_STAGE, tuple[Variable, ...]) if slot is not None else None
     if known is not None:
         return known[0]
-    variables = read_variables(_debug_ptx(artifacts).decode("utf-8", "replace"))
+    variables = read_variables(_debug_text(artifacts).decode("utf-8", "replace"))
     if slot is not None:
         slot.store(_STAGE, variables, [], artifacts.tools)
     return variables
 
 
-def _debug_ptx(artifacts: Artifacts) -> bytes:
-    """PTX of a debug compilation of the same program, by the same route."""
-    unit, names = artifacts.unit, artifacts.instantiated
+def _debug_text(artifacts: Artifacts) -> bytes:
+    """PTX of the debug compilation, for a newer architecture where it has to be.
+
+    The code generator of sm_100 and newer takes what that of older ones refuses with ``-G``
+    (``__dp4a`` and its like); the variables are the same.
+    """
+    try:
+        return _debug_ptx(artifacts, artifacts.unit)
+    except CompileError:
+        if not _is_older(artifacts.unit.arch):
+            raise
+        with contextlib.suppress(CompileError):
+            return _debug_ptx(artifacts, replace(artifacts.unit, arch=_NEWER))
+        raise
+
+
+def _is_older(arch: str) -> bool:
+    number = arch.removeprefix("sm_").rstrip("af")
+    return number.isdigit() and int(number) < 100
+
+
+def _debug_ptx(artifacts: Artifacts, unit: Unit) -> bytes:
+    """PTX of a debug compilation of the same program, by the same route.
+
+    Args:
+        artifacts: of the program.
+        unit: with the architecture to compile for.
+    """
+    names, arch = artifacts.instantiated, artifacts.unit.arch
     toolchain = Toolchain(unit.toolkit)
     if artifacts.frontend in ("nvrtc", "cupy"):
         text = artifacts.program or read_text(unit, "CUDA C++ source")
-        kept = artifacts.options[: len(artifacts.options) - len(names)]
+        kept = tuple(
+            option.replace(arch, unit.arch) if option.startswith("--gpu-arch") else option
+            for option in artifacts.options[: len(artifacts.options) - len(names)]
+        )
         return nvrtc.compile_to_ptx(text, unit.path, nvrtc.debug_options(kept), names, toolchain)
 
     toolchain = toolchain.of_nvcc()
+    # Device-side launches made it relocatable code, whatever the unit asked for.
+    own = unit.options.nvcc_args
+    more = tuple(o for o in artifacts.options if o.startswith(_SEPARATE) and o not in own)
+    unit = replace(unit, options=replace(unit.options, nvcc_args=(*own, *more)))
 
     def compile_(granted: Unit) -> bytes:
-        flags = nvcc.options_for(unit.arch, granted.options, toolchain)
+        flags = nvcc.options_for(granted.arch, granted.options, toolchain)
         return nvcc.compile_to_ptx(unit.path, nvcc.debug_options(flags), names, toolchain).ptx
 
     return granting_flags(unit, compile_)[0]

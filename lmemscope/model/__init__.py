@@ -26,6 +26,7 @@ from lmemscope.model.cause_table import (
 )
 from lmemscope.model.causes import (
     CauseShare,
+    Extent,
     FrameRange,
     IndexFacts,
     IndexSource,
@@ -45,6 +46,7 @@ from lmemscope.model.facts import (
     CallFacts,
     CubinFacts,
     Disagreement,
+    DisagreementReason,
     FunctionFacts,
     KernelFacts,
     LaunchBounds,
@@ -81,6 +83,7 @@ from lmemscope.model.judgement import (
     Verdict,
     distinct_tools,
 )
+from lmemscope.model.places import is_library, reader_line
 from lmemscope.model.request import (
     CompileOptions,
     Confidence,
@@ -131,9 +134,11 @@ __all__ = [
     "Decision",
     "Directive",
     "Disagreement",
+    "DisagreementReason",
     "DisplayPaths",
     "Evidence",
     "EvidenceKind",
+    "Extent",
     "Failure",
     "FailureKind",
     "Finding",
@@ -196,7 +201,9 @@ __all__ = [
     "count",
     "distinct_tools",
     "evidence_text",
+    "is_library",
     "plural",
+    "reader_line",
     "split_expressions",
     "traits_of",
     "verdict_kind",

@@ -10,12 +10,19 @@ from lmemscope.model.request import Frontend, Gap, Tool, Unit
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A data member: its place in the record, in bytes."""
+    """A data member: its place in the record, in bytes.
+
+    Attributes:
+        name, type: as the source says.
+        offset, size: bytes; those of an anonymous union's members are in the record around it.
+        members: of a structure, or of an array's element that is one.
+    """
 
     name: str
     offset: int
     size: int
     type: str
+    members: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,7 @@ class Variable:
         size: bytes, 0 where the type's size is not known.
         file, line: of the declaration.
         is_parameter: a formal parameter.
-        members: of a structure, in order.
+        members: of a structure, or of an array's element that is one; in order.
         order: position of the declaration in the document.
     """
 

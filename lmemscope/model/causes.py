@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from lmemscope.model.cause_table import Cause, FrameOwner
 from lmemscope.model.evidence import Evidence
@@ -14,6 +15,13 @@ from lmemscope.model.request import (
     Uniformity,
 )
 from lmemscope.model.sites import SiteClass
+
+Extent = Literal["whole", "part", "rest"]
+"""What of a variable lies in the frame.
+
+``whole``: all of it. ``part``: the compiler keeps the rest in registers, or has none of it.
+``rest``: what is left of a structure beside members that are objects of their own.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +49,15 @@ class IndexFacts:
         sources: what it is made of, sorted.
         uniformity: the least uniform of its accesses.
         loop: line of the loop whose counter it is, where that is all it is.
+        location: the line to look at: of the access whose index decides, in the deepest loop, then
+            across lanes, then of most bytes; the expression stands there.
     """
 
     expression: str | None
     sources: tuple[IndexSource, ...]
     uniformity: Uniformity
     loop: SourceLocation | None
+    location: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,8 @@ class LocalObject:
             and what removes that one leaves these.
         called_from: user's lines that call the function that owns it, where that function is the
             library's and has no lines of its own; sorted.
+        type_size: bytes of ``type``; None where not known.
+        extent: what ``size`` is of ``type_size``.
     """
 
     function: str
@@ -80,6 +93,13 @@ class LocalObject:
     evidence: tuple[Evidence, ...]
     also: tuple[Cause, ...] = ()
     called_from: tuple[SourceLocation, ...] = ()
+    type_size: int | None = None
+    extent: Extent | None = None
+
+    @property
+    def span(self) -> int:
+        """Bytes of the depot from ``offset`` on in which its own bytes lie."""
+        return max(self.size, self.type_size or 0) if self.extent == "rest" else self.size
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ EvidenceKind = Literal[
     "spill-mark",
     "ptx-instruction",
     "no-local-access",
+    "frame-place",
     "address-passed",
     "library-function",
     "library-table",
@@ -35,6 +36,7 @@ EvidenceKind = Literal[
 ``spill-mark``: the cubin marks the instruction SpillRefill.
 ``ptx-instruction``: the PTX instruction that it comes from, or that uses the object.
 ``no-local-access``: its PTX line is no access of local memory.
+``frame-place``: its address lies in the object; its own PTX line is a neighbour's.
 ``address-passed``: the object's address goes to a function; no subject: through a pointer.
 ``library-function``, ``library-table``: of NVIDIA's, by symbol.
 ``reduction-words``: a PTX instruction stores a product with a piece of 2/pi in it.
@@ -81,6 +83,7 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "spill-mark": lambda e: "marked SpillRefill",
     "ptx-instruction": lambda e: f"PTX line {e.ptx_line}: {e.opcode}",
     "no-local-access": lambda e: f"PTX line {e.ptx_line} is no access of local memory",
+    "frame-place": lambda e: "its address lies in the object",
     "address-passed": lambda e: f"its address goes to {e.subject or 'a function pointer'}",
     "library-function": lambda e: f"it belongs to the library function {e.subject}",
     "library-table": lambda e: f"filled from {e.subject}, the library's table of 2/pi",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from lmemscope.model.causes import CauseShare, FrameRange, LocalAccess, LocalObject
 from lmemscope.model.request import KernelKind, SiteKind, SourceLocation
@@ -140,12 +141,32 @@ class CallFacts:
     external: tuple[str, ...] = ()
 
 
+DisagreementReason = Literal["called-frames"]
+
+_WHY: dict[DisagreementReason, str] = {
+    "called-frames": "the cubin counts the frames of the functions that it calls",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Two sources that should say the same and do not: shown, never forced to agree."""
+    """Two sources that should say the same and do not: shown, never forced to agree.
+
+    Attributes:
+        quantity: what they disagree on.
+        values: what each source says.
+        reason: why, or None where it is not known. ``called-frames``: a cubin counts the
+            frames of functions whose address is taken into their caller's own.
+    """
 
     quantity: str
     values: tuple[tuple[str, int], ...]
+    reason: DisagreementReason | None = None
+
+    @property
+    def why(self) -> str:
+        """The reason in words, behind the values; empty where it is not known."""
+        return f" ({_WHY[self.reason]})" if self.reason is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +254,20 @@ class KernelFacts:
         if self.spill_stores is None or self.spill_loads is None:
             return None
         return self.spill_stores + self.spill_loads
+
+    @property
+    def shares(self) -> tuple[CauseShare, ...]:
+        """The ledgers' lines to judge: what is left beside a structure's members goes with them."""
+        return tuple(
+            share
+            for share in self.causes
+            if share.object is None or self.objects[share.object].extent != "rest"
+        )
+
+    @property
+    def home(self) -> str | None:
+        """The file that defines it; None where not known."""
+        return self.location.file if self.location is not None else None
 
     @property
     def uses_local_memory(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lmemscope.model.cause_table import Cause, VerdictName, verdict_kind
-from lmemscope.model.causes import IndexFacts
+from lmemscope.model.causes import Extent, IndexFacts
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
 from lmemscope.model.request import (
@@ -69,6 +69,9 @@ class Finding:
         evidence: what shows it, the object's first, then that of single instructions.
         fingerprint: stable across moved lines and other offsets.
         also: other causes that alone would keep the object in memory.
+        type_bytes: bytes of ``type``, where known; more than ``bytes`` where ``extent`` is
+            ``part``: the compiler keeps the rest in registers.
+        extent: what of the variable lies in the frame.
     """
 
     rule: str
@@ -87,6 +90,8 @@ class Finding:
     evidence: tuple[Evidence, ...]
     fingerprint: str
     also: tuple[Cause, ...] = ()
+    type_bytes: int | None = None
+    extent: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,11 @@ class SourceText:
         lines = self._lines_of(file)
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
+    def matching(self, file: str, pattern: re.Pattern[str]) -> list[str]:
+        """Text of the lines, without comments, in which a pattern is found."""
+        lines = (_without_comment(line) for line in self._lines_of(file))
+        return [line for line in lines if pattern.search(line)]
+
     def mentions(self, file: str, number: int, name: str) -> bool:
         """Whether a line holds a name as a word."""
         return (

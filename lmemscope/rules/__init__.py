@@ -5,10 +5,12 @@ Facts in, findings out. The causes are listed in `lmemscope.model.cause_table`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 from lmemscope.model import CAUSES, Cause, Finding, KernelFacts, SourceText
 from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.ownership import NOT_YOURS, is_installed
 
 
 def _rule_of(cause: Cause) -> Rule:
@@ -31,7 +33,7 @@ _SEVERITIES = ("error", "warning", "note")
 def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
     """Judge every line of a kernel's ledgers; worst first, stable."""
     findings = []
-    for share in facts.causes:
+    for share in facts.shares:
         accesses = [
             access
             for access in facts.accesses
@@ -44,7 +46,10 @@ def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
             if share.object is not None and access.object == share.object
         ]
         case = Case(facts, share, found, accesses, sources, generic)
-        findings.append(_BY_CAUSE[share.cause].judge(case))
+        finding = _BY_CAUSE[share.cause].judge(case)
+        if is_installed(finding.location):
+            finding = replace(finding, advice=(NOT_YOURS,))
+        findings.append(finding)
     return tuple(
         sorted(
             findings,

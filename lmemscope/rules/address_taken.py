@@ -9,8 +9,11 @@ is a frame.
 
 What it costs. Loads and stores around each use; generic accesses are slower than LDL.
 
-How to remove it. Inline the called function, pass values instead of pointers and return a
-structure, or index an array through constants only.
+How to remove it. By who gets the address. A function that is called: inline it
+(``__forceinline__``), unless it calls itself, is called through a pointer, or is defined in another
+source; then pass values instead, and return a structure by value. Memory, as with an array of
+pointers to locals: store an index instead of a pointer. Inline assembly: hand over values. Where
+another cause is given too, the variable stays in memory until that is removed as well.
 
 When to leave it. Calls into large functions that are called rarely.
 """
@@ -22,6 +25,7 @@ from dataclasses import dataclass
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
+from lmemscope.rules.inlining import inlining
 
 
 def severity(case: Case) -> Severity:
@@ -43,9 +47,12 @@ def advice(case: Case) -> tuple[Advice, ...]:
     receiver = _receiver(case)
     if receiver is None:
         return (
-            Advice(f"Keep the address of {case.name} inside the function: use values instead."),
+            Advice(
+                f"Keep the address of {case.name} inside the function: store an index or a value "
+                "instead of a pointer to it."
+            ),
         )
-    if receiver.name is None:
+    if receiver.symbol is None:
         return (
             Advice(
                 "Replace the function pointer or virtual call by a template parameter or a "
@@ -54,40 +61,32 @@ def advice(case: Case) -> tuple[Advice, ...]:
             Advice("Or pass the values instead of a pointer."),
         )
     return (
-        Advice(
-            f"Inline {receiver.name} (`__forceinline__`), so that no address is needed.",
-            f"__device__ __forceinline__ … {receiver.name.rpartition('::')[2]}(…)",
-        ),
-        Advice("Pass the values instead of a pointer, and return a structure by value."),
-        Advice(
-            "Where the function only reads through it, `const` and `__restrict__` let the "
-            "compiler keep values in registers between the calls."
-        ),
+        *inlining(case, (receiver.symbol,)),
+        Advice("Pass values instead of the pointer, and return a structure by value."),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Receiver:
-    """Who gets the address: a function's short name, or None where it is called by pointer."""
+    """Who gets the address: a function's mangled name, or None where it is called by pointer."""
 
-    name: str | None
+    symbol: str | None
 
 
 def _receiver(case: Case) -> _Receiver | None:
     """The first function that gets the address; None where it goes elsewhere."""
     for evidence in case.object.evidence if case.object is not None else ():
         if evidence.kind == "address-passed":
-            symbol = evidence.subject
-            return _Receiver(short_name(demangle(symbol)) if symbol is not None else None)
+            return _Receiver(evidence.subject)
     return None
 
 
 def _clause(receiver: _Receiver | None) -> str:
     if receiver is None:
         return ""
-    if receiver.name is None:
+    if receiver.symbol is None:
         return ": it goes to a function that is called through a pointer"
-    return f": it is passed to {receiver.name}, which is not inlined"
+    return f": it is passed to {short_name(demangle(receiver.symbol))}, which is not inlined"
 
 
 RULE = Rule("LM301", "address-taken", severity, certain, message, advice, __name__)

@@ -7,7 +7,8 @@ through the moved pointer.
 
 What it costs. Local memory of that size; the stack depth is not known, so it can overflow.
 
-How to remove it. An array of the largest size needed, or shared memory sized at launch.
+How to remove it. An array of the largest size needed, where that is known; it still is local memory
+unless every index is a constant. Or dynamic shared memory, sized at launch.
 
 When to leave it. Hardly ever in a kernel.
 """
@@ -36,8 +37,11 @@ def message(case: Case) -> str:
 def advice(case: Case) -> tuple[Advice, ...]:
     """A size fixed at compile time, or shared memory sized at launch: both have a known depth."""
     return (
-        Advice("Use an array of the largest size that can occur, as a template parameter."),
-        Advice("Or dynamic shared memory, sized at launch.", "extern __shared__ char scratch[];"),
+        Advice(
+            "Use an array of the largest size that can occur: its depth is known then, though it "
+            "may still be local memory."
+        ),
+        Advice("Or take it from dynamic shared memory (`extern __shared__`), sized at launch."),
     )
 
 

@@ -24,6 +24,7 @@ from lmemscope.model import (
     SourceLocation,
     SourceText,
     count,
+    reader_line,
     traits_of,
 )
 
@@ -31,6 +32,19 @@ FINGERPRINTS = 2
 """How fingerprints are made, counted up with each change: 2 leaves out what compilers number."""
 
 _EVIDENCE_SHOWN = 4
+
+_BY_INDEX: frozenset[Cause] = frozenset(
+    {
+        "dynamic-index",
+        "rolled-loop",
+        "large-array",
+        "const-table",
+        "param-copy",
+        "volatile",
+        "math-slow-path",
+    }
+)
+"""Causes whose objects would not be in memory, or not cost as much, without that index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +98,34 @@ class Case:
         """The object with its type and size."""
         if self.object is None or self.object.name is None:
             return self.name
-        return f"{self.name} ({self.object.type}, {count(self.object.size, 'byte')})"
+        size = count(self.object.size, "byte")
+        if self.object.extent == "part" and self.object.type_size:
+            size = f"{self.object.size} of {count(self.object.type_size, 'byte')}"
+        return f"{self.name} ({self.object.type}, {size})"
 
     @property
     def location(self) -> SourceLocation | None:
-        """The line to look at first: the most expensive one by site bytes, deepest loop first.
+        """The line to look at first.
 
-        Code of the library's without lines of its own has the line of the call that leads there.
+        Code of the library's without lines of its own has the line of the call that leads there;
+        an object that is in memory for its index that of the access that decides; anything else
+        the most expensive line by site bytes, deepest loop first.
         """
         if self.object is not None and self.object.called_from:
             return self.object.called_from[0]
+        decides = self.index.location if self.index is not None else None
+        if decides is not None and self.share.cause in _BY_INDEX:
+            return decides
+        home = self.facts.home
         weights: dict[SourceLocation, tuple[int, int]] = {}
         for access in (*self.accesses, *self.generic):
-            place = own_line(access, self.facts)
+            place = reader_line(access.chain, home)
             if place is not None:
                 depth, size = weights.get(place, (0, 0))
                 weights[place] = (max(depth, access.loop_depth), size + access.width)
         if weights:
             return min(weights, key=lambda place: (*(-w for w in weights[place]), place))
         return self.object.declared if self.object is not None else self.facts.location
-
-
-def own_line(access: LocalAccess, facts: KernelFacts) -> SourceLocation | None:
-    """The innermost line in the file that defines the kernel, else the outermost line."""
-    if not access.chain:
-        return None
-    home = facts.location.file if facts.location is not None else None
-    inside = [frame.location for frame in access.chain if frame.location.file == home]
-    return inside[0] if inside else access.chain[-1].location
 
 
 def by_cost(case: Case) -> Severity:
@@ -178,6 +192,8 @@ class Rule:
             evidence=_evidence(case),
             fingerprint=_fingerprint(self.id, case, location),
             also=found.also if found is not None else (),
+            type_bytes=found.type_size if found is not None else None,
+            extent=found.extent if found is not None else None,
         )
 
 

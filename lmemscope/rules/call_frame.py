@@ -9,8 +9,11 @@ the LDL/STL are in the called function; the minimum stack is unknown.
 What it costs. A store and a load per value and call. The driver reserves cudaLimitStackSize bytes
 for every resident thread, and overflowing it is an error.
 
-How to remove it. Iterate, with an explicit stack where needed; replace function pointers and
-virtual functions by templates or a switch.
+How to remove it. Recursion: iterate, with an explicit stack where needed; ``__forceinline__`` does
+nothing for it. Function pointers and virtual functions: a template parameter or a switch. A
+function of another source: define it in a header, or link with ``-dlto``. Any other function:
+``__forceinline__``. With recursion, ``cudaDeviceSetLimit(cudaLimitStackSize, …)`` before the launch
+makes room for the depth that occurs.
 
 When to leave it. When the depth is small and the code is not hot.
 """
@@ -20,6 +23,8 @@ from __future__ import annotations
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
+from lmemscope.rules.indexing import listed
+from lmemscope.rules.inlining import inlining
 
 
 def severity(case: Case) -> Severity:
@@ -48,11 +53,12 @@ def advice(case: Case) -> tuple[Advice, ...]:
     """By what makes the calls: recursion into a loop, pointers into a switch, the rest inlined."""
     calls = case.facts.calls
     if calls is not None and calls.recursive:
+        names = listed([short_name(demangle(name)) for name in calls.recursive])
         return (
-            Advice("Replace the recursion by a loop, with an explicit stack where it needs one."),
+            Advice(f"Write {names} as a loop, with an explicit stack where it needs one."),
             Advice(
-                "If it stays, size the stack for its depth before the launch.",
-                "cudaDeviceSetLimit(cudaLimitStackSize, bytes);",
+                "If it stays, make room for the depth that occurs before the launch: "
+                "cudaDeviceSetLimit with cudaLimitStackSize."
             ),
         )
     if calls is not None and calls.indirect:
@@ -62,7 +68,14 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 "switch, so that the callee can be inlined."
             ),
         )
-    return (Advice("Inline the called function (`__forceinline__`)."),)
+    called = dict.fromkeys(
+        access.function for access in case.accesses if access.function != case.facts.name
+    )
+    if not called and calls is not None:
+        called = dict.fromkeys(calls.external or calls.reached)
+    if called:
+        return inlining(case, tuple(called))
+    return (Advice("Inline the called functions (`__forceinline__`), where they are yours."),)
 
 
 RULE = Rule("LM403", "call-frame", severity, certain, message, advice, __name__)

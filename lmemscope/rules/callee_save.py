@@ -9,7 +9,9 @@ ptxas reports spill bytes for that function, and often 0 for the kernel itself.
 
 What it costs. A store and a load per register and call; in a loop around the call, each time.
 
-How to remove it. Inline the function (``__forceinline__``), or make it need fewer registers.
+How to remove it. Inline the function (``__forceinline__``), unless it calls itself, is called
+through a pointer, is defined in another source (a header or ``-dlto`` helps there), or is CUDA's
+own. A function that must stay a call saves less when it needs fewer registers.
 
 When to leave it. Large functions that are called rarely: inlining them grows the code.
 """
@@ -19,6 +21,8 @@ from __future__ import annotations
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
+from lmemscope.rules.indexing import listed
+from lmemscope.rules.inlining import inlining
 
 
 def severity(case: Case) -> Severity:
@@ -36,15 +40,23 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """Inlining, for then there is no caller whose registers must be kept."""
-    functions = sorted({short_name(demangle(access.function)) for access in case.accesses})
+    """Inlining where it is possible, for then there is no caller whose registers must be kept."""
+    pointed = {
+        access.function
+        for access in case.accesses
+        if any(evidence.kind == "called-by-pointer" for evidence in access.evidence)
+    }
+    called = dict.fromkeys(access.function for access in case.accesses)
+    direct = tuple(function for function in called if function not in pointed)
+    found = inlining(case, direct) if direct else ()
+    if not pointed:
+        return found
+    names = listed(sorted(short_name(demangle(function)) for function in pointed))
     return (
+        *found,
         Advice(
-            f"Let the compiler inline {', '.join(functions)}: declare it __forceinline__ and "
-            "remove __noinline__.",
-            f"__device__ __forceinline__ … {functions[0].rpartition('::')[2]}(…)"
-            if functions
-            else None,
+            f"Replace the pointer that calls {names} by a template parameter or a switch, so that "
+            "the callee can be inlined."
         ),
     )
 

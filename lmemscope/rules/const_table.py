@@ -8,18 +8,29 @@ and no other store.
 
 What it costs. The stores on each call, and the indexed loads.
 
-How to remove it. ``static const`` or ``__constant__`` at namespace scope: one copy for all threads.
-``__constant__`` is fast when all lanes read one element; a table read at different indices is
-better off in global memory (``static const __device__``) or computed.
+How to remove it. One copy for all threads. Where all lanes read one element: ``__constant__`` at
+namespace scope. Where lanes may read different ones: ``static const`` in the function, which is
+global memory through the L1 cache, for ``__constant__`` then reads one element after the other.
+Both take an initialiser of constants; a table that code fills needs its values written out, or a
+``constexpr`` function that computes them; or compute the element where it is read.
 
 When to leave it. Never worth it, except in cold code.
 """
 
 from __future__ import annotations
 
+import re
+
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
+from lmemscope.rules.declared import declaration_of
 from lmemscope.rules.indexing import index_clause
+
+_LINES_LOOKED_AT = 40
+_TABLE = re.compile(
+    r"(?:(?:const|constexpr|static|__device__)\s+)*(?P<rest>[\w:]+[^;={}]*=\s*\{[^;]*\};)",
+    re.DOTALL,
+)
 
 
 def severity(case: Case) -> Severity:
@@ -30,25 +41,60 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which table, and what its index is made of."""
-    return f"{case.described} holds constants that every thread writes again{index_clause(case)}"
+    return (
+        f"{case.described} holds constants that every thread writes again, and is indexed at run "
+        f"time{index_clause(case)}"
+    )
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """One copy for all threads; constant memory only where all lanes read one element."""
-    found = case.object
-    code = None
-    if found is not None and found.name is not None and found.type is not None:
-        element, bracket, rest = found.type.removeprefix("const ").partition("[")
-        code = f"static __device__ const {element} {found.name}{bracket}{rest} = {{…}};"
-        if not case.is_divergent:
-            code = f"__constant__ {element} {found.name}{bracket}{rest} = {{…}};"
-    return (
-        Advice(
-            "Make it one table for all threads: `static const` with constant initialisers, or "
-            "`__constant__` where all lanes read the same element.",
-            code,
-        ),
-    )
+    loads = [access for access in (*case.accesses, *case.generic) if not access.is_store]
+    uniform = bool(loads) and all(access.uniformity == "uniform" for access in loads)
+    made = declaration_of(case)
+    written = _written(case) if made is not None and made.extents and not made.is_member else None
+    if written is not None and "(" in written and made is not None and not made.is_arithmetic:
+        # A constructor runs in each thread: `static` variables of device code cannot have one.
+        written = None
+    constant = uniform and (written is None or _is_literal(written))
+    if constant:
+        text = (
+            "in constant memory (`__constant__`, at namespace scope): all lanes read one element."
+        )
+    elif uniform:
+        text = "`static const` where it stands; `__constant__` at namespace scope is faster still."
+    else:
+        text = (
+            "`static const` where it stands. Lanes may read different elements, which would slow "
+            "`__constant__` down."
+        )
+    text = f"Make {case.name} one table for all threads: {text}"
+    if written is None:
+        values = " Its values must be constants: write them out, or use a `constexpr` function."
+        return (Advice(text + values),)
+    return (Advice(text, f"{'__constant__' if constant else 'static const'} {written}"),)
+
+
+def _written(case: Case) -> str | None:
+    """The table's declaration with its values, without its qualifiers; None where it has none."""
+    declared = case.object.declared if case.object is not None else None
+    if declared is None:
+        return None
+    lines: list[str] = []
+    for number in range(declared.line, declared.line + _LINES_LOOKED_AT):
+        lines.append(case.sources.line(declared.file, number).rstrip())
+        text = "\n".join(lines).strip()
+        if text.endswith("};") and text.count("{") == text.count("}"):
+            found = _TABLE.fullmatch(text)
+            return found["rest"] if found is not None else None
+        if ";" in lines[-1]:
+            return None
+    return None
+
+
+def _is_literal(written: str) -> bool:
+    """Whether the values are numbers, which need no name that is known in the function alone."""
+    return re.search(r"(?<![\w.])[A-Za-z_]", written.partition("=")[2]) is None
 
 
 RULE = Rule("LM204", "const-table", severity, certain, message, advice, __name__)

@@ -26,7 +26,10 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """How much of the frame the launch takes."""
-    return f"{case.share.frame_bytes} bytes serve a launch from the device"
+    size = case.share.frame_bytes
+    if not size:
+        return "it launches from the device, without a frame of its own for that"
+    return f"{size} bytes of the frame serve a launch from the device"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -7,11 +7,16 @@ How to recognise it. PTX: ``ld.local``/``st.local`` whose address adds a compute
 object's start. SASS: LDL/STL through a register other than R1. ptxas: a stack frame, no spills.
 
 What it costs. A load through the L1 cache for what would have been a register. If all lanes use one
-index, 4 sectors per request; if lanes differ, up to 32.
+index, 4 sectors per request; where lanes may differ, up to 32.
 
-How to remove it. Make the index constant: unroll the loop that computes it, shift the array instead
-of moving an index, or select with a chain of comparisons when the array is small. Otherwise put
-the array in shared memory, laid out so that each thread has its own bank.
+How to remove it. Unrolling helps only where the index is nothing but loop counters and the number
+of trips is, or can be, a constant: write a constant bound with the run-time bound as a condition
+inside, or, for a ring (``i % size``), move the elements instead of the index. Comparing with each
+index suits at most 32 elements that fit the registers left and that no pointer goes to; it costs a
+comparison per element and access. Shared memory suits what fits 48 KB at one copy per thread; with
+the thread as the last dimension, elements of 4 bytes have a bank per lane, 8 and 16 bytes take 2
+and 4 passes without conflict, and lanes with 1- or 2-byte elements share banks by 4 or 2. Data as
+an index leaves the last two; a larger array than both allow needs another algorithm.
 
 When to leave it. Rarely executed code, and arrays so large that shared memory would cost occupancy.
 Raising the register limit does nothing: nothing is spilled.
@@ -21,7 +26,10 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
-from lmemscope.rules.indexing import constant_index, index_clause, selection, shared_memory
+from lmemscope.rules.indexing import index_clause, left_alone, without_usable_advice
+from lmemscope.rules.selecting import selection
+from lmemscope.rules.shared import shared_memory
+from lmemscope.rules.unrolling import constant_bound
 
 
 def severity(case: Case) -> Severity:
@@ -36,7 +44,8 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """A constant index first, then selection for small arrays, then shared memory."""
-    return (*constant_index(case), *selection(case), shared_memory(case))
+    found = (*(constant_bound(case) or selection(case)), *shared_memory(case))
+    return left_alone(case) or found or without_usable_advice(case)
 
 
 RULE = Rule("LM201", "dynamic-index", severity, certain, message, advice, __name__)

@@ -8,8 +8,9 @@ How to recognise it. A stack object of more than 1020 bytes, indexed by loop cou
 What it costs. Local memory of that size per thread: it hardly fits the L1 cache (a full
 multiprocessor has 2048 threads), so accesses reach L2 or device memory.
 
-How to remove it. Process the array in pieces, give the work of one thread to a warp, keep it in
-shared memory when a block needs few of them, or in global memory laid out by thread.
+How to remove it. Process the array in pieces, give the work of one thread to a warp, or keep it in
+global memory laid out by thread. Shared memory holds 48 KB per block: above 1.5 KB an array does
+not fit even a block of one warp, and is not offered.
 
 When to leave it. When it is touched once.
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
-from lmemscope.rules.indexing import shared_memory
+from lmemscope.rules.shared import shared_memory
 
 
 def severity(case: Case) -> Severity:
@@ -35,8 +36,11 @@ def message(case: Case) -> str:
 def advice(case: Case) -> tuple[Advice, ...]:
     """Pieces that fit registers first, for other memory only moves the traffic."""
     return (
-        Advice(f"Work on {case.name} in pieces that fit registers, or share it among the warp."),
-        shared_memory(case),
+        Advice(
+            f"Nothing removes {case.name} without a rewrite: work in pieces that fit registers, or "
+            "let the threads of a warp share the work and the array of one."
+        ),
+        *shared_memory(case),
     )
 
 

@@ -8,17 +8,24 @@ the kernel's beginning.
 
 What it costs. The copy by every thread, then the indexed accesses.
 
-How to remove it. Declare the parameter ``const __grid_constant__``: it is then read in place. Or
-index it with constants, or pass a pointer.
+How to remove it. Where the kernel only reads it: declare the parameter ``const __grid_constant__``
+(sm_70 and newer); it is then read in place. Where the kernel changes it, that is an error: copy
+only the part that changes into a variable of its own. Or index it with constants, or pass a
+pointer.
 
 When to leave it. Small structures in long kernels.
 """
 
 from __future__ import annotations
 
+import re
+
+from lmemscope.formats.demangle import short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
+
+_LINES_LOOKED_AT = 12
 
 
 def severity(case: Case) -> Severity:
@@ -29,21 +36,62 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which parameter, and what its index is made of."""
-    return f"the parameter {case.described} is copied to every thread's stack{index_clause(case)}"
+    clause = index_clause(case)
+    indexed = f": it is indexed at run time{clause}" if clause else ""
+    return f"the parameter {case.described} is copied to every thread's stack{indexed}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """Reading it in place; where it is changed, a copy of the changing part alone."""
     name = case.object.name if case.object is not None else None
-    plain = (name or "parameter").partition(".")[0]
+    plain = name.partition(".")[0].partition("->")[0] if name is not None else None
+    shown = f"`{plain}`" if plain is not None else "the parameter"
+    if _is_changed(case):
+        return (
+            Advice(
+                f"The kernel changes {shown}, so it cannot be read in place: copy only what "
+                "changes into a variable of its own, and leave the parameter as it is."
+            ),
+            Advice("Or pass a pointer to device memory."),
+        )
     return (
         Advice(
-            f"Read {plain} in place: declare it const __grid_constant__ (sm_70 and newer), and do "
-            "not change it.",
-            f"const __grid_constant__ … {plain}",
+            f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer); a "
+            "function that is not inlined must then take it by a pointer to const.",
+            _written(case, plain),
         ),
-        Advice("Copy what changes into a variable of its own, or pass a pointer to device memory."),
+        Advice("Or pass a pointer to device memory."),
     )
+
+
+def _is_changed(case: Case) -> bool:
+    """Whether more is stored than the copy: in a loop, lane by lane, or more bytes than it has."""
+    stores = [access for access in (*case.accesses, *case.generic) if access.is_store]
+    size = case.object.size if case.object is not None else 0
+    return (
+        any(store.loop_depth or store.uniformity != "uniform" for store in stores)
+        or sum(store.width for store in stores) > size
+    )
+
+
+def _written(case: Case, name: str | None) -> str | None:
+    """The parameter's declaration, out of the kernel's head."""
+    place = case.facts.location
+    if place is None or name is None:
+        return None
+    kernel = short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2]
+    opening = re.compile(rf"\b{re.escape(kernel)}\s*\(")
+    for number in range(place.line + 1, max(0, place.line - _LINES_LOOKED_AT), -1):
+        if not opening.search(case.sources.line(place.file, number)):
+            continue
+        lines = (case.sources.line(place.file, number + more) for more in range(_LINES_LOOKED_AT))
+        head = opening.split(" ".join(lines), maxsplit=1)[1]
+        found = re.match(
+            rf"(?:[^(){{;]*,)?\s*((?:[\w:<>]+\s)*[\w:<>]+)\s+{re.escape(name)}\s*[,)]", head
+        )
+        kind = found[1].removeprefix("const ").removesuffix(" const") if found is not None else None
+        return f"const __grid_constant__ {kind} {name}" if kind is not None else None
+    return None
 
 
 RULE = Rule("LM302", "param-copy", severity, certain, message, advice, __name__)

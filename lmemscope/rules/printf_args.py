@@ -9,15 +9,21 @@ only, no LDL.
 What it costs. One store per argument, only when the message is printed. The call itself costs
 registers around it.
 
-How to remove it. Compile it out of release builds (``#ifndef NDEBUG``).
+How to remove it. Compile it out of release builds: ``assert`` with ``-DNDEBUG``, ``printf`` between
+``#ifndef NDEBUG`` and ``#endif``.
 
 When to leave it. Nearly always: a frame that is not touched costs nothing.
 """
 
 from __future__ import annotations
 
-from lmemscope.model import Advice, Severity
+import re
+
+from lmemscope.model import Advice, Evidence, Severity
 from lmemscope.rules.base import Case, Rule, certain
+from lmemscope.rules.declared import statement_at
+
+_PRINTS = re.compile(r"(?:if\s*\(.*\)\s*)?(?:std::)?printf\s*\(")
 
 
 def severity(case: Case) -> Severity:
@@ -32,12 +38,20 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """To leave it, or to compile the call out of release builds."""
-    return (
-        Advice(
-            "Usually fine. To be rid of it in release builds, compile the call out.",
-            "#ifndef NDEBUG\n  printf(…);\n#endif",
-        ),
-    )
+    if any("assert" in (evidence.subject or "") for evidence in _evidence(case)):
+        return (Advice("Usually fine. `-DNDEBUG` compiles assert out of release builds."),)
+    text = "Usually fine. To be rid of it in release builds, compile the call out."
+    place = case.location
+    call = statement_at(case.sources, place.file, place.line) if place is not None else ""
+    if place is None or not _PRINTS.match(call):
+        return (Advice(text),)
+    if re.match(r"\s*else\b", case.sources.line(place.file, place.line + 1)):
+        return (Advice(text),)
+    return (Advice(text, f"#ifndef NDEBUG\n{call}\n#endif"),)
+
+
+def _evidence(case: Case) -> tuple[Evidence, ...]:
+    return case.object.evidence if case.object is not None else ()
 
 
 RULE = Rule("LM401", "printf-args", severity, certain, message, advice, __name__)

@@ -9,6 +9,7 @@ from lmemscope.model import KernelFacts
 
 REGISTERS_PER_MULTIPROCESSOR = 65536
 ALLOCATION_UNIT = 8
+WARP = 32
 HARDWARE_CAP = 255
 """CUDA C++ Programming Guide, "Compute Capabilities", table "Technical Specifications": 64 K
 registers per multiprocessor and 255 per thread for every capability from 7.5 to 12.1; they are
@@ -17,7 +18,7 @@ allocated to warps in units of 256, 8 per thread."""
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """The register cap: who set it, in words, and the way out for launch bounds."""
+    """The register cap: who set it, in words, and the way out for launch bounds, if any."""
 
     kind: Literal["launch-bounds", "option", "hardware", "allocator"]
     registers: int | None
@@ -71,11 +72,19 @@ def _leaves_room(limit: int, used: int) -> bool:
     return 0 < allocated < limit
 
 
-def _looser(threads: int, blocks: int, allowed: int) -> tuple[str, str]:
-    """The next looser launch bounds, with what they would leave."""
-    if blocks > 1:
-        looser = f"__launch_bounds__({threads}, {blocks - 1})"
-        return f"{looser} leaves {registers_for(threads, blocks - 1)} registers", looser
-    half = max(threads // 2, 32)
-    looser = f"__launch_bounds__({half})"
-    return f"{looser} leaves {registers_for(half, 1)} registers instead of {allowed}", looser
+def _looser(threads: int, blocks: int, allowed: int) -> tuple[str, str | None]:
+    """The next looser launch bounds that leave more, with what they would leave."""
+    for fewer in range(blocks - 1, 0, -1):
+        left = registers_for(threads, fewer)
+        if left > allowed:
+            looser = f"__launch_bounds__({threads}, {fewer})"
+            return f"{looser} leaves {left} registers instead of {allowed}", looser
+    smaller = threads // 2 // WARP * WARP
+    if not smaller or registers_for(smaller, 1) <= allowed:
+        return "", None
+    looser = f"__launch_bounds__({smaller})"
+    left = registers_for(smaller, 1)
+    return (
+        f"blocks of {smaller} threads, {looser}, leave {left} registers instead of {allowed}",
+        looser,
+    )

@@ -10,19 +10,25 @@ What it costs. Every spilled word is an extra instruction and an access of the L
 are the same in all lanes, so a 4-byte access moves 4 sectors. Spills outside loops are often free.
 
 How to remove it. Find what set the cap: ``__launch_bounds__``, ``-maxrregcount``, or the
-architecture's 255. Loosen the first two, at the price of fewer threads in flight. Under 255 the
-kernel itself must hold less at once: smaller tiles, less unrolling, values recomputed or staged in
-shared memory. From CUDA 13, ``asm volatile(".pragma \"enable_smem_spilling\";");`` spills to shared
-memory, which then is missing elsewhere and can lower occupancy.
+architecture's 255. Loosen the first two, at the price of fewer threads in flight; looser launch
+bounds are offered only where they leave more than now. Under 255 the kernel itself must hold less
+at once: smaller tiles, less unrolling, values recomputed or staged in shared memory. ptxas may also
+spill below every cap, mostly around calls: then no limit is in the way, and raising one changes
+nothing. From CUDA 13, ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of
+the kernel spills to shared memory, which then is missing elsewhere and can lower occupancy; it
+wants ``__launch_bounds__``, so that ptxas knows how many threads share it, and no calls.
 
 When to leave it. A few bytes outside the hot loop, where more threads in flight are worth more.
 """
 
 from __future__ import annotations
 
+from lmemscope.formats.demangle import short_name
 from lmemscope.model import Advice, Confidence, Severity, count
 from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.indexing import listed
 from lmemscope.rules.register_cap import cap_of
+from lmemscope.rules.shared import STATIC_BYTES
 
 
 def severity(case: Case) -> Severity:
@@ -44,9 +50,12 @@ def message(case: Case) -> str:
     cap = cap_of(case.facts)
     sites = case.share.sites
     shared = case.facts.cubin.shared_spills if case.facts.cubin is not None else 0
+    held = f"{case.facts.registers} registers are not enough"
+    if cap.kind == "allocator":
+        held = f"ptxas spills at {case.facts.registers} registers, below every limit"
     text = (
-        f"{case.facts.registers} registers are not enough ({cap.reason}): "
-        f"{sites.store_bytes} bytes of spill stores, {sites.load_bytes} bytes of spill loads"
+        f"{held} ({cap.reason}): {sites.store_bytes} bytes of spill stores, "
+        f"{sites.load_bytes} bytes of spill loads"
     )
     if shared:
         size = case.facts.ptxas.shared if case.facts.ptxas is not None else None
@@ -59,32 +68,52 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """By what set the cap; shared memory as another place, unless it is used already."""
+    """By what set the cap; shared memory as another place, where ptxas can use it."""
     cap = cap_of(case.facts)
-    first = {
-        "launch-bounds": Advice(
+    if cap.kind == "launch-bounds" and cap.code is not None:
+        first = Advice(
             f"Loosen the launch bounds: {cap.way_out}; fewer threads will be in flight.", cap.code
-        ),
-        "option": Advice(
+        )
+    elif cap.kind == "option":
+        first = Advice(
             "Raise or drop the register limit given to the compiler (-maxrregcount), or set "
             "__launch_bounds__ on this kernel alone."
-        ),
-        "hardware": Advice(
-            "The kernel is at the architecture's limit: hold fewer values at once (smaller tiles, "
-            "less unrolling, recompute instead of keeping)."
-        ),
-        "allocator": Advice(
-            "ptxas chose fewer registers than the limit; shorten the life of values across "
-            "calls and loops."
-        ),
-    }[cap.kind]
-    if case.facts.cubin is not None and case.facts.cubin.shared_spills:
-        return (first,)
+        )
+    elif cap.kind == "allocator":
+        calls = listed(sorted({short_name(callee.demangled) for callee in case.facts.callees}))
+        around = f" calls ({calls})" if calls else " calls and loops"
+        first = Advice(
+            "ptxas spills below every limit, so raising one changes nothing: let fewer values live "
+            f"across{around}."
+        )
+    else:
+        first = Advice(
+            "No limit is left to raise: hold fewer values at once (smaller tiles, less unrolling, "
+            "recompute instead of keeping)."
+        )
+    return (first, *_in_shared_memory(case))
+
+
+def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
+    """Spilling to shared memory, where the block's size is known and there is room and no call."""
+    facts = case.facts
+    bounds = facts.launch_bounds
+    used = facts.cubin is not None and facts.cubin.shared_spills
+    calls = facts.callees or (
+        facts.calls is not None and (facts.calls.external or facts.calls.indirect)
+    )
+    if used or calls or bounds is None or not bounds.max_threads or facts.kind != "entry":
+        return ()
+    taken = (facts.ptxas.shared if facts.ptxas is not None else None) or 0
+    need = case.share.frame_bytes * bounds.max_threads
+    room = STATIC_BYTES - taken
+    if room < 4 * bounds.max_threads:
+        return ()
+    part = "" if need <= room else f", of which {room / 1024:.4g} KB are free: it takes a part"
     return (
-        first,
         Advice(
-            "Spill to shared memory instead (CUDA 13): faster, but it takes shared memory for "
-            "every thread of the block, which can lower occupancy.",
+            "Spill to shared memory instead (CUDA 13 and newer): at the beginning of the kernel. "
+            f"All of it would take {need / 1024:.4g} KB per block{part}; occupancy can fall.",
             'asm volatile(".pragma \\"enable_smem_spilling\\";");',
         ),
     )

@@ -9,8 +9,10 @@ counter with a constant.
 What it costs. As for any index at run time; the index is the same in all lanes, so 4 sectors per
 request.
 
-How to remove it. ``#pragma unroll`` before the loop (remove ``#pragma unroll 1``), trip counts
-that are compile-time constants, no early ``break`` that stops the compiler from unrolling.
+How to remove it. ``#pragma unroll`` before the loop and before every other loop that indexes the
+array (in place of ``#pragma unroll 1``). It takes trip counts that are compile-time constants, no
+early ``break`` or ``return``, and an array that fits the registers that the kernel does not use.
+Otherwise compare with each index, or use shared memory, as for any index at run time.
 
 When to leave it. When unrolling makes the code too large, or the array too many registers.
 """
@@ -19,6 +21,9 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
+from lmemscope.rules.indexing import without_usable_advice
+from lmemscope.rules.shared import shared_memory
+from lmemscope.rules.unrolling import unrolled_loop
 
 
 def severity(case: Case) -> Severity:
@@ -34,18 +39,11 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """To unroll that loop, with its own source line as the code to write."""
-    loop = case.index.loop if case.index is not None else None
-    code = None
-    if loop is not None:
-        text = case.sources.raw(loop.file, loop.line).strip()
-        code = f"#pragma unroll\n{text}" if text.startswith("for") else "#pragma unroll"
-    where = f" at line {loop.line}" if loop is not None else ""
-    return (
-        Advice(
-            f"Unroll the loop{where} fully; then every index of {case.name} is a constant.", code
-        ),
-    )
+    """To unroll, where trips are constant and the array fits registers; else as for any index."""
+    unrolled = unrolled_loop(case)
+    if unrolled:
+        return unrolled
+    return shared_memory(case) or without_usable_advice(case)
 
 
 RULE = Rule("LM202", "rolled-loop", severity, certain, message, advice, __name__)

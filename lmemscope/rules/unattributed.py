@@ -6,7 +6,8 @@ How to recognise it. No line information, or an address that cannot be followed.
 
 What it costs. Not known.
 
-How to remove it. Compile with ``-lineinfo``, and give the source instead of a cubin.
+How to remove it. Where line information is missing: give the source instead of a cubin, or compile
+with ``-lineinfo``. Where it is there, nothing can be advised.
 
 When to leave it. Please report the kernel: an unexplained byte is a gap in lmemscope.
 """
@@ -36,8 +37,14 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """More evidence, which is all that can be said without a cause."""
-    return (Advice("Compile from source with line information, so that accesses can be traced."),)
+    """More evidence where there can be more, which is all that can be said without a cause."""
+    if case.facts.ptx is None or any(not access.chain for access in case.accesses):
+        return (
+            Advice("Compile from source with line information, so that accesses can be traced."),
+        )
+    return (
+        Advice("No advice without a cause. Please report the kernel: lmemscope should know it."),
+    )
 
 
 RULE = Rule("LM901", "unattributed", severity, confidence, message, advice, __name__)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
     CauseShare,
@@ -11,6 +14,7 @@ from lmemscope.model import (
     SourceLocation,
     Verdict,
     VerdictName,
+    reader_line,
     traits_of,
     verdict_kind,
 )
@@ -22,7 +26,7 @@ _LINES_SHOWN = 3
 def judge(facts: KernelFacts) -> Verdict:
     """The verdict on a kernel; several things that hold are all said, the worst one first."""
     said: list[tuple[VerdictName, str]] = [
-        (traits_of(share.cause).verdict, _share(facts, share)) for share in facts.causes
+        (traits_of(share.cause).verdict, _share(facts, share)) for share in facts.shares
     ]
     said += [("call-stack", text) for text in _callees_elsewhere(facts)]
     if not said:
@@ -79,18 +83,15 @@ def _calls(facts: KernelFacts, share: CauseShare) -> str:
 
 
 def _lines(facts: KernelFacts, share: CauseShare) -> str:
-    """Lines of a share's sites in the kernel's own file."""
-    home = facts.location.file if facts.location is not None else None
-    numbers = set()
+    """Lines of a share's sites, else that of the object's declaration."""
+    places = set()
     for access in facts.accesses:
-        if (access.cause, access.object) != (share.cause, share.object):
-            continue
-        inside = [f.location.line for f in access.chain if home in (None, f.location.file)]
-        numbers.update(inside[:1])
-    if not numbers and share.object is not None:
-        declared = facts.objects[share.object].declared
-        numbers = {declared.line} if declared is not None else set()
-    return _line_list(sorted(numbers))
+        if (access.cause, access.object) == (share.cause, share.object):
+            places.add(reader_line(access.chain, facts.home))
+    places.discard(None)
+    if not places and share.object is not None:
+        places.add(facts.objects[share.object].declared)
+    return _line_list((place for place in places if place is not None), facts)
 
 
 def _callees_elsewhere(facts: KernelFacts) -> list[str]:
@@ -112,7 +113,7 @@ def _without_causes(facts: KernelFacts) -> list[tuple[VerdictName, str]]:
     if sites is not None and sites.local_object != SiteClass():
         places = [use.location for use in facts.lines if use.kind == "local-object"]
         size = f" {facts.stack_frame} B" if facts.stack_frame else ""
-        said.append(("local-object", f"local object{size}{_place_list(places, facts)}"))
+        said.append(("local-object", f"local object{size}{_line_list(places, facts, ':')}"))
     if sites is not None and sites.unknown != SiteClass():
         count = sites.unknown.load_sites + sites.unknown.store_sites
         said.append(("unknown", f"{count} LDL/STL of unknown origin (no line information)"))
@@ -128,14 +129,19 @@ def _without_causes(facts: KernelFacts) -> list[tuple[VerdictName, str]]:
     return [("clean", "clean")]
 
 
-def _place_list(places: list[SourceLocation], facts: KernelFacts) -> str:
-    home = facts.location.file if facts.location is not None else None
-    return _line_list(sorted({p.line for p in places if home in (None, p.file)}), ":")
-
-
-def _line_list(numbers: list[int], lead: str = ",") -> str:
-    if not numbers:
+def _line_list(places: Iterable[SourceLocation], facts: KernelFacts, lead: str = ",") -> str:
+    """Numbers of lines, those in another file than the kernel's after its name."""
+    home = facts.home
+    listed = sorted(set(places), key=lambda place: (place.file != home, place))
+    if not listed:
         return ""
-    shown = ", ".join(str(number) for number in numbers[:_LINES_SHOWN])
-    more = ", …" if len(numbers) > _LINES_SHOWN else ""
-    return f"{lead} line{'s' if len(numbers) > 1 else ''} {shown}{more}"
+    outside = home is not None and listed[0].file != home
+    shown = ", ".join(
+        str(place.line)
+        if home in (None, place.file)
+        else f"{os.path.basename(place.file)}:{place.line}"
+        for place in listed[:_LINES_SHOWN]
+    )
+    more = ", …" if len(listed) > _LINES_SHOWN else ""
+    noun = "" if outside else f" line{'s' if len(listed) > 1 else ''}"
+    return f"{lead}{noun} {shown}{more}"

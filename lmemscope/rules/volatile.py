@@ -7,8 +7,10 @@ How to recognise it. PTX: ``ld.volatile.local``, ``st.volatile.local``.
 
 What it costs. A store and a load for every use.
 
-How to remove it. Drop ``volatile``. Where it should stop an optimisation, an empty
-``asm volatile("" : "+r"(x));`` does that without memory.
+How to remove it. Drop ``volatile``: no other thread can see a local variable. A single number that
+should not be optimised away is kept by an empty assembly statement with a constraint of its type
+(``"+r"`` for 32-bit integers, ``"+l"`` for 64-bit ones, ``"+f"``, ``"+d"``), without memory. An
+array that is also indexed at run time stays in memory all the same.
 
 When to leave it. When the memory traffic is the purpose, as in micro-benchmarks.
 """
@@ -17,6 +19,19 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
+from lmemscope.rules.declared import declaration_of
+
+_CONSTRAINTS = {
+    "int": "r",
+    "unsigned int": "r",
+    "long": "l",
+    "unsigned long": "l",
+    "long long": "l",
+    "unsigned long long": "l",
+    "float": "f",
+    "double": "d",
+}
+"""Inline PTX Assembly in CUDA, "Constraints"."""
 
 
 def severity(case: Case) -> Severity:
@@ -31,13 +46,25 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """To drop the word, or what has its effect without memory."""
-    return (
-        Advice("Drop `volatile`; no other thread can see a local variable."),
-        Advice(
-            "To keep a value from being optimised away, use an empty assembly statement.",
-            'asm volatile("" : "+r"(x));',
-        ),
-    )
+    also = list(case.object.also) if case.object is not None else []
+    stays = f" It stays in memory until {' and '.join(also)} is removed too." if also else ""
+    found = [Advice(f"Drop `volatile`: no other thread can see {case.name}.{stays}")]
+    made = declaration_of(case)
+    constraint = None
+    if made is not None and not made.extents and case.object is not None:
+        constraint = _CONSTRAINTS.get(_plain(case.object.type))
+    if made is not None and constraint is not None:
+        found.append(
+            Advice(
+                "To keep its value from being optimised away, use an empty assembly statement.",
+                f'asm volatile("" : "+{constraint}"({made.path}));',
+            )
+        )
+    return tuple(found)
+
+
+def _plain(kind: str | None) -> str:
+    return (kind or "").replace("volatile ", "").replace("const ", "")
 
 
 RULE = Rule("LM303", "volatile", severity, certain, message, advice, __name__)

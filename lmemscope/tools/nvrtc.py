@@ -8,6 +8,7 @@ separate runs), because ``--ptxas-options=-v`` writes its report into the progra
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -162,10 +163,27 @@ def _compiled(
         try:
             nvrtc.compileProgram(program, list(options))
         except nvrtc.NVRTCError as error:
-            raise _refusal(name, _log(nvrtc, program), options, error, toolchain) from error
+            refusal = _refusal(name, _log(nvrtc, program), options, error, toolchain)
+            if "-G" in options:
+                _settle(nvrtc)
+            raise refusal from error
         yield nvrtc, program
     finally:
         nvrtc.destroyProgram(program)
+
+
+def _settle(nvrtc: Any) -> None:
+    """Compile nothing, so that a refusal leaves nothing behind.
+
+    Met with CUDA 13.5: where the code generator refuses a program under ``-G`` (``__dp4a``), it
+    does not unroll the loops of the next program in the process, whatever that one's options.
+    """
+    empty = nvrtc.createProgram("", "empty.cu", [], [])
+    try:
+        with contextlib.suppress(nvrtc.NVRTCError):
+            nvrtc.compileProgram(empty, [])
+    finally:
+        nvrtc.destroyProgram(empty)
 
 
 def _log(nvrtc: Any, program: Any) -> str:

@@ -1,44 +1,89 @@
-// Labels as in indexing.cu: calls, addresses, run-time functions, spills.
+// Labels: tests/labels.py says what they mean. Calls, addresses, run-time functions, spills.
 
-__device__ __noinline__ void fill(float *out, const float *x, int n) {
-  for (int i = 0; i < n; ++i) out[i] = x[i] * 0.5f;
+#ifndef EXPERIMENT
+#define AT(run_time, constant) (run_time)
+#define NOINLINE __noinline__
+#define VOLATILE volatile
+#define FILL fill
+#else
+#define AT(run_time, constant) (constant)
+#define NOINLINE __forceinline__
+#define VOLATILE
+#define FILL(out, x, n) \
+  for (int i = 0; i < n; ++i) out[i] = x[i] * 0.5f
+#endif
+
+__device__ NOINLINE void fill(float *out, const float *x, int n) {
+  for (int i = 0; i < n; ++i) out[i] = x[i] * 0.5f;  //@callee_write
 }
 
-// expect: address-taken scratch
+/* labels
+[[find]]
+cause = "address-taken"
+object = "scratch"
+type = "float[12]"
+size = 48
+declared = "scratch"
+lines = ["callee_write", "read"]
+primary = ["call", "callee_write", "read"]
+*/
 extern "C" __global__ void passes_array(const float *x, float *y) {
-  float scratch[12];
-  fill(scratch, x, 12);
+  float scratch[12];  //@scratch
+  FILL(scratch, x, 12);  //@call
   float s = 0;
-  for (int i = 0; i < 12; ++i) s += scratch[i];
+  for (int i = 0; i < 12; ++i) s += scratch[i];  //@read
   y[threadIdx.x] = s;
 }
 
 __device__ float *published;
 
-// expect: address-taken secret
+/* labels
+[[find]]
+cause = "address-taken"
+object = "secret"
+type = "float[6]"
+size = 24
+declared = "secret"
+lines = ["fill"]
+primary = ["fill", "publish"]
+*/
 extern "C" __global__ void publishes(float *y) {
-  float secret[6];
-  for (int i = 0; i < 6; ++i) secret[i] = y[i];
-  published = secret;
+  float secret[6];  //@secret
+  for (int i = 0; i < 6; ++i) secret[i] = y[i];  //@fill
+  published = AT(secret, y);  //@publish
   __threadfence();
   float *back = published;
   y[threadIdx.x] = back[threadIdx.x % 6];
 }
 
-__device__ __noinline__ void split(float value, float *whole, float *rest) {
-  *whole = floorf(value);
-  *rest = value - *whole;
+__device__ NOINLINE void split(float value, float *whole, float *rest) {
+  *whole = floorf(value);  //@set_whole
+  *rest = value - *whole;  //@set_rest
 }
 
-// expect: address-taken whole
-// expect: address-taken rest
+/* labels
+[[find]]
+cause = "address-taken"
+object = "whole"
+type = "float"
+size = 4
+declared = "pair"
+primary = ["call", "read", "set_whole", "set_rest"]
+[[find]]
+cause = "address-taken"
+object = "rest"
+type = "float"
+size = 4
+declared = "pair"
+primary = ["call", "read", "set_whole", "set_rest"]
+*/
 extern "C" __global__ void out_parameters(const float *x, float *y) {
-  float whole, rest;
-  split(x[threadIdx.x], &whole, &rest);
-  y[threadIdx.x] = whole * 3.0f + rest;
+  float whole, rest;  //@pair
+  split(x[threadIdx.x], &whole, &rest);  //@call
+  y[threadIdx.x] = whole * 3.0f + rest;  //@read
 }
 
-__device__ __noinline__ double polynomial(const double *c, double x, int n) {
+__device__ NOINLINE double polynomial(const double *c, double x, int n) {
   double a = c[0], b = c[1], d = c[2], e = c[3];
   for (int i = 0; i < n; ++i) {
     double t = a;
@@ -50,14 +95,16 @@ __device__ __noinline__ double polynomial(const double *c, double x, int n) {
   return a + b + d + e;
 }
 
-// expect: clean
+/* labels
+clean = true
+*/
 extern "C" __global__ void calls_leaf(const double *c, double *y, int n) {
   y[threadIdx.x] = polynomial(c, y[threadIdx.x], n);
 }
 
 typedef double (*Model)(const double *, double, int);
 
-__device__ __noinline__ double cubic(const double *c, double x, int n) {
+__device__ NOINLINE double cubic(const double *c, double x, int n) {
   double v[12];
 #pragma unroll
   for (int i = 0; i < 12; ++i) v[i] = c[i] * x;
@@ -70,56 +117,104 @@ __device__ __noinline__ double cubic(const double *c, double x, int n) {
   return s;
 }
 
-__device__ __noinline__ double linear(const double *c, double x, int n) { return c[0] * x + n; }
+__device__ NOINLINE double linear(const double *c, double x, int n) { return c[0] * x + n; }
 
 __device__ Model models[2] = {cubic, linear};
 
-// expect: call-frame
+/* labels
+[[find]]
+cause = "call-frame"
+*/
 extern "C" __global__ void chosen_model(const double *c, double *y, int n, int which) {
-  y[threadIdx.x] = models[which](c, y[threadIdx.x], n);
+  y[threadIdx.x] = AT(models[which], cubic)(c, y[threadIdx.x], n);
 }
 
-// expect: callee-save
+/* labels
+[[find]]
+cause = "callee-save"
+*/
 extern "C" __global__ void named_model(const double *c, double *y, int n, int which) {
   y[threadIdx.x] = which ? linear(c, y[threadIdx.x], n) : cubic(c, y[threadIdx.x], n);
 }
 
-// expect: call-frame
+/* labels
+[[find]]
+cause = "call-frame"
+*/
 __device__ int ackermann(int m, int n) {
   if (m == 0) return n + 1;
   if (n == 0) return ackermann(m - 1, 1);
   return ackermann(m - 1, ackermann(m, n - 1));
 }
-extern "C" __global__ void recursive(int *y, int m) { y[threadIdx.x] = ackermann(m, threadIdx.x); }
+extern "C" __global__ void recursive(int *y, int m) { y[threadIdx.x] = AT(ackermann(m, threadIdx.x), m); }
 
-// expect: printf-args
+/* labels
+[[find]]
+cause = "printf-args"
+primary = ["print"]
+*/
 extern "C" __global__ void prints(const float *x, int n) {
-  if (threadIdx.x < n) printf("%d: %f %f\n", threadIdx.x, x[0], x[threadIdx.x]);
+  if (threadIdx.x < n) AT(printf("%d: %f %f\n", threadIdx.x, x[0], x[threadIdx.x]), 0);  //@print
 }
 
-// expect: printf-args
-// expect: dynamic-index tally
+/* labels
+[[find]]
+cause = "printf-args"
+primary = ["print"]
+[[find]]
+cause = "dynamic-index"
+object = "tally"
+type = "int[30]"
+size = 120
+declared = "tally"
+lines = ["count", "best"]
+primary = ["count"]
+index = ["[AT(x[i] % 30, 3)]", "[x[i] % 30]"]
+sources = ["memory x"]
+uniformity = "uniform"
+*/
 extern "C" __global__ void prints_and_counts(const int *x, int n) {
-  int tally[30] = {};
-  for (int i = 0; i < n; ++i) tally[x[i] % 30]++;
+  int tally[30] = {};  //@tally
+  for (int i = 0; i < n; ++i) tally[AT(x[i] % 30, 3)]++;  //@count
   int best = 0;
-  for (int i = 0; i < 30; ++i) best = max(best, tally[i]);
-  if (best > n / 2) printf("majority %d\n", best);
+  for (int i = 0; i < 30; ++i) best = max(best, tally[i]);  //@best
+  if (best > n / 2) AT(printf("majority %d\n", best), 0);  //@print
 }
 
-// expect: math-slow-path
-extern "C" __global__ void sine(double *x) { x[threadIdx.x] = cos(x[threadIdx.x]); }
+/* labels
+[[find]]
+cause = "math-slow-path"
+primary = ["call"]
+*/
+extern "C" __global__ void sine(double *x) { x[threadIdx.x] = AT(cos(x[threadIdx.x]), 0.5); }  //@call
 
-// expect: math-slow-path
-// expect: dynamic-index phases
+/* labels
+[[find]]
+cause = "math-slow-path"
+primary = ["fill"]
+[[find]]
+cause = "dynamic-index"
+object = "phases"
+type = "double[20]"
+size = 160
+declared = "phases"
+lines = ["fill", "read"]
+primary = ["read"]
+index = ["[AT(k[i], 3)]", "[k[i]]"]
+sources = ["memory k"]
+uniformity = "uniform"
+*/
 extern "C" __global__ void sine_and_array(double *x, const int *k, int n) {
-  double phases[20];
-  for (int i = 0; i < 20; ++i) phases[i] = sin(x[i]);
-  for (int i = 0; i < n; ++i) x[threadIdx.x] += phases[k[i]];
+  double phases[20];  //@phases
+  for (int i = 0; i < 20; ++i) phases[i] = AT(sin(x[i]), x[i]);  //@fill
+  for (int i = 0; i < n; ++i) x[threadIdx.x] += phases[AT(k[i], 3)];  //@read
 }
 
-// expect: register-spill
-extern "C" __global__ void __launch_bounds__(1024, 2) capped(float *x, int n) {
+/* labels
+[[find]]
+cause = "register-spill"
+*/
+extern "C" __global__ void __launch_bounds__(AT(1024, 128), AT(2, 1)) capped(float *x, int n) {
   float v[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i) v[i] = x[i * 1024 + threadIdx.x];
@@ -130,44 +225,88 @@ extern "C" __global__ void __launch_bounds__(1024, 2) capped(float *x, int n) {
   for (int i = 0; i < 64; ++i) x[i * 1024 + threadIdx.x] = v[i];
 }
 
-// expect: register-spill
-// expect: dynamic-index choices
-extern "C" __global__ void __launch_bounds__(1024, 2) spills_and_array(float *x, const int *k,
+/* labels
+[[find]]
+cause = "register-spill"
+[[find]]
+cause = "dynamic-index"
+object = "choices"
+type = "float[32]"
+size = 128
+declared = "choices"
+lines = ["fill", "change", "use"]
+primary = ["change", "use"]
+index = ["[AT(k[r], 3)]", "[k[r]]", "[AT(k[r + i], 5)]", "[k[r + i]]"]
+sources = ["memory k"]
+uniformity = "uniform"
+*/
+extern "C" __global__ void __launch_bounds__(AT(1024, 128), AT(2, 1)) spills_and_array(float *x, const int *k,
                                                                        int n) {
   float v[80];
-  float choices[32];
+  float choices[32];  //@choices
 #pragma unroll
   for (int i = 0; i < 80; ++i) v[i] = x[i * 1024 + threadIdx.x];
-  for (int i = 0; i < 32; ++i) choices[i] = x[i];
+  for (int i = 0; i < 32; ++i) choices[i] = x[i];  //@fill
   for (int r = 0; r < n; ++r) {
-    choices[k[r]] += v[5];
+    choices[AT(k[r], 3)] += v[5];  //@change
 #pragma unroll
-    for (int i = 0; i < 80; ++i) v[i] = v[i] * v[(i + 7) % 80] + choices[k[r + i]];
+    for (int i = 0; i < 80; ++i) v[i] = v[i] * v[(i + 7) % 80] + choices[AT(k[r + i], 5)];  //@use
   }
 #pragma unroll
   for (int i = 0; i < 80; ++i) x[i * 1024 + threadIdx.x] = v[i];
 }
 
-// expect: volatile flags
+/* labels
+[[find]]
+cause = "volatile"
+object = "flags"
+type = ["volatile int[6]", "int[6]"]
+size = 24
+declared = "flags"
+lines = ["set", "read"]
+primary = ["set", "read"]
+*/
 extern "C" __global__ void insists(const int *x, int *y) {
-  volatile int flags[6];
-  for (int i = 0; i < 6; ++i) flags[i] = x[i];
-  y[threadIdx.x] = flags[2] + flags[4];
+  VOLATILE int flags[6];  //@flags
+  for (int i = 0; i < 6; ++i) flags[i] = x[i];  //@set
+  y[threadIdx.x] = flags[2] + flags[4];  //@read
 }
 
-// expect: volatile watched
+/* labels
+[[find]]
+cause = "volatile"
+object = "watched"
+type = ["volatile float", "float"]
+size = 4
+declared = "watched"
+lines = ["update"]
+primary = ["update"]
+archs = ["sm_75", "sm_80", "sm_90"]
+[[find]]
+cause = "volatile"
+object = "watched"
+type = ["volatile float", "float"]
+size = 4
+declared = "watched"
+lines = ["update", "read"]
+primary = ["update", "read"]
+archs = ["sm_100", "sm_120"]
+*/
 extern "C" __global__ void one_volatile(const float *x, float *y, int n) {
-  volatile float watched = 0.0f;
-  for (int i = 0; i < n; ++i) watched = watched + x[i];
-  y[threadIdx.x] = watched;
+  VOLATILE float watched = 0.0f;  //@watched
+  for (int i = 0; i < n; ++i) watched = watched + x[i];  //@update
+  y[threadIdx.x] = watched;  //@read
 }
 
 typedef float (*Operation)(float, float);
-__device__ __noinline__ float add(float a, float b) { return a + b; }
-__device__ __noinline__ float multiply(float a, float b) { return a * b; }
+__device__ NOINLINE float add(float a, float b) { return a + b; }
+__device__ NOINLINE float multiply(float a, float b) { return a * b; }
 __device__ Operation operations[2] = {add, multiply};
 
-// expect: call-frame
+/* labels
+[[find]]
+cause = "call-frame"
+*/
 extern "C" __global__ void indirect(const float *x, float *y, int which) {
-  y[threadIdx.x] = operations[which](x[threadIdx.x], x[threadIdx.x + 32]);
+  y[threadIdx.x] = AT(operations[which], add)(x[threadIdx.x], x[threadIdx.x + 32]);
 }

@@ -24,6 +24,7 @@ class Definitions:
         self.function = function
         self.body = function.body
         self.flow = ControlFlow(self.body)
+        self._reads: dict[int, tuple[str, ...]] = {}
         self.definitions: dict[str, list[int]] = defaultdict(list)
         for index, instruction in enumerate(self.body.instructions):
             for register in written(instruction):
@@ -44,6 +45,11 @@ class Definitions:
 
     def depends_on(self, index: int) -> tuple[str, ...]:
         """Registers that an instruction reads, its predicate included."""
+        if index not in self._reads:
+            self._reads[index] = self._find_reads(index)
+        return self._reads[index]
+
+    def _find_reads(self, index: int) -> tuple[str, ...]:
         instruction = self.body.instructions[index]
         found: list[str] = []
         if instruction.predicate is not None:

@@ -15,7 +15,8 @@ from functools import cached_property
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_generic_access
-from lmemscope.analysis.ptx.graph import Loop, registers_of
+from lmemscope.analysis.ptx.graph import registers_of
+from lmemscope.analysis.ptx.iterations import MEMORY, Iterations
 from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_shared
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.roots import Root, Roots
@@ -23,15 +24,6 @@ from lmemscope.analysis.ptx.unrolled import Unrolled
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import Uniformity
-
-_LOADS = frozenset({"ld", "ldu"})
-_READ_MODIFY_WRITE = frozenset({"atom"})
-_FETCHES = frozenset({"tex", "tld4", "suld", "ldmatrix", "wmma", "txq", "suq"})
-_MEMORY = _LOADS | _READ_MODIFY_WRITE | _FETCHES
-_CHANGING = _MEMORY | {"shfl", "vote", "match", "redux", "activemask", "call"}
-"""What may give another value in each iteration although its operands are the same."""
-_FOLLOWED = 256
-"""Values that are looked through for loops that a joined value comes out of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +85,31 @@ class Dependences:
         self.control = Control(code.flow)
         self._roots = Roots(code, self.values)
         self._unrolled = Unrolled(code, self.values)
+        self._iterations = Iterations(code, self.values, self.control, self._unrolled)
         self._nodes: dict[Value, Node] = {}
         self._ended: dict[tuple[int, Value], Inputs] = {}
-        self._tests: dict[int, frozenset[str | int]] = {}
 
     def node(self, value: Value) -> Node:
-        """What a value depends on."""
+        """What a value depends on.
+
+        Numbers above the instructions stand for what lanes may differ in beside values: first
+        whether they run a block, then the content of a stack object.
+        """
         known = self._nodes.get(value)
         if known is None:
-            join = self.values.join(value)
-            known = self._joined(join) if join is not None else self._computed(value)
-            self._nodes[value] = known
+            known = self._nodes[value] = self._make(value)
         return known
+
+    def _make(self, value: Value) -> Node:
+        join = self.values.join(value)
+        if join is not None:
+            return self._joined(join)
+        beyond = value - len(self._body.instructions)
+        if beyond < 0:
+            return self._computed(value)
+        if beyond < len(self._flow.blocks):
+            return self._running(beyond)
+        return self._content(beyond - len(self._flow.blocks))
 
     def read(self, index: int, register: str) -> Inputs:
         """What an instruction's register holds, and what ended the loops it comes out of."""
@@ -134,8 +139,12 @@ class Dependences:
         bounds: frozenset[str | int] = frozenset()
         if deciding:
             # Whether a counted loop is entered at all is part of how often it runs.
-            bounds = self._ran(join) if loop is None else self._ran(join) | self._bound(loop)
-        guards = {one for one in deciding if self._tested(one) <= bounds}
+            bounds = (
+                self._iterations.ran(join)
+                if loop is None
+                else self._iterations.ran(join) | self._iterations.bound(loop)
+            )
+        guards = {one for one in deciding if bounds and self._iterations.tested(one) <= bounds}
         found.update(self._conditions(deciding - guards))
         found.update(self._conditions(guards).only_between_lanes())
         return Node(tuple(found.values), tuple(found.lanes))
@@ -149,7 +158,7 @@ class Dependences:
             kept = instruction.operands[0] if instruction.operands else None
             self._add(found, index, [*predicate, *registers_of(kept)])
         registers = [r for r in self._code.depends_on(index) if r not in predicate]
-        if instruction.operation in _MEMORY:
+        if instruction.operation in MEMORY:
             return self._memory(index, instruction, found, registers)
         if instruction.operation == "shfl" and "sync" in instruction.modifiers:
             # The last operand says which lanes take part.
@@ -188,7 +197,7 @@ class Dependences:
         roots = self._roots.of_address(index)
         offsets = {root.offset for root in roots if root.offset >= 0}
         level: Uniformity = "uniform"
-        if instruction.operation in _READ_MODIFY_WRITE:
+        if instruction.operation == "atom":
             level = "data-dependent"
         elif "local" in instruction.modifiers and not offsets:
             level = "unknown"
@@ -201,7 +210,7 @@ class Dependences:
         for offset in offsets:
             if offset in self._escaping:
                 level = "unknown"
-            behind.update(self._stored(offset))
+            behind.add(len(self._body.instructions) + len(self._flow.blocks) + offset)
         found.update(behind.only_between_lanes())
         leaves = {_memory_leaf(root) for root in roots} or {Leaf("memory")}
         return Node(
@@ -235,126 +244,18 @@ class Dependences:
             self._add(found, index, registers)
         return found
 
-    def _loops_left(self, block: int, value: Value) -> list[Loop]:
-        """Loops that a value comes out of, seen from a block, and in which it changes."""
-        loops = self.control.loops_of.get(self.values.block_of(value), ())
-        return [
-            loop
-            for loop in loops
-            if block not in self.control.blocks_of(loop) and self._changes(value, loop)
-        ]
-
     def _when_left(self, block: int, value: Value) -> Inputs:
         """What decided in which iteration a value left the loops around it, seen from a block."""
         key = (block, value)
         if key not in self._ended:
             found = Inputs()
-            for loop in self._loops_left(block, value):
+            for loop in self._iterations.loops_left(block, value):
                 exits = self.control.exits(loop)
-                counted = {one for one in exits if self._counts(one, loop)}
+                counted = {one for one in exits if self._iterations.counts(one, loop)}
                 found.update(self._conditions(exits - counted))
                 found.update(self._conditions(counted).only_between_lanes())
             self._ended[key] = found
         return self._ended[key]
-
-    def _ran(self, join: Join) -> frozenset[str | int]:
-        """What decides how often counted loops run that a joined value comes out of."""
-        found: frozenset[str | int] = frozenset()
-        seen: set[Value] = set()
-        work = [(join.block, one) for one in self.values.incoming(join).values()]
-        while work and len(seen) < _FOLLOWED:
-            block, value = work.pop()
-            if value is None or value in seen:
-                continue
-            seen.add(value)
-            for loop in self._loops_left(block, value):
-                found |= self._bound(loop)
-            inner = self.values.join(value)
-            if inner is not None:
-                work += [(inner.block, one) for one in self.values.incoming(inner).values()]
-                continue
-            if self._unrolled.is_rounded(value):
-                found |= self._made_of(value, self._code.depends_on(value))
-            block = self._flow.block_of(value)
-            read = (self.values.read(value, name) for name in self._code.depends_on(value))
-            work += [(block, one) for one in read]
-        return found
-
-    def _bound(self, loop: Loop) -> frozenset[str | int]:
-        """What the tests of a loop's counters are made of."""
-        found: frozenset[str | int] = frozenset()
-        for block in self.control.exits(loop):
-            if self._counts(block, loop):
-                found |= self._tested(block)
-        return found
-
-    def _counts(self, block: int, loop: Loop) -> bool:
-        """Whether a branch compares only with what no iteration of the loop reads."""
-        return not any(isinstance(one, int) and one in loop.members for one in self._tested(block))
-
-    def _tested(self, block: int) -> frozenset[str | int]:
-        """What a block's branch tests."""
-        if block not in self._tests:
-            index, registers = self.control.condition(block)
-            self._tests[block] = self._made_of(index, registers)
-        return self._tests[block]
-
-    def _made_of(self, index: int, registers: Iterable[str]) -> frozenset[str | int]:
-        """Where values come from, without what chose them.
-
-        Parameters and special registers by name, loads and calls by their instruction.
-        """
-        found: set[str | int] = set()
-        seen: set[Value] = set()
-        work: list[Value] = []
-
-        def read(at: int, names: Iterable[str]) -> None:
-            found.update(name for name in names if special(name) is not None)
-            values = (self.values.read(at, name) for name in names)
-            work.extend(value for value in values if value is not None)
-
-        read(index, tuple(registers))
-        while work:
-            current = work.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            join = self.values.join(current)
-            if join is not None:
-                incoming = self.values.incoming(join).values()
-                work += [one for one in incoming if one is not None]
-                continue
-            instruction = self._body.instructions[current]
-            if instruction.operation not in _CHANGING:
-                read(current, self._code.depends_on(current))
-                continue
-            base = instruction.address.base if instruction.address is not None else None
-            named = "param" in instruction.modifiers and base in self._code.parameters
-            found.add(str(base) if named else current)
-        return frozenset(found)
-
-    def _changes(self, value: Value, loop: Loop) -> bool:
-        """Whether a value may differ from one iteration to the next."""
-        members = self.control.blocks_of(loop)
-        seen: set[Value] = set()
-        work = [value]
-        while work:
-            current = work.pop()
-            if current in seen or self.values.block_of(current) not in members:
-                continue
-            seen.add(current)
-            join = self.values.join(current)
-            if join is not None:
-                if self.control.loop_at.get(join.block) is loop:
-                    return True
-                work += [one for one in self.values.incoming(join).values() if one is not None]
-                continue
-            instruction = self._body.instructions[current]
-            if instruction.operation in _CHANGING and "param" not in instruction.modifiers:
-                return True
-            inputs = (self.values.read(current, r) for r in self._code.depends_on(current))
-            work += [one for one in inputs if one is not None]
-        return False
 
     def _symbols(self, instruction: Instruction) -> set[Leaf]:
         """Addresses of named variables that an instruction takes; the function's own are none."""
@@ -367,14 +268,21 @@ class Dependences:
             if isinstance(operand, str) and is_symbol(operand) and operand not in own
         }
 
-    def _stored(self, offset: int) -> Inputs:
+    def _content(self, offset: int) -> Node:
         """What makes a stack object's content differ between lanes: values, places, conditions."""
         found = Inputs()
         for index in self._stores.get(offset, ()):
             self._add(found, index, self._code.depends_on(index))
-            deciding = self.control.deciding(self._flow.block_of(index))
-            found.update(self._conditions(deciding))
-        return found
+            found.add(len(self._body.instructions) + self._flow.block_of(index))
+        return Node((), tuple(found.only_between_lanes().lanes))
+
+    def _running(self, block: int) -> Node:
+        """What decides whether a lane runs a block."""
+        branches = self.control.branches(block)
+        found = self._conditions(branches)
+        for branch in branches:
+            found.add(len(self._body.instructions) + branch)
+        return Node((), tuple(found.only_between_lanes().lanes))
 
     @cached_property
     def _stores(self) -> dict[int, list[int]]:

@@ -39,6 +39,26 @@ def immediate_dominators(successors: Graph, root: int) -> dict[int, int]:
     return dominators
 
 
+def spans(dominators: Mapping[int, int], root: int) -> dict[int, tuple[int, int]]:
+    """An interval per node; one node dominates another if its interval holds the other's."""
+    children: dict[int, list[int]] = {}
+    for node, parent in dominators.items():
+        if node != root:
+            children.setdefault(parent, []).append(node)
+    begin: dict[int, int] = {}
+    result: dict[int, tuple[int, int]] = {}
+    work = [root]
+    while work:
+        node = work[-1]
+        if node not in begin:
+            begin[node] = len(begin)
+            work += children.get(node, ())
+        else:
+            work.pop()
+            result[node] = (begin[node], len(begin))
+    return result
+
+
 def frontiers(successors: Graph, dominators: Mapping[int, int]) -> dict[int, set[int]]:
     """Where each node's dominance ends: nodes with a predecessor that it dominates.
 

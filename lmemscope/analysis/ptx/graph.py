@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lmemscope.analysis.ptx.dominance import immediate_dominators
+from lmemscope.analysis.ptx.dominance import immediate_dominators, spans
 from lmemscope.formats.ptx_body import Address, Body, Instruction, Vector
 
 _ENDS = frozenset({"ret", "exit", "trap"})
@@ -73,13 +73,7 @@ class ControlFlow:
     def dominates(self, first: int, second: int) -> bool:
         """Whether every path to instruction ``second`` passes instruction ``first``."""
         a, b = self.block_of(first), self.block_of(second)
-        if a == b:
-            return first <= second
-        while b in self.dominators and self.dominators[b] != b:
-            b = self.dominators[b]
-            if b == a:
-                return True
-        return False
+        return first <= second if a == b else self._block_dominates(a, b)
 
     def depth(self, index: int) -> int:
         """How many loops an instruction is in."""
@@ -138,13 +132,14 @@ class ControlFlow:
         return tuple(result)
 
     def _block_dominates(self, a: int, b: int) -> bool:
-        while True:
-            if a == b:
-                return True
-            parent = self.dominators.get(b)
-            if parent is None or parent == b:
-                return False
-            b = parent
+        first, second = self._spans.get(a), self._spans.get(b)
+        if first is None or second is None:
+            return False
+        return first[0] <= second[0] and second[1] <= first[1]
+
+    @cached_property
+    def _spans(self) -> dict[int, tuple[int, int]]:
+        return spans(self.dominators, 0) if self.blocks else {}
 
     def _find_blocks(self) -> list[Block]:
         instructions, labels = self.body.instructions, self.body.labels

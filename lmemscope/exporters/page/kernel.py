@@ -60,7 +60,8 @@ def card(group: Group, title: str, anchor: str, *, opened: bool) -> Html:
 def disagreement(found: Disagreement, of: str = "") -> Html:
     """Sources that contradict each other on a figure."""
     values = ", ".join(f"{source} says {value}" for source, value in found.values)
-    return element("p", f"{of}Sources disagree on {found.quantity}: {values}", class_="unknown")
+    said = f"{of}Sources disagree on {found.quantity}: {values}{found.why}"
+    return element("p", said, class_="unknown")
 
 
 def _body(group: Group, title: str, unit: UnitReport, worst: KernelReport) -> Iterable[Html]:

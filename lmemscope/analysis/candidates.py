@@ -1,0 +1,141 @@
+"""Variables that a stack object may be, with what speaks for each: type, size, lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lmemscope.analysis.layout import Part, fits, is_reference, parts_of
+from lmemscope.analysis.mentions import Lines, Mentions
+from lmemscope.analysis.ptx.places import Place
+from lmemscope.model import Variable
+
+PADDING = 16
+"""The next object begins at most so many bytes, less one, behind the end of one: alignment."""
+ENOUGH = 0.5
+"""The share of accesses whose lines have to name a variable for them to speak for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """An object as its accesses show it.
+
+    Attributes:
+        size: bytes, padding included.
+        places: of its accesses, from its own beginning.
+    """
+
+    size: int
+    places: tuple[Place, ...]
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether any access has an index."""
+        return any(place.step for place in self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A variable, or an array or record in it, that an object may be.
+
+    Attributes:
+        variable: whose.
+        part: of it.
+        slack: bytes of padding; negative where the object is smaller.
+        mention: share of the accesses whose lines name it.
+        fit: share of the accesses that its type has a place for.
+        repeats: whether it may be several objects: its function is inlined.
+    """
+
+    variable: Variable
+    part: Part
+    slack: int
+    mention: float
+    fit: float
+    repeats: bool
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the sizes agree but for padding."""
+        return 0 <= self.slack < PADDING
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether it is an array or a record."""
+        return self.part.is_array or bool(self.variable.members)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether enough lines name it."""
+        return self.mention >= ENOUGH
+
+    @property
+    def agrees(self) -> bool:
+        """Whether size, type and lines all speak for it."""
+        return self.is_exact and self.is_named and self.fit == 1.0
+
+    @property
+    def score(self) -> float:
+        """Orders candidates: lines count most, then types, then sizes."""
+        score = 6.0 * self.mention + 4.0 * self.fit
+        score += 3.0 * self.is_exact + 3.5 * self.is_aggregate
+        return score - 0.01 * abs(self.slack) - 0.02 * bool(self.part.path)
+
+
+def candidates_of(
+    owner: str,
+    shape: Shape,
+    lines: Lines,
+    variables: Sequence[Variable],
+    mentions: Mentions,
+) -> list[Candidate]:
+    """What an object may be.
+
+    An index selects among the elements of an array: a scalar is no candidate for an indexed
+    object, unless its address is taken on the line, nor is a part of an array's elements.
+
+    Args:
+        owner: mangled name of the function whose depot it is in.
+        shape: the object.
+        lines: behind its accesses.
+        variables: of the functions on these lines.
+        mentions: what the lines say.
+    """
+    result = []
+    for variable in variables:
+        if not variable.size or is_reference(variable.type) or variable.name == "this":
+            continue
+        slack = shape.size - variable.size
+        if slack >= PADDING:
+            continue
+        parts = parts_of(variable)
+        mention = mentions.share(owner, lines, variable)
+        if shape.is_indexed and not parts[0].is_array and not variable.members:
+            # Only ((char *)&value)[i] selects among the bytes of a scalar.
+            if mention < ENOUGH:
+                continue
+            if not mentions.takes_address(owner, lines, variable):
+                continue
+        repeats = variable.function != owner
+        for part in parts:
+            left = shape.size - part.size
+            # The compiler splits a record into its members, and keeps some in registers.
+            if part.path and not (0 <= left < PADDING and slack < 0):
+                continue
+            fit = _fit([p for p in parts if p.path.startswith(part.path)], part, shape)
+            if shape.is_indexed and left < 0 and not part.path and not part.is_array:
+                continue
+            result.append(Candidate(variable, part, left, mention, fit, repeats))
+    return result
+
+
+def _fit(parts: Sequence[Part], whole: Part, shape: Shape) -> float:
+    """The share of an object's accesses that a type has a place for; the indexed ones count."""
+    places = [place for place in shape.places if place.step] or list(shape.places)
+    if not places:
+        return 1.0
+    moved = [
+        Place(None if place.start is None else place.start + whole.offset, place.step, place.width)
+        for place in places
+    ]
+    return sum(fits(parts, place) for place in moved) / len(moved)

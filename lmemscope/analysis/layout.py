@@ -1,0 +1,122 @@
+"""A variable's type as bytes: which of its arrays an access lies in, and whether it fits there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lmemscope.analysis.ptx.places import Place
+from lmemscope.model import Member, Variable
+
+_UNROLLED = 4
+"""Loops are unrolled so often by default: their pointers run that many elements ahead."""
+_DIMENSION = re.compile(r"\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A variable, or an array or record inside it that no array is around.
+
+    Attributes:
+        path: behind the variable's name: ``.a.b``, empty for the variable itself.
+        type: as the source says.
+        offset, size: bytes from the variable's beginning.
+        units: sizes of the scalars that it is made of, ascending.
+        is_array: whether an index selects among its elements.
+    """
+
+    path: str
+    type: str
+    offset: int
+    size: int
+    units: tuple[int, ...]
+    is_array: bool
+
+    @property
+    def end(self) -> int:
+        """Behind its last byte."""
+        return self.offset + self.size
+
+    def takes(self, place: Place) -> bool:
+        """Whether an access moves whole scalars of it, from scalar to scalar."""
+        return any(
+            place.width % unit == 0 and (place.step % unit == 0 or place.step == 1)
+            for unit in self.units
+        )
+
+
+def is_array(kind: str) -> bool:
+    """Whether a type's name is an array's."""
+    return kind.endswith("]")
+
+
+def is_reference(kind: str) -> bool:
+    """Whether a type's name is a reference's."""
+    return kind.endswith("&")
+
+
+def parts_of(variable: Variable) -> tuple[Part, ...]:
+    """The variable itself, then what is inside it, outermost first."""
+    return tuple(_parts("", variable.type, 0, variable.size, variable.members))
+
+
+def arrays_at(parts: Sequence[Part], place: Place) -> list[Part]:
+    """The arrays that an indexed access may lie in, likeliest first; the lines tell which.
+
+    Those that its first byte is in; of the members of a union those whose elements are as wide as
+    the access. Then the next ones: ``items[top - 1]`` begins one element before ``items``.
+    """
+    start = place.start
+    if start is None:
+        return []
+    reach = _UNROLLED * max(place.step, place.width)
+    inside: list[Part] = []
+    beside: list[Part] = []
+    for part in parts:
+        if part.is_array and part.offset <= start < part.end:
+            inside.append(part)
+        elif (
+            part.is_array and part.takes(place) and part.offset - reach <= start < part.end + reach
+        ):
+            beside.append(part)
+
+    def misfit(part: Part) -> tuple[bool, bool, int]:
+        return not part.takes(place), place.width not in part.units, part.size
+
+    least = min(map(misfit, inside), default=None)
+    return [*(part for part in inside if misfit(part) == least), *sorted(beside, key=misfit)]
+
+
+def fits(parts: Sequence[Part], place: Place) -> bool:
+    """Whether a type has an array, or a scalar at a constant place, for an access to lie in."""
+    if place.step:
+        arrays = arrays_at(parts, place)
+        return arrays[0].takes(place) if arrays else place.start is None
+    start = place.start
+    around = [part for part in parts if start is None or part.offset <= start < part.end]
+    return bool(around) and any(part.takes(place) for part in around)
+
+
+def _parts(
+    path: str, kind: str, offset: int, size: int, members: Sequence[Member]
+) -> Iterator[Part]:
+    units = tuple(sorted(set(_units(kind, size, members))))
+    yield Part(path, kind, offset, size, units, is_array(kind))
+    if is_array(kind):
+        return
+    for member in members:
+        if member.members or is_array(member.type):
+            at = offset + member.offset
+            inner = f"{path}.{member.name}"
+            yield from _parts(inner, member.type, at, member.size, member.members)
+
+
+def _units(kind: str, size: int, members: Sequence[Member]) -> Iterator[int]:
+    if members:
+        for member in members:
+            yield from _units(member.type, member.size, member.members)
+        return
+    for count in _DIMENSION.findall(kind) if is_array(kind) else ():
+        size //= max(int(count), 1)
+    yield max(size, 1)

@@ -1,0 +1,116 @@
+"""Source lines of machine code and of PTX, as a reader knows them, for one unit."""
+
+from __future__ import annotations
+
+from lmemscope.analysis.layers import Layers
+from lmemscope.formats.cubin import CubinFunction
+from lmemscope.formats.line_table import line_at
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.model import InlineFrame, SourceLocation, reader_line
+
+Chain = tuple[InlineFrame, ...]
+
+
+class Lines:
+    """Inline chains of one unit, with file names as a reader knows them.
+
+    Args:
+        layers: the unit's.
+    """
+
+    def __init__(self, layers: Layers) -> None:
+        self._layers = layers
+        self._callers: dict[tuple[str, str], Chain | None] = {}
+        self._files: dict[str, str] = {}
+
+    def definition(self, function: CubinFunction) -> SourceLocation | None:
+        """Where a kernel is defined, as far as line information tells."""
+        found = self._defined_in_ptx(function.name)
+        if found is not None:
+            return found
+        # PTX text kept inside a cubin can be without its ``.loc`` lines.
+        table = self._layers.cubin.source_lines.get(function.section)
+        return self._layers.paths.shown(table[0].chain[-1].location) if table else None
+
+    def home(self, kernel: str) -> str | None:
+        """The file that defines a kernel, or None where PTX does not tell."""
+        found = self._defined_in_ptx(kernel)
+        return found.file if found is not None else None
+
+    def of_site(self, kernel: CubinFunction, body: CubinFunction, pc: int) -> Chain:
+        """The chain of a machine instruction; empty where there is none.
+
+        A function without lines of its own, such as the slow path of a mathematical function, is
+        not blamed on whatever line the table ends with before it: what calls it says where it is.
+
+        Args:
+            kernel: whose code section holds the instruction.
+            body: the function in that section that it belongs to.
+            pc: its offset.
+        """
+        if body is not kernel:
+            called = self.of_callers(kernel.name, body.name)
+            if called is not None:
+                return called
+        entry = line_at(self._layers.cubin.source_lines.get(kernel.section, []), pc)
+        return self.shown_chain(entry.chain) if entry is not None else ()
+
+    def of_instruction(self, instruction: Instruction) -> Chain:
+        """The chain of a PTX instruction; empty without line information."""
+        ptx = self._layers.ptx
+        return self.shown_chain(ptx.chain(instruction)) if ptx is not None else ()
+
+    def of_callers(self, kernel: str, function: str) -> Chain | None:
+        """The chain of a call of a function without lines of its own; None for other functions.
+
+        Args:
+            kernel: mangled name of the kernel that reaches the function.
+            function: mangled name; of several calls, the one in the deepest loop is meant.
+        """
+        key = (kernel, function)
+        if key not in self._callers:
+            self._callers[key] = ()  # A function that calls itself says nothing.
+            self._callers[key] = self._find_callers(kernel, function)
+        return self._callers[key]
+
+    def _find_callers(self, kernel: str, function: str) -> Chain | None:
+        flow = self._layers.flow
+        found = flow.ptx.function(function) if flow is not None else None
+        if flow is None or found is None or found.first_loc is not None:
+            return None
+        calls: list[tuple[int, Chain]] = []
+        for name in flow.reached(kernel):
+            dataflow = flow.dataflow(name) if function in flow.callees.get(name, ()) else None
+            if dataflow is None:
+                continue
+            above = self.of_callers(kernel, name)
+            for call in dataflow.flow.calls:
+                if call.callee == function:
+                    chain = self.of_instruction(dataflow.body.instructions[call.index])
+                    calls.append(
+                        (-dataflow.flow.depth(call.index), chain if above is None else above)
+                    )
+        return min(calls, key=lambda one: one[0])[1] if calls else ()
+
+    def reader_line(self, chain: Chain, kernel: str) -> SourceLocation | None:
+        """The line of a chain that a reader of a kernel is sent to."""
+        return reader_line(chain, self.home(kernel))
+
+    def shown(self, place: SourceLocation) -> SourceLocation:
+        """A location with its path as a reader knows it."""
+        file = self._files.get(place.file)
+        if file is None:
+            file = self._files[place.file] = self._layers.paths.shown(place).file
+        return SourceLocation(file, place.line)
+
+    def shown_chain(self, chain: Chain) -> Chain:
+        """A chain with its paths as a reader knows them."""
+        return tuple(InlineFrame(self.shown(frame.location), frame.function) for frame in chain)
+
+    def _defined_in_ptx(self, kernel: str) -> SourceLocation | None:
+        ptx = self._layers.ptx
+        function = ptx.function(kernel) if ptx is not None else None
+        if ptx is None or function is None or function.first_loc is None:
+            return None
+        file, line = function.first_loc
+        return self.shown(SourceLocation(ptx.files.get(file, ""), line))

@@ -1,0 +1,127 @@
+"""A structure's indexed arrays as objects of their own, and the rest of it beside them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from lmemscope.analysis.layout import Part, arrays_at, parts_of
+from lmemscope.analysis.mentions import has_no_name
+from lmemscope.analysis.names import NamedObject, Names, ObjectName, relative
+from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
+from lmemscope.analysis.ptx.places import Places
+from lmemscope.model import Extent
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What becomes an object: all of a variable, or an array in it, or what such arrays leave.
+
+    Attributes:
+        found: with its own accesses.
+        name: or None.
+        extent: what of the named type it is; None without a name.
+        size: bytes of its own in the depot.
+    """
+
+    found: StackObject
+    name: ObjectName | None
+    extent: Extent | None
+    size: int
+
+
+def split(names: Names, objects: FunctionObjects, named: NamedObject) -> list[Member]:
+    """The arrays that indexed accesses lie in, then the rest; the whole where they do not tell.
+
+    A structure whose address goes elsewhere stays whole: what is done to it there is not seen.
+    """
+    found, name = named.found, named.name
+    if name is None:
+        return [whole(named)]
+    indexed = _indexed_arrays(names, objects, named)
+    if not indexed:
+        return [whole(named)]
+    arrays = sorted(set(indexed.values()), key=lambda part: part.offset)
+    size = min(found.size, name.size)
+    members: list[Member] = []
+    places = Places(objects)
+    inside: dict[Part, list[int]] = defaultdict(list)
+    for number, access in enumerate(found.accesses):
+        array = indexed.get(access.index)
+        start = relative(places.of(access), found).start
+        if array is None and start is not None:
+            array = next((part for part in arrays if part.offset <= start < part.end), None)
+        if array is not None:
+            inside[array].append(number)
+    taken = {number for numbers in inside.values() for number in numbers}
+    for array in arrays:
+        own = StackObject(
+            found.offset + array.offset, array.size, [found.accesses[n] for n in inside[array]]
+        )
+        members.append(Member(own, _member_name(name, array), "whole", array.size))
+    rest = size - sum(array.size for array in arrays)
+    if rest > 0:
+        left = [a for n, a in enumerate(found.accesses) if n not in taken]
+        other = StackObject(found.offset, found.size, left)
+        sure = "likely" if name.confidence == "certain" else name.confidence
+        members.append(Member(other, replace(name, confidence=sure), "rest", rest))
+    return members
+
+
+def whole(named: NamedObject) -> Member:
+    """An object that is not divided."""
+    found, name = named.found, named.name
+    if name is None:
+        return Member(found, None, None, found.size)
+    size = min(found.size, name.size)
+    return Member(found, name, "part" if size < name.size else "whole", size)
+
+
+def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) -> dict[int, Part]:
+    """The array of a structure that each indexed access selects from; empty if not clear."""
+    found, name = named.found, named.name
+    assert name is not None
+    if name.path or found.passed_to or found.stored_at or found.size < name.variable.size:
+        return {}
+    parts = parts_of(name.variable)
+    if parts[0].is_array or not name.variable.members:
+        return {}
+    places = Places(objects)
+    arrays: dict[int, Part] = {}
+    total: Counter[Part] = Counter()
+    for access in found.accesses:
+        place = relative(places.of(access), found)
+        if not place.step:
+            continue
+        near = arrays_at(parts, place)
+        if not near:
+            return {}
+        said = {part: names.said(objects, [access], _word(part)) for part in near}
+        best = max(near, key=lambda part: said[part])
+        arrays[access.index] = best
+        total[best] += said[best]
+    if any(total.values()):
+        # A loop that sets all of a structure to zero begins in its first array.
+        arrays = {index: part for index, part in arrays.items() if total[part]}
+    ordered = sorted(set(arrays.values()), key=lambda part: part.offset)
+    if any(left.end > right.offset for left, right in pairwise(ordered)):
+        return {}  # a union's
+    if len(ordered) == 1 and ordered[0].size == name.variable.size:
+        # All that a class holds: who writes `v[i]` knows it by the name of the whole.
+        word = _word(ordered[0])
+        indexed = [access for access in found.accesses if access.index in arrays]
+        if not has_no_name(name.variable) and not names.said(objects, indexed, word):
+            return {}
+    return arrays
+
+
+def _word(part: Part) -> str:
+    return part.path.rpartition(".")[2]
+
+
+def _member_name(name: ObjectName, array: Part) -> ObjectName:
+    called = f"{name.variable.name}{array.path}"
+    if has_no_name(name.variable):
+        called = array.path.lstrip(".")
+    return replace(name, name=called, type=array.type, size=array.size, path=array.path)

@@ -1,0 +1,153 @@
+"""Which variables the source lines of an object's accesses name, through the inline chains."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lmemscope.analysis.layout import is_reference
+from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.model import InlineFrame, SourceText, Variable
+
+_Chain = tuple[InlineFrame, ...]
+CLOSURE = "(lambda)"
+"""What the type of a lambda's object is called here."""
+_LAMBDA = re.compile(r"E(?:NK?)?Ul")
+"""In the mangled name of a lambda's call operator, behind that of the function around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Source lines behind an object's accesses.
+
+    Attributes:
+        chains: of the accesses, innermost first, each with how many accesses have it.
+        functions: mangled names of the functions on them.
+    """
+
+    chains: tuple[tuple[_Chain, int], ...]
+    functions: frozenset[str]
+
+
+class Mentions:
+    """What lines say of one unit's variables.
+
+    Args:
+        by_function: the variables that each function declares.
+        ptx: the optimised module.
+        sources: for the text of lines.
+    """
+
+    def __init__(
+        self, by_function: dict[str, list[Variable]], ptx: PtxModule, sources: SourceText
+    ) -> None:
+        self._by_function, self._ptx, self._sources = by_function, ptx, sources
+        self._said: dict[tuple[str, int, str], bool] = {}
+        self._spellings: dict[Variable, tuple[str, ...]] = {}
+        self._copies: dict[str, frozenset[str]] = {}
+
+    def lines(self, owner: str, instructions: Iterable[Instruction]) -> Lines:
+        """The lines behind instructions of a function."""
+        counted: dict[_Chain, int] = defaultdict(int)
+        for instruction in instructions:
+            counted[self._ptx.chain(instruction)] += 1
+        functions = {frame.function or owner for chain in counted for frame in chain}
+        return Lines(tuple(counted.items()), frozenset({owner, *functions}))
+
+    def share(self, owner: str, lines: Lines, variable: Variable) -> float:
+        """The share of the accesses whose lines name a variable, or an alias of it."""
+        named = total = 0
+        for chain, count in lines.chains:
+            at = _position(owner, chain, variable)
+            if at is not None:
+                total += count
+                named += count * self._names(chain, at, variable)
+        return named / total if total else 0.0
+
+    def _names(self, chain: _Chain, at: int, variable: Variable) -> bool:
+        """Whether a chain names a variable: on its function's line, or in a lambda inside it."""
+        words = self._names_of(variable)
+        if any(self.says(chain[at], word) for word in words):
+            return True
+        inner = _lambdas(chain, at)
+        if variable.type == CLOSURE:
+            words = tuple(_copies(variable))
+        else:
+            kept = self._captured_copies(variable.function)
+            words = tuple(word for word in words if word not in kept)
+        return any(self.says(frame, word) for frame in inner for word in words)
+
+    def _captured_copies(self, function: str) -> frozenset[str]:
+        """What lambdas of a function hold copies of: the name means the copy there."""
+        if function not in self._copies:
+            held = self._by_function.get(function, ())
+            copies = (name for one in held if one.type == CLOSURE for name in _copies(one))
+            self._copies[function] = frozenset(copies)
+        return self._copies[function]
+
+    def takes_address(self, owner: str, lines: Lines, variable: Variable) -> bool:
+        """Whether ``&name`` stands on one of the lines."""
+        return any(
+            f"&{variable.name}" in self._text(frame).replace(" ", "")
+            for chain, _ in lines.chains
+            for at in (_position(owner, chain, variable),)
+            if at is not None
+            for frame in (*_lambdas(chain, at), chain[at])
+        )
+
+    def says(self, frame: InlineFrame, name: str) -> bool:
+        """Whether a line holds a name as a word."""
+        place = frame.location
+        key = (place.file, place.line, name)
+        if key not in self._said:
+            self._said[key] = self._sources.mentions(place.file, place.line, name)
+        return self._said[key]
+
+    def _text(self, frame: InlineFrame) -> str:
+        return self._sources.line(frame.location.file, frame.location.line)
+
+    def _names_of(self, variable: Variable) -> tuple[str, ...]:
+        if variable not in self._spellings:
+            own = [variable.name]
+            if has_no_name(variable):
+                own = [member.name for member in variable.members]
+            self._spellings[variable] = (*own, *self._aliases(variable, own))
+        return self._spellings[variable]
+
+    def _aliases(self, variable: Variable, own: Sequence[str]) -> list[str]:
+        """References and pointers that are declared on a line that names the variable."""
+        return [
+            other.name
+            for other in self._by_function.get(variable.function, ())
+            if other is not variable
+            and not other.is_parameter
+            and (is_reference(other.type) or other.type.endswith("*"))
+            and any(self._sources.mentions(other.file, other.line, name) for name in own)
+        ]
+
+
+def has_no_name(variable: Variable) -> bool:
+    """Whether the front end made the name: an anonymous union's, a temporary's."""
+    return variable.name.startswith("__T") and variable.name[3:].isdigit()
+
+
+def _position(owner: str, chain: _Chain, variable: Variable) -> int | None:
+    """Where in a chain the function is that declares a variable."""
+    return next(
+        (n for n, f in enumerate(chain) if (f.function or owner) == variable.function), None
+    )
+
+
+def _lambdas(chain: _Chain, at: int) -> _Chain:
+    """The lines of lambdas that the function at a place in a chain calls."""
+    first = at
+    while first and _LAMBDA.search(chain[first - 1].function or ""):
+        first -= 1
+    return chain[first:at]
+
+
+def _copies(closure: Variable) -> list[str]:
+    return [member.name for member in closure.members if not is_reference(member.type)]

@@ -1,0 +1,170 @@
+"""How often loops run: which are counted, by what, and which values come out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lmemscope.analysis.ptx.components import strong_components
+from lmemscope.analysis.ptx.control import Control
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.graph import Loop
+from lmemscope.analysis.ptx.leaves import special
+from lmemscope.analysis.ptx.unrolled import Unrolled
+from lmemscope.analysis.ptx.values import Join, Value, Values
+
+MEMORY = frozenset({"ld", "ldu", "atom", "tex", "tld4", "suld", "ldmatrix", "wmma", "txq", "suq"})
+"""Operations that read memory."""
+_CHANGING = MEMORY | {"shfl", "vote", "match", "redux", "activemask", "call"}
+"""What may give another value in each iteration although its operands are the same."""
+
+
+class Iterations:
+    """Iterations of one function's loops.
+
+    Args:
+        code: the function.
+        values: its values.
+        control: its control dependence.
+        unrolled: its rounded trip counts.
+    """
+
+    def __init__(
+        self, code: Definitions, values: Values, control: Control, unrolled: Unrolled
+    ) -> None:
+        self._code, self._values, self._control = code, values, control
+        self._unrolled = unrolled
+        self._tests: dict[int, frozenset[str | int]] = {}
+        self._reads: dict[Value, tuple[Value, ...]] = {}
+        self._behind: dict[Value, frozenset[str | int]] = {}
+        self._origins: dict[Value, frozenset[str | int]] = {}
+
+    def loops_left(self, block: int, value: Value) -> list[Loop]:
+        """Loops that a value comes out of, seen from a block, and in which it changes."""
+        loops = self._control.loops_of.get(self._values.block_of(value), ())
+        return [
+            loop
+            for loop in loops
+            if block not in self._control.blocks_of(loop) and self._changes(value, loop)
+        ]
+
+    def ran(self, join: Join) -> frozenset[str | int]:
+        """What decides how often counted loops run that a joined value comes out of."""
+        found: frozenset[str | int] = frozenset()
+        for value in self._values.incoming(join).values():
+            if value is not None:
+                found |= self._bounds_behind(join.block, value)
+        return found
+
+    def _bounds_behind(self, block: int, value: Value) -> frozenset[str | int]:
+        """The same of one value, seen from a block."""
+        if value not in self._behind:
+            for group in strong_components([value], self._read_by, self._behind):
+                bounds: frozenset[str | int] = frozenset()
+                for member in group:
+                    at = self._values.block_of(member)
+                    for source in self._read_by(member):
+                        if source not in group:
+                            bounds |= self._behind[source]
+                        for loop in self.loops_left(at, source):
+                            bounds |= self.bound(loop)
+                    if member >= 0 and self._unrolled.is_rounded(member):
+                        bounds |= self._made_of(member, self._code.depends_on(member))
+                self._behind |= dict.fromkeys(group, bounds)
+        left = self.loops_left(block, value)
+        return self._behind[value].union(*(self.bound(loop) for loop in left))
+
+    def bound(self, loop: Loop) -> frozenset[str | int]:
+        """What the tests of a loop's counters are made of."""
+        found: frozenset[str | int] = frozenset()
+        for block in self._control.exits(loop):
+            if self.counts(block, loop):
+                found |= self.tested(block)
+        return found
+
+    def counts(self, block: int, loop: Loop) -> bool:
+        """Whether a branch compares only with what no iteration of the loop reads."""
+        return not any(isinstance(one, int) and one in loop.members for one in self.tested(block))
+
+    def tested(self, block: int) -> frozenset[str | int]:
+        """What a block's branch tests."""
+        if block not in self._tests:
+            index, registers = self._control.condition(block)
+            self._tests[block] = self._made_of(index, registers)
+        return self._tests[block]
+
+    def _made_of(self, index: int, registers: Iterable[str]) -> frozenset[str | int]:
+        """Where values come from, without what chose them.
+
+        Parameters and special registers by name, loads and calls by their instruction.
+        """
+        found: set[str | int] = set()
+        for register in registers:
+            if special(register) is not None:
+                found.add(register)
+            value = self._values.read(index, register)
+            if value is not None:
+                found |= self._origin(value)
+        return frozenset(found)
+
+    def _origin(self, value: Value) -> frozenset[str | int]:
+        if value not in self._origins:
+            for group in strong_components([value], self._computed_from, self._origins):
+                found: set[str | int] = set()
+                for member in group:
+                    found |= self._entering(member)
+                    for source in self._computed_from(member):
+                        if source not in group:
+                            found |= self._origins[source]
+                self._origins |= dict.fromkeys(group, frozenset(found))
+        return self._origins[value]
+
+    def _computed_from(self, value: Value) -> tuple[Value, ...]:
+        if value >= 0 and self._code.body.instructions[value].operation in _CHANGING:
+            return ()
+        return self._read_by(value)
+
+    def _entering(self, value: Value) -> set[str | int]:
+        """What a value is by itself, of what `_made_of` gives."""
+        if value < 0:
+            return set()
+        instruction = self._code.body.instructions[value]
+        if instruction.operation not in _CHANGING:
+            return {name for name in self._code.depends_on(value) if special(name) is not None}
+        base = instruction.address.base if instruction.address is not None else None
+        named = "param" in instruction.modifiers and base in self._code.parameters
+        return {str(base) if named else value}
+
+    def _read_by(self, value: Value) -> tuple[Value, ...]:
+        """Values that an instruction reads or that meet in a join, without what chose them."""
+        known = self._reads.get(value)
+        if known is None:
+            join = self._values.join(value)
+            if join is not None:
+                found = self._values.incoming(join).values()
+                known = tuple(dict.fromkeys(one for one in found if one is not None))
+            else:
+                read = (self._values.read(value, r) for r in self._code.depends_on(value))
+                known = tuple(one for one in read if one is not None)
+            self._reads[value] = known
+        return known
+
+    def _changes(self, value: Value, loop: Loop) -> bool:
+        """Whether a value may differ from one iteration to the next."""
+        members = self._control.blocks_of(loop)
+        seen: set[Value] = set()
+        work = [value]
+        while work:
+            current = work.pop()
+            if current in seen or self._values.block_of(current) not in members:
+                continue
+            seen.add(current)
+            join = self._values.join(current)
+            if join is not None:
+                if self._control.loop_at.get(join.block) is loop:
+                    return True
+            else:
+                instruction = self._code.body.instructions[current]
+                if instruction.operation in _CHANGING and "param" not in instruction.modifiers:
+                    return True
+            work += self._read_by(current)
+        return False

@@ -1,0 +1,153 @@
+"""Where in the depot an access may lie: its first byte, and the steps that an index takes from it.
+
+``a.b[i]`` of 4-byte elements is ``depot + 24 + 4 * i``: first byte 24, steps of 4. The numbers are
+those of the type's layout, whatever the source calls it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
+from lmemscope.formats.ptx_body import Address, Instruction, Operand
+
+_PASSING = frozenset({"mov", "cvta", "cvt", "selp", "min", "max", "sub", "neg", "abs"})
+_DEEPEST = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A linear form of an access's address.
+
+    Attributes:
+        start: the first byte of the depot that it names without its index; None where not known.
+        step: what divides every distance from there; 0 for a constant place, 1 where not known.
+        width: bytes of the access.
+    """
+
+    start: int | None
+    step: int
+    width: int
+
+
+class Places:
+    """Places of the accesses of one function."""
+
+    def __init__(self, objects: FunctionObjects) -> None:
+        self._objects = objects
+        self._instructions = objects.body.instructions
+        self._depots = {declaration.name for declaration in objects.body.locals}
+        self._known: dict[int, Place] = {}
+        self._steps: dict[str, int] = {}
+
+    def of(self, access: PtxAccess) -> Place:
+        """The place of one access."""
+        if access.index not in self._known:
+            self._known[access.index] = self._place(access)
+        return self._known[access.index]
+
+    def _place(self, access: PtxAccess) -> Place:
+        if access.offset is not None:
+            return Place(access.offset, 0, access.width)
+        address = self._instructions[access.index].address
+        starts: set[int] = set()
+        step = 0
+        seen: dict[str, int] = {}
+        work = [(address.base, address.offset)] if address is not None and address.base else []
+        while work:
+            register, distance = work.pop()
+            if register in self._depots:
+                starts.add(distance)
+                continue
+            if register in seen:
+                step = gcd(step, distance - seen[register])
+                continue
+            seen[register] = distance
+            for index in self._objects.dataflow.definitions.get(register, ()):
+                more, inner = self._behind(self._instructions[index], distance)
+                work += more
+                step = gcd(step, inner)
+        if not starts:
+            return Place(None, step or 1, access.width)
+        first = min(starts)
+        for start in starts:
+            step = gcd(step, start - first)
+        return Place(first, step, access.width)
+
+    def _behind(self, instruction: Instruction, distance: int) -> tuple[list[tuple[str, int]], int]:
+        """Pointers that an instruction's result is made of, with distances, and its step."""
+        operation, operands = instruction.operation, instruction.operands[1:]
+        pointers = [str(o) for o in operands if self._is_pointer(o)]
+        if operation in ("mov", "cvta", "selp"):
+            return [(pointer, distance) for pointer in pointers], 0
+        if operation in ("add", "or", "sub") and len(operands) == 2 and len(pointers) == 1:
+            other = next((o for o in operands if str(o) != pointers[0]), None)
+            number = _number(other)
+            if number is not None:
+                return [(pointers[0], distance + (-number if operation == "sub" else number))], 0
+            return [(pointers[0], distance)], self._step(other)
+        if operation == "mad" and len(operands) == 3 and pointers == [str(operands[2])]:
+            return [(pointers[0], distance)], self._product(operands[0], operands[1])
+        return [(pointer, distance) for pointer in pointers], 1
+
+    def _is_pointer(self, operand: Operand | None) -> bool:
+        if not isinstance(operand, str) or _number(operand) is not None:
+            return False
+        if operand in self._depots:
+            return True
+        return bool(self._objects.pointees_of(Address(operand, 0)))
+
+    def _step(self, operand: Operand | None, depth: int = 0) -> int:
+        """A number that divides an index in bytes; 0 for zero."""
+        number = _number(operand)
+        if number is not None:
+            return abs(number)
+        if not isinstance(operand, str) or depth > _DEEPEST:
+            return 1
+        if operand in self._steps:
+            return self._steps[operand]
+        self._steps[operand] = 0  # A loop adds nothing of its own.
+        step = 0
+        indices = self._objects.dataflow.definitions.get(operand, ())
+        for index in indices:
+            step = gcd(step, self._step_of(self._instructions[index], depth))
+        self._steps[operand] = step if indices else 1
+        return self._steps[operand]
+
+    def _step_of(self, instruction: Instruction, depth: int) -> int:
+        operation, operands = instruction.operation, instruction.operands[1:]
+        if operation == "mul" and len(operands) == 2:
+            return self._product(*operands)
+        if operation == "mad" and len(operands) == 3:
+            return gcd(self._product(operands[0], operands[1]), self._step(operands[2], depth + 1))
+        if operation == "shl" and len(operands) == 2:
+            number = _number(operands[1])
+            return 1 if number is None else self._step(operands[0], depth + 1) << number or 1
+        if operation == "and" and len(operands) == 2:
+            number = _number(operands[1])
+            inner = self._step(operands[0], depth + 1)
+            return inner if number is None else max(inner, number & -number)
+        if operation in _PASSING or operation in ("add", "or", "xor"):
+            if operation == "selp":
+                operands = operands[:2]
+            step = 0
+            for operand in operands:
+                step = gcd(step, self._step(operand, depth + 1))
+            return step
+        return 1
+
+    def _product(self, left: Operand, right: Operand) -> int:
+        number = _number(right) if _number(right) is not None else _number(left)
+        if number is None:
+            return 1
+        return abs(number)
+
+
+def _number(operand: Operand | None) -> int | None:
+    if not isinstance(operand, str) or not operand.lstrip("-")[:1].isdigit():
+        return None
+    try:
+        return int(operand, 0)
+    except ValueError:
+        return None

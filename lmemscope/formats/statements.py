@@ -1,0 +1,296 @@
+"""Subscripts and calls in the text of one C++ statement, as they are written.
+
+No C++ front end: a statement is what stands between semicolons and braces around a line, and a
+subscript a chain of names, members and brackets. What is not understood is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+Path = tuple[str, ...]
+"""A variable with members: ``("s", "a", "b")`` is ``s.a.b``, and ``s->a[2].b`` too."""
+
+_REACH = 12
+"""How many lines a statement may go on before and after the one that is asked for."""
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
+_CONTROL = re.compile(r"(?:\}?\s*else\s+)?(?:for|if|while|switch)\b")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_CONSTANT = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
+_ASSIGNS = re.compile(r"(<<|>>|[-+*/%&|^])?=(?!=)")
+_CLOSING = {"(": ")", "[": "]", "<": ">"}
+_NO_TYPES = frozenset(
+    "return else do case goto throw new delete co_return co_yield and or not".split()
+)
+_CALLED = "()"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript:
+    """An index of an array, as written.
+
+    Attributes:
+        path: what is indexed.
+        text: the index; several as they stand, ``[i][j]`` or ``[i].x[j]``.
+        line: on which the name stands.
+        reads, writes: what the statement does with the element, as far as its text says.
+        is_constant: all of its indices are numbers.
+    """
+
+    path: Path
+    text: str
+    line: int
+    reads: bool
+    writes: bool
+    is_constant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCall:
+    """A call in a statement.
+
+    Attributes:
+        receiver: the object of a member function, or None.
+        arguments: the names that each argument holds.
+    """
+
+    receiver: Path | None
+    arguments: tuple[tuple[Path, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Names, members, brackets and calls in a row.
+
+    Attributes:
+        start, end: offsets in the text.
+        path: with ``()`` for each call in it.
+        brackets: offsets of each subscript, and how long the path was before it.
+    """
+
+    start: int
+    end: int
+    path: Path
+    brackets: tuple[tuple[int, int, int], ...]
+
+
+class Statement:
+    """A statement's text, on one line or on several.
+
+    Args:
+        text: without comments.
+        starts: offset in the text at which each of its lines begins.
+        first: number of its first line.
+    """
+
+    def __init__(self, text: str, starts: list[int], first: int) -> None:
+        self._text = _STRING.sub(lambda found: "_" * len(found.group()), text)
+        self._starts, self._first = starts, first
+
+    @cached_property
+    def subscripts(self) -> tuple[Subscript, ...]:
+        """Of all arrays, in the order of the text; declarations of arrays are none."""
+        found = [self._subscript(chain) for chain in self._chains if chain.brackets]
+        kept = [one for one in found if one is not None]
+        return (*kept, *self._of_expressions())
+
+    @cached_property
+    def paths(self) -> tuple[Path, ...]:
+        """Everything that is named, calls left out."""
+        return tuple(chain.path for chain in self._chains if _CALLED not in chain.path)
+
+    def calls(self, name: str) -> Iterator[WrittenCall]:
+        """Calls of a function, or of a member function, by its plain name."""
+        for found in re.finditer(rf"(?<!\w){re.escape(name)}\s*", self._text):
+            at = found.end()
+            if self._text[at : at + 1] == "<":
+                closed = _closed(self._text, at)
+                at = at if closed is None else closed
+                at += len(self._text[at:]) - len(self._text[at:].lstrip())
+            closed = _closed(self._text, at) if self._text[at : at + 1] == "(" else None
+            if closed is not None:
+                arguments = tuple(
+                    Statement(part, [0], 0).paths
+                    for part in _parts(self._text[at + 1 : closed - 1])
+                )
+                yield WrittenCall(self._receiver(found.start()), arguments)
+
+    def _receiver(self, at: int) -> Path | None:
+        """What stands before ``.name`` or ``->name``."""
+        before = self._text[:at].rstrip()
+        if not before.endswith((".", "->")):
+            return None
+        for chain in self._chains:
+            if chain.start < at <= chain.end:
+                return tuple(part for part in chain.path if part != _CALLED)[:-1]
+        return ()
+
+    def line_of(self, offset: int) -> int:
+        """Number of the line that an offset of the text is on."""
+        return self._first + bisect_right(self._starts, offset) - 1
+
+    @cached_property
+    def _chains(self) -> tuple[_Chain, ...]:
+        found = []
+        for match in _IDENTIFIER.finditer(self._text):
+            before = self._text[: match.start()].rstrip()
+            if (
+                before.endswith((".", "->"))
+                or self._text[match.start() - 1 : match.start()].isdigit()
+            ):
+                continue
+            found.append(self._chain(match.start()))
+        return tuple(found)
+
+    def _chain(self, start: int) -> _Chain:
+        text = self._text
+        path: list[str] = []
+        brackets: list[tuple[int, int, int]] = []
+        at = end = start
+        while True:
+            match = _IDENTIFIER.match(text, at)
+            if match is None:
+                break
+            path.append(match.group())
+            at = end = match.end()
+            while True:
+                at = _skip(text, at)
+                closed = _closed(text, at) if text[at : at + 1] in ("[", "(") else None
+                if closed is None:
+                    break
+                if text[at] == "[":
+                    brackets.append((at, closed, len(path)))
+                else:
+                    path.append(_CALLED)
+                at = end = closed
+            if text[at : at + 2] == "->":
+                at = _skip(text, at + 2)
+            elif text[at : at + 1] == "." and not text[at + 1 : at + 2].isdigit():
+                at = _skip(text, at + 1)
+            else:
+                break
+        return _Chain(start, end, tuple(path), tuple(brackets))
+
+    def _subscript(self, chain: _Chain) -> Subscript | None:
+        if self._declares(chain):
+            return None
+        depth = max(length for *_, length in chain.brackets)
+        return self._made(chain.path[:depth], chain.start, chain.end, chain.brackets)
+
+    def _made(
+        self, path: Path, start: int, end: int, brackets: tuple[tuple[int, int, int], ...]
+    ) -> Subscript:
+        text = self._text
+        inner = [_joined(text[first + 1 : last - 1]) for first, last, _ in brackets]
+        shown = inner[0]
+        if len(inner) > 1:
+            shown = _joined(text[brackets[0][0] : brackets[-1][1]]).replace("] [", "][")
+        assigned = _ASSIGNS.match(text, _skip(text, end))
+        after = text[_skip(text, end) :][:2]
+        steps = after in ("++", "--") or text[:start].rstrip().endswith(("++", "--"))
+        return Subscript(
+            path=path,
+            text=shown,
+            line=self.line_of(start),
+            reads=assigned is None or assigned.group(1) is not None,
+            writes=assigned is not None or steps,
+            is_constant=all(_CONSTANT.fullmatch(part) for part in inner),
+        )
+
+    def _declares(self, chain: _Chain) -> bool:
+        """Whether a chain is the declaration of an array: a type stands before it."""
+        word = re.search(r"(\w+)\s*$", self._text[: chain.start])
+        return word is not None and not (word.group(1) in _NO_TYPES or word.group(1).isdigit())
+
+    def _of_expressions(self) -> Iterator[Subscript]:
+        """``(expression)[i]``: a subscript of every name in the expression."""
+        text = self._text
+        for match in re.finditer(r"\)\s*\[", text):
+            opened = _opened(text, match.start())
+            closed = _closed(text, match.end() - 1)
+            if opened is None or closed is None or re.search(r"\w\s*$", text[:opened]):
+                continue
+            brackets = ((match.end() - 1, closed, 1),)
+            for path in Statement(text[opened + 1 : match.start()], [0], 0).paths:
+                yield self._made(path, opened, closed, brackets)
+
+
+def statement_at(line_of: Callable[[int], str], number: int) -> Statement:
+    """The statement that a line belongs to.
+
+    Args:
+        line_of: text of a line by its number, without comments; empty where there is none.
+        number: of the line.
+    """
+    lines = [line_of(number)]
+    first = number
+    while number - first < _REACH and first > 1:
+        before = line_of(first - 1)
+        if _ends(before) or before.lstrip().startswith("#"):
+            break
+        lines.insert(0, before)
+        first -= 1
+    last = number
+    while last - number < _REACH and not _ends("\n".join(lines[number - first :])):
+        last += 1
+        lines.append(line_of(last))
+    starts = [0]
+    for line in lines[:-1]:
+        starts.append(starts[-1] + len(line) + 1)
+    return Statement("\n".join(lines), starts, first)
+
+
+def _ends(text: str) -> bool:
+    """Whether a statement ends with a text, or the condition of one does."""
+    text = text.strip()
+    if text.endswith((";", "{", "}", ":")) or text in ("else", "do"):
+        return True
+    whole = text.count("(") == text.count(")")
+    return whole and text.endswith(")") and _CONTROL.match(text) is not None
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def _closed(text: str, at: int) -> int | None:
+    """Offset behind the bracket that closes the one at ``at``; None where none does."""
+    opening, closing = text[at], _CLOSING[text[at]]
+    depth = 0
+    for index in range(at, len(text)):
+        depth += (text[index] == opening) - (text[index] == closing)
+        if depth == 0:
+            return index + 1
+    return None
+
+
+def _opened(text: str, at: int) -> int | None:
+    """Offset of the parenthesis that the one at ``at`` closes; None where none does."""
+    depth = 0
+    for index in range(at, -1, -1):
+        depth += (text[index] == ")") - (text[index] == "(")
+        if depth == 0:
+            return index
+    return None
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Arguments between commas."""
+    depth = start = 0
+    for index, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth == 0:
+            yield text[start:index]
+            start = index + 1
+    yield text[start:]
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,39 @@
+"""The line to look at: which line of an inline chain a reader is sent to, decided here alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lmemscope.model.request import InlineFrame, SourceLocation
+
+_LIBRARY = re.compile(
+    r"(?:^|/)(?:cccl|cub|thrust|libcudacxx|crt|cuda/std)/|^/usr/(?:local/)?include/|/c\+\+/\d"
+    r"|/targets/[^/]+/include/|/site-packages/nvidia/"
+)
+
+
+def is_library(file: str) -> bool:
+    """Whether a file is the toolkit's or the host compiler's, by its path: no user wrote it."""
+    return _LIBRARY.search(file) is not None
+
+
+def reader_line(chain: Sequence[InlineFrame], home: str | None) -> SourceLocation | None:
+    """The line of an inline chain that a reader is sent to, or None where there is none.
+
+    The innermost one in the file that defines the kernel, else the outermost of the user's. Of a
+    library's kernel, the innermost of the user's; of nothing but a library's code, the outermost.
+    Compilers give what belongs to no line the number 0: that is none, and a call site further out
+    says more.
+
+    Args:
+        chain: innermost frame first.
+        home: the file that defines the kernel, spelled as in the chain; None where not known.
+    """
+    lines = [frame.location for frame in chain if frame.location.line > 0]
+    users = [line for line in lines if not is_library(line.file)]
+    if home is not None and is_library(home):
+        inside = users
+    else:
+        inside = [line for line in users if line.file == home]
+    return next(iter((*inside, *reversed(users), *reversed(lines))), None)

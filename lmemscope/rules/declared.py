@@ -1,0 +1,165 @@
+"""What advice must know of a variable to write code for it: element, extents, size, spelling."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from lmemscope.model import SourceText
+from lmemscope.rules.base import Case
+
+_ARRAY = re.compile(r"(?P<element>[^\[\]]*?)\s*(?P<extents>(?:\[\d+\])+)")
+_WRITTEN = r"(?P<element>[\w:<>, ]*[\w>]) *\b{name}\s*(?P<extents>(?:\[[^\[\]]*\])+)"
+_QUALIFIERS = re.compile(r"\b(?:const|constexpr|static|volatile|register|__restrict__)\b")
+_SIZES = {
+    **dict.fromkeys(("bool", "char", "signed char", "unsigned char", "int8_t", "uint8_t"), 1),
+    **dict.fromkeys(("short", "unsigned short", "int16_t", "uint16_t", "ushort", "__half"), 2),
+    **dict.fromkeys(("half", "__nv_bfloat16", "nv_bfloat16", "char2", "uchar2"), 2),
+    **dict.fromkeys(("int", "unsigned int", "unsigned", "float", "int32_t", "uint32_t"), 4),
+    **dict.fromkeys(("uint", "half2", "__half2", "char4", "uchar4", "short2", "ushort2"), 4),
+    **dict.fromkeys(("long", "unsigned long", "long long", "unsigned long long", "double"), 8),
+    **dict.fromkeys(("int64_t", "uint64_t", "size_t", "float2", "int2", "uint2"), 8),
+    **dict.fromkeys(("float3", "int3", "uint3"), 12),
+    **dict.fromkeys(("float4", "int4", "uint4", "double2", "longlong2", "ulonglong2"), 16),
+}
+"""Sizes of built-in and vector types, as nvcc on 64-bit Linux has them."""
+_ARITHMETIC = re.compile(
+    r"bool|(?:(?:un)?signed )?(?:char|short|int|long|long long)|unsigned|float|double|u?int\d+_t"
+    r"|uint|ushort|uchar|size_t"
+)
+_PADDING = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A variable as code that replaces it would declare it.
+
+    Attributes:
+        name: without the structures that it is a member of.
+        path: as the source reaches it: ``particle.history``.
+        element: its element's type, as the source or else the compiler spells it; None where
+            neither spelling would compile at the place of the declaration.
+        extents: the numbers of elements, outermost first; empty of what is no array.
+        written: the same as the source spells them, where it does.
+        element_bytes: None where not known.
+        is_arithmetic: whether an element is one number.
+        is_wide: whether an element of 8 or 16 bytes is loaded at once: a number, a vector, a
+            pointer.
+        has_initialiser: whether the declaration gives values.
+    """
+
+    name: str
+    path: str
+    element: str | None
+    extents: tuple[int, ...]
+    written: tuple[str, ...]
+    element_bytes: int | None
+    is_arithmetic: bool
+    is_wide: bool
+    has_initialiser: bool
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it is a part of a structure or union."""
+        return self.path != self.name
+
+    def spelled(self, name: str) -> str:
+        """An element's declaration under another name."""
+        space = "" if (self.element or "").endswith("*") else " "
+        return f"{self.element}{space}{name}"
+
+    @property
+    def elements(self) -> int:
+        """How many there are; 1 of what is no array."""
+        return math.prod(self.extents)
+
+    @property
+    def registers(self) -> int | None:
+        """What it takes in registers, where every element has its own; None where not known."""
+        if self.element_bytes is None:
+            return None
+        return self.elements * -(-self.element_bytes // 4)
+
+
+def declaration_of(case: Case) -> Declaration | None:
+    """How the object of a case is declared; None where its name or type is not known for sure."""
+    found = case.object
+    if found is None or found.name is None or found.type is None or found.confidence == "possible":
+        return None
+    array = _ARRAY.fullmatch(found.type)
+    if array is None and "[" in found.type:
+        return None
+    element = _plain(array["element"] if array is not None else found.type)
+    extents = _numbers(array["extents"]) if array is not None else ()
+    name = found.name.rpartition(".")[2].rpartition("->")[2]
+    text = ""
+    if found.declared is not None:
+        text = case.sources.line(found.declared.file, found.declared.line)
+    own = name == found.name
+    spelled = re.search(_WRITTEN.format(name=re.escape(name)), text) if own else None
+    written = tuple(str(extent) for extent in extents)
+    size = _SIZES.get(element)
+    if size is None and element.endswith("*"):
+        size = 8
+    if size is None:
+        size = _share(found.size, math.prod(extents))
+    kind: str | None = element
+    if spelled is not None and len(shape := _brackets(spelled["extents"])) == len(extents):
+        # The compiler's spelling lacks namespaces; the source's is valid where it stands.
+        kind = _plain(spelled["element"])
+        if kind.partition(" ")[0] in ("return", "else", "case"):
+            kind = element
+        # Braces: a Python program that writes the extent into the kernel's text.
+        written = shape if all(shape) and "{" not in spelled["extents"] else written
+    elif not _is_spelled(text, element.rstrip(" *")):
+        kind = None
+    return Declaration(
+        name=name,
+        path=found.name,
+        element=kind if kind and not kind.startswith("(") else None,
+        extents=extents,
+        written=written,
+        element_bytes=size,
+        is_arithmetic=_ARITHMETIC.fullmatch(element) is not None,
+        is_wide=element in _SIZES or element.endswith("*"),
+        has_initialiser=_initialised(text, name),
+    )
+
+
+def statement_at(sources: SourceText, file: str, line: int) -> str:
+    """The text of a line without its comment, stripped; empty where it is no whole statement."""
+    text = sources.line(file, line).strip()
+    whole = text.endswith(";") and text.count("(") == text.count(")")
+    return text if whole and "{" not in text and "}" not in text else ""
+
+
+def _plain(element: str) -> str:
+    return " ".join(_QUALIFIERS.sub(" ", element).split())
+
+
+def _numbers(extents: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", extents))
+
+
+def _brackets(extents: str) -> tuple[str, ...]:
+    return tuple(text.strip() for text in re.findall(r"\[([^\[\]]*)\]", extents))
+
+
+def _share(size: int, elements: int) -> int | None:
+    """Bytes of one element, where padding behind the last one cannot make it another number."""
+    if size % elements == 0 or elements >= _PADDING:
+        return size // elements or None
+    return None
+
+
+def _is_spelled(text: str, element: str) -> bool:
+    """Whether a type is known everywhere, or is a plain name that stands on this line."""
+    return element in _SIZES or (
+        re.fullmatch(r"[A-Za-z_]\w*", element) is not None
+        and bool(re.search(rf"(?<![\w:]){re.escape(element)}\b", text))
+    )
+
+
+def _initialised(text: str, name: str) -> bool:
+    return bool(re.search(rf"\b{re.escape(name)}\s*(?:\[[^\[\]]*\]\s*)*[={{]", text))

@@ -1,0 +1,125 @@
+"""Loops as the source writes them: the one whose counter indexes an array, and how it ends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lmemscope.model import SourceText
+from lmemscope.rules.base import Case
+
+_HEADER = re.compile(r"^(?P<indent>\s*)for\s*\((?P<init>[^;]*);(?P<condition>[^;]*);(?P<tail>.*)$")
+_COUNTER = re.compile(r"(?:^|[\s,])(?P<name>\w+)\s*=\s*(?P<start>[^,]+)")
+_BOUND = re.compile(r"\s*(?P<left>\w+)\s*(?:<=|<|!=)\s*(?P<right>[^&|]+?)\s*")
+_PRAGMA = re.compile(r"^\s*#\s*pragma\s+(?:nv_)?unroll\b(?P<count>.*)$")
+_LEAVES = re.compile(r"\b(break|return|goto)\b")
+_LINES_LOOKED_AT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A ``for`` whose header stands on one line.
+
+    Attributes:
+        file, line: of the header.
+        text: the header and what follows on its line, without indentation.
+        counter, start: the variable that it counts with, and its first value.
+        bound: what the counter is compared with, where the condition is that comparison alone.
+        init, condition, step: the parts of the header.
+        rest: what stands behind it.
+    """
+
+    file: str
+    line: int
+    text: str
+    counter: str
+    start: str
+    bound: str | None
+    init: str
+    condition: str
+    step: str
+    rest: str
+
+    @property
+    def counts_up(self) -> bool:
+        """Whether it counts from 0 in steps of one."""
+        steps = (f"++{self.counter}", f"{self.counter}++", f"{self.counter}+=1")
+        return self.start == "0" and self.step.replace(" ", "") in steps
+
+
+def loop_at(sources: SourceText, file: str, line: int) -> Loop | None:
+    """The ``for`` on a line, if one begins there."""
+    header = _HEADER.match(sources.line(file, line))
+    if header is None:
+        return None
+    counter = _COUNTER.search(header["init"])
+    end = _closing(header["tail"])
+    if counter is None or end is None:
+        return None
+    bound = _BOUND.fullmatch(header["condition"])
+    compared = bound is not None and bound["left"] == counter["name"]
+    return Loop(
+        file=file,
+        line=line,
+        text=sources.line(file, line).strip(),
+        counter=counter["name"],
+        start=counter["start"].strip(),
+        bound=bound["right"] if bound is not None and compared else None,
+        init=header["init"].strip(),
+        condition=header["condition"].strip(),
+        step=header["tail"][:end].strip(),
+        rest=header["tail"][end + 1 :].strip(),
+    )
+
+
+def counting_loops(case: Case) -> list[Loop]:
+    """The loops around the finding's line whose counters the index names, innermost first."""
+    place = case.location
+    if place is None or case.index is None or case.index.expression is None:
+        return []
+    words = set(re.findall(r"[A-Za-z_]\w*", case.index.expression))
+    lowest = max(1, place.line - _LINES_LOOKED_AT)
+    found, depth, bare, opened = [], 0, True, False
+    for line in range(place.line, lowest - 1, -1):
+        text = case.sources.line(place.file, line).strip()
+        loop = loop_at(case.sources, place.file, line)
+        if line < place.line:
+            depth += text.count("{") - text.count("}")
+            # Without braces, only the statement below a header belongs to the loop.
+            bare = bare and (loop is not None or not text or text.startswith("#"))
+        around = line == place.line or depth > 0 or (bare and loop is not None and not loop.rest)
+        if loop is not None and (around or opened) and loop.counter in words:
+            found.append(loop)
+        # A brace may have a line of its own, below the header.
+        opened = (depth > 0 and text == "{") or (opened and not text)
+        depth = min(depth, 0)
+    return found
+
+
+def pragma_above(sources: SourceText, file: str, line: int) -> str | None:
+    """What ``#pragma unroll`` on the line before asks for: ``""`` without a number."""
+    found = _PRAGMA.match(sources.line(file, line - 1))
+    return found["count"].strip(" ()") if found is not None else None
+
+
+def early_exit(sources: SourceText, file: str, line: int) -> int | None:
+    """The line of the first ``break``, ``return`` or ``goto`` in the braces behind a loop."""
+    depth = 0
+    for number in range(line, line + _LINES_LOOKED_AT):
+        text = sources.line(file, number)
+        if (depth or "{" in text or number == line) and _LEAVES.search(text):
+            return number
+        depth += text.count("{") - text.count("}")
+        if depth <= 0 and (number > line or text.rstrip().endswith((";", "}"))):
+            return None
+    return None
+
+
+def _closing(text: str) -> int | None:
+    """Where the bracket closes that was open before the text."""
+    depth = 1
+    for position, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth == 0:
+            return position
+    return None

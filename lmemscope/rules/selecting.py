@@ -1,0 +1,164 @@
+"""Advice to select an element by comparing, which needs no address: for small arrays."""
+
+from __future__ import annotations
+
+import re
+
+from lmemscope.model import Advice, reader_line
+from lmemscope.rules.base import Case
+from lmemscope.rules.declared import Declaration, declaration_of, statement_at
+from lmemscope.rules.unrolling import spare_registers
+
+_MOST = 32
+_DECLARES = re.compile(
+    r"(?:const\s+)?(?P<type>[A-Za-z_][\w:<>]*(?:\s[\w:<>]+)*)\s+(?P<name>\w+)\s*="
+)
+_HEADS = re.compile(r"(?:else\s+)?(?:if|for|while)\s*\(")
+
+
+def selection(case: Case) -> tuple[Advice, ...]:
+    """A comparison with each index, where the array is small, fits registers and has no pointer.
+
+    A pointer to the array, in a function that is called or in a generic access, still needs its
+    address; so does whatever else keeps it in memory.
+    """
+    made, found = declaration_of(case), case.object
+    if made is None or found is None or not made.extents or made.elements > _MOST:
+        return ()
+    if found.also or case.generic or made.registers is None:
+        return ()
+    if made.registers > spare_registers(case):
+        return ()
+    if any(access.function != found.function for access in case.accesses):
+        return ()
+    if found.function != case.facts.name and made.is_member:
+        return ()
+    text = (
+        f"With {made.elements} elements, compare instead of indexing, at each access with a "
+        f"run-time index; unroll every other loop over {case.name}. It costs {made.elements} "
+        "comparisons an access, and the elements need registers."
+    )
+    return (Advice(text, _code(case, made)),)
+
+
+def _code(case: Case, made: Declaration) -> str | None:
+    """The statement of the finding's line, rewritten; None where it is not simple enough."""
+    place, index = case.location, case.index
+    if place is None or index is None or index.expression is None:
+        return None
+    parts = _parts(index.expression, len(made.extents))
+    if parts is None:
+        return None
+    statement = statement_at(case.sources, place.file, place.line)
+    brackets = r"\s*".join(rf"\[\s*{re.escape(part)}\s*\]" for part in parts)
+    access = re.compile(rf"(?<![\w.>])(?P<array>(?:\w+(?:\.|->))*{made.name})\s*{brackets}")
+    used = access.search(statement)
+    names = _unused(statement + index.expression, len(parts))
+    if used is not None and len(set(re.findall(access, statement))) == 1:
+        made_of = _rewritten(statement, access, used["array"], parts, made, names)
+        if made_of is not None:
+            return made_of
+    sites = [a for a in case.accesses if reader_line(a.chain, case.facts.home) == place]
+    if not sites or any(site.is_store for site in sites) or made.element is None:
+        return None
+    array = used["array"] if used is not None else made.path
+    inner = "".join(f"[{counter}]" for counter, _ in names)
+    written = "".join(f"[{part}]" for part in parts)
+    body = f"value = {array}{inner};"
+    lines = [
+        f"{made.spelled('value')}{{}};",
+        *_loops(parts, made, names, body),
+        f"// value instead of {array}{written}",
+    ]
+    return "\n".join(lines)
+
+
+def _rewritten(
+    statement: str,
+    access: re.Pattern[str],
+    array: str,
+    parts: list[str],
+    made: Declaration,
+    names: list[tuple[str, str]],
+) -> str | None:
+    """The whole statement under a comparison: it is executed once, for the one index."""
+    heads, rest = _split(statement)
+    before = []
+    declares = _DECLARES.match(rest)
+    if declares is not None and declares["type"] not in ("return", "else", "case"):
+        if declares["type"] == "auto" or "=" in rest[declares.end() :].replace("==", ""):
+            return None
+        before = [f"{declares['type']} {declares['name']}{{}};"]
+        rest = f"{declares['name']} ={rest[declares.end() :]}"
+    elif not re.match(r"[\w.>\[\]()+*-]", rest) or re.match(r"(return|else|do|case)\b", rest):
+        return None
+    if before and heads:
+        return None
+    inner = "".join(f"[{counter}]" for counter, _ in names)
+    body = access.sub(lambda _: f"{array}{inner}", rest)
+    if re.search(rf"\b{re.escape(made.name)}\s*\[(?!{names[0][0]}\])", body):
+        return None
+    lines = [*before, *_loops(parts, made, names, body)]
+    if not heads:
+        return "\n".join(lines)
+    return "\n".join([f"{heads} {{", *(f"  {line}" for line in lines), "}"])
+
+
+def _loops(
+    parts: list[str], made: Declaration, names: list[tuple[str, str]], body: str
+) -> list[str]:
+    """The index once, the loop over each dimension, and the body under the comparison."""
+    lines = [f"const int {at} = {part};" for part, (_, at) in zip(parts, names, strict=True)]
+    for depth, ((counter, _), extent) in enumerate(zip(names, made.written, strict=True)):
+        indent = "  " * depth
+        lines.append(f"{indent}#pragma unroll")
+        lines.append(f"{indent}for (int {counter} = 0; {counter} < {extent}; ++{counter})")
+    condition = " && ".join(f"{counter} == {at}" for counter, at in names)
+    lines.append(f"{'  ' * len(names)}if ({condition}) {body}")
+    return lines
+
+
+def _parts(expression: str, dimensions: int) -> list[str] | None:
+    """The index of each dimension: ``[i][j]`` of two, else the expression.
+
+    What stands behind them is of the element: a pointer's own index.
+    """
+    if not expression.startswith("["):
+        return [expression] if dimensions == 1 else None
+    parts, depth, start = [], 0, 0
+    for position, char in enumerate(expression):
+        if char == "[":
+            start = position + 1 if depth == 0 else start
+            depth += 1
+        elif char == "]":
+            depth -= 1
+            if depth == 0:
+                parts.append(expression[start:position])
+        elif depth == 0:
+            return None
+    return parts[:dimensions] if len(parts) >= dimensions else None
+
+
+def _unused(text: str, dimensions: int) -> list[tuple[str, str]]:
+    """A counter and an index for each dimension, of names that the text does not use."""
+    words = set(re.findall(r"\w+", text))
+    counters = [name for name in ("k", "m", "e", "u", "v", "k0", "k1", "k2") if name not in words]
+    wanted = (
+        ("at", "which", "chosen") if dimensions == 1 else ("row", "column", "i0", "i1", "i2", "i3")
+    )
+    indices = [name for name in wanted if name not in words]
+    return list(zip(counters, indices, strict=False))[:dimensions]
+
+
+def _split(statement: str) -> tuple[str, str]:
+    """``if (…)`` and the like before a statement, and the statement."""
+    position = 0
+    while found := _HEADS.match(statement, position):
+        depth, end = 1, found.end()
+        while end < len(statement) and depth:
+            depth += (statement[end] == "(") - (statement[end] == ")")
+            end += 1
+        position = end
+        while position < len(statement) and statement[position] == " ":
+            position += 1
+    return statement[:position].strip(), statement[position:]

@@ -1,0 +1,151 @@
+"""Advice to keep an array in shared memory: where it fits, and what its banks do there."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from lmemscope.model import Advice, traits_of
+from lmemscope.rules.base import Case
+from lmemscope.rules.declared import Declaration, declaration_of
+
+STATIC_BYTES = 48 * 1024
+"""Static shared memory of a block: CUDA C++ Programming Guide, "Compute Capabilities"; more must
+be dynamic, and the host must opt in to it."""
+
+_BLOCKS = (128, 64, 32)
+"""Block sizes to compute with where the kernel does not say its own."""
+_WARP = 32
+_FREE = 64
+"""Bytes per thread that every architecture from 7.5 on has for all its resident threads."""
+_UNION = re.compile(r"\bunion\b")
+_BANKS = 32
+
+
+def shared_memory(case: Case) -> tuple[Advice, ...]:
+    """The array in shared memory, one element of each index beside that of the next thread.
+
+    Only for what fits: its size times the block, beside what the kernel has there already. The
+    block is that of ``__launch_bounds__``, else one of 128 threads, else the largest that fits.
+    """
+    found = case.object
+    if found is None or found.name is None or found.confidence == "possible" or not found.size:
+        return ()
+    taken = (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
+    room = STATIC_BYTES - taken
+    bounds = case.facts.launch_bounds
+    known = bounds.max_threads if bounds is not None else None
+    made = declaration_of(case)
+    size = found.size
+    if made is not None and made.extents and made.element_bytes is not None:
+        size = made.elements * made.element_bytes
+    threads = next((n for n in ((known,) if known else _BLOCKS) if size * n <= room), None)
+    if threads is None:
+        return ()
+    beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
+    if known:
+        block = f"the {threads} threads of __launch_bounds__"
+    else:
+        block = f"a block of {threads} threads"
+        block += ", the most that fit" if threads < _BLOCKS[0] else " (the real size is not known)"
+    text = (
+        f"Keep {case.name} in shared memory, one copy per thread: {size} bytes × {block} = "
+        f"{_amount(size * threads)} of 48 KB{beside}."
+    )
+    if size > _FREE:
+        text += " It can lower occupancy."
+    if size * threads + _others(case) * threads > room:
+        text += " Not all of the kernel's local arrays fit there at once."
+    if made is None:
+        return (Advice(text),)
+    code = None
+    if made.element is not None and (not made.is_member or _stands_alone(case, made)):
+        code = _code(made, threads)
+    text = f"{text} {_banks(made, threads)}{_start(made)}".rstrip()
+    if _is_passed(case, made):
+        text += " Functions that get it as a pointer must take that layout too."
+    return (Advice(text, code),)
+
+
+def _others(case: Case) -> int:
+    """Bytes per thread of the kernel's other objects that are indexed at run time."""
+    return sum(
+        one.size
+        for one in case.facts.objects
+        if one is not case.object and traits_of(one.cause).indexed
+    )
+
+
+def _is_passed(case: Case, made: Declaration) -> bool:
+    """Whether a call that was inlined gets the array as a pointer."""
+    bare = re.compile(rf"(?<![\w.]){re.escape(made.path)}\b(?!\s*[\[.])")
+    calls = {frame.location for access in case.accesses for frame in access.chain[1:]}
+    return any(bare.search(case.sources.line(place.file, place.line)) for place in calls)
+
+
+def too_large(case: Case) -> str:
+    """Why shared memory is not offered, as a sentence; empty where that is not known."""
+    if case.object is None or not case.object.size:
+        return ""
+    bounds = case.facts.launch_bounds
+    threads = (bounds.max_threads if bounds is not None else None) or _BLOCKS[-1]
+    need = case.object.size * threads
+    if need <= STATIC_BYTES:
+        return ""
+    return f" One copy per thread takes {_amount(need)} for {threads} threads; a block has 48 KB."
+
+
+def _stands_alone(case: Case, made: Declaration) -> bool:
+    """Whether a member can be a variable of its own: reached by its whole path, in no union."""
+    place, declared = case.location, case.object.declared if case.object is not None else None
+    if place is None or declared is None:
+        return False
+    used = case.sources.line(place.file, place.line)
+    return made.path in used and not case.sources.matching(declared.file, _UNION)
+
+
+def _code(made: Declaration, threads: int) -> str:
+    """The declaration, and how an element is then reached."""
+    name = made.path.replace("->", "_").replace(".", "_")
+    index = "".join(f"[{letter}]" for letter, _ in zip("ijkl", made.extents, strict=False))
+    extents = "".join(f"[{extent}]" for extent in made.written)
+    use = f"{name}{index}[threadIdx.x]"
+    if made.is_member or not made.extents:
+        use = f"{made.path}{index} becomes {use}"
+    return f"__shared__ {made.spelled(name)}{extents}[{threads}];  // {use}"
+
+
+def _banks(made: Declaration, threads: int) -> str:
+    """What lanes of a warp do to each other; a bank is 4 bytes wide."""
+    size = made.element_bytes
+    if threads % _WARP:
+        return "Lanes use different banks while their indices are equal."
+    if size in (1, 2):
+        lanes = 4 // size
+        return (
+            f"{lanes} neighbouring lanes share a bank: without conflict while their indices are "
+            f"equal, up to {lanes} passes where they differ."
+        )
+    if size == 4:
+        return "Each lane then has a bank of its own, whatever the index."
+    if size in (8, 16) and made.is_wide:
+        passes = size // 4
+        return f"No lane disturbs another, whatever the index; an access takes {passes} passes."
+    if size is not None and size % 4 == 0:
+        share = math.gcd(size // 4, _BANKS)
+        if share == 1:
+            return "Lanes that access one member do so in different banks, whatever the index."
+        return (
+            f"Up to {share} lanes that access one member share a bank; an array for each member "
+            "avoids that."
+        )
+    return ""
+
+
+def _start(made: Declaration) -> str:
+    """What the declaration in shared memory cannot do."""
+    return " It takes no initialiser: assign the values." if made.has_initialiser else ""
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1024:.4g} KB" if size >= 1024 else f"{size} bytes"

@@ -1,0 +1,171 @@
+"""Advice that makes indices constants by unrolling; only where the number of trips is one."""
+
+from __future__ import annotations
+
+import re
+
+from lmemscope.model import Advice
+from lmemscope.rules.base import Case
+from lmemscope.rules.declared import Declaration, declaration_of
+from lmemscope.rules.indexing import listed
+from lmemscope.rules.loops import (
+    Loop,
+    counting_loops,
+    early_exit,
+    loop_at,
+    pragma_above,
+)
+from lmemscope.rules.register_cap import HARDWARE_CAP
+
+_RING = re.compile(r"\(?\s*\w+(?:\s*[+-]\s*\w+)*\s*\)?\s*[%&]\s*[\w() +-]+")
+"""An index that advances by one and begins anew at the end: ``(head + i) % size``."""
+
+
+_MOST_GUARDED = 32
+"""Elements of an array up to which a loop over all of them is worth its conditions."""
+_LIMIT = re.compile(r"[\w\s.()*+/%-]+<=?[\w\s.()*+/%-]+")
+"""A condition that stays false once it is: a sum or product of counters below a limit."""
+
+
+def unrolled_loop(case: Case) -> tuple[Advice, ...]:
+    """To unroll the loops that index an array: their trip counts are constant, and it fits."""
+    index = case.index
+    if index is None or not _fits_registers(case):
+        return ()
+    if any(s.kind != "loop-counter" or s.constant_trip is False for s in index.sources):
+        return ()
+    loop = _rolled_one(case)
+    if loop is None and declaration_of(case) is None:
+        return ()
+    if loop is None:
+        text = f"Unroll every loop that indexes {case.name} (`#pragma unroll`)."
+        return (Advice(f"{text}{outcome(case)}"),)
+    leaves = early_exit(case.sources, loop.file, loop.line)
+    if leaves is not None:
+        return (
+            Advice(
+                f"The loop at line {loop.line} leaves early (line {leaves}), which can keep it "
+                "rolled: put the rest of its body under a condition instead, and unroll it."
+                f"{outcome(case)}"
+            ),
+        )
+    asked = pragma_above(case.sources, loop.file, loop.line)
+    if asked == "":
+        return (
+            Advice(
+                f"The loop at line {loop.line} asks for unrolling already: look for another loop "
+                f"that indexes {case.name}, or for a bound that the compiler cannot see."
+            ),
+        )
+    instead = f", in place of `#pragma unroll {asked}`," if asked is not None else ""
+    text = (
+        f"Unroll the loop at line {loop.line} fully{instead} and every other loop that indexes "
+        f"{case.name}.{outcome(case)}"
+    )
+    return (Advice(text, f"#pragma unroll\n{loop.text}"),)
+
+
+def _rolled_one(case: Case) -> Loop | None:
+    """The loop at the line that the analysis gives, else one around the access that may be it."""
+    place = case.index.loop if case.index is not None else None
+    found = loop_at(case.sources, place.file, place.line) if place is not None else None
+    if found is not None:
+        return found
+    around = counting_loops(case)
+    free = (one for one in around if pragma_above(case.sources, one.file, one.line) != "")
+    return next(free, None)
+
+
+def constant_bound(case: Case) -> tuple[Advice, ...]:
+    """What makes an index constant that counts a loop whose number of trips is not constant."""
+    index = case.index
+    counters = [s for s in index.sources if s.kind == "loop-counter"] if index is not None else []
+    if index is None or not counters or not _fits_registers(case):
+        return ()
+    made, loop = declaration_of(case), next(iter(counting_loops(case)), None)
+    expression = index.expression or ""
+    of_one_dimension = made is not None and len(made.extents) == 1
+    if made is not None and of_one_dimension and loop is not None and expression == loop.counter:
+        # Whatever else the index is made of decides how often the loop turns.
+        open_ended = not all(counter.constant_trip for counter in counters)
+        small = made.elements <= _MOST_GUARDED
+        if loop.counts_up and open_ended and small and _LIMIT.fullmatch(loop.condition):
+            return (_guarded(case, made, loop),)
+        return ()
+    if len(counters) != len(index.sources):
+        return ()
+    sites = case.share.sites
+    moves = sites.load_sites and sites.store_sites
+    if made is not None and of_one_dimension and moves and _RING.fullmatch(expression):
+        return (_shift(case, made),)
+    if loop is None or loop.bound is None or _may_be_constant(loop.bound):
+        return ()
+    return (
+        Advice(
+            f"The loop at line {loop.line} ends at `{loop.bound}`, which is not known when "
+            "compiling: make it a constant (a template parameter or `constexpr`), and unroll the "
+            f"loop.{outcome(case)}"
+        ),
+    )
+
+
+def _guarded(case: Case, made: Declaration, loop: Loop) -> Advice:
+    """The loop over the whole array, its own condition inside."""
+    bound = (
+        f"ends at `{loop.bound}`"
+        if loop.bound is not None
+        else f"ends where `{loop.condition}` fails"
+    )
+    extent = made.written[0]
+    header = f"for ({loop.init}; {loop.counter} < {extent}; {loop.step})"
+    return Advice(
+        f"The loop at line {loop.line} {bound}, which is not known when compiling. Let it run over "
+        f"all {made.elements} elements with that condition inside, unroll it, and do the same for "
+        f"every other loop that indexes {case.name}.{outcome(case)}",
+        f"#pragma unroll\n{header} if ({loop.condition}) {loop.rest}".rstrip(),
+    )
+
+
+def outcome(case: Case) -> str:
+    """What follows once every index is a constant; no promise where more keeps it in memory."""
+    also = case.object.also if case.object is not None else ()
+    if also:
+        return f" It stays in memory until {listed(list(also))} is removed too."
+    if case.index is not None and all(s.kind == "loop-counter" for s in case.index.sources):
+        return " Then every index is a constant."
+    return " Then this index is a constant; every other must be one too."
+
+
+def spare_registers(case: Case) -> int:
+    """Registers per thread that the kernel could have and does not use."""
+    cap = case.facts.cubin.max_registers if case.facts.cubin is not None else None
+    return (cap or HARDWARE_CAP) - (case.facts.registers or 0)
+
+
+def _fits_registers(case: Case) -> bool:
+    """Whether the array fits the registers that are left; True where its size is not known."""
+    made = declaration_of(case)
+    size = case.object.size // 4 if case.object is not None else 0
+    need = made.registers if made is not None and made.registers is not None else size
+    return need <= spare_registers(case)
+
+
+def _shift(case: Case, made: Declaration) -> Advice:
+    """A ring without an index: the elements move, and the newest is always the last."""
+    extent, name = made.written[0], made.path
+    last = str(int(extent) - 1) if extent.isdigit() else f"{extent} - 1"
+    counter = next(letter for letter in ("k", "m", "e") if letter != made.path)
+    code = (
+        f"#pragma unroll\nfor (int {counter} = 0; {counter} < {last}; ++{counter}) "
+        f"{name}[{counter}] = {name}[{counter} + 1];"
+    )
+    return Advice(
+        f"Move the elements of {case.name} by one in an unrolled loop instead of moving an index: "
+        f"the newest is then always `{name}[{last}]`. Unroll every other loop over it.",
+        code,
+    )
+
+
+def _may_be_constant(bound: str) -> bool:
+    """Whether a bound is a number, or a name that is spelled as constants are."""
+    return bound.isdigit() or re.fullmatch(r"[A-Z][A-Z0-9_]*|[A-Z]\w*|k[A-Z]\w*", bound) is not None

@@ -1,0 +1,447 @@
+"""Advice: offered only where it applies, and its code compiles where the author would write it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lmemscope.exporters.gate_text import render_gate
+from lmemscope.model import (
+    Advice,
+    CallFacts,
+    CompileOptions,
+    CubinFacts,
+    Evidence,
+    FunctionFacts,
+    GateFailure,
+    GateResult,
+    IndexFacts,
+    IndexSource,
+    InlineFrame,
+    KernelFacts,
+    LaunchBounds,
+    PtxasFacts,
+    SiteClass,
+    SourceLocation,
+)
+from lmemscope.tools import nvrtc
+from tests.builders import HERE, access, find, local_object
+from tests.builders import kernel_with as kernel
+from tests.conftest import DATA, ROOT, Finished, Once, run_program
+
+COUNTER = IndexSource("loop-counter", None, constant_trip=True)
+OPEN_COUNTER = IndexSource("loop-counter", None, constant_trip=False)
+LOADED = IndexSource("memory", "x", 0)
+
+
+def advice(facts: KernelFacts, source: str = "") -> tuple[Advice, ...]:
+    """Of a kernel's only finding; its source is `a.cu`."""
+    (finding,) = find(facts, {"a.cu": source})
+    return finding.advice
+
+
+def said(facts: KernelFacts, source: str = "") -> str:
+    return " ".join(one.text for one in advice(facts, source))
+
+
+def codes(facts: KernelFacts, source: str = "") -> str:
+    return "\n".join(one.code for one in advice(facts, source) if one.code is not None)
+
+
+def indexed(*sources: IndexSource, expression: str | None = None) -> IndexFacts:
+    return IndexFacts(expression, sources, "uniform", None)
+
+
+def array(kind: str, size: int, **changes: Any) -> KernelFacts:
+    """A kernel with an array in a loop, indexed by what it loads."""
+    made = kernel("dynamic-index", index=indexed(LOADED, expression="x[i]"), depth=1)
+    one = local_object(type=kind, size=size, index=made.objects[0].index)
+    return dataclasses.replace(made, objects=(dataclasses.replace(one, **changes),))
+
+
+# Shared memory.
+
+
+@pytest.mark.parametrize(
+    ("size", "threads", "shown"),
+    [
+        (384, None, "a block of 128 threads (the real size is not known) = 48 KB of 48 KB"),
+        (388, None, "a block of 64 threads, the most that fit"),
+        (1536, None, "a block of 32 threads, the most that fit"),
+        (1540, None, None),
+        (192, 256, "the 256 threads of __launch_bounds__ = 48 KB of 48 KB"),
+        (196, 256, None),
+    ],
+)
+def test_shared_memory_is_offered_where_it_fits(
+    size: int, threads: int | None, shown: str | None
+) -> None:
+    bounds = LaunchBounds(threads, None) if threads is not None else None
+    facts = dataclasses.replace(array(f"float[{size // 4}]", size), launch_bounds=bounds)
+    if shown is None:
+        assert "in shared memory" not in said(facts)
+        assert "Nothing removes it without a rewrite" in said(facts)
+    else:
+        assert shown in said(facts)
+
+
+def test_shared_memory_in_use_leaves_less() -> None:
+    used = PtxasFacts(32, 384, 0, 0, 0, 1024, 0)
+    facts = dataclasses.replace(array("float[96]", 384), ptxas=used)
+    assert "a block of 64 threads, the most that fit" in said(facts)
+    assert "beside 1 KB that the kernel uses already" in said(facts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "sentence"),
+    [
+        ("unsigned char[40]", 40, "4 neighbouring lanes share a bank"),
+        ("short[40]", 80, "2 neighbouring lanes share a bank"),
+        ("int[40]", 160, "Each lane then has a bank of its own, whatever the index."),
+        ("double[40]", 320, "an access takes 2 passes"),
+        ("float4[20]", 320, "an access takes 4 passes"),
+        ("Pair[40]", 320, "Up to 2 lanes that access one member share a bank"),
+        ("Triple[32]", 384, "do so in different banks"),
+    ],
+)
+def test_banks_are_those_of_the_elements(kind: str, size: int, sentence: str) -> None:
+    assert sentence in said(array(kind, size))
+    assert ("bank of its own" in said(array(kind, size))) == (kind == "int[40]")
+
+
+def test_an_object_without_a_name_is_not_to_be_moved() -> None:
+    facts = array("float[20]", 80, name=None, type=None)
+    assert (
+        said(facts) == "Its name is not known, so there is no advice: look at what line 7 indexes."
+    )
+
+
+# Selection.
+
+LOOKUP = "\n\n  float table[ROWS];\n\n\n\n  {statement}\n"
+
+
+@pytest.mark.parametrize(
+    ("statement", "lines"),
+    [
+        ("sum += table[x[i]];", ["if (k == at) sum += table[k];"]),
+        ("table[x[i]]++;", ["if (k == at) table[k]++;"]),
+        ("float v = table[x[i]] * 2;", ["float v{};", "if (k == at) v = table[k] * 2;"]),
+        ("if (k) table[x[i]] = 1;", ["if (k) {", "if (m == at) table[m] = 1;"]),
+        ("s.table[x[i]] = 1;", ["if (k == at) s.table[k] = 1;"]),
+        ("return f(table[x[i]], at);", ["float value{};", "if (k == which) value = table[k];"]),
+    ],
+)
+def test_the_users_statement_is_rewritten(statement: str, lines: list[str]) -> None:
+    code = codes(array("float[20]", 80), LOOKUP.replace("{statement}", statement))
+    for line in lines:
+        assert line in [one.strip() for one in code.splitlines()]
+    assert "< ROWS; ++" in code
+
+
+def test_what_cannot_be_rewritten_has_no_code_for_a_store() -> None:
+    facts = array("float[20]", 80)
+    stored = dataclasses.replace(facts.accesses[0], is_store=True)
+    facts = dataclasses.replace(facts, accesses=(stored,))
+    assert "if (" not in codes(facts, LOOKUP.replace("{statement}", "keep(&table[x[i]]) = {1};"))
+
+
+def test_selection_needs_registers_and_no_pointer() -> None:
+    assert "compare instead" in said(array("float[32]", 128))
+    assert "compare instead" not in said(array("float[33]", 132))
+    assert "compare instead" not in said(array("float[20]", 80, also=("address-taken",)))
+    full = dataclasses.replace(
+        array("float[20]", 80),
+        ptxas=PtxasFacts(240, 80, 0, 0, 0, None, 0),
+        cubin=CubinFacts(240, 80, 0, 255),
+    )
+    assert "compare instead" not in said(full)
+    pointed = dataclasses.replace(array("float[20]", 80), generic=(access(),))
+    assert "compare instead" not in said(pointed)
+
+
+# Unrolling.
+
+
+def test_unrolling_takes_a_constant_number_of_trips() -> None:
+    loop = "\n\n\n\n\n\nfor (int i = 0; i < 20; ++i) s += table[i];\n"
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    assert "Unroll the loop at line 7" in said(kernel("rolled-loop", index=index), loop)
+    open_ended = dataclasses.replace(index, sources=(OPEN_COUNTER,))
+    assert "Unroll the loop" not in said(kernel("rolled-loop", index=open_ended), loop)
+
+
+@pytest.mark.parametrize(
+    ("above", "body", "sentence"),
+    [
+        ("#pragma unroll 4", "s += table[i];", "in place of `#pragma unroll 4`,"),
+        ("#pragma unroll", "s += table[i];", "asks for unrolling already"),
+        ("", "{ if (s > 1) break; s += table[i]; }", "leaves early (line 7)"),
+    ],
+)
+def test_what_keeps_a_loop_rolled_is_said(above: str, body: str, sentence: str) -> None:
+    source = f"\n\n\n\n\n{above}\nfor (int i = 0; i < 20; ++i) {body}\n"
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    assert sentence in said(kernel("rolled-loop", index=index), source)
+
+
+def test_an_array_that_leaves_no_registers_is_not_unrolled() -> None:
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    large = kernel("rolled-loop", index=index, kind="float[240]")
+    assert "nroll" not in said(large)
+
+
+def test_a_bound_that_is_not_constant_is_named() -> None:
+    source = "\n\n\n\n\nfor (int i = 0; i < n; ++i)\n  s += table[i];\n"
+    facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="i"), depth=1)
+    assert "ends at `n`" in said(facts, source)
+    assert "for (int i = 0; i < 20; ++i) if (i < n)" in codes(facts, source)
+
+
+def test_only_an_index_that_advances_by_one_is_a_ring() -> None:
+    facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="(j + n) % 20"), depth=1)
+    (share,) = facts.causes
+    both = dataclasses.replace(share, sites=SiteClass(1, 1, 4, 4))
+    facts = dataclasses.replace(facts, causes=(both,))
+    assert "table[k] = table[k + 1]" in codes(facts)
+    (ring,) = facts.objects
+    scattered = dataclasses.replace(ring, index=indexed(OPEN_COUNTER, expression="(j * 7) % 20"))
+    assert "table[k + 1]" not in codes(dataclasses.replace(facts, objects=(scattered,)))
+
+
+def test_no_removal_is_promised_while_something_else_keeps_it() -> None:
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    facts = kernel("rolled-loop", index=index)
+    assert "Then every index is a constant." in said(facts)
+    (one,) = facts.objects
+    both = dataclasses.replace(facts, objects=(dataclasses.replace(one, also=("volatile",)),))
+    assert "It stays in memory until volatile is removed too." in said(both)
+
+
+# Calls.
+
+
+@pytest.mark.parametrize(
+    ("calls", "sentence", "inlines"),
+    [
+        (CallFacts(("_Z4leafPf",), (), False), "Inline leaf", True),
+        (CallFacts(("_Z4leafPf",), ("_Z4leafPf",), False), "leaf calls itself", False),
+        (CallFacts((), (), False, external=("_Z4leafPf",)), "defined in another source", False),
+    ],
+)
+def test_only_what_can_be_inlined_is_to_be(calls: CallFacts, sentence: str, inlines: bool) -> None:
+    facts = dataclasses.replace(kernel("address-taken"), calls=calls)
+    assert sentence in said(facts)
+    assert ("__forceinline__" in said(facts)) == inlines
+
+
+def test_recursion_is_never_to_be_inlined() -> None:
+    facts = kernel("call-frame", with_object=False)
+    facts = dataclasses.replace(facts, calls=CallFacts(("_Z3facj",), ("_Z3facj",), False))
+    assert "Write fac as a loop" in said(facts)
+    assert "__forceinline__" not in said(facts)
+
+
+def test_the_definition_is_the_line_to_change() -> None:
+    source = "__device__ __noinline__ float leaf(float *p) {\n  return *p;\n}\n"
+    assert (
+        codes(kernel("address-taken"), source) == "__device__ __forceinline__ float leaf(float *p)"
+    )
+
+
+# Registers.
+
+
+def spill(bounds: LaunchBounds | None, used: int, cap: int) -> KernelFacts:
+    return dataclasses.replace(
+        kernel("register-spill", with_object=False),
+        launch_bounds=bounds,
+        ptxas=PtxasFacts(used, 64, 16, 16, 0, None, 0),
+        cubin=CubinFacts(used, 64, 0, cap),
+    )
+
+
+@pytest.mark.parametrize(
+    ("bounds", "code"),
+    [
+        (LaunchBounds(64, 16), "__launch_bounds__(64, 14)"),
+        (LaunchBounds(1024, 2), "__launch_bounds__(1024, 1)"),
+        (LaunchBounds(1024, 1), "__launch_bounds__(512)"),
+    ],
+)
+def test_launch_bounds_are_loosened_until_they_leave_more(bounds: LaunchBounds, code: str) -> None:
+    assert bounds.max_threads is not None
+    allowed = 65536 // (bounds.max_threads * (bounds.min_blocks or 1))
+    first = advice(spill(bounds, allowed, allowed))[0]
+    assert first.code == code
+    assert f"instead of {allowed}" in first.text
+
+
+def test_at_255_no_limit_is_to_be_raised() -> None:
+    text = said(spill(LaunchBounds(128, None), 255, 255))
+    assert "No limit is left to raise" in text
+    assert "Loosen" not in text
+
+
+def test_spilling_to_shared_memory_takes_a_known_block_and_no_calls() -> None:
+    known = spill(LaunchBounds(256, 2), 128, 128)
+    assert "enable_smem_spilling" in codes(known)
+    assert "enable_smem_spilling" not in codes(spill(None, 255, 255))
+    callee = FunctionFacts("_Z4leafPf", "leaf(float*)", None, None, None)
+    assert "enable_smem" not in codes(dataclasses.replace(known, callees=(callee,)))
+
+
+# Tables, parameters, functions of the library.
+
+
+def test_a_tables_place_follows_its_readers() -> None:
+    source = "\n\n  const float table[20] = {1.5f, 2.5f};\n"
+    facts = kernel("const-table")
+    assert codes(facts, source) == "__constant__ float table[20] = {1.5f, 2.5f};"
+    varying = kernel("const-table", uniformity="data-dependent")
+    assert codes(varying, source) == "static const float table[20] = {1.5f, 2.5f};"
+    assert "`constexpr` function" in said(facts, "\n\n  float table[20];\n")
+
+
+def test_a_parameter_that_is_changed_cannot_be_read_in_place() -> None:
+    source = "\n\n__global__ void k(Settings table, int n) {\n"
+    facts = kernel("param-copy")
+    assert codes(facts, source) == "const __grid_constant__ Settings table"
+    changed = dataclasses.replace(
+        facts, accesses=(*facts.accesses, access("param-copy", is_store=True, loop_depth=1))
+    )
+    assert "__grid_constant__" not in said(changed, source) + codes(changed, source)
+
+
+def sine(subject: str, line: str) -> tuple[Advice, ...]:
+    facts = kernel("math-slow-path")
+    (one,) = facts.objects
+    proof = (Evidence("library-table", subject),)
+    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    return advice(facts, f"\n\n\n\n\n\n{line}\n")
+
+
+def test_a_sine_is_advised_by_type_and_argument() -> None:
+    of_float = " ".join(one.text for one in sine("__cudart_i2opi_f", "y = sinf(w * x[i]);"))
+    assert "__sinf" in of_float
+    assert "sinpif" not in of_float
+    assert sine("__cudart_i2opi_f", "y = sinf(w * x[i]);")[-1].code == (
+        "__builtin_assume(fabsf(w * x[i]) < 1e5f);"
+    )
+    of_double = sine("__cudart_i2opi_d", "y = cos(2 * M_PI * x[i++]);")
+    text = " ".join(one.text for one in of_double)
+    assert "cospi" in text
+    assert "__cos" not in text
+    assert of_double[-1].code is None, "an argument that changes something is not written twice"
+
+
+def test_volatile_arrays_get_no_assembly() -> None:
+    assert codes(kernel("volatile", kind="volatile int[6]")) == ""
+    assert codes(kernel("volatile", kind="volatile double")) == 'asm volatile("" : "+d"(table));'
+
+
+# Whose code it is.
+
+CUB = SourceLocation("/venv/lib/python3.11/site-packages/nvidia/cu13/include/cub/a.cuh", 9)
+
+
+def test_an_installed_header_is_not_to_be_changed() -> None:
+    facts = array("float[20]", 80)
+    there = dataclasses.replace(facts.accesses[0], chain=(InlineFrame(CUB, None),))
+    facts = dataclasses.replace(facts, accesses=(there,), location=CUB)
+    assert said(facts).startswith("This is the code of an installed header")
+    (finding,) = find(facts)
+    shown = render_gate(
+        _failed(dataclasses.replace(finding, location=CUB)), color=False, verbose=False
+    )
+    assert "// lmemscope" not in shown
+    mine = render_gate(
+        _failed(dataclasses.replace(finding, location=HERE)), color=False, verbose=False
+    )
+    assert "// lmemscope: allow dynamic-index" in mine
+
+
+def _failed(finding: Any) -> GateResult:
+    failure = GateFailure(
+        "new", "a.cu", "sm_90", "k", "k", "none", "one", finding, finding.location, "nvrtc"
+    )
+    return GateResult("failed", False, (failure,), (), (), (), (), (), ())
+
+
+# Every snippet compiles.
+
+
+@pytest.mark.toolchain
+def test_every_snippet_compiles_in_its_place(shipped: Finished, once: Once) -> None:
+    scan = ("scan", str(DATA / "advice.cu"), "--arch", "sm_90", "--format", "json")
+    own = once("advice", lambda: run_program(*scan))
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for unit in (*own.document["units"], *shipped.document["units"]):
+        # Of a file with host code, NVRTC was given a slice.
+        if unit["frontend"] == "nvrtc" and unit["input"].endswith(".cu") and not sliced(unit):
+            found[unit["input"]] += [f for kernel in unit["kernels"] for f in kernel["findings"]]
+    tried = 0
+    for name, findings in found.items():
+        path = ROOT / name
+        text, snippets = with_snippets(path.read_text(), findings)
+        tried += snippets
+        if snippets:
+            compiled(text, path)
+    assert tried > 25
+
+
+def sliced(unit: dict[str, Any]) -> bool:
+    return bool(unit.get("sliced")) or "#include" in (ROOT / unit["input"]).read_text()
+
+
+def with_snippets(source: str, findings: list[dict[str, Any]]) -> tuple[str, int]:
+    """A source with the code of all advice in place, and how many pieces that are."""
+    lines = source.splitlines()
+    blocks: dict[int, list[str]] = defaultdict(list)
+    behind: list[str] = []
+    pieces = {
+        (finding["location"]["line"], one["code"])
+        for finding in findings
+        for one in finding["advice"]
+        if one["code"] is not None and finding["location"] is not None
+    }
+    for number, (line, code) in enumerate(sorted(pieces)):
+        closing = "}" * (code.count("{") - code.count("}"))
+        if code.startswith("__launch_bounds__"):
+            behind.append(f"__global__ void {code} check_{number}() {{}}")
+        elif code.startswith("const __grid_constant__"):
+            behind.append(f"__global__ void check_{number}({code}) {{}}")
+        elif code.startswith("__constant__"):
+            behind.append(f"namespace check_{number} {{ {code} }}")
+        elif "__forceinline__" in code:
+            behind.append(f"namespace check_{number} {{ {code}; }}")
+        elif not code.startswith("-"):
+            blocks[line].append(f"{{\n{code}\n{closing}{';' if code.endswith(')') else ''}}}")
+    for line, made in blocks.items():
+        lines[line - 1] = _placed(lines[line - 1], "\n".join(made))
+    return "\n".join([*lines, *behind]), len(pieces)
+
+
+def _placed(line: str, made: str) -> str:
+    """A line with blocks before its statement, inside of what governs that."""
+    if "__global__" in line:
+        head, _, rest = line.partition("{")
+        return f"{head}{{\n{made}\n{rest}"
+    heads = re.match(r"\s*((if|for|while) \((?:[^()]|\([^()]*\))*\) )*", line)
+    assert heads is not None
+    rest = line[heads.end() :]
+    declares = re.match(r"(const )?[\w:<>]+( [\w:<>]+)* \*?\w+ ?[=\[;{]", rest)
+    if not rest.rstrip().endswith(";") or declares or not (heads[0].strip() or "{" not in rest):
+        return f"{made}\n{line}"
+    return f"{heads[0]}{{\n{made}\n{rest}\n}}"
+
+
+def compiled(text: str, path: Path) -> None:
+    """Compile to PTX without optimisation; what is refused names the snippet's line."""
+    options = nvrtc.debug_options(nvrtc.options_for("sm_90", CompileOptions()))
+    nvrtc.compile_to_ptx(text, str(path), options, [])

@@ -1,0 +1,282 @@
+"""Uniformity, control dependence and trip counts on hand-made PTX."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.analysis.ptx.slicing import Dataflow
+from tests.builders import ptx_module as module
+
+PARAMETERS = (
+    ".visible .entry k(.param .u64 k_param_0, .param .u32 k_param_1, .param .u64 k_param_2)"
+)
+START = """
+    .local .align 16 .b8 __local_depot0[128];
+    mov.u64 %SPL, __local_depot0;
+    add.u64 %rd90, %SPL, 0;
+    add.u64 %rd91, %SPL, 64;
+    ld.param.u64 %rd1, [k_param_0];
+    ld.param.u32 %r9, [k_param_1];
+    ld.param.u64 %rd2, [k_param_2];
+    cvta.to.global.u64 %rd3, %rd1;
+    mov.u32 %r8, %tid.x;
+    mul.wide.u32 %rd4, %r8, 4;
+    add.s64 %rd5, %rd3, %rd4;
+    ld.global.u32 %r7, [%rd5];
+"""
+"""Uniform: ``%r9``. Lane-varying: ``%r8``. Data-dependent: ``%r7``, loaded through parameter 0."""
+
+
+def dataflow(body: str) -> Dataflow:
+    return Dataflow(module(f"{START}{body}\nret;", PARAMETERS).functions[0])
+
+
+def read_last(body: str, register: str = "%r1") -> tuple[set[str], str]:
+    """Sources and uniformity of a register as the last instruction reads it."""
+    flow = dataflow(f"{body}\nst.global.u32 [%rd3], {register};")
+    at = len(flow.body.instructions) - 2
+    leaves = flow.leaves(register, at)
+    return {leaf.name or leaf.kind for leaf in leaves}, flow.uniformity(register, at)
+
+
+def chosen_by(register: str) -> str:
+    return f"""
+    setp.lt.s32 %p1, {register}, 5;
+    @%p1 bra $ELSE;
+    mov.u32 %r1, 1;
+    bra $END;
+$ELSE:
+    mov.u32 %r1, 2;
+$END:
+    """
+
+
+@pytest.mark.parametrize(
+    ("register", "source", "level"),
+    [
+        ("%r9", "k_param_1", "uniform"),
+        ("%r8", "%tid.x", "lane-varying"),
+        ("%r7", "k_param_0", "data-dependent"),
+    ],
+)
+def test_a_join_is_as_uniform_as_what_chose_it(register: str, source: str, level: str) -> None:
+    assert read_last(chosen_by(register)) == ({source}, level)
+
+
+def test_a_branch_above_that_chooses_nothing_is_no_source() -> None:
+    unrelated = chosen_by("%r8").replace("%r1,", "%r6,").replace("$E", "$U")
+    assert read_last(unrelated + chosen_by("%r9")) == ({"k_param_1"}, "uniform")
+    unchanged = "mov.u32 %r1, 3;" + chosen_by("%r8").replace("%r1,", "%r6,")
+    assert read_last(unchanged) == (set(), "uniform")
+
+
+def test_a_branch_that_decides_which_branch_runs_is_a_source_too() -> None:
+    nested = f"""
+    setp.lt.s32 %p3, %r8, 9;
+    mov.u32 %r1, 0;
+    @%p3 bra $OUT;
+    {chosen_by("%r9")}
+$OUT:
+    """
+    assert read_last(nested) == ({"%tid.x", "k_param_1"}, "lane-varying")
+
+
+def test_a_predicated_move_keeps_what_was_there() -> None:
+    body = "mov.u32 %r1, %ctaid.x;\nsetp.lt.s32 %p1, %r9, 5;\n@%p1 mov.u32 %r1, %r8;"
+    assert read_last(body) == ({"%ctaid.x", "%tid.x", "k_param_1"}, "lane-varying")
+
+
+def counted(bound: str, inside: str = "", *, start: str = "0") -> str:
+    return f"""
+    mov.u32 %r1, {start};
+$L1:
+    {inside}
+    add.s32 %r1, %r1, 1;
+    setp.lt.s32 %p1, %r1, {bound};
+    @%p1 bra $L1;
+    """
+
+
+@pytest.mark.parametrize(
+    ("bound", "inside", "behind"),
+    [
+        ("%r9", "uniform", "uniform"),
+        ("%r8", "uniform", "lane-varying"),
+        ("%r7", "uniform", "data-dependent"),
+    ],
+)
+def test_a_counter_diverges_when_lanes_leave_at_different_trips(
+    bound: str, inside: str, behind: str
+) -> None:
+    body = counted(bound, "mul.lo.s32 %r2, %r1, 3;")
+    flow = dataflow(body)
+    at = next(i for i, one in enumerate(flow.body.instructions) if one.opcode == "mul.lo.s32")
+    assert flow.uniformity("%r1", at) == inside
+    assert {leaf.kind for leaf in flow.leaves("%r1", at)} == {"loop-counter"}
+    # The bound of a counted loop is no part of its counter: compilers put remainders behind.
+    assert read_last(body) == ({"loop-counter"}, behind)
+    # What never changes in the loop leaves it unchanged.
+    assert read_last(counted(bound, "mov.u32 %r2, 7;"), "%r2") == (set(), "uniform")
+
+
+def test_what_data_ends_depends_on_it() -> None:
+    search = counted("%r2", "mul.wide.s32 %rd6, %r1, 4;\nadd.s64 %rd7, %rd2, %rd6;\n"
+                     "ld.global.u32 %r2, [%rd7];")  # fmt: skip
+    assert read_last(search) == ({"loop-counter", "k_param_2"}, "uniform")
+    assert read_last(search.replace("mov.u32 %r1, 0;", "mov.u32 %r1, %r8;")) == (
+        {"loop-counter", "k_param_2", "%tid.x"},
+        "data-dependent",
+    )
+
+
+def test_the_remainder_of_an_unrolled_loop_goes_on_with_its_counter() -> None:
+    remainder = """
+    and.b32 %r3, %r9, 3;
+    and.b32 %r1, %r9, 2147483644;
+    setp.eq.s32 %p2, %r3, 0;
+    @%p2 bra $L2;
+    add.s32 %r1, %r1, 1;
+$L2:
+    """
+    assert read_last(remainder) == ({"loop-counter"}, "uniform")
+    # Without the part that is left it is no remainder.
+    alone = "and.b32 %r1, %r9, 2147483644;"
+    assert read_last(alone) == ({"k_param_1"}, "uniform")
+
+
+@pytest.mark.parametrize(
+    ("stored", "at", "level"),
+    [
+        ("%r9", "%rd90", "uniform"),
+        ("%r8", "%rd90", "lane-varying"),
+        ("%r7", "%rd90", "data-dependent"),
+        ("%r8", "%rd91", "uniform"),
+    ],
+)
+def test_a_lanes_own_array_holds_what_was_stored_in_it(stored: str, at: str, level: str) -> None:
+    body = f"st.local.u32 [%rd90+4], 0;\nst.local.u32 [{at}], {stored};"
+    names, found = read_last(f"{body}\nld.local.u32 %r1, [%rd90+4];")
+    assert (names, found) == ({"memory"}, level)
+
+
+def test_stores_that_only_some_lanes_make_tell_lanes_apart() -> None:
+    store = "st.local.u32 [%rd90], 1;"
+    body = chosen_by("%r8").replace("mov.u32 %r1, 1;", store) + "ld.local.u32 %r1, [%rd90];"
+    assert read_last(body)[1] == "lane-varying"
+    assert read_last(body.replace("%r8", "%r9"))[1] == "uniform"
+    escaping = "st.global.u64 [%rd3], %rd90;\nld.local.u32 %r1, [%rd90];"
+    assert read_last(escaping)[1] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("register", "kind", "level"),
+    [
+        ("%laneid", "thread-id", "lane-varying"),
+        ("%lanemask_lt", "thread-id", "lane-varying"),
+        ("%tid.z", "thread-id", "lane-varying"),
+        *(
+            (name, "other", "uniform")
+            for name in ("%clock", "%clock64", "%smid", "%warpid", "%globaltimer", "%ntid.x")
+        ),
+        ("%ctaid.x", "block-id", "uniform"),
+        ("%clusterid.x", "block-id", "uniform"),
+    ],
+)
+def test_special_registers_are_known_in_every_spelling(
+    register: str, kind: str, level: str
+) -> None:
+    flow = dataflow(f"mov.u32 %r1, {register};\nadd.s32 %r2, %r1, 1;")
+    (leaf,) = flow.leaves("%r2")
+    assert (leaf.kind, leaf.name, flow.uniformity("%r2")) == (kind, register, level)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "level"),
+    [
+        ("shfl.sync.idx.b32 %r1|%p1, %r7, 0, 31, -1", "uniform"),
+        ("shfl.sync.idx.b32 %r1, %r7, %r9, 31, -1", "uniform"),
+        ("shfl.sync.idx.b32 %r1, %r7, %r8, 31, -1", "data-dependent"),
+        ("shfl.sync.idx.b32 %r1, %r7, 0, 4127, -1", "data-dependent"),
+        ("shfl.sync.bfly.b32 %r1, %r7, 1, 31, -1", "data-dependent"),
+        ("shfl.sync.bfly.b32 %r1, %r9, 1, 31, -1", "uniform"),
+        ("redux.sync.add.s32 %r1, %r7, -1", "uniform"),
+        ("match.any.sync.b32 %r1, %r7, -1", "data-dependent"),
+        ("match.all.sync.b32 %r1|%p1, %r7, -1", "uniform"),
+        ("clz.b32 %r1, %r7", "data-dependent"),
+        ("dp4a.s32.s32 %r1, %r7, %r9, 0", "data-dependent"),
+        ("atom.global.add.u32 %r1, [%rd3], 1", "data-dependent"),
+    ],
+)
+def test_operations_between_lanes(instruction: str, level: str) -> None:
+    names, found = read_last(f"{instruction};")
+    assert found == level
+    assert names <= {"k_param_0", "k_param_1", "%tid.x"}
+    assert names
+
+
+def test_a_ballot_is_uniform_and_keeps_its_sources() -> None:
+    vote = "setp.gt.s32 %p1, %r7, 0;\nvote.sync.ballot.b32 %r1, %p1, -1;\npopc.b32 %r1, %r1;"
+    assert read_last(vote) == ({"k_param_0"}, "uniform")
+
+
+@pytest.mark.parametrize(
+    ("operations", "level"),
+    [
+        ("shr.u32 %r1, %r8, 5;", "uniform"),
+        ("shr.u32 %r1, %r8, 4;", "lane-varying"),
+        ("and.b32 %r1, %r8, 992;", "uniform"),
+        ("shr.u32 %r2, %r8, 3;\nand.b32 %r1, %r2, 124;", "uniform"),
+        ("shl.b32 %r2, %r8, 2;\nand.b32 %r1, %r2, 1020;", "lane-varying"),
+        ("bfe.u32 %r1, %r8, 5, 3;", "uniform"),
+        ("div.u32 %r1, %r8, 96;", "uniform"),
+        ("add.s32 %r2, %r8, 1;\nshr.u32 %r1, %r2, 5;", "lane-varying"),
+        ("add.s32 %r2, %r8, %r9;\nshr.u32 %r1, %r2, 5;", "lane-varying"),
+    ],
+)
+def test_the_number_of_a_warp_in_its_block_is_uniform(operations: str, level: str) -> None:
+    names, found = read_last(operations)
+    assert found == level
+    assert "%tid.x" in names
+
+
+@pytest.mark.parametrize(
+    ("exit_test", "constant"),
+    [
+        ("setp.ge.s32 %p1, %r1, 16;\nsetp.gt.s32 %p2, %r7, 5;\nor.pred %p1, %p1, %p2;", True),
+        ("setp.ge.s32 %p1, %r1, 16;\nsetp.gt.s32 %p2, %r7, 5;\nand.pred %p1, %p1, %p2;", False),
+        ("min.s32 %r3, %r9, 16;\nsetp.ge.s32 %p1, %r1, %r3;", True),
+        ("and.b32 %r3, %r9, 7;\nsetp.ge.s32 %p1, %r1, %r3;", True),
+        ("and.b32 %r3, %r9, 2147483644;\nsetp.ge.s32 %p1, %r1, %r3;", False),
+        ("setp.ge.s32 %p1, %r1, %r9;", False),
+        ("setp.ge.s32 %p1, %r7, 5;", False),
+    ],
+)
+def test_trip_counts_with_a_constant_maximum(exit_test: str, constant: bool) -> None:
+    flow = dataflow(f"mov.u32 %r1, 0;\n$L1:\nadd.s32 %r1, %r1, 1;\n{exit_test}\n@!%p1 bra $L1;")
+    (counter,) = {leaf for leaf in flow.leaves("%r1") if leaf.kind == "loop-counter"}
+    assert counter.constant_trip == constant
+
+
+def test_an_exit_that_some_iterations_skip_is_no_maximum() -> None:
+    guarded = "setp.gt.s32 %p3, %r7, 3;\n@%p3 bra $SKIP;\nsetp.gt.s32 %p4, %r1, 8;\n"
+    body = counted("%r9", f"{guarded}@%p4 bra $OUT;\n$SKIP:") + "$OUT:"
+    flow = dataflow(body)
+    (counter,) = {leaf for leaf in flow.leaves("%r1") if leaf.kind == "loop-counter"}
+    assert not counter.constant_trip
+    early = counted("40", f"{guarded}@%p4 bra $OUT;\n$SKIP:") + "$OUT:"
+    (counter,) = {leaf for leaf in dataflow(early).leaves("%r1") if leaf.kind == "loop-counter"}
+    assert counter.constant_trip
+
+
+def test_straight_line_code_has_no_counter() -> None:
+    steps = "\n".join("add.s32 %r2, %r1, 1;\nmov.u32 %r1, %r2;" for _ in range(3))
+    assert read_last(f"mov.u32 %r1, %r9;\n{steps}") == ({"k_param_1"}, "uniform")
+
+
+def test_a_load_comes_from_the_pointer_that_is_dereferenced() -> None:
+    through = "mul.wide.s32 %rd6, %r7, 4;\nadd.s64 %rd7, %rd2, %rd6;\nld.global.u32 %r1, [%rd7];"
+    assert read_last(through)[0] == {"k_param_2"}
+    plus = "add.s64 %rd7, %rd2, %rd3;\nld.global.u32 %r1, [%rd7];"
+    assert read_last(plus)[0] == {"k_param_0"}  # made an address of global memory: the pointer
+    stored = "ld.global.u64 %rd7, [%rd3];\nadd.s64 %rd8, %rd7, %rd4;\nld.global.u32 %r1, [%rd8];"
+    assert read_last(stored)[0] == {"memory"}

@@ -1,0 +1,262 @@
+"""The line to look at, and the index that stands there: on hand-made texts and PTX."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import pytest
+
+from lmemscope.formats.statements import Statement, statement_at
+from lmemscope.model import IndexFacts, InlineFrame, SourceLocation, reader_line
+from tests.builders import (
+    access,
+    attributed,
+    call,
+    depot,
+    find,
+    kernel_with,
+    layers,
+    ldl,
+    program,
+    variable,
+)
+
+
+def at(file: str, line: int) -> InlineFrame:
+    return InlineFrame(SourceLocation(file, line), None)
+
+
+CUB = "/opt/cuda/include/cub/block.cuh"
+
+
+@pytest.mark.parametrize(
+    ("chain", "home", "expected"),
+    [
+        ([at("a.cu", 5), at("a.cu", 9)], "a.cu", ("a.cu", 5)),
+        ([at("h.cuh", 2), at("a.cu", 9)], "a.cu", ("a.cu", 9)),
+        ([at("h.cuh", 2), at("g.cuh", 9)], "a.cu", ("g.cuh", 9)),
+        ([at("a.cu", 0), at("a.cu", 9)], "a.cu", ("a.cu", 9)),
+        ([at("a.cu", 0)], "a.cu", None),
+        ([at(CUB, 4), at("a.cu", 9)], None, ("a.cu", 9)),
+        # A library's kernel that calls what a user wrote, and one that does not.
+        ([at(CUB, 4), at("a.cu", 3), at("a.cu", 7), at(CUB, 9)], CUB, ("a.cu", 3)),
+        ([at(CUB, 4), at(CUB, 9)], CUB, (CUB, 9)),
+        ([], "a.cu", None),
+    ],
+)
+def test_the_line_to_look_at(
+    chain: Sequence[InlineFrame], home: str | None, expected: tuple[str, int] | None
+) -> None:
+    found = reader_line(chain, home)
+    assert (None if found is None else (found.file, found.line)) == expected
+
+
+def test_lines_of_number_zero_are_no_place_of_a_finding() -> None:
+    fact = kernel_with("address-taken")
+    nowhere = access("address-taken", chain=(at("a.cu", 0),), loop_depth=3)
+    (finding,) = find(dataclasses.replace(fact, accesses=(*fact.accesses, nowhere)))
+    assert finding.location == SourceLocation("a.cu", 7)
+
+
+@pytest.mark.parametrize(
+    ("cause", "line"), [("dynamic-index", 40), ("math-slow-path", 40), ("address-taken", 7)]
+)
+def test_a_finding_is_at_the_access_that_decides(cause: str, line: int) -> None:
+    index = IndexFacts("i", (), "uniform", None, SourceLocation("a.cu", 40))
+    (finding,) = find(kernel_with(cause, index=index))  # type: ignore[arg-type]
+    assert finding.location == SourceLocation("a.cu", line)
+
+
+# Statements.
+
+
+def subscripts(text: str) -> list[tuple[str, str, bool, bool]]:
+    """Path, index, and whether the element is read and written."""
+    return [
+        (".".join(one.path), one.text, one.reads, one.writes)
+        for one in Statement(text, [0], 1).subscripts
+        if not one.is_constant
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a[i] = b[j + 1];", [("a", "i", False, True), ("b", "j + 1", True, False)]),
+        ("a[i] += 1;", [("a", "i", True, True)]),
+        ("++a[i];", [("a", "i", True, True)]),
+        ("if (a[i] == 3)", [("a", "i", True, False)]),
+        ("x = a[b[q % 4]];", [("a", "b[q % 4]", True, False), ("b", "q % 4", True, False)]),
+        ("s.a->b[i] = 1;", [("s.a.b", "i", False, True)]),
+        ("m[r] [c] = 1;", [("m", "[r][c]", False, True)]),
+        ("x = p[i].v[j];", [("p.v", "[i].v[j]", True, False)]),
+        ("x = a[3] + a[0x10u];", []),
+        ("float w[N];", []),
+        ("return w[n];", [("w", "n", True, False)]),
+        ("x = reinterpret_cast<int4*>(buf)[k];", [("buf", "k", True, False)]),
+        ("x = ((float*)buf)[k];", [("float", "k", True, False), ("buf", "k", True, False)]),
+        ("x = f(buf)[k];", [("f.()", "k", True, False)]),
+        ('say("a[i]", c);', []),
+        ("x = a[", []),
+    ],
+)
+def test_subscripts_of_a_statement(text: str, expected: list[tuple[str, str, bool, bool]]) -> None:
+    assert subscripts(text) == expected
+
+
+LINES = """
+acc +=
+    w[i]
+    * v[
+        k];
+for (int i = 0; i < n; ++i)
+  h[i] = a[i];
+""".splitlines()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (2, [("w", "i", 3), ("v", "k", 4)]),
+        (5, [("w", "i", 3), ("v", "k", 4)]),
+        (7, [("h", "i", 7), ("a", "i", 7)]),
+        (6, []),
+    ],
+)
+def test_a_statement_goes_on_over_lines(line: int, expected: list[tuple[str, str, int]]) -> None:
+    found = statement_at(lambda n: LINES[n - 1] if 0 < n <= len(LINES) else "", line)
+    assert [(one.path[0], one.text, one.line) for one in found.subscripts] == expected
+
+
+def test_calls_tell_what_they_pass_on() -> None:
+    statement = Statement("r.push<3>(a[i], &b.c, f(d)) + push(e);", [0], 1)
+    assert [(c.receiver, c.arguments) for c in statement.calls("push")] == [
+        (("r",), ((("a",), ("i",)), (("b", "c"),), (("d",),))),
+        (None, ((("e",),),)),
+    ]
+
+
+# Accesses.
+
+ADDRESS = """add.u64 %rd1, %SPL, 0;
+ld.param.u32 %r1, [k_param_1];
+mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;"""
+INLINED = ", function_name $L__info_string0, inlined_at 1 9 0"
+
+
+def indexed(
+    accesses: str, text: Sequence[tuple[int, str]], *more: object, inlined: str = "_Z4pickPii"
+) -> tuple[int | None, str | None]:
+    """Line and expression of the index of ``int list[16]``, declared on line 1 of ``a.cu``."""
+    lines = dict(text)
+    source = "\n".join(lines.get(number, "") for number in range(1, max(lines) + 1))
+    body = f"{depot(64)}\n{ADDRESS}\n{accesses}\nret;"
+    names = [variable("list", "int[16]", 64, 1), *more]
+    given = layers(program(body, inlined=[inlined]), frame=64)
+    (found,) = attributed(given, names, {"a.cu": source}).objects  # type: ignore[arg-type]
+    assert found.index is not None
+    place = found.index.location
+    return (place.line if place is not None else None), found.index.expression
+
+
+LOAD = "ld.local.u32 %r2, [%rd3];"
+STORE = "st.local.u32 [%rd3], %r1;"
+
+
+def test_the_index_of_a_helper_is_that_of_its_parameter() -> None:
+    parameters = [
+        variable(name, kind, 8, 2, function="_Z4pickPii", is_parameter=True)
+        for name, kind in (("other", "int*"), ("p", "int*"), ("where", "int"))
+    ]
+    text = [(1, "int list[16];"), (3, "return other[0] + p[where];"), (9, "x = pick(y, list, n);")]
+    assert indexed(f".loc 1 3 0{INLINED}\n{LOAD}", text, *parameters) == (3, "where")
+    # Nothing says that it is this one.
+    text[1] = (3, "return other[where];")
+    assert indexed(f".loc 1 3 0{INLINED}\n{LOAD}", text, *parameters) == (3, None)
+
+
+def test_a_name_of_a_helpers_own_is_not_the_variable() -> None:
+    theirs = variable("list", "float*", 8, 2, function="_Z4pickPii", is_parameter=True)
+    text = [(1, "int list[16];"), (3, "return list[q];"), (9, "x = pick(other) + list[n];")]
+    assert indexed(f".loc 1 3 0{INLINED}\n{LOAD}", text, theirs) == (9, "n")
+
+
+def test_a_lambda_knows_what_it_captures() -> None:
+    text = [(1, "int list[16];"), (3, "auto f = [&](int k) { return list[k % 7]; };"), (9, "f(i)")]
+    lambda_ = "_ZZ1kPiiENKUliE_clEi"
+    assert indexed(f".loc 1 3 0{INLINED}\n{LOAD}", text, inlined=lambda_) == (3, "k % 7")
+
+
+def test_a_reference_stands_for_the_variable() -> None:
+    text = [(1, "int list[16];"), (2, "int (&al)[16] = list;"), (4, "x = al[q];")]
+    reference = variable("al", "int[16]&", 8, 2)
+    assert indexed(f".loc 1 4 0\n{LOAD}", text, reference) == (4, "q")
+
+
+def test_direction_tells_the_subscripts_of_a_line_apart() -> None:
+    text = [(1, "int list[16];"), (4, "list[j] = list[j - 1];")]
+    assert indexed(f".loc 1 4 0\n{LOAD}", text) == (4, "j - 1")
+    assert indexed(f".loc 1 4 0\n{STORE}", text) == (4, "j")
+
+
+FILL = f"""mov.u32 %r5, 0;
+$L1:
+$L2:
+.loc 1 2 0
+mul.wide.s32 %rd4, %r5, 4;
+add.s64 %rd5, %rd1, %rd4;
+st.local.u32 [%rd5], VALUE;
+add.s32 %r5, %r5, 1;
+setp.lt.s32 %p1, %r5, %r1;
+@%p1 bra $L1;
+.loc 1 4 0
+{LOAD}"""
+
+
+@pytest.mark.parametrize(("value", "line"), [("0", 4), ("%r1", 2)])
+def test_the_loop_that_fills_with_a_constant_is_not_the_place(value: str, line: int) -> None:
+    text = [(1, "int list[16];"), (2, "list[i] = v;"), (4, "x = list[q];")]
+    expression = {4: "q", 2: "i"}[line]
+    assert indexed(FILL.replace("VALUE", value), text) == (line, expression)
+
+
+def test_a_loops_line_is_that_of_its_branch_back() -> None:
+    body = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+mov.u32 %r1, 0;
+$L1:
+.loc 1 6 0{INLINED}
+mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+ld.local.u32 %r2, [%rd3];
+add.s32 %r1, %r1, 1;
+.loc 1 0 0
+setp.lt.s32 %p1, %r1, 16;
+.loc 1 5 0
+@%p1 bra $L1;
+ret;"""
+    given = layers(program(body, inlined=["_Z3getPii"]), ldl("ld.local"), frame=64)
+    files = {"a.cu": "\n\n\n\nfor (int i = 0; i < 16; ++i)\nreturn p[i];\n"}
+    (found,) = attributed(given, [], files).objects
+    assert found.index is not None
+    assert found.index.loop == SourceLocation("a.cu", 5)
+
+
+def test_a_function_without_lines_is_where_it_is_called() -> None:
+    leaf = f"{depot(40)}\nadd.u64 %rd1, %SPL, 0;\n.loc 1 33 0\nst.local.u8 [%rd1], 1;\nret;"
+    body = f".loc 1 7 0\n{call('slow', '%rd9')}\n.loc 1 9 0\nret;"
+
+    def lines(text: str) -> list[int]:
+        code = {"slow": [ldl("st.local", store=True, source=9)]}
+        given = layers(program(body, slow=text), ldl(None, source=8), callees=code, frame=40)
+        fact = attributed(given)
+        assert [one.chain[0].location.line for one in fact.accesses][1:] == [
+            use.location.line for use in fact.lines if use.location.line != 8
+        ]
+        return [use.location.line for use in fact.lines]
+
+    assert lines(leaf) == [8, 9]
+    # The table's last line before it, a closing brace as a rule, is not to blame.
+    assert lines(leaf.replace(".loc 1 33 0\n", "")) == [7, 8]
