@@ -184,6 +184,27 @@ def test_most_bytes_must_be_the_parameters() -> None:
     assert copied(vector.format(0) + other.format(16) + swapped.format(32)) == "dynamic-index"
 
 
+def test_words_may_be_packed_of_a_parameters_bytes() -> None:
+    halves = """ld.param.u16 %r5, [k_param_0+{0}];
+ld.param.u16 %r6, [k_param_0+{1}];
+shl.b32 %r7, %r6, 16;
+or.b32 %r8, %r7, %r5;
+st.local.u32 [%rd1+{0}], %r8;
+"""
+
+    def packed(second: int) -> str:
+        text = ""
+        for at in range(0, 64, 4):
+            own = halves
+            for number in (5, 6, 7, 8):
+                own = own.replace(f"%r{number}", f"%r{at}_{number}")
+            text += own.format(at, at + second)
+        return text
+
+    assert copied(packed(2)) == "param-copy"
+    assert copied(packed(4)) == "dynamic-index"
+
+
 @pytest.mark.parametrize(("step", "expected"), [(4, "param-copy"), (8, "dynamic-index")])
 def test_a_loop_copies_a_parameter_where_both_addresses_advance_alike(
     step: int, expected: Cause

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.analysis.ptx.leaves import Leaf
@@ -10,16 +11,27 @@ from lmemscope.analysis.ptx.objects import (
     FunctionObjects,
     PtxAccess,
     StackObject,
+    access_width,
     position_in,
     stored_values,
 )
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.formats.ptx_body import Address, Instruction
+from lmemscope.formats.ptx_body import Address, Instruction, Vector
 
 _SCALAR = 8
 """Bytes of the largest parameter that is no structure."""
+_PACKING = frozenset({"mov", "prmt", "shl", "or", "bfi", "cvt"})
+"""Operations that make a word of bytes."""
 _STEPS = 8
 """Moves and additions of constants between an address and its variable that are followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Neighbouring bytes of a parameter."""
+
+    parameter: str
+    bytes: range
 
 
 class Contents:
@@ -58,10 +70,10 @@ class Contents:
             return False
         if any(leaf.is_dynamic for access in self._stores for leaf in access.leaves):
             return False
+        if not self._is_filled_first:
+            return False
         different: set[str] = set()
         for access in self._stores:
-            if not all(self._is_always_before(access.index, load.index) for load in self._loads):
-                return False
             for value, _ in stored_values(self._instructions[access.index]):
                 constants = self._constants(value, access.index)
                 if constants is None:
@@ -79,19 +91,16 @@ class Contents:
         for access in self._stores:
             values = stored_values(self._instructions[access.index])
             for value, position in values:
-                load = self._parameter_load(value)
-                if load is None or load.address is None:
-                    continue
-                base = self._constant_base(load.address)
                 if access.offset is None:
-                    name = self._copied_by_loop(access, load)
+                    name = self._copied_by_loop(access, value)
                     if name is not None:
                         copied[name, 0].update(range(self._found.size))
-                elif base is not None:
-                    start = access.offset - self._found.offset + position
-                    end = start + access.width // len(values)
-                    offset = base.offset + position_in(load, value)
-                    copied[base.base or "", start - offset].update(range(start, end))
+                    continue
+                start = access.offset - self._found.offset + position
+                end = start + access.width // len(values)
+                piece = self._piece(value)
+                if piece is not None and len(piece.bytes) == end - start:
+                    copied[piece.parameter, start - piece.bytes[0]].update(range(start, end))
         sizes = {name: size for name, _, size in self._dataflow.function.parameters}
         for (name, _), found in sorted(copied.items()):
             if sizes.get(name, 0) > _SCALAR and len(found) * 2 > self._found.size:
@@ -118,6 +127,24 @@ class Contents:
             return register
         return next((source for source, _ in stored_values(instruction)), register)
 
+    @cached_property
+    def _is_filled_first(self) -> bool:
+        """Whether every store is always made before every load; one of each block stands for it."""
+        block_of = self._dataflow.flow.block_of
+        last: dict[int, int] = {}
+        first: dict[int, int] = {}
+        for access in self._stores:
+            block = block_of(access.index)
+            last[block] = max(last.get(block, access.index), access.index)
+        for access in self._loads:
+            block = block_of(access.index)
+            first[block] = min(first.get(block, access.index), access.index)
+        return all(
+            self._is_always_before(store, load)
+            for store in last.values()
+            for load in first.values()
+        )
+
     def _is_always_before(self, store: int, load: int) -> bool:
         """Whether a store, or the loop that makes it in every iteration, precedes a load."""
         flow = self._dataflow.flow
@@ -138,20 +165,41 @@ class Contents:
             and self._module.initial_value(name) is not None
         )
 
-    def _parameter_load(self, value: str) -> Instruction | None:
-        """The load of a parameter that a stored value is, moves followed."""
-        for _ in range(_STEPS):
-            indices = self._dataflow.definitions.get(value, [])
-            if len(indices) != 1:
+    def _piece(self, value: str) -> _Piece | None:
+        """The bytes of one parameter that a value is packed from, if it is nothing else."""
+        found: set[tuple[str, int]] = set()
+        seen: set[str] = set()
+        work = [value]
+        while work:
+            register = work.pop()
+            if register in seen or not register.startswith("%"):
+                continue
+            seen.add(register)
+            indices = self._dataflow.definitions.get(register, [])
+            instruction = self._instructions[indices[0]] if len(indices) == 1 else None
+            if instruction is None:
                 return None
-            instruction = self._instructions[indices[0]]
             if instruction.modifiers[:2] == ["ld", "param"]:
-                return instruction
-            sources = stored_values(instruction)
-            if instruction.operation != "mov" or not sources:
+                found |= self._loaded(instruction, register)
+            elif instruction.operation in _PACKING:
+                work += [source for source, _ in stored_values(instruction)]
+            else:
                 return None
-            value = sources[0][0]
-        return None
+        names = {name for name, _ in found}
+        places = sorted(place for _, place in found)
+        if len(names) != 1 or places != list(range(places[0], places[0] + len(places))):
+            return None
+        return _Piece(names.pop(), range(places[0], places[-1] + 1))
+
+    def _loaded(self, load: Instruction, register: str) -> set[tuple[str, int]]:
+        """Bytes of a parameter that a load puts into a register."""
+        base = self._constant_base(load.address) if load.address is not None else None
+        if base is None or base.base is None:
+            return set()
+        target = load.operands[0]
+        lanes = len(target.items) if isinstance(target, Vector) else 1
+        start = base.offset + position_in(load, register)
+        return {(base.base, at) for at in range(start, start + access_width(load) // lanes)}
 
     def _constant_base(self, address: Address) -> Address | None:
         """An address as a parameter and a constant offset, or None."""
@@ -172,9 +220,13 @@ class Contents:
                 return None
         return None
 
-    def _copied_by_loop(self, access: PtxAccess, load: Instruction) -> str | None:
+    def _copied_by_loop(self, access: PtxAccess, value: str) -> str | None:
         """The parameter that a loop copies: both addresses advance by the same constant."""
         store = self._instructions[access.index]
+        loads = [self._instructions[index] for index in self._dataflow.definitions.get(value, ())]
+        if len(loads) != 1 or loads[0].modifiers[:2] != ["ld", "param"]:
+            return None
+        load = loads[0]
         loop = self._dataflow.flow.innermost(frozenset({access.index}))
         if loop is None or store.address is None or load.address is None:
             return None

@@ -82,6 +82,7 @@ class FunctionObjects:
         self._bases = self._find_bases()
         self._is_entry = dataflow.function.kind == "entry"
         self._pointees = self._propagate()
+        self._chosen: dict[str, bool] = {}
 
     @cached_property
     def objects(self) -> dict[int, StackObject]:
@@ -168,12 +169,20 @@ class FunctionObjects:
     def is_chosen(self, index: int) -> bool:
         """Whether an access's generic address is a local one on some paths, another on others."""
         address = self.body.instructions[index].address
-        if address is None or not is_generic_access(self.body.instructions[index].opcode):
+        if address is None or address.base is None:
             return False
-        work, seen = [address.base], set()
+        if not is_generic_access(self.body.instructions[index].opcode):
+            return False
+        if address.base not in self._chosen:
+            self._chosen[address.base] = self._is_mixed(address.base)
+        return self._chosen[address.base]
+
+    def _is_mixed(self, pointer: str) -> bool:
+        """Whether a register that may point into an object may point elsewhere too."""
+        work, seen = [pointer], set()
         while work:
             register = work.pop()
-            if register is None or register in seen or register in self._bases:
+            if register in seen or register in self._bases:
                 continue
             seen.add(register)
             for definition in self.dataflow.definitions.get(register, ()):
