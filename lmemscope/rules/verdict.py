@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from pathlib import PurePath
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
@@ -143,7 +143,7 @@ def _line_list(places: Iterable[SourceLocation], facts: KernelFacts, lead: str =
     shown = ", ".join(
         str(place.line)
         if home in (None, place.file)
-        else f"{PurePath(place.file).name}:{place.line}"
+        else f"{os.path.basename(place.file)}:{place.line}"
         for place in listed[:_LINES_SHOWN]
     )
     more = ", …" if len(listed) > _LINES_SHOWN else ""
