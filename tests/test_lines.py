@@ -9,6 +9,7 @@ import pytest
 
 from lmemscope.formats.statements import Statement, statement_at
 from lmemscope.model import IndexFacts, InlineFrame, SourceLocation, reader_line
+from lmemscope.rules.verdict import judge
 from tests.builders import (
     access,
     attributed,
@@ -66,6 +67,25 @@ def test_a_finding_is_at_the_access_that_decides(cause: str, line: int) -> None:
     index = IndexFacts("i", (), "uniform", None, SourceLocation("a.cu", 40))
     (finding,) = find(kernel_with(cause, index=index))  # type: ignore[arg-type]
     assert finding.location == SourceLocation("a.cu", line)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"), [("a.cu", "(line 5)"), ("lib/h.cuh", "(line 5 of h.cuh)")]
+)
+def test_a_loop_in_another_file_is_named_with_it(file: str, said: str) -> None:
+    index = IndexFacts("i", (), "uniform", SourceLocation(file, 5))
+    (finding,) = find(kernel_with("rolled-loop", index=index))
+    assert finding.message.endswith(said)
+
+
+def test_a_verdict_names_the_file_of_lines_elsewhere() -> None:
+    inside = access(chain=(at("a.cu", 9),))
+    outside = access(chain=(at("lib/h.cuh", 2),))
+    fact = kernel_with("dynamic-index")
+    assert judge(dataclasses.replace(fact, accesses=(outside, inside))).text.endswith(
+        ", lines 9, h.cuh:2"
+    )
+    assert judge(dataclasses.replace(fact, accesses=(outside,))).text.endswith(", h.cuh:2")
 
 
 # Statements.
