@@ -117,7 +117,7 @@ class _Kernel:
             width=site.width,
             function=body.name,
             ptx_line=origin.ptx_line,
-            chain=self._lines.of_site(function, body, site.pc),
+            chain=self._lines.of_site(function, body, site),
             loop_depth=self._loop_depth(origin),
             cause="debug-build" if self._debug else found.cause,
             object=found.object,
