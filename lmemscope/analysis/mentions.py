@@ -15,8 +15,10 @@ from lmemscope.model import InlineFrame, SourceText, Variable
 _Chain = tuple[InlineFrame, ...]
 CLOSURE = "(lambda)"
 """What the type of a lambda's object is called here."""
-_LONGEST = 8
+_LONGEST = 12
 """Lines of a call at most."""
+_END = re.compile("[;{}]")
+_CONDITION = re.compile(r"\s*(?:else\s+)?(?:if|for|while|switch)\b")
 _LAMBDA = re.compile(r"E(?:NK?)?Ul")
 """In the mangled name of a lambda's call operator, behind that of the function around it."""
 
@@ -117,7 +119,8 @@ class Mentions:
             text = ""
             for number in range(place.line, place.line + _LONGEST):
                 text += self._sources.line(place.file, number) + "\n"
-                if ";" in text or text.count("(") <= text.count(")"):
+                is_condition = _CONDITION.match(text) is not None
+                if _END.search(text) or (is_condition and text.count("(") == text.count(")")):
                     break
             self._statements[key] = text
         return self._statements[key]

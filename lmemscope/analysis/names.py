@@ -275,7 +275,7 @@ def _named(
 def _rivals(other: Candidate, best: Candidate) -> bool:
     return (
         other.variable != best.variable
-        and other.is_exact
+        and 0 <= other.slack <= best.slack
         and other.fit == 1.0
         and other.is_aggregate == best.is_aggregate
         and other.mention > best.mention * _RIVALRY
