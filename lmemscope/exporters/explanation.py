@@ -109,7 +109,7 @@ class Explainer:
         declared: dict[SourceLocation, str] = {
             found.declared: f"{found.name} is declared here, {count(found.size, 'byte')}"
             for found in facts.objects
-            if found.declared is not None and found.cause != "promoted"
+            if found.declared is not None and found.cause != "promoted" and found.extent != "rest"
         }
         summed: dict[SourceLocation, list[str]] = defaultdict(list)
         if not facts.accesses:
