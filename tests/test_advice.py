@@ -114,6 +114,15 @@ def test_banks_are_those_of_the_elements(kind: str, size: int, sentence: str) ->
     assert ("bank of its own" in said(array(kind, size))) == (kind == "int[40]")
 
 
+def test_the_declaration_is_the_sources_own() -> None:
+    """An instance's type is not the template's; of several declarators, the compiler's is used."""
+    facts = array("half *[8]", 64)
+    assert "__shared__ T *table[ROWS][128]" in codes(facts, "\n\n  T* table[ROWS];\n")
+    facts = array("float[8]", 32)
+    assert "__shared__ float table[8][128]" in codes(facts, "\n\n  float *p, table[ROWS];\n")
+    assert "__shared__" not in codes(array("Row[8]", 256), "\n\n  ns::Row<T> p, table[ROWS];\n")
+
+
 def test_an_object_without_a_name_is_not_to_be_moved() -> None:
     facts = array("float[20]", 80, name=None, type=None)
     assert (
