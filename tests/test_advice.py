@@ -256,11 +256,13 @@ def test_recursion_is_never_to_be_inlined() -> None:
     assert "__forceinline__" not in said(facts)
 
 
-def test_the_definition_is_the_line_to_change() -> None:
-    source = "__device__ __noinline__ float leaf(float *p) {\n  return *p;\n}\n"
-    assert (
-        codes(kernel("address-taken"), source) == "__device__ __forceinline__ float leaf(float *p)"
+@pytest.mark.parametrize("word", ["__noinline__ ", "NOINLINE ", "inline ", ""])
+def test_the_definition_is_the_line_to_change(word: str) -> None:
+    source = f"__device__ {word}float leaf(float *p) {{\n  return *p;\n}}\n"
+    assert codes(kernel("address-taken"), source) == (
+        "__device__ __forceinline__ float leaf(float *p)"
     )
+    assert ("remove" in said(kernel("address-taken"), source)) == ("no" in word.lower())
 
 
 # Registers.

@@ -10,6 +10,8 @@ from lmemscope.model import Advice, CallFacts
 from lmemscope.rules.base import Case
 from lmemscope.rules.indexing import listed
 
+_FORBIDS = re.compile(r"__attribute__\s*\(\(noinline\)\)|\b\w*no_?inline\w*\b", re.IGNORECASE)
+"""What keeps a function from being inlined: the word itself, or a macro that is called like it."""
 _OWN = re.compile(r"__internal_|__nv_|__cuda_?|__cudart_|\$")
 """How NVIDIA's own functions begin: nobody else can declare them anew."""
 
@@ -62,9 +64,10 @@ def _inline(case: Case, names: list[str]) -> Advice:
             continue
         if "__forceinline__" in written:
             break
-        if "__noinline__" in written:
-            text += "; remove `__noinline__`"
-            code = written.replace("__noinline__", "__forceinline__")
+        forbids = _FORBIDS.search(written)
+        if forbids is not None:
+            text += f"; remove `{forbids[0]}`"
+            code = _FORBIDS.sub("__forceinline__", written)
         else:
             code = re.sub(r"\binline\s+", "", written)
             code = code.replace("__device__", "__device__ __forceinline__", 1)
