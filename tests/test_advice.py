@@ -443,11 +443,12 @@ def _placed(line: str, made: str) -> str:
     if "__global__" in line:
         head, _, rest = line.partition("{")
         return f"{head}{{\n{made}\n{rest}"
+    line = line.partition("//")[0].rstrip()
     heads = re.match(r"\s*((if|for|while) \((?:[^()]|\([^()]*\))*\) )*", line)
     assert heads is not None
     rest = line[heads.end() :]
     declares = re.match(r"(const )?[\w:<>]+( [\w:<>]+)* \*?\w+ ?[=\[;{]", rest)
-    if not rest.rstrip().endswith(";") or declares or not (heads[0].strip() or "{" not in rest):
+    if not rest.rstrip().endswith(";") or declares or "{" in rest:
         return f"{made}\n{line}"
     return f"{heads[0]}{{\n{made}\n{rest}\n}}"
 
