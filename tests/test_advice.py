@@ -256,9 +256,10 @@ def test_recursion_is_never_to_be_inlined() -> None:
     assert "__forceinline__" not in said(facts)
 
 
-@pytest.mark.parametrize("word", ["__noinline__ ", "NOINLINE ", "inline ", ""])
+@pytest.mark.parametrize("word", ["__noinline__ ", "NOINLINE ", "CALLED_no ", "inline ", ""])
 def test_the_definition_is_the_line_to_change(word: str) -> None:
-    source = f"__device__ {word}float leaf(float *p) {{\n  return *p;\n}}\n"
+    source = "#define CALLED_no __noinline__\n"
+    source += f"__device__ {word}float leaf(float *p) {{\n  return *p;\n}}\n"
     assert codes(kernel("address-taken"), source) == (
         "__device__ __forceinline__ float leaf(float *p)"
     )
