@@ -28,6 +28,16 @@ from typing import Any, NoReturn
 _IMPORTED = (
     "lmemscope.__main__",
     "lmemscope.collect",
+    "lmemscope.commands.group",
+    "lmemscope.config.file",
+    "lmemscope.exporters.gate_text",
+    "lmemscope.gate.compare",
+    "lmemscope.gate.policy",
+    "lmemscope.lowering.cuda",
+    "lmemscope.lowering.log",
+    "lmemscope.lowering.log_sources",
+    "lmemscope.running.marks",
+    "lmemscope.running.pool",
     *(
         f"lmemscope.commands.{name}"
         for name in ("baseline", "check", "diff", "explain", "report", "scan")
