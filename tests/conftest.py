@@ -71,15 +71,24 @@ RunProgram = Callable[..., Finished]
 _parents: dict[str, Parent] = {}
 
 
-def run_program(*arguments: str, cwd: Path | None = None, **environment: str) -> Finished:
-    """Run the program; where a test has set Python's own variables, by starting it anew."""
+def run_program(
+    *arguments: str, cwd: Path | None = None, given: bytes = b"", **environment: str
+) -> Finished:
+    """Run the program; where a test has set Python's own variables, by starting it anew.
+
+    Args:
+        arguments, cwd: the run's.
+        given: a file on its standard input.
+        environment: changes of this process's.
+    """
     everything = {**os.environ, **environment}
     if any(name.startswith("PYTHON") for name in environment):
+        assert not given
         return start_program(*arguments, cwd=cwd, **environment)
     path = everything["PYTHONPATH"]
     if path not in _parents:
         _parents[path] = Parent(everything)
-    done = _parents[path].run(arguments, cwd or ROOT, everything, timeout=500)
+    done = _parents[path].run(arguments, cwd or ROOT, everything, 500, given)
     assert "Traceback" not in done[2], done[2]
     return Finished(*done)
 

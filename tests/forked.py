@@ -28,6 +28,16 @@ from typing import Any, NoReturn
 _IMPORTED = (
     "lmemscope.__main__",
     "lmemscope.collect",
+    "lmemscope.commands.group",
+    "lmemscope.config.file",
+    "lmemscope.exporters.gate_text",
+    "lmemscope.gate.compare",
+    "lmemscope.gate.policy",
+    "lmemscope.lowering.cuda",
+    "lmemscope.lowering.log",
+    "lmemscope.lowering.log_sources",
+    "lmemscope.running.marks",
+    "lmemscope.running.pool",
     *(
         f"lmemscope.commands.{name}"
         for name in ("baseline", "check", "diff", "explain", "report", "scan")
@@ -57,16 +67,29 @@ class Parent:
         )
 
     def run(
-        self, arguments: tuple[str, ...], cwd: Path, environment: Mapping[str, str], timeout: float
+        self,
+        arguments: tuple[str, ...],
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout: float,
+        given: bytes = b"",
     ) -> tuple[int, str, str]:
         """Exit code, standard output and standard error of a run of the program.
+
+        Args:
+            arguments, cwd, environment: the run's.
+            timeout: seconds.
+            given: what is on its standard input, a file.
 
         Raises:
             subprocess.TimeoutExpired: it took longer; it is stopped.
         """
         with self._lock, tempfile.TemporaryDirectory() as directory:
             out, err = Path(directory, "out"), Path(directory, "err")
-            request = (arguments, str(cwd), dict(environment), str(out), str(err))
+            read = Path(directory, "in") if given else Path(os.devnull)
+            if given:
+                read.write_bytes(given)
+            request = (arguments, str(cwd), dict(environment), str(read), str(out), str(err))
             assert self._process.stdin is not None
             assert self._process.stdout is not None
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -96,7 +119,7 @@ def _serve() -> None:
 
 
 def _become(
-    arguments: list[str], cwd: str, environment: dict[str, str], out: str, err: str
+    arguments: list[str], cwd: str, environment: dict[str, str], read: str, out: str, err: str
 ) -> NoReturn:
     code: Any = 1
     try:
@@ -104,7 +127,8 @@ def _become(
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(file, number)
             os.close(file)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(os.open(read, os.O_RDONLY), 0)
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as Python opens it
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(environment)

@@ -34,7 +34,10 @@ _IMPORTED = (
     "lmemscope.lowering.cuda",
     "lmemscope.lowering.debug",
     "lmemscope.lowering.disassembly",
+    "lmemscope.lowering.log",
     "lmemscope.lowering.lower",
+    "lmemscope.formats.dwarf",
+    "importlib.metadata",
     "lmemscope.tools.nvrtc",
     "lmemscope.analysis.explanation",
     "lmemscope.analysis.facts",
@@ -42,6 +45,7 @@ _IMPORTED = (
     "lmemscope.analysis.layers",
     "lmemscope.analysis.quotes",
     "lmemscope.rules",
+    "lmemscope.rules.reported",
     "lmemscope.rules.verdict",
     "lmemscope.sources.lines",
 )

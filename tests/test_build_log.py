@@ -672,20 +672,20 @@ def test_a_directory_does_not_stand_for_its_logs(tmp_path: Path) -> None:
 
 
 def test_a_build_without_kernels_is_a_fact_of_its_log() -> None:
-    finished = run_with_input(MODULE.encode(), "scan", "-", "--format", "json")
+    finished = run_program("scan", "-", "--format", "json", given=MODULE.encode())
     (unit,) = finished.document["units"]
     assert unit["kernels"] == []
     assert unit["gaps"][0]["reason"] == "the log reports no kernel"
 
 
 def test_an_architecture_that_the_log_lacks_is_said() -> None:
-    finished = run_with_input(kernel("k").encode(), "scan", "-", "--arch", "sm_80")
+    finished = run_program("scan", "-", "--arch", "sm_80", given=kernel("k").encode())
     assert "- (standard input) reports nothing for sm_80; it has sm_90" in finished.out
 
 
 def test_lines_of_no_known_shape_are_counted() -> None:
     text = kernel("k") + "ptxas info    : Juggled 7 clubs\n"
-    finished = run_with_input(text.encode(), "scan", "-", "--format", "json")
+    finished = run_program("scan", "-", "--format", "json", given=text.encode())
     (unit,) = finished.document["units"]
     assert unit["unknown_log_lines"] == ["ptxas info    : Juggled 7 clubs"]
 
@@ -694,7 +694,7 @@ def test_lines_of_no_known_shape_are_counted() -> None:
 
 
 def check(text: str, *arguments: str, cwd: Path = ROOT) -> Finished:
-    return run_with_input(text.encode(), "check", "-", *arguments, cwd=cwd)
+    return run_program("check", "-", *arguments, cwd=cwd, given=text.encode())
 
 
 SPILLING = MODULE + entry("k") + properties("k", 64, 80, 90) + used(32)
@@ -724,12 +724,13 @@ def test_the_log_of_a_failed_build_leaves_the_gate_undecided(name: str) -> None:
     said = "-: [compile] the build failed at bad.cu, so its log may lack kernels: bad.cu(1): error:"
     assert said in undecided.out
     assert check(text, "--allow-incomplete").code == 0
-    shown = run_with_input(text.encode(), "scan", "-")
+    shown = run_program("scan", "-", given=text.encode())
     assert shown.code == 0
     assert said in shown.out.partition("Not known:")[2]
+    written = run_program("scan", "-", "--format", "json", given=text.encode())
     gaps = [
         gap["kind"]
-        for unit in run_with_input(text.encode(), "scan", "-", "--format", "json").document["units"]
+        for unit in written.document["units"]
         for gap in unit["gaps"]
         if gap["stage"] == "compile"
     ]
