@@ -114,6 +114,15 @@ def test_banks_are_those_of_the_elements(kind: str, size: int, sentence: str) ->
     assert ("bank of its own" in said(array(kind, size))) == (kind == "int[40]")
 
 
+def test_the_declaration_is_the_sources_own() -> None:
+    """An instance's type is not the template's; of several declarators, the compiler's is used."""
+    facts = array("half *[8]", 64)
+    assert "__shared__ T *table[ROWS][128]" in codes(facts, "\n\n  T* table[ROWS];\n")
+    facts = array("float[8]", 32)
+    assert "__shared__ float table[8][128]" in codes(facts, "\n\n  float *p, table[ROWS];\n")
+    assert "__shared__" not in codes(array("Row[8]", 256), "\n\n  ns::Row<T> p, table[ROWS];\n")
+
+
 def test_an_object_without_a_name_is_not_to_be_moved() -> None:
     facts = array("float[20]", 80, name=None, type=None)
     assert (
@@ -247,11 +256,14 @@ def test_recursion_is_never_to_be_inlined() -> None:
     assert "__forceinline__" not in said(facts)
 
 
-def test_the_definition_is_the_line_to_change() -> None:
-    source = "__device__ __noinline__ float leaf(float *p) {\n  return *p;\n}\n"
-    assert (
-        codes(kernel("address-taken"), source) == "__device__ __forceinline__ float leaf(float *p)"
+@pytest.mark.parametrize("word", ["__noinline__ ", "NOINLINE ", "CALLED_no ", "inline ", ""])
+def test_the_definition_is_the_line_to_change(word: str) -> None:
+    source = "#define CALLED_no __noinline__\n"
+    source += f"__device__ {word}float leaf(float *p) {{\n  return *p;\n}}\n"
+    assert codes(kernel("address-taken"), source) == (
+        "__device__ __forceinline__ float leaf(float *p)"
     )
+    assert ("remove" in said(kernel("address-taken"), source)) == ("no" in word.lower())
 
 
 # Registers.
@@ -432,11 +444,12 @@ def _placed(line: str, made: str) -> str:
     if "__global__" in line:
         head, _, rest = line.partition("{")
         return f"{head}{{\n{made}\n{rest}"
+    line = line.partition("//")[0].rstrip()
     heads = re.match(r"\s*((if|for|while) \((?:[^()]|\([^()]*\))*\) )*", line)
     assert heads is not None
     rest = line[heads.end() :]
     declares = re.match(r"(const )?[\w:<>]+( [\w:<>]+)* \*?\w+ ?[=\[;{]", rest)
-    if not rest.rstrip().endswith(";") or declares or not (heads[0].strip() or "{" not in rest):
+    if not rest.rstrip().endswith(";") or declares or "{" in rest:
         return f"{made}\n{line}"
     return f"{heads[0]}{{\n{made}\n{rest}\n}}"
 

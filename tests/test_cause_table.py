@@ -107,6 +107,20 @@ SENTENCES = [
     (Evidence("address-passed"), "its address goes to a function pointer"),
     (Evidence("library-function", "f"), "it belongs to the library function f"),
     (Evidence("library-table", "t"), "filled from t, the library's table of 2/pi"),
+    (
+        Evidence("reduction-words", ptx_line=9, opcode="st.local.u32"),
+        "PTX line 9: st.local.u32 stores a product with the bits of 2/pi, as the library's range "
+        "reduction does",
+    ),
+    (
+        Evidence("holds-addresses", ptx_line=9, opcode="st.local.u64"),
+        "PTX line 9: st.local.u64 stores the address of a local variable in it",
+    ),
+    (
+        Evidence("chosen-address", ptx_line=9, opcode="ld.u32"),
+        "PTX line 9: ld.u32 accesses it or other memory, by a pointer that is chosen at run time",
+    ),
+    (Evidence("frame-place"), "its address lies in the object"),
     (Evidence("parameter-copy", "p"), "filled from the kernel parameter p"),
     (
         Evidence("constant-stores"),

@@ -52,7 +52,14 @@ FIXED = {
 }
 
 
-def filled(hint: Any, numbers: Iterator[int], *, bare: bool = False, name: str = "") -> Any:
+def filled(
+    hint: Any,
+    numbers: Iterator[int],
+    *,
+    bare: bool = False,
+    name: str = "",
+    within: tuple[Any, ...] = (),
+) -> Any:
     """A value of a type in which no two strings or numbers are alike.
 
     Args:
@@ -60,6 +67,7 @@ def filled(hint: Any, numbers: Iterator[int], *, bare: bool = False, name: str =
         numbers: where the next number comes from.
         bare: without everything that may be left out: None and empty lists.
         name: of the field that it is for.
+        within: the types that it is a part of.
     """
     arguments = get_args(hint)
     if name in FIXED:
@@ -68,14 +76,17 @@ def filled(hint: Any, numbers: Iterator[int], *, bare: bool = False, name: str =
         return None if bare else 1
     if type(None) in arguments:
         (inner,) = (argument for argument in arguments if argument is not type(None))
-        return None if bare else filled(inner, numbers, name=name)
+        return None if bare else filled(inner, numbers, name=name, within=within)
     if get_origin(hint) is Literal:
         return arguments[next(numbers) % len(arguments)]
     if get_origin(hint) is tuple and arguments[-1] is not Ellipsis:
         return tuple(filled(argument, numbers, bare=bare) for argument in arguments)
+    if get_origin(hint) is tuple and arguments[0] in within:
+        return ()  # members of members end somewhere
     if get_origin(hint) is tuple:
         # Figures of a source by its name: one has to be there for the field to be seen.
-        return () if bare else tuple(filled(arguments[0], numbers) for _ in range(2))
+        made = (filled(arguments[0], numbers, within=within) for _ in range(2))
+        return () if bare else tuple(made)
     if dataclasses.is_dataclass(hint):
         hints = get_type_hints(hint)
         return hint(  # type: ignore[operator]
@@ -84,6 +95,7 @@ def filled(hint: Any, numbers: Iterator[int], *, bare: bool = False, name: str =
                     hints[field.name],
                     numbers,
                     bare=bare,
+                    within=(*within, hint),
                     name=f"{field.name}@{hint.__name__}"  # type: ignore[union-attr]
                     if f"{field.name}@{hint.__name__}" in FIXED  # type: ignore[union-attr]
                     else field.name,

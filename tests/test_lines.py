@@ -9,6 +9,7 @@ import pytest
 
 from lmemscope.formats.statements import Statement, statement_at
 from lmemscope.model import IndexFacts, InlineFrame, SourceLocation, reader_line
+from lmemscope.rules.verdict import judge
 from tests.builders import (
     access,
     attributed,
@@ -66,6 +67,25 @@ def test_a_finding_is_at_the_access_that_decides(cause: str, line: int) -> None:
     index = IndexFacts("i", (), "uniform", None, SourceLocation("a.cu", 40))
     (finding,) = find(kernel_with(cause, index=index))  # type: ignore[arg-type]
     assert finding.location == SourceLocation("a.cu", line)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"), [("a.cu", "(line 5)"), ("lib/h.cuh", "(line 5 of h.cuh)")]
+)
+def test_a_loop_in_another_file_is_named_with_it(file: str, said: str) -> None:
+    index = IndexFacts("i", (), "uniform", SourceLocation(file, 5))
+    (finding,) = find(kernel_with("rolled-loop", index=index))
+    assert finding.message.endswith(said)
+
+
+def test_a_verdict_names_the_file_of_lines_elsewhere() -> None:
+    inside = access(chain=(at("a.cu", 9),))
+    outside = access(chain=(at("lib/h.cuh", 2),))
+    fact = kernel_with("dynamic-index")
+    assert judge(dataclasses.replace(fact, accesses=(outside, inside))).text.endswith(
+        ", lines 9, h.cuh:2"
+    )
+    assert judge(dataclasses.replace(fact, accesses=(outside,))).text.endswith(", h.cuh:2")
 
 
 # Statements.
@@ -260,3 +280,25 @@ def test_a_function_without_lines_is_where_it_is_called() -> None:
     assert lines(leaf) == [8, 9]
     # The table's last line before it, a closing brace as a rule, is not to blame.
     assert lines(leaf.replace(".loc 1 33 0\n", "")) == [7, 8]
+
+
+def test_an_access_without_a_line_is_not_blamed_on_the_one_before() -> None:
+    body = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+.loc 1 0 5
+st.local.u32 [%rd1], 0;
+.loc 1 0 5{INLINED}
+st.local.u16 [%rd1+4], 0;
+ret;"""
+    code = [ldl(f"st.local.u{width}", store=True, source=4) for width in (32, 16)]
+    fact = attributed(layers(program(body, inlined=["_Z5clearPi"]), *code, frame=64))
+    assert [[f.location.line for f in one.chain] for one in fact.accesses] == [[], [9]]
+    assert [use.location.line for use in fact.lines] == [9]
+
+
+def test_a_place_that_is_not_said_again_to_be_inlined_still_is() -> None:
+    body = f".loc 1 3 5{INLINED}\nmov.u32 %r1, 1;\n.loc 1 0 5\n.loc 1 3 5\nmov.u32 %r2, 1;\nret;"
+    module = program(body, inlined=["_Z4pickPii"])
+    first, second, *_ = module.functions[-1].body.instructions
+    assert module.chain(second) == module.chain(first)
+    assert [frame.location.line for frame in module.chain(second)] == [3, 9]

@@ -230,3 +230,31 @@ ret;"""
     given = layers(program(body), ldl("ld.local.u32 %r1"), ldl("ld.local.u32 %r2", at=4), frame=8)
     fact = attributed(given, pair, {"a.cu": "\n\n\nf(&whole, &rest);\n"})
     assert [one.name for one in fact.objects] == ["whole", "rest"]
+
+
+# Lines.
+
+
+def test_a_calls_arguments_tell_which_of_two_a_line_inside_it_means() -> None:
+    inlined = ", function_name $L__info_string0, inlined_at 1 4 0"
+    body = f"""{depot(128)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SPL, 64;
+.loc 1 2 0{inlined}
+ld.local.u32 %r1, [%rd1];
+.loc 1 3 0{inlined}
+ld.local.u32 %r2, [%rd2];
+ret;"""
+    source = "void step(float *a, float *b) {\n a[0] = 1;\n b[0] = 1; }\nstep(first,\n other);\n"
+    pair = variable("other", "float[16]", 64, 2), variable("first", "float[16]", 64, 3)
+    inner = [
+        variable(name, "float *", 8, function="step", is_parameter=True, order=n)
+        for n, name in enumerate("ab")
+    ]
+    ptx = program(body, inlined=("step",))
+    given = layers(ptx, ldl("ld.local.u32 %r1"), ldl("ld.local.u32 %r2", at=64), frame=128)
+    fact = attributed(given, [*pair, *inner], {"a.cu": source})
+    assert [(one.name, one.confidence) for one in fact.objects] == [
+        ("first", "certain"),
+        ("other", "certain"),
+    ]

@@ -17,6 +17,7 @@ from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.uniformity import requests_per_access, sectors_per_request
 from lmemscope.analysis.saves import saving_cause
 from lmemscope.formats.cubin import CubinFunction
@@ -100,6 +101,7 @@ class _Kernel:
         self._debug = layers.ptx is not None and layers.ptx.is_debug
         self.objects = find_objects(layers, names, sources, function)
         self.placements: list[Placement] = []
+        self._alignments: dict[str, int] = {}
 
     def access(self, site: Site) -> LocalAccess:
         """A site with its place, its cause and its cost."""
@@ -117,7 +119,7 @@ class _Kernel:
             width=site.width,
             function=body.name,
             ptx_line=origin.ptx_line,
-            chain=self._lines.of_site(function, body, site.pc),
+            chain=self._lines.of_site(function, body, site),
             loop_depth=self._loop_depth(origin),
             cause="debug-build" if self._debug else found.cause,
             object=found.object,
@@ -189,8 +191,8 @@ class _Kernel:
         if len(known) == 1:
             if access.offset is not None:
                 # A constant place: it tells where ptxas put the object in the frame.
-                alignment = max((depot.align for depot in objects.body.locals), default=1)
-                placed = Placement(origin.function, site, access.offset, access.width, alignment)
+                align = self._alignment(objects)
+                placed = Placement(origin.function, site, access.offset, access.width, align)
                 self.placements.append(placed)
             found = self.objects.listed[known[0]]
             return _Explained(found.cause, known[0], uniformity, evidence)
@@ -199,6 +201,14 @@ class _Kernel:
             return _Explained(causes.pop(), None, uniformity, evidence)
         cause: Cause = "address-taken" if "parameter" in kinds else "unattributed"
         return _Explained(cause, None, uniformity, evidence)
+
+    def _alignment(self, objects: FunctionObjects) -> int:
+        """Bytes that a function's depot begins at a multiple of."""
+        name = objects.dataflow.function.name
+        if name not in self._alignments:
+            depots = (depot.align for depot in objects.body.locals)
+            self._alignments[name] = max(depots, default=1)
+        return self._alignments[name]
 
 
 def _is_local(flow: ModuleFlow, origin: Origin) -> bool:

@@ -159,7 +159,7 @@ class _Gatherer:
         groups: dict[tuple[SourceLocation, SiteKind], list[Site]] = defaultdict(list)
         for body in (function, *function.callees):
             for site in body.sites:
-                place = reader_line(self._lines.of_site(function, body, site.pc), home)
+                place = reader_line(self._lines.of_site(function, body, site), home)
                 if place is not None:
                     groups[place, kinds[site.pc]].append(site)
         uses = [LineUse(place, kind, SiteClass.of(s)) for (place, kind), s in groups.items()]

@@ -6,6 +6,7 @@ from lmemscope.analysis.layers import Layers
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.sites import Site
 from lmemscope.model import InlineFrame, SourceLocation, reader_line
 
 Chain = tuple[InlineFrame, ...]
@@ -37,23 +38,40 @@ class Lines:
         found = self._defined_in_ptx(kernel)
         return found.file if found is not None else None
 
-    def of_site(self, kernel: CubinFunction, body: CubinFunction, pc: int) -> Chain:
+    def of_site(self, kernel: CubinFunction, body: CubinFunction, site: Site) -> Chain:
         """The chain of a machine instruction; empty where there is none.
 
         A function without lines of its own, such as the slow path of a mathematical function, is
         not blamed on whatever line the table ends with before it: what calls it says where it is.
+        Nor is an access that PTX gives no line, such as the filling of an array with zeros, blamed
+        on its neighbour, as ptxas does.
 
         Args:
             kernel: whose code section holds the instruction.
             body: the function in that section that it belongs to.
-            pc: its offset.
+            site: the instruction.
         """
         if body is not kernel:
             called = self.of_callers(kernel.name, body.name)
             if called is not None:
                 return called
-        entry = line_at(self._layers.cubin.source_lines.get(kernel.section, []), pc)
+        given = self._without_line(kernel, site)
+        if given is not None:
+            return given
+        entry = line_at(self._layers.cubin.source_lines.get(kernel.section, []), site.pc)
         return self.shown_chain(entry.chain) if entry is not None else ()
+
+    def _without_line(self, kernel: CubinFunction, site: Site) -> Chain | None:
+        """What is around an access of the program's own that has no line; None where it has."""
+        origin = self._layers.origins.of(kernel, site)
+        flow = self._layers.flow
+        if flow is None or origin.function is None or origin.instruction is None:
+            return None
+        dataflow = flow.dataflow(origin.function)
+        instruction = dataflow.body.instructions[origin.instruction] if dataflow else None
+        if instruction is None or instruction.loc is None or instruction.loc.line > 0:
+            return None
+        return self.of_instruction(instruction)[1:]
 
     def of_instruction(self, instruction: Instruction) -> Chain:
         """The chain of a PTX instruction; empty without line information."""

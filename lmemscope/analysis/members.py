@@ -10,7 +10,6 @@ from lmemscope.analysis.layout import Part, arrays_at, parts_of
 from lmemscope.analysis.mentions import has_no_name
 from lmemscope.analysis.names import NamedObject, Names, ObjectName, relative
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
-from lmemscope.analysis.ptx.places import Places
 from lmemscope.model import Extent
 
 
@@ -45,7 +44,7 @@ def split(names: Names, objects: FunctionObjects, named: NamedObject) -> list[Me
     arrays = sorted(set(indexed.values()), key=lambda part: part.offset)
     size = min(found.size, name.size)
     members: list[Member] = []
-    places = Places(objects)
+    places = names.places(objects)
     inside: dict[Part, list[int]] = defaultdict(list)
     for number, access in enumerate(found.accesses):
         array = indexed.get(access.index)
@@ -87,7 +86,7 @@ def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) 
     parts = parts_of(name.variable)
     if parts[0].is_array or not name.variable.members:
         return {}
-    places = Places(objects)
+    places = names.places(objects)
     arrays: dict[int, Part] = {}
     total: Counter[Part] = Counter()
     for access in found.accesses:

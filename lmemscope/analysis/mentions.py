@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.layout import is_reference
@@ -15,6 +15,10 @@ from lmemscope.model import InlineFrame, SourceText, Variable
 _Chain = tuple[InlineFrame, ...]
 CLOSURE = "(lambda)"
 """What the type of a lambda's object is called here."""
+_LONGEST = 12
+"""Lines of a call at most."""
+_END = re.compile("[;{}]")
+_CONDITION = re.compile(r"\s*(?:else\s+)?(?:if|for|while|switch)\b")
 _LAMBDA = re.compile(r"E(?:NK?)?Ul")
 """In the mangled name of a lambda's call operator, behind that of the function around it."""
 
@@ -48,6 +52,7 @@ class Mentions:
         self._said: dict[tuple[str, int, str], bool] = {}
         self._spellings: dict[Variable, tuple[str, ...]] = {}
         self._copies: dict[str, frozenset[str]] = {}
+        self._statements: dict[tuple[str, int], str] = {}
 
     def lines(self, owner: str, instructions: Iterable[Instruction]) -> Lines:
         """The lines behind instructions of a function."""
@@ -70,7 +75,7 @@ class Mentions:
     def _names(self, chain: _Chain, at: int, variable: Variable) -> bool:
         """Whether a chain names a variable: on its function's line, or in a lambda inside it."""
         words = self._names_of(variable)
-        if any(self.says(chain[at], word) for word in words):
+        if self._handed_in(chain, at, words):
             return True
         inner = _lambdas(chain, at)
         if variable.type == CLOSURE:
@@ -79,6 +84,46 @@ class Mentions:
             kept = self._captured_copies(variable.function)
             words = tuple(word for word in words if word not in kept)
         return any(self.says(frame, word) for frame in inner for word in words)
+
+    def _handed_in(self, chain: _Chain, at: int, words: Sequence[str]) -> bool:
+        """Whether a line names one of the words, and hands it to the lines inside it.
+
+        ``step(first, other)`` names both; on a line of ``step`` that reads ``a[i]`` it is the
+        one that ``step``'s parameter ``a`` is. A call whose arguments do not tell counts as naming.
+        """
+        frame = chain[at]
+        if not at:
+            return any(self.says(frame, word) for word in words)
+        statement = self._statement(frame)
+        if not any(contains(statement, word) for word in words):
+            return False
+        inner = chain[at - 1].function or ""
+        parameters = [
+            v.name for v in self._by_function.get(inner, ()) if v.is_parameter and v.name != "this"
+        ]
+        for arguments in argument_lists(statement, len(parameters)):
+            bound = [
+                parameter
+                for parameter, argument in zip(parameters, arguments, strict=True)
+                if any(contains(argument, word) for word in words)
+            ]
+            if bound:
+                return self._handed_in(chain, at - 1, bound)
+        return True
+
+    def _statement(self, frame: InlineFrame) -> str:
+        """The text from a line to the end of its statement."""
+        place = frame.location
+        key = (place.file, place.line)
+        if key not in self._statements:
+            text = ""
+            for number in range(place.line, place.line + _LONGEST):
+                text += self._sources.line(place.file, number) + "\n"
+                is_condition = _CONDITION.match(text) is not None
+                if _END.search(text) or (is_condition and text.count("(") == text.count(")")):
+                    break
+            self._statements[key] = text
+        return self._statements[key]
 
     def _captured_copies(self, function: str) -> frozenset[str]:
         """What lambdas of a function hold copies of: the name means the copy there."""
@@ -132,6 +177,29 @@ class Mentions:
 def has_no_name(variable: Variable) -> bool:
     """Whether the front end made the name: an anonymous union's, a temporary's."""
     return variable.name.startswith("__T") and variable.name[3:].isdigit()
+
+
+def contains(text: str, word: str) -> bool:
+    """Whether a text holds a name as a word."""
+    return word in text and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
+def argument_lists(text: str, count: int) -> Iterator[list[str]]:
+    """What stands in parentheses as so many arguments, outermost first."""
+    for start, character in enumerate(text):
+        if character != "(" or not count:
+            continue
+        depth, arguments = 0, [""]
+        for inner in text[start:]:
+            depth += (inner in "([{") - (inner in ")]}")
+            if depth == 0:
+                break
+            if inner == "," and depth == 1:
+                arguments.append("")
+            else:
+                arguments[-1] += inner
+        if depth == 0 and len(arguments) == count:
+            yield arguments
 
 
 def _position(owner: str, chain: _Chain, variable: Variable) -> int | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
 from lmemscope.analysis.mentions import Mentions, has_no_name
@@ -83,6 +83,7 @@ class Names:
                 seen.add(key)
                 self._by_function[variable.function].append(variable)
         self._mentions = Mentions(self._by_function, ptx, sources)
+        self._places: dict[str, Places] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_function)
@@ -104,7 +105,7 @@ class Names:
     ) -> tuple[NamedObject, ...]:
         """A function's objects with their names, by depot offset; pieces of one are joined."""
         listed = sorted(wanted, key=lambda found: found.offset)
-        places = Places(objects)
+        places = self.places(objects)
         known = [self._candidates(objects, places, found) for found in listed]
         joined = join_pieces(listed, known)
         if len(joined) < len(listed):
@@ -116,6 +117,10 @@ class Names:
             )
             for number, (one, best) in enumerate(zip(joined, chosen, strict=True))
         )
+
+    def places(self, objects: FunctionObjects) -> Places:
+        """Places of a function's accesses, looked up once."""
+        return self._places.setdefault(objects.dataflow.function.name, Places(objects))
 
     def said(self, objects: FunctionObjects, accesses: Sequence[PtxAccess], word: str) -> int:
         """How many accesses have a word on one of their lines."""
@@ -145,7 +150,9 @@ class Names:
 
 def relative(place: Place, found: StackObject) -> Place:
     """A place from the beginning of the object that it is in."""
-    return place if place.start is None else replace(place, start=place.start - found.offset)
+    if place.start is None or not found.offset:
+        return place
+    return Place(place.start - found.offset, place.step, place.width)
 
 
 def _assign(
@@ -268,7 +275,7 @@ def _named(
 def _rivals(other: Candidate, best: Candidate) -> bool:
     return (
         other.variable != best.variable
-        and other.is_exact
+        and 0 <= other.slack <= best.slack
         and other.fit == 1.0
         and other.is_aggregate == best.is_aggregate
         and other.mention > best.mention * _RIVALRY

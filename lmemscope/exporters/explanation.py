@@ -101,15 +101,15 @@ class Explainer:
         """Source lines that touch local memory, with what they do."""
         facts = kernel.facts
         rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
+        nowhere: list[LocalAccess] = []
         home = facts.home
         for access in (*facts.accesses, *facts.generic):
             place = reader_line(access.chain, home)
-            if place is not None:
-                rows[place].append(access)
+            (nowhere if place is None else rows[place]).append(access)
         declared: dict[SourceLocation, str] = {
             found.declared: f"{found.name} is declared here, {count(found.size, 'byte')}"
             for found in facts.objects
-            if found.declared is not None and found.cause != "promoted"
+            if found.declared is not None and found.cause != "promoted" and found.extent != "rest"
         }
         summed: dict[SourceLocation, list[str]] = defaultdict(list)
         if not facts.accesses:
@@ -133,6 +133,8 @@ class Explainer:
             for note in notes:
                 wrapped = self._wrapped(f"^ {note}", indent, hanging="  ")
                 lines += [self._styled(line, "warning") for line in wrapped]
+        for note in self._line_notes(kernel, nowhere):
+            lines += self._wrapped(f"Without a line of its own: {note}", "  ", hanging="  ")
         if summed and "accesses" in self._left_out:
             lines += ["", *self._wrapped(_WITHOUT_ACCESSES, "  ")]
         return lines

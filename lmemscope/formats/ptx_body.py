@@ -241,7 +241,11 @@ class _BodyParser:
             else:
                 token = next(self._tokens, ("end", "", 0))
         loc = Loc(numbers[0], numbers[1], numbers[2], function, outer)
-        self._call_sites[numbers[0], numbers[1], numbers[2]] = loc
+        known = self._call_sites.get((loc.file, loc.line, loc.column))
+        if known is not None and function is None and outer is None:
+            # Behind code of no line, compilers do not say again where the same place is inlined.
+            loc = known
+        self._call_sites[loc.file, loc.line, loc.column] = loc
         self._loc = loc
         if token[1] == ".loc":
             return self._read_loc()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -102,6 +103,12 @@ class Case:
         if self.object.extent == "part" and self.object.type_size:
             size = f"{self.object.size} of {count(self.object.type_size, 'byte')}"
         return f"{self.name} ({self.object.type}, {size})"
+
+    def line(self, place: SourceLocation) -> str:
+        """``line 7``, or ``line 7 of ring.cuh`` in another file than the kernel's."""
+        home = self.facts.location.file if self.facts.location is not None else None
+        inside = home in (None, place.file)
+        return f"line {place.line}{'' if inside else f' of {os.path.basename(place.file)}'}"
 
     @property
     def location(self) -> SourceLocation | None:

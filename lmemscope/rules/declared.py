@@ -10,7 +10,7 @@ from lmemscope.model import SourceText
 from lmemscope.rules.base import Case
 
 _ARRAY = re.compile(r"(?P<element>[^\[\]]*?)\s*(?P<extents>(?:\[\d+\])+)")
-_WRITTEN = r"(?P<element>[\w:<>, ]*[\w>]) *\b{name}\s*(?P<extents>(?:\[[^\[\]]*\])+)"
+_WRITTEN = r"(?P<element>[\w:<>, ]*[\w>][ *]*)\b{name}\s*(?P<extents>(?:\[[^\[\]]*\])+)"
 _QUALIFIERS = re.compile(r"\b(?:const|constexpr|static|volatile|register|__restrict__)\b")
 _SIZES = {
     **dict.fromkeys(("bool", "char", "signed char", "unsigned char", "int8_t", "uint8_t"), 1),
@@ -66,8 +66,9 @@ class Declaration:
 
     def spelled(self, name: str) -> str:
         """An element's declaration under another name."""
-        space = "" if (self.element or "").endswith("*") else " "
-        return f"{self.element}{space}{name}"
+        kind = self.element or ""
+        stars = "*" * kind.count("*") if kind.endswith("*") else ""
+        return f"{kind.rstrip(' *')} {stars}{name}"
 
     @property
     def elements(self) -> int:

@@ -10,6 +10,11 @@ from lmemscope.model import Advice, CallFacts
 from lmemscope.rules.base import Case
 from lmemscope.rules.indexing import listed
 
+_FORBIDS = re.compile(r"__attribute__\s*\(\(noinline\)\)|\b\w*no_?inline\w*\b", re.IGNORECASE)
+"""What keeps a function from being inlined: the word itself, or a macro that is called like it."""
+_DEFINES = re.compile(
+    r"^\s*#\s*define\s+(\w+)\s+(?:__noinline__|__attribute__\s*\(\(noinline\)\))\s*$"
+)
 _OWN = re.compile(r"__internal_|__nv_|__cuda_?|__cudart_|\$")
 """How NVIDIA's own functions begin: nobody else can declare them anew."""
 
@@ -62,14 +67,24 @@ def _inline(case: Case, names: list[str]) -> Advice:
             continue
         if "__forceinline__" in written:
             break
-        if "__noinline__" in written:
-            text += "; remove `__noinline__`"
-            code = written.replace("__noinline__", "__forceinline__")
+        forbids = _FORBIDS.search(written)
+        if forbids is not None:
+            text += f"; remove `{forbids[0]}`"
+            code = _FORBIDS.sub("__forceinline__", written)
         else:
             code = re.sub(r"\binline\s+", "", written)
             code = code.replace("__device__", "__device__ __forceinline__", 1)
         return Advice(f"{text}.", code)
     return Advice(f"{text}.")
+
+
+def _spelled_out(case: Case, file: str, text: str) -> str:
+    """A declaration with the macros of its file that forbid inlining as what they stand for."""
+    for line in case.sources.matching(file, _DEFINES):
+        found = _DEFINES.search(line)
+        if found is not None:
+            text = re.sub(rf"\b{re.escape(found[1])}\b", "__noinline__", text)
+    return text
 
 
 def _definition(case: Case, name: str) -> str | None:
@@ -85,5 +100,5 @@ def _definition(case: Case, name: str) -> str | None:
         found = {text for text in case.sources.matching(file, pattern) if ";" not in text}
         if len(found) == 1:
             (text,) = found
-            return text.partition("{")[0].strip()
+            return _spelled_out(case, file, text.partition("{")[0].strip())
     return None

@@ -34,7 +34,7 @@ def severity(case: Case) -> Severity:
 def message(case: Case) -> str:
     """Which array, and the loop whose counter indexes it."""
     loop = case.index.loop if case.index is not None else None
-    where = f" (line {loop.line})" if loop is not None else ""
+    where = f" ({case.line(loop)})" if loop is not None else ""
     return f"{case.described} is indexed by the counter of a loop that was not unrolled{where}"
 
 

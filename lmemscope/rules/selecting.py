@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lmemscope.model import Advice, reader_line
+from lmemscope.model import Advice
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import Declaration, declaration_of, statement_at
 from lmemscope.rules.unrolling import spare_registers
@@ -58,7 +58,7 @@ def _code(case: Case, made: Declaration) -> str | None:
         made_of = _rewritten(statement, access, used["array"], parts, made, names)
         if made_of is not None:
             return made_of
-    sites = [a for a in case.accesses if reader_line(a.chain, case.facts.home) == place]
+    sites = [a for a in case.accesses if any(frame.location == place for frame in a.chain)]
     if not sites or any(site.is_store for site in sites) or made.element is None:
         return None
     array = used["array"] if used is not None else made.path

@@ -7,7 +7,7 @@ those of the type's layout, whatever the source calls it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, lcm
 
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
 from lmemscope.formats.ptx_body import Address, Instruction, Operand
@@ -68,12 +68,13 @@ class Places:
                 more, inner = self._behind(self._instructions[index], distance)
                 work += more
                 step = gcd(step, inner)
-        if not starts:
-            return Place(None, step or 1, access.width)
-        first = min(starts)
+        first = min(starts, default=None)
         for start in starts:
-            step = gcd(step, start - first)
-        return Place(first, step, access.width)
+            step = gcd(step, start - (first or 0))
+        if first is None:
+            step = step or 1
+        # An access begins at a multiple of its width.
+        return Place(first, lcm(step, access.width), access.width)
 
     def _behind(self, instruction: Instruction, distance: int) -> tuple[list[tuple[str, int]], int]:
         """Pointers that an instruction's result is made of, with distances, and its step."""
