@@ -8,6 +8,8 @@ import pytest
 
 from lmemscope.model import (
     CubinFacts,
+    Evidence,
+    EvidenceKind,
     Finding,
     IndexFacts,
     IndexSource,
@@ -131,6 +133,26 @@ def test_inlining_is_advised_for_the_function_that_gets_the_address() -> None:
     finding = only(find(kernel("address-taken")))
     assert "leaf" in finding.message
     assert "Inline leaf" in finding.advice[0].text
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "advised"),
+    [
+        ("holds-addresses", "holds addresses of local variables", "Store indices"),
+        ("chosen-address", "a pointer is chosen at run time", "Choose between values"),
+    ],
+)
+def test_what_is_said_of_addresses_that_nobody_gets(
+    kind: EvidenceKind, said: str, advised: str
+) -> None:
+    facts = kernel("address-taken")
+    evidence = (Evidence(kind, ptx_line=3, opcode="st.local.u64"),)
+    facts = dataclasses.replace(
+        facts, objects=(dataclasses.replace(facts.objects[0], evidence=evidence),)
+    )
+    finding = only(find(facts))
+    assert said in finding.message
+    assert advised in finding.advice[0].text
 
 
 @pytest.mark.parametrize(

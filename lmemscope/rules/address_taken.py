@@ -12,7 +12,8 @@ What it costs. Loads and stores around each use; generic accesses are slower tha
 How to remove it. By who gets the address. A function that is called: inline it
 (``__forceinline__``), unless it calls itself, is called through a pointer, or is defined in another
 source; then pass values instead, and return a structure by value. Memory, as with an array of
-pointers to locals: store an index instead of a pointer. Inline assembly: hand over values. Where
+pointers to locals: store an index instead of a pointer. A choice, as of ``flag ? data[i] : zero``,
+which C++ makes between addresses: choose between values. Inline assembly: hand over values. Where
 another cause is given too, the variable stays in memory until that is removed as well.
 
 When to leave it. Calls into large functions that are called rarely.
@@ -23,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import demangle, short_name
-from lmemscope.model import Advice, Severity
+from lmemscope.model import Advice, EvidenceKind, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.inlining import inlining
 
@@ -39,12 +40,30 @@ def message(case: Case) -> str:
     hidden = ""
     if not case.accesses:
         hidden = "; it is accessed by generic LD and ST only, which no count of LDL and STL shows"
+    kinds = _kinds(case)
+    if "holds-addresses" in kinds:
+        return f"{case.described} holds addresses of local variables{hidden}"
+    if "chosen-address" in kinds:
+        return (
+            f"the address of {case.described} is needed: a pointer is chosen at run time between "
+            f"it and other memory{hidden}"
+        )
     return f"the address of {case.described} is needed{_clause(_receiver(case))}{hidden}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """By who gets the address: what is called through a pointer cannot be inlined, others can."""
     receiver = _receiver(case)
+    kinds = _kinds(case)
+    if "holds-addresses" in kinds:
+        return (Advice("Store indices or the values themselves instead of pointers to locals."),)
+    if "chosen-address" in kinds:
+        return (
+            Advice(
+                "Choose between values instead of addresses: read the other memory into a variable "
+                f"under the condition, and {case.name} otherwise."
+            ),
+        )
     if receiver is None:
         return (
             Advice(
@@ -64,6 +83,10 @@ def advice(case: Case) -> tuple[Advice, ...]:
         *inlining(case, (receiver.symbol,)),
         Advice("Pass values instead of the pointer, and return a structure by value."),
     )
+
+
+def _kinds(case: Case) -> set[EvidenceKind]:
+    return {one.kind for one in case.object.evidence} if case.object is not None else set()
 
 
 @dataclass(frozen=True, slots=True)

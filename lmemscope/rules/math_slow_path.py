@@ -3,7 +3,9 @@ r"""A mathematical function takes a slow path through local memory.
 What it is. ``sin``, ``cos``, ``tan`` and others reduce large arguments with a table of 2/pi that is
 read at a run-time position; its scratch array is in local memory.
 
-How to recognise it. PTX: loads from ``__cudart_i2opi_f`` or ``__cudart_i2opi_d``, or the function
+How to recognise it. PTX: integer products with the bits of 2/pi are stored in an array of 28 bytes
+(float) or 40 bytes (double). The bits are immediates (1011060801, -614296167, ...) or come from the
+tables ``__cudart_i2opi_f`` and ``__cudart_i2opi_d``; of double arguments this is the function
 ``__internal_trig_reduction_slowpathd``.
 
 What it costs. Nothing for small arguments: the path is taken only above about 105615 (float) or
