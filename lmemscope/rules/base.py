@@ -111,9 +111,11 @@ class Case:
     def location(self) -> SourceLocation | None:
         """The line to look at first.
 
-        Of an object that is in memory for its index, the access that decides; else the most
-        expensive line by site bytes, deepest loop first.
+        Of a loop that was not unrolled, its own; of an object that is in memory for its index, the
+        access that decides; else the most expensive line by site bytes, deepest loop first.
         """
+        if self.share.cause == "rolled-loop" and self.index is not None and self.index.loop:
+            return self.index.loop
         decides = self.index.location if self.index is not None else None
         if decides is not None and self.share.cause in _BY_INDEX:
             return decides
