@@ -146,7 +146,7 @@ def claims(kernel: KernelReport) -> list[Claim]:
     facts = kernel.facts
     left = list(kernel.findings)
     made = []
-    for share in facts.causes:
+    for share in facts.shares:
         found = facts.objects[share.object] if share.object is not None else None
         finding = _finding(share, found, left)
         left.remove(finding)

@@ -76,6 +76,7 @@ def test_a_loop_in_another_file_is_named_with_it(file: str, said: str) -> None:
     index = IndexFacts("i", (), "uniform", SourceLocation(file, 5))
     (finding,) = find(kernel_with("rolled-loop", index=index))
     assert finding.message.endswith(said)
+    assert finding.location == SourceLocation(file, 5)
 
 
 def test_a_verdict_names_the_file_of_lines_elsewhere() -> None:
