@@ -196,3 +196,24 @@ def test_most_site_bytes_come_first_then_most_frame_bytes_then_the_name() -> Non
         ("alloca", 1),
         ("volatile", 0),
     ]
+
+
+def test_a_joined_access_alone_is_placed_where_the_depot_may_begin() -> None:
+    joined = Placement("k", site(16, at=0, width=16), 12, 4, alignment=8)
+    assert drawn(80, objects=(TABLE,), placed=(joined,))[0] == (0, 64, "object")
+    wide = Placement("k", site(16, at=16, width=16), 12, 4, alignment=16)
+    assert drawn(80, objects=(TABLE,), placed=(wide,)) == [(0, 16, "unknown"), (16, 64, "object")]
+
+
+def test_what_is_left_of_a_structure_has_what_its_members_have_not() -> None:
+    member = local_object(name="s.a", offset=4, size=80, extent="whole")
+    rest = local_object(name="s", offset=0, size=8, type_size=88, extent="rest")
+    placed = (Placement("k", site(16, at=0), 0),)
+    function = cubin_function("k", site(16, at=0))
+    accesses = [access(pc=16, object=None)]
+    ranges = frame_map(88, function, accesses, (rest, member), placed)
+    assert [(part.offset, part.size, part.object) for part in ranges] == [
+        (0, 4, 0),
+        (4, 80, 1),
+        (84, 4, 0),
+    ]

@@ -258,3 +258,18 @@ ret;"""
         ("first", "certain"),
         ("other", "certain"),
     ]
+
+
+def test_a_static_functions_name_differs_from_one_compilation_to_the_next() -> None:
+    one, other = (
+        f"_ZN41_GLOBAL__N__00000000_4_r_cu_2429f4fc_556{process}4stepEPf" for process in "48"
+    )
+    body = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+.loc 1 2 0, function_name $L__info_string0, inlined_at 1 4 0
+ld.local.u32 %r1, [%rd1];
+ret;"""
+    given = layers(program(body, inlined=(one,)), ldl("ld.local.u32"), frame=64)
+    inner = variable("sums", "float[16]", 64, function=other)
+    fact = attributed(given, [inner], {"a.cu": "\nsums[i] = 1;\n\nstep(y);\n"})
+    assert [found.name for found in fact.objects] == ["sums"]

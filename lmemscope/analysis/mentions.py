@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.layout import is_reference
+from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import InlineFrame, SourceText, Variable
@@ -58,7 +60,7 @@ class Mentions:
         """The lines behind instructions of a function."""
         counted: dict[_Chain, int] = defaultdict(int)
         for instruction in instructions:
-            counted[self._ptx.chain(instruction)] += 1
+            counted[_comparable(self._ptx.chain(instruction))] += 1
         functions = {frame.function or owner for chain in counted for frame in chain}
         return Lines(tuple(counted.items()), frozenset({owner, *functions}))
 
@@ -172,6 +174,24 @@ class Mentions:
             and (is_reference(other.type) or other.type.endswith("*"))
             and any(self._sources.mentions(other.file, other.line, name) for name in own)
         ]
+
+
+@functools.cache
+def same_function(name: str) -> str:
+    """A mangled name without what differs from one compilation to the next.
+
+    Functions that are static in a file carry a hash, and with nvcc the number of its process.
+    """
+    return stable_name(name)
+
+
+def _comparable(chain: _Chain) -> _Chain:
+    return tuple(
+        frame
+        if frame.function is None
+        else InlineFrame(frame.location, same_function(frame.function))
+        for frame in chain
+    )
 
 
 def has_no_name(variable: Variable) -> bool:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
-from lmemscope.analysis.mentions import Mentions, has_no_name
+from lmemscope.analysis.mentions import Mentions, has_no_name, same_function
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
@@ -77,7 +77,8 @@ class Names:
     def __init__(self, variables: Iterable[Variable], ptx: PtxModule, sources: SourceText) -> None:
         self._by_function: dict[str, list[Variable]] = defaultdict(list)
         seen: set[tuple[object, ...]] = set()
-        for variable in variables:
+        for given in variables:
+            variable = replace(given, function=same_function(given.function))
             key = (variable.function, variable.name, variable.line, variable.type)
             if key not in seen:
                 seen.add(key)
@@ -90,12 +91,12 @@ class Names:
 
     def declared_in(self, function: str) -> Sequence[Variable]:
         """Variables and parameters of a function, in the order of their declarations."""
-        return self._by_function.get(function, ())
+        return self._by_function.get(same_function(function), ())
 
     def parameter(self, function: str, ptx_name: str) -> str | None:
         """Source name of the parameter that PTX calls ``FUNCTION_param_3``."""
         position = ptx_name.rpartition("_param_")[2]
-        parameters = [v for v in self._by_function.get(function, ()) if v.is_parameter]
+        parameters = [v for v in self.declared_in(function) if v.is_parameter]
         if not position.isdigit() or int(position) >= len(parameters):
             return None
         return parameters[int(position)].name
@@ -124,7 +125,7 @@ class Names:
 
     def said(self, objects: FunctionObjects, accesses: Sequence[PtxAccess], word: str) -> int:
         """How many accesses have a word on one of their lines."""
-        owner = objects.dataflow.function.name
+        owner = same_function(objects.dataflow.function.name)
         instructions = objects.body.instructions
         lines = self._mentions.lines(owner, (instructions[access.index] for access in accesses))
         return sum(
@@ -135,7 +136,7 @@ class Names:
     def _candidates(
         self, objects: FunctionObjects, places: Places, found: StackObject
     ) -> list[Candidate]:
-        owner = objects.dataflow.function.name
+        owner = same_function(objects.dataflow.function.name)
         indices = [access.index for access in found.accesses]
         indices += [call.index for call, _ in found.passed_to] + found.stored_at
         instructions = objects.body.instructions
