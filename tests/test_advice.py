@@ -143,6 +143,11 @@ LOOKUP = "\n\n  float table[ROWS];\n\n\n\n  {statement}\n"
         ("float v = table[x[i]] * 2;", ["float v{};", "if (k == at) v = table[k] * 2;"]),
         ("if (k) table[x[i]] = 1;", ["if (k) {", "if (m == at) table[m] = 1;"]),
         ("s.table[x[i]] = 1;", ["if (k == at) s.table[k] = 1;"]),
+        (
+            "y = __shfl_sync(~0u, table[x[i]], 0);",
+            ["float value{};", "if (k == at) value = table[k];"],
+        ),
+        ("y = fmaxf(y, table[x[i]]);", ["if (k == at) y = fmaxf(y, table[k]);"]),
         ("return f(table[x[i]], at);", ["float value{};", "if (k == which) value = table[k];"]),
     ],
 )

@@ -13,6 +13,12 @@ _MOST = 32
 _DECLARES = re.compile(
     r"(?:const\s+)?(?P<type>[A-Za-z_][\w:<>]*(?:\s[\w:<>]+)*)\s+(?P<name>\w+)\s*="
 )
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?\(")
+_HARMLESS = re.compile(
+    r"f?(?:min|max|abs|ma)f?|(?:__)?(?:sqrt|exp|exp2|log|log2|pow)f?|rsqrtf?|__ldg|make_\w+"
+    r"|int|unsigned|float|double|static_cast|reinterpret_cast"
+)
+"""Functions that do the same whichever lanes call them."""
 _HEADS = re.compile(r"(?:else\s+)?(?:if|for|while)\s*\(")
 
 
@@ -97,6 +103,9 @@ def _rewritten(
     inner = "".join(f"[{counter}]" for counter, _ in names)
     body = access.sub(lambda _: f"{array}{inner}", rest)
     if re.search(rf"\b{re.escape(made.name)}\s*\[(?!{names[0][0]}\])", body):
+        return None
+    if any(_HARMLESS.fullmatch(name) is None for name in _CALLED.findall(body)):
+        # Under a condition that differs from lane to lane, a shuffle or a barrier would be wrong.
         return None
     lines = [*before, *_loops(parts, made, names, body)]
     if not heads:
