@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
@@ -73,7 +73,12 @@ class IndexReader:
         self._spelling = Spelling(names, sources) if names is not None else None
 
     def read(
-        self, kernel: str, objects: FunctionObjects, found: StackObject, named: ObjectName | None
+        self,
+        kernel: str,
+        objects: FunctionObjects,
+        found: StackObject,
+        named: ObjectName | None,
+        called: Mapping[int, str],
     ) -> IndexFacts | None:
         """How an object is indexed at run time, or None where it is not.
 
@@ -82,6 +87,7 @@ class IndexReader:
             objects: of the function that owns the object.
             found: the object.
             named: its name, where known.
+            called: names of the function's stack objects by depot offset.
         """
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
@@ -98,7 +104,7 @@ class IndexReader:
             loop = self._loop_line(objects, header)
         return IndexFacts(
             expression=primary.expression if primary is not None else None,
-            sources=tuple(sorted({self._source(leaf) for leaf in leaves}, key=str)),
+            sources=tuple(sorted({self._source(leaf, called) for leaf in leaves}, key=str)),
             uniformity=worst(access.uniformity for access in deciding),
             loop=loop,
             location=primary.location if primary is not None else None,
@@ -168,8 +174,8 @@ class IndexReader:
             return None
         return loop_line(self._layers.ptx, self._lines, self._sources, objects, header)
 
-    def _source(self, leaf: Leaf) -> IndexSource:
-        name, position = leaf.name, None
+    def _source(self, leaf: Leaf, called: Mapping[int, str]) -> IndexSource:
+        name, position = called.get(leaf.offset, leaf.name), None
         if name is not None and "_param_" in name:
             owner, _, number = name.rpartition("_param_")
             position = int(number) if number.isdigit() else None

@@ -87,13 +87,15 @@ def find_objects(
         causes = object_causes(flow, kernel.name, objects)
         calls = call_lines(flow, kernel.name, name)
         called_from = tuple(layers.paths.shown(line) for line in calls)
-        for named in _named(names, objects, found, causes):
+        listed = _named(names, objects, found, causes)
+        called = _called(listed)
+        for named in listed:
             cause = _commonest([causes[offset] for offset in named.pieces])
             members = [whole(named)] if names is None else split(names, objects, named)
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
                 made = _local_object(layers, name, member, cause)
-                index = reader.read(kernel.name, objects, member.found, member.name)
+                index = reader.read(kernel.name, objects, member.found, member.name, called)
                 made = replace(made, index=index, called_from=called_from)
                 apart = member.found.accesses if len(members) > 1 else ()
                 result.add(made, keys, ((name, one.index) for one in apart))
@@ -104,6 +106,16 @@ def _commonest(causes: Sequence[ProvenCause]) -> ProvenCause:
     """The cause of most pieces of an object; the first piece's of equals."""
     count = Counter(proven.cause for proven in causes)
     return max(causes, key=lambda proven: count[proven.cause])
+
+
+def _called(listed: Iterable[NamedObject]) -> dict[int, str]:
+    """Names by the depot offset of each piece."""
+    return {
+        offset: named.name.name
+        for named in listed
+        if named.name is not None
+        for offset in named.pieces
+    }
 
 
 def _has_own_section(layers: Layers, name: str) -> bool:
