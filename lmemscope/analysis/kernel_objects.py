@@ -72,7 +72,8 @@ def find_objects(
             name_found = named.get(one.offset)
             made = _local_object(layers, name, one, causes[one.offset], name_found)
             index = reader.read(kernel.name, objects, one, name_found)
-            result.add(replace(made, index=index), (name, one.offset))
+            escape = reader.escape(kernel.name, objects, one)
+            result.add(replace(made, index=index, escape=escape), (name, one.offset))
     return result
 
 

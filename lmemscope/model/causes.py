@@ -65,6 +65,7 @@ class LocalObject:
         confidence: how sure the name is; None without a name.
         index: how it is indexed, where it is indexed at run time.
         evidence: PTX lines and symbols that show the cause.
+        escape: the line that hands its address to a function or stores it; None where none does.
     """
 
     function: str
@@ -77,6 +78,7 @@ class LocalObject:
     confidence: Confidence | None
     index: IndexFacts | None
     evidence: tuple[Evidence, ...]
+    escape: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,9 +111,12 @@ class Case:
     def location(self) -> SourceLocation | None:
         """The line to look at first.
 
-        Of a loop that was not unrolled, its own; of an object that is in memory for its index, the
-        access that decides; else the most expensive line by site bytes, deepest loop first.
+        Of a loop that was not unrolled, its own; of an address that is taken, where it is handed
+        on; of an object that is in memory for its index, the access that decides; else the most
+        expensive line by site bytes, deepest loop first.
         """
+        if self.share.cause == "address-taken" and self.object is not None and self.object.escape:
+            return self.object.escape
         if self.share.cause == "rolled-loop" and self.index is not None and self.index.loop:
             return self.index.loop
         decides = self.index.location if self.index is not None else None
