@@ -303,3 +303,19 @@ def test_a_place_that_is_not_said_again_to_be_inlined_still_is() -> None:
     first, second, *_ = module.functions[-1].body.instructions
     assert module.chain(second) == module.chain(first)
     assert [frame.location.line for frame in module.chain(second)] == [3, 9]
+
+
+def test_a_taken_address_is_where_it_is_handed_on() -> None:
+    body = f"""{depot(64)}
+add.u64 %rd1, %SP, 0;
+.loc 1 4 0
+st.local.u32 [%rd1], 1;
+.loc 1 6 0
+{call("leaf", "%rd1")}
+ret;"""
+    leaf = "ld.param.u64 %rd1, [leaf_param_0];\n.loc 1 2 0\nst.u32 [%rd1], 2;\nret;"
+    code = ldl("st.local", store=True, source=4)
+    fact = attributed(layers(program(body, leaf=leaf), code, frame=64))
+    assert [found.escape for found in fact.objects] == [SourceLocation("a.cu", 6)]
+    (finding,) = find(fact)
+    assert (finding.cause, finding.location) == ("address-taken", SourceLocation("a.cu", 6))

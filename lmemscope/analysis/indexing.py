@@ -110,6 +110,25 @@ class IndexReader:
             location=primary.location if primary is not None else None,
         )
 
+    def escape(
+        self, kernel: str, objects: FunctionObjects, found: StackObject
+    ) -> SourceLocation | None:
+        """The line that hands an object's address on: a call in the deepest loop, or a store.
+
+        Args:
+            kernel: mangled name of the kernel that reaches the function.
+            objects: of the function that owns the object.
+            found: the object.
+        """
+        depth = objects.dataflow.flow.depth
+        calls = sorted((call.index for call, _ in found.passed_to), key=lambda at: (-depth(at), at))
+        for index in (*calls, *found.stored_at):
+            chain = self._lines.of_instruction(objects.body.instructions[index])
+            place = self._lines.reader_line(chain, kernel)
+            if place is not None:
+                return place
+        return None
+
     def _primary(
         self,
         kernel: str,

@@ -96,7 +96,8 @@ def find_objects(
             for member in members:
                 made = _local_object(layers, name, member, cause)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
-                made = replace(made, index=index, called_from=called_from)
+                escape = reader.escape(kernel.name, objects, member.found)
+                made = replace(made, index=index, called_from=called_from, escape=escape)
                 apart = member.found.accesses if len(members) > 1 else ()
                 result.add(made, keys, ((name, one.index) for one in apart))
     return result

@@ -73,6 +73,7 @@ class LocalObject:
         confidence: how sure the name is; None without a name.
         index: how it is indexed, where it is indexed at run time.
         evidence: PTX lines and symbols that show the cause.
+        escape: the line that hands its address to a function or stores it; None where none does.
         also: other causes that alone would keep it in memory; its bytes count for ``cause`` only,
             and what removes that one leaves these.
         called_from: user's lines that call the function that owns it, where that function is the
@@ -91,6 +92,7 @@ class LocalObject:
     confidence: Confidence | None
     index: IndexFacts | None
     evidence: tuple[Evidence, ...]
+    escape: SourceLocation | None = None
     also: tuple[Cause, ...] = ()
     called_from: tuple[SourceLocation, ...] = ()
     type_size: int | None = None

@@ -114,13 +114,15 @@ class Case:
     def location(self) -> SourceLocation | None:
         """The line to look at first.
 
-        Code of the library's without lines of its own has the line of the call that leads there, a
-        loop that was not unrolled its own, an object that is in memory for its index that of the
-        access that decides; anything else the most expensive line by site bytes, deepest loop
-        first.
+        Code of the library's without lines of its own has the line of the call that leads there, an
+        address that is taken the line where it is handed on, a loop that was not unrolled its own,
+        an object that is in memory for its index that of the access that decides; anything else
+        the most expensive line by site bytes, deepest loop first.
         """
         if self.object is not None and self.object.called_from:
             return self.object.called_from[0]
+        if self.share.cause == "address-taken" and self.object is not None and self.object.escape:
+            return self.object.escape
         if self.share.cause == "rolled-loop" and self.index is not None and self.index.loop:
             return self.index.loop
         decides = self.index.location if self.index is not None else None

@@ -175,7 +175,7 @@ class Dependences:
             lanes = tuple(found.only_between_lanes().lanes)
             return Node((), lanes, frozenset({Leaf("loop-counter")}))
         shared = is_shared(instruction) or is_same_in_warp(self._code, self.values, index)
-        lane = broadcast_lane(instruction)
+        lane = broadcast_lane(self._code, self.values, index)
         named = None
         if lane is not None:
             read = (self.values.read(index, register) for register in registers_of(lane))
@@ -193,7 +193,13 @@ class Dependences:
         """A load: of the pointer that is dereferenced; as uniform as its address."""
         address = instruction.address
         if "param" in instruction.modifiers and address is not None:
-            return self._parameter(index, address.base, found)
+            name = address.base
+            if name is not None and name.startswith("%"):
+                # An array in a parameter, read at a computed place.
+                self._add(found, index, registers)
+                named = {root.name for root in self._roots.of_address(index)}
+                name = named.pop() if len(named) == 1 else None
+            return self._parameter(index, name, found)
         roots = self._roots.of_address(index)
         offsets = {root.offset for root in roots if root.offset >= 0}
         level: Uniformity = "uniform"

@@ -14,7 +14,7 @@ _SHARED = frozenset({"vote", "redux", "activemask"})
 """One result for all lanes that take part (PTX ISA 9, section 9.7.13)."""
 _LANES = 0x1F
 _WIDTH = (1 << 64) - 1
-_WHOLE_WARP = ("31", "0x1f", "0x1F")
+_WHOLE_WARP = 31
 """The ``c`` operand of ``shfl`` that makes the whole warp one segment."""
 _DROPPING = frozenset({"shr", "and", "bfe", "div"})
 """Operations that can leave out low bits."""
@@ -32,16 +32,36 @@ def is_shared(instruction: Instruction) -> bool:
     return operation in _SHARED
 
 
-def broadcast_lane(instruction: Instruction) -> str | None:
+def broadcast_lane(code: Definitions, values: Values, index: int) -> str | None:
     """The operand that says which one lane's value all lanes get, or None where none does."""
+    instruction = code.body.instructions[index]
     if instruction.operation != "shfl" or "idx" not in instruction.modifiers:
         return None
     operands = [o for o in instruction.operands if isinstance(o, str)]
     position = len(operands) - (2 if "sync" in instruction.modifiers else 1)
     # d, a, b, c and, with sync, the mask of lanes.
-    if position < 2 or operands[position] not in _WHOLE_WARP:
+    if position < 2 or _constant(code, values, index, operands[position]) != _WHOLE_WARP:
         return None
     return operands[position - 1]
+
+
+def _constant(code: Definitions, values: Values, index: int, operand: str) -> int | None:
+    """A number, or what a register holds that is set to one."""
+    if operand.startswith("%"):
+        value = values.read(index, operand)
+        if value is None or value < 0:
+            return None
+        instruction = code.body.instructions[value]
+        source = instruction.operands[-1] if instruction.operation == "mov" else None
+        return _number(source) if isinstance(source, str) else None
+    return _number(operand)
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
 
 
 def is_same_in_warp(code: Definitions, values: Values, value: Value) -> bool:
@@ -63,7 +83,7 @@ def _lane_bits(code: Definitions, values: Values, value: Value, steps: int) -> i
     if len(registers) != 1:
         return None
     known = [_bits_of(code, values, value, operand, steps - 1) for operand in operands]
-    numbers = [int(o, 0) if o.lstrip("-").isdigit() else None for o in operands]
+    numbers = [_number(operand) for operand in operands]
     return _after(instruction, known, numbers)
 
 
