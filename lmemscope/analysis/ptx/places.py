@@ -40,6 +40,7 @@ class Places:
         self._depots = {declaration.name for declaration in objects.body.locals}
         self._known: dict[int, Place] = {}
         self._steps: dict[str, int] = {}
+        self._pointers: dict[int, tuple[list[tuple[str, int]], int]] = {}
 
     def of(self, access: PtxAccess) -> Place:
         """The place of one access."""
@@ -65,8 +66,10 @@ class Places:
                 continue
             seen[register] = distance
             for index in self._objects.dataflow.definitions.get(register, ()):
-                more, inner = self._behind(self._instructions[index], distance)
-                work += more
+                if index not in self._pointers:
+                    self._pointers[index] = self._behind(self._instructions[index])
+                more, inner = self._pointers[index]
+                work += [(pointer, distance + away) for pointer, away in more]
                 step = gcd(step, inner)
         first = min(starts, default=None)
         for start in starts:
@@ -76,21 +79,21 @@ class Places:
         # An access begins at a multiple of its width.
         return Place(first, lcm(step, access.width), access.width)
 
-    def _behind(self, instruction: Instruction, distance: int) -> tuple[list[tuple[str, int]], int]:
+    def _behind(self, instruction: Instruction) -> tuple[list[tuple[str, int]], int]:
         """Pointers that an instruction's result is made of, with distances, and its step."""
         operation, operands = instruction.operation, instruction.operands[1:]
         pointers = [str(o) for o in operands if self._is_pointer(o)]
         if operation in ("mov", "cvta", "selp"):
-            return [(pointer, distance) for pointer in pointers], 0
+            return [(pointer, 0) for pointer in pointers], 0
         if operation in ("add", "or", "sub") and len(operands) == 2 and len(pointers) == 1:
             other = next((o for o in operands if str(o) != pointers[0]), None)
             number = _number(other)
             if number is not None:
-                return [(pointers[0], distance + (-number if operation == "sub" else number))], 0
-            return [(pointers[0], distance)], self._step(other)
+                return [(pointers[0], -number if operation == "sub" else number)], 0
+            return [(pointers[0], 0)], self._step(other)
         if operation == "mad" and len(operands) == 3 and pointers == [str(operands[2])]:
-            return [(pointers[0], distance)], self._product(operands[0], operands[1])
-        return [(pointer, distance) for pointer in pointers], 1
+            return [(pointers[0], 0)], self._product(operands[0], operands[1])
+        return [(pointer, 0) for pointer in pointers], 1
 
     def _is_pointer(self, operand: Operand | None) -> bool:
         if not isinstance(operand, str) or _number(operand) is not None:
