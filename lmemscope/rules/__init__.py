@@ -34,16 +34,12 @@ def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
     """Judge every line of a kernel's ledgers; worst first, stable."""
     findings = []
     for share in facts.shares:
-        accesses = [
-            access
-            for access in facts.accesses
-            if (access.cause, access.object) == (share.cause, share.object)
-        ]
+        accesses = [access for access in facts.accesses if share.concerns(access)]
         found = facts.objects[share.object] if share.object is not None else None
         generic = [
             access
             for access in facts.generic
-            if share.object is not None and access.object == share.object
+            if share.object is not None and share.concerns(access)
         ]
         case = Case(facts, share, found, accesses, sources, generic)
         finding = _BY_CAUSE[share.cause].judge(case)
