@@ -151,9 +151,7 @@ def claims(kernel: KernelReport) -> list[Claim]:
         finding = _finding(share, found, left)
         left.remove(finding)
         accesses = tuple(
-            access
-            for access in (*facts.accesses, *facts.generic)
-            if share.concerns(access)
+            access for access in (*facts.accesses, *facts.generic) if share.concerns(access)
         )
         made.append(Claim(share, finding, found, accesses))
     return made

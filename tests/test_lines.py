@@ -69,6 +69,16 @@ def test_a_finding_is_at_the_access_that_decides(cause: str, line: int) -> None:
     assert finding.location == SourceLocation("a.cu", line)
 
 
+def test_a_finding_shows_the_index_that_would_do_too() -> None:
+    index = IndexFacts("i", (), "uniform", None, SourceLocation("a.cu", 40))
+    fact = kernel_with("address-taken", index=index)
+    (finding,) = find(fact)
+    assert finding.index is None
+    also = dataclasses.replace(fact.objects[0], also=("dynamic-index",))
+    (finding,) = find(dataclasses.replace(fact, objects=(also,)))
+    assert finding.index == index
+
+
 @pytest.mark.parametrize(
     ("file", "said"), [("a.cu", "(line 5)"), ("lib/h.cuh", "(line 5 of h.cuh)")]
 )

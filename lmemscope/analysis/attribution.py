@@ -141,7 +141,7 @@ class _Kernel:
         result = []
         for site in self._layers.cubin.generic_sites(function):
             origin = self._layers.origins.of(function, site)
-            if origin.function in reached and _is_local(flow, origin):
+            if origin.function in reached and _is_local(flow, self._facts.name, origin):
                 access = self.access(site)
                 if access.touched:
                     result.append(access)
@@ -214,9 +214,11 @@ class _Kernel:
         return self._alignments[name]
 
 
-def _is_local(flow: ModuleFlow, origin: Origin) -> bool:
-    """Whether the address on an origin's line is a local one on every path."""
-    objects = flow.objects(origin.function) if origin.function is not None else None
-    if objects is None or origin.ptx_line is None:
+def _is_local(flow: ModuleFlow, kernel: str, origin: Origin) -> bool:
+    """Whether the address on an origin's line is a local one, however a kernel reaches it."""
+    function, line = origin.function, origin.ptx_line
+    objects = flow.objects(function) if function is not None else None
+    if objects is None or function is None or line is None:
         return False
-    return any(objects.is_local(i) for i in objects.dataflow.by_line.get(origin.ptx_line, ()))
+    indices = objects.dataflow.by_line.get(line, ())
+    return any(flow.is_local(kernel, function, index) for index in indices)

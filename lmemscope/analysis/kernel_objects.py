@@ -28,7 +28,7 @@ class KernelObjects:
     def __init__(self) -> None:
         self.listed: list[LocalObject] = []
         self._numbers: dict[ObjectKey, int] = {}
-        self._of_accesses: dict[tuple[ObjectKey, int], int] = {}
+        self._of_accesses: dict[tuple[ObjectKey, tuple[str, int]], int] = {}
 
     def number(self, key: ObjectKey, access: tuple[str, int] | None = None) -> int | None:
         """Index into ``listed``, or None for an object of another kernel's.
@@ -38,24 +38,24 @@ class KernelObjects:
             access: function and instruction, to tell the members of a structure apart.
         """
         number = self._numbers.get(key)
-        if number is None or access is None or access[0] != key[0]:
+        if number is None or access is None:
             return number
-        return self._of_accesses.get((key, access[1]), number)
+        return self._of_accesses.get((key, access), number)
 
     def add(
-        self, made: LocalObject, keys: Iterable[ObjectKey], apart: Iterable[tuple[ObjectKey, int]]
+        self, made: LocalObject, keys: Sequence[ObjectKey], accesses: Iterable[tuple[str, int]]
     ) -> None:
         """Add an object.
 
         Args:
             made: the object.
             keys: the pieces that it was made of.
-            apart: pieces and instructions of those accesses that are this member's and no other's.
+            accesses: functions and instructions of those that are this member's and no other's.
         """
         number = len(self.listed)
         self.listed.append(made)
         self._numbers |= dict.fromkeys(keys, number)
-        self._of_accesses |= dict.fromkeys(apart, number)
+        self._of_accesses |= {(key, one): number for one in accesses for key in keys}
 
 
 def find_objects(
@@ -99,13 +99,7 @@ def find_objects(
                 escape = reader.escape(kernel.name, objects, member.found)
                 made = replace(made, index=index, called_from=called_from, escape=escape)
                 apart = member.found.accesses if len(members) > 1 else ()
-                pieces = [
-                    ((name, pointee.offset), access.index)
-                    for access in apart
-                    for pointee in access.pointees
-                    if pointee.offset in named.pieces
-                ]
-                result.add(made, keys, pieces)
+                result.add(made, keys, ((name, one.index) for one in apart))
     return result
 
 

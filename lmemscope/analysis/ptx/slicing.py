@@ -51,6 +51,16 @@ class Dataflow(Definitions):
         known = special(register)
         return worst([*levels, known[1]] if known is not None else levels)
 
+    def depot_offsets(self, index: int) -> frozenset[int]:
+        """Where the stack objects begin that an instruction's address points into.
+
+        Empty where it may point elsewhere, or nothing tells.
+        """
+        roots = self._graph.roots.of_address(index)
+        if any(root.offset < 0 for root in roots):
+            return frozenset()
+        return frozenset(root.offset for root in roots)
+
     def _read(self, register: str, at: int | None) -> Inputs:
         if at is not None:
             return self._graph.read(at, register)
