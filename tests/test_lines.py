@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from lmemscope.formats.statements import Statement, statement_at
-from lmemscope.model import IndexFacts, InlineFrame, SourceLocation, reader_line
+from lmemscope.model import IndexFacts, InlineFrame, SourceLocation, is_library, reader_line
 from lmemscope.rules.verdict import judge
 from tests.builders import (
     access,
@@ -51,6 +51,24 @@ def test_the_line_to_look_at(
 ) -> None:
     found = reader_line(chain, home)
     assert (None if found is None else (found.file, found.line)) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "library"),
+    [
+        (CUB, True),
+        ("third_party/cub/cub/block/block_scan.cuh", True),
+        ("/usr/include/c++/13/cmath", True),
+        ("/home/u/venv/lib/python3.12/site-packages/torch/include/ATen/Context.h", True),
+        ("/home/u/conda/targets/x86_64-linux/include/cuda_fp16.hpp", True),
+        ("/opt/cuda-12.9/include/crt/math_functions.hpp", True),
+        ("/opt/cuda-project/src/scan.cu", False),
+        ("src/crt/garner.cu", False),
+        ("include/scan.cuh", False),
+    ],
+)
+def test_whose_code_a_file_is(file: str, library: bool) -> None:
+    assert is_library(file) is library
 
 
 def test_lines_of_number_zero_are_no_place_of_a_finding() -> None:
