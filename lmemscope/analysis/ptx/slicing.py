@@ -51,6 +51,22 @@ class Dataflow(Definitions):
         known = special(register)
         return worst([*levels, known[1]] if known is not None else levels)
 
+    def loads(self, register: str, at: int) -> frozenset[int]:
+        """Indices of the loads that a register's value, read by an instruction, is made of."""
+        work = list(self._read(register, at).values)
+        seen: set[Value] = set()
+        while work:
+            value = work.pop()
+            if value not in seen:
+                seen.add(value)
+                work += self._graph.node(value).values
+        computed = range(len(self.body.instructions))
+        return frozenset(
+            one
+            for one in seen
+            if one in computed and self.body.instructions[one].operation in ("ld", "ldu")
+        )
+
     def depot_offsets(self, index: int) -> frozenset[int]:
         """Where the stack objects begin that an instruction's address points into.
 
