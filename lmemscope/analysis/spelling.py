@@ -159,12 +159,11 @@ class Spelling:
             return False
         name = re.escape(variable.name)
         moving = re.compile(rf"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:\+\+|--|[-+]?=(?!=))")
-        initialised = self._initialiser(variable)
-        texts = [initialised.partition(";")[2] if initialised is not None else ""]
-        texts += [
-            self._sources.line(variable.file, number)
-            for number in range(variable.line + 1, line + _REACH)
-        ]
+        texts = [(self._initialiser(variable) or "").partition(";")[2]]
+        for number in range(variable.line + 1, line + _REACH):
+            texts.append(self._sources.line(variable.file, number))
+            if texts[-1].startswith("}"):
+                break  # the function's end
         return any(moving.search(text) for text in texts)
 
     def _declared(self, named: ObjectName, functions: Sequence[str]) -> tuple[Variable | None, int]:
