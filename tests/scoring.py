@@ -151,10 +151,7 @@ def claims(kernel: KernelReport) -> list[Claim]:
         finding = _finding(share, found, left)
         left.remove(finding)
         accesses = tuple(
-            access
-            for access in (*facts.accesses, *facts.generic)
-            if access.object == share.object
-            and (share.object is not None or access.cause == share.cause)
+            access for access in (*facts.accesses, *facts.generic) if share.concerns(access)
         )
         made.append(Claim(share, finding, found, accesses))
     return made
@@ -300,7 +297,8 @@ class _Scorer:
         self._judge_index(find, [_index(claim) for claim in found], found)
         also = set().union(*(_also(claim) for claim in found))
         if find.also or also:
-            self._say("also", also == find.also, find.also, also)
+            # Where several causes are equally true, one of them may stand beside the other.
+            self._say("also", also - set(find.causes) == find.also, find.also, also)
 
     def _judge_object(self, find: Find, found: Sequence[Claim]) -> None:
         if find.type is not None:

@@ -371,7 +371,7 @@ def test_an_installed_header_is_not_to_be_changed() -> None:
     facts = array("float[20]", 80)
     there = dataclasses.replace(facts.accesses[0], chain=(InlineFrame(CUB, None),))
     facts = dataclasses.replace(facts, accesses=(there,), location=CUB)
-    assert said(facts).startswith("This is the code of an installed header")
+    assert said(facts).startswith("This is the code of a library")
     (finding,) = find(facts)
     shown = render_gate(
         _failed(dataclasses.replace(finding, location=CUB)), color=False, verbose=False

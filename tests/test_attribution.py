@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.analysis.kernel_objects import KernelObjects
-from lmemscope.model import Cause, Evidence, LocalAccess
+from lmemscope.model import Cause, Evidence, LocalAccess, SourceText
+from lmemscope.rules import find
 from tests.builders import (
     MachineCode,
     attributed,
@@ -83,15 +84,25 @@ def test_loops_around_the_ptx_line_are_counted() -> None:
     assert (inside.loop_depth, outside.loop_depth) == (1, 0)
 
 
-def test_an_address_that_may_be_of_two_objects_has_their_cause_and_neither() -> None:
-    access = only(f"{TWO}ld.local.u8 %r7, [%rd6];\nret;", ldl("ld.local.u8", base=4))
-    assert (access.cause, access.object) == ("dynamic-index", None)
+def test_an_address_that_may_be_of_two_objects_counts_for_the_first_and_names_the_other() -> None:
+    given = layers(
+        program(f"{TWO}ld.local.u8 %r7, [%rd6];\nret;"), ldl("ld.local.u8", base=4), frame=64
+    )
+    fact = attributed(given)
+    (access,) = fact.accesses
+    assert (access.cause, access.object, access.others) == ("dynamic-index", 0, (1,))
+    ledger = [share for share in fact.causes if share.object is not None]
+    assert [(share.object, share.sites.bytes) for share in ledger] == [(0, 4), (1, 0)]
+    assert all(share.concerns(access) for share in ledger)
+    findings = [one for one in find(fact, SourceText(lambda _: ())) if one.cause == access.cause]
+    assert len(findings) == 2
+    assert all("leads to it or to another object" in one.message for one in findings)
 
 
 def test_two_objects_of_different_causes_leave_it_open() -> None:
     body = f"{TWO}{call('vprintf', '%rd2')}\nld.local.u8 %r7, [%rd6];\nret;"
     access = only(body, ldl("ld.local.u8", base=4))
-    assert (access.cause, access.object) == ("unattributed", None)
+    assert (access.cause, access.object, access.others) == ("unattributed", None, (0, 1))
 
 
 def test_the_memory_of_alloca_is_no_object() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from lmemscope.formats.statements import Statement, statement_at
-from lmemscope.model import IndexFacts, InlineFrame, SourceLocation, reader_line
+from lmemscope.model import IndexFacts, InlineFrame, SourceLocation, is_library, reader_line
 from lmemscope.rules.verdict import judge
 from tests.builders import (
     access,
@@ -53,6 +53,24 @@ def test_the_line_to_look_at(
     assert (None if found is None else (found.file, found.line)) == expected
 
 
+@pytest.mark.parametrize(
+    ("file", "library"),
+    [
+        (CUB, True),
+        ("third_party/cub/cub/block/block_scan.cuh", True),
+        ("/usr/include/c++/13/cmath", True),
+        ("/home/u/venv/lib/python3.12/site-packages/torch/include/ATen/Context.h", True),
+        ("/home/u/conda/targets/x86_64-linux/include/cuda_fp16.hpp", True),
+        ("/opt/cuda-12.9/include/crt/math_functions.hpp", True),
+        ("/opt/cuda-project/src/scan.cu", False),
+        ("src/crt/garner.cu", False),
+        ("include/scan.cuh", False),
+    ],
+)
+def test_whose_code_a_file_is(file: str, library: bool) -> None:
+    assert is_library(file) is library
+
+
 def test_lines_of_number_zero_are_no_place_of_a_finding() -> None:
     fact = kernel_with("address-taken")
     nowhere = access("address-taken", chain=(at("a.cu", 0),), loop_depth=3)
@@ -67,6 +85,16 @@ def test_a_finding_is_at_the_access_that_decides(cause: str, line: int) -> None:
     index = IndexFacts("i", (), "uniform", None, SourceLocation("a.cu", 40))
     (finding,) = find(kernel_with(cause, index=index))  # type: ignore[arg-type]
     assert finding.location == SourceLocation("a.cu", line)
+
+
+def test_a_finding_shows_the_index_that_would_do_too() -> None:
+    index = IndexFacts("i", (), "uniform", None, SourceLocation("a.cu", 40))
+    fact = kernel_with("address-taken", index=index)
+    (finding,) = find(fact)
+    assert finding.index is None
+    also = dataclasses.replace(fact.objects[0], also=("dynamic-index",))
+    (finding,) = find(dataclasses.replace(fact, objects=(also,)))
+    assert finding.index == index
 
 
 @pytest.mark.parametrize(

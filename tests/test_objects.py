@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.objects import Pointee, access_width
+from lmemscope.analysis.ptx.pointees import Pointee
+from lmemscope.analysis.ptx.transfers import access_width
 from tests.builders import call, depot, objects_of, program
 
 TWO = f"""{depot(96)}
@@ -85,6 +86,57 @@ add.s64 %rd3, %rd3, 4;
 bra $L1;"""
     (access,) = objects_of(body).accesses
     assert access.pointees == {Pointee("depot", 64)}
+
+
+def test_a_register_points_where_its_value_at_the_access_does() -> None:
+    found = objects_of(
+        f"{TWO}\nmov.u64 %rd3, %rd1;\nst.local.u32 [%rd3], 1;\nmov.u64 %rd3, %rd2;\n"
+        "st.local.u32 [%rd3], 2;\nret;"
+    ).objects
+    assert [len(found[at].accesses) for at in (0, 64)] == [1, 1]
+
+
+POINTERS = f"""{depot(96)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SP, 64;
+add.u64 %rd3, %SP, 80;
+st.local.u64 [%rd1], %rd2;
+st.local.u64 [%rd1+8], {{stored}};
+ld.param.u32 %r1, [k_param_1];
+mul.wide.s32 %rd4, %r1, 8;
+add.s64 %rd5, %rd1, %rd4;
+ld.local.u64 %rd6, [%rd5];
+ld.f32 %f1, [%rd6+8];
+"""
+
+
+def test_an_address_may_come_out_of_an_array_of_addresses() -> None:
+    objects = objects_of(f"{POINTERS.format(stored='%rd3')}\nret;")
+    last = objects.accesses[-1]
+    assert {one.offset for one in last.pointees} == {64, 80}
+    assert last.leaves == frozenset(), "which of the pointers is no index"
+    assert objects.is_local(last.index)
+    assert not objects.is_chosen(last.index)
+
+
+@pytest.mark.parametrize(("stored", "after"), [("%rd9", ""), ("%rd3", call("f", "%rd1"))])
+def test_an_array_that_may_hold_other_pointers_says_nothing_for_sure(
+    stored: str, after: str
+) -> None:
+    objects = objects_of(f"{POINTERS.format(stored=stored)}\n{after}\nret;", f="ret;")
+    index = next(n for n, one in enumerate(objects.body.instructions) if one.opcode == "ld.f32")
+    assert not objects.is_local(index)
+
+
+@pytest.mark.parametrize(("passed", "local"), [("%rd2", True), ("%rd7", False)])
+def test_a_parameter_is_local_if_every_call_passes_a_local_address(
+    passed: str, local: bool
+) -> None:
+    body = f"{TWO}\nld.param.u64 %rd7, [k_param_0];\n{call('f', '%rd1')}\n{call('f', passed)}\nret;"
+    inside = "ld.param.u64 %rd1, [f_param_0];\nld.f32 %f1, [%rd1+4];\nret;"
+    flow = ModuleFlow(program(body, f=inside))
+    assert flow.is_local("k", "f", 1) is local
+    assert not flow.is_local("k", "f", 0)
 
 
 def test_memory_of_others_is_no_access() -> None:

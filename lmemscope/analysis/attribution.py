@@ -72,12 +72,14 @@ class _Explained:
         object: index into the kernel's objects, or None.
         uniformity: of its address across the lanes.
         evidence: what shows the cause.
+        others: further objects that it may touch.
     """
 
     cause: Cause
     object: int | None
     uniformity: Uniformity
     evidence: tuple[Evidence, ...]
+    others: tuple[int, ...] = ()
 
 
 class _Kernel:
@@ -127,6 +129,7 @@ class _Kernel:
             sectors=sectors_per_request(uniformity),
             requests=requests_per_access(site.width),
             evidence=found.evidence,
+            others=found.others,
         )
 
     def generic(self) -> tuple[LocalAccess, ...]:
@@ -138,9 +141,9 @@ class _Kernel:
         result = []
         for site in self._layers.cubin.generic_sites(function):
             origin = self._layers.origins.of(function, site)
-            if origin.function in reached and _is_local(flow, origin):
+            if origin.function in reached and _is_local(flow, self._facts.name, origin):
                 access = self.access(site)
-                if access.object is not None:
+                if access.touched:
                     result.append(access)
         return tuple(result)
 
@@ -187,7 +190,7 @@ class _Kernel:
         owners = flow.owners(self._facts.name, origin.function, access.pointees)
         access_key = (origin.function, origin.instruction)
         numbers = {self.objects.number(key, access_key) for key in owners}
-        known = [number for number in numbers if number is not None]
+        known = sorted(number for number in numbers if number is not None)
         if len(known) == 1:
             if access.offset is not None:
                 # A constant place: it tells where ptxas put the object in the frame.
@@ -198,9 +201,9 @@ class _Kernel:
             return _Explained(found.cause, known[0], uniformity, evidence)
         causes = {self.objects.listed[number].cause for number in known}
         if len(causes) == 1:
-            return _Explained(causes.pop(), None, uniformity, evidence)
+            return _Explained(causes.pop(), known[0], uniformity, evidence, tuple(known[1:]))
         cause: Cause = "address-taken" if "parameter" in kinds else "unattributed"
-        return _Explained(cause, None, uniformity, evidence)
+        return _Explained(cause, None, uniformity, evidence, tuple(known))
 
     def _alignment(self, objects: FunctionObjects) -> int:
         """Bytes that a function's depot begins at a multiple of."""
@@ -211,9 +214,11 @@ class _Kernel:
         return self._alignments[name]
 
 
-def _is_local(flow: ModuleFlow, origin: Origin) -> bool:
-    """Whether the address on an origin's line is a local one on every path."""
-    objects = flow.objects(origin.function) if origin.function is not None else None
-    if objects is None or origin.ptx_line is None:
+def _is_local(flow: ModuleFlow, kernel: str, origin: Origin) -> bool:
+    """Whether the address on an origin's line is a local one, however a kernel reaches it."""
+    function, line = origin.function, origin.ptx_line
+    objects = flow.objects(function) if function is not None else None
+    if objects is None or function is None or line is None:
         return False
-    return any(objects.is_local(i) for i in objects.dataflow.by_line.get(origin.ptx_line, ()))
+    indices = objects.dataflow.by_line.get(line, ())
+    return any(flow.is_local(kernel, function, index) for index in indices)

@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.analysis.ptx.leaves import Leaf
-from lmemscope.analysis.ptx.objects import (
-    FunctionObjects,
-    PtxAccess,
-    StackObject,
-    access_width,
-    position_in,
-    stored_values,
-)
+from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
+from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Address, Instruction, Vector
 

@@ -25,6 +25,20 @@ _DIVERGENT = ("lane-varying", "data-dependent")
 
 
 @dataclass(frozen=True, slots=True)
+class LocalNames:
+    """What the stack objects of a function are called.
+
+    Attributes:
+        variables: names by depot offset.
+        members: by depot offset of a structure whose members are objects of their own: the name
+            of the one that an instruction accesses.
+    """
+
+    variables: Mapping[int, str]
+    members: Mapping[int, Mapping[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Indexed:
     """An access with a computed index.
 
@@ -78,7 +92,7 @@ class IndexReader:
         objects: FunctionObjects,
         found: StackObject,
         named: ObjectName | None,
-        called: Mapping[int, str],
+        called: LocalNames,
     ) -> IndexFacts | None:
         """How an object is indexed at run time, or None where it is not.
 
@@ -87,7 +101,7 @@ class IndexReader:
             objects: of the function that owns the object.
             found: the object.
             named: its name, where known.
-            called: names of the function's stack objects by depot offset.
+            called: names of the function's stack objects.
         """
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
@@ -104,7 +118,7 @@ class IndexReader:
             loop = self._loop_line(objects, header)
         return IndexFacts(
             expression=primary.expression if primary is not None else None,
-            sources=tuple(sorted({self._source(leaf, called) for leaf in leaves}, key=str)),
+            sources=tuple(sorted(self._made_of(objects, deciding, theirs, called), key=str)),
             uniformity=worst(access.uniformity for access in deciding),
             loop=loop,
             location=primary.location if primary is not None else None,
@@ -193,8 +207,25 @@ class IndexReader:
             return None
         return loop_line(self._layers.ptx, self._lines, self._sources, objects, header)
 
-    def _source(self, leaf: Leaf, called: Mapping[int, str]) -> IndexSource:
-        name, position = called.get(leaf.offset, leaf.name), None
+    def _made_of(
+        self,
+        objects: FunctionObjects,
+        accesses: Sequence[PtxAccess],
+        theirs: Sequence[PtxAccess],
+        called: LocalNames,
+    ) -> set[IndexSource]:
+        """What the indices of accesses are made of; ``theirs`` are those of other functions."""
+        outside = {id(one) for one in theirs}
+        found: set[tuple[Leaf, str | None]] = set()
+        for access in accesses:
+            for leaf in _leaves([access]):
+                own = leaf.offset >= 0 and id(access) not in outside
+                names = _names_of(objects, access, leaf, called) if own else [leaf.name]
+                found |= {(leaf, name) for name in names}
+        return {self._source(leaf, name) for leaf, name in found}
+
+    def _source(self, leaf: Leaf, name: str | None) -> IndexSource:
+        position = None
         if name is not None and "_param_" in name:
             owner, _, number = name.rpartition("_param_")
             position = int(number) if number.isdigit() else None
@@ -207,6 +238,20 @@ class IndexReader:
             name = variable_name(name)
         constant = leaf.constant_trip if leaf.kind == "loop-counter" else None
         return IndexSource(leaf.kind, name, position, constant)
+
+
+def _names_of(
+    objects: FunctionObjects, access: PtxAccess, leaf: Leaf, called: LocalNames
+) -> Iterable[str | None]:
+    """What the object is called that a part of an index is loaded from."""
+    members = called.members.get(leaf.offset)
+    address = objects.body.instructions[access.index].address
+    if members is not None and address is not None and address.base is not None:
+        loads = objects.dataflow.loads(address.base, access.index)
+        found = {members[index] for index in loads if index in members}
+        if found:
+            return found
+    return [called.variables.get(leaf.offset)]
 
 
 def _decisive(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:

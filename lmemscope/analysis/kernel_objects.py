@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.causes import ProvenCause, object_causes
-from lmemscope.analysis.indexing import IndexReader
+from lmemscope.analysis.indexing import IndexReader, LocalNames
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.members import Member, split, whole
 from lmemscope.analysis.names import NamedObject, Names
@@ -28,7 +28,7 @@ class KernelObjects:
     def __init__(self) -> None:
         self.listed: list[LocalObject] = []
         self._numbers: dict[ObjectKey, int] = {}
-        self._of_accesses: dict[tuple[str, int], int] = {}
+        self._of_accesses: dict[tuple[ObjectKey, tuple[str, int]], int] = {}
 
     def number(self, key: ObjectKey, access: tuple[str, int] | None = None) -> int | None:
         """Index into ``listed``, or None for an object of another kernel's.
@@ -40,10 +40,10 @@ class KernelObjects:
         number = self._numbers.get(key)
         if number is None or access is None:
             return number
-        return self._of_accesses.get(access, number)
+        return self._of_accesses.get((key, access), number)
 
     def add(
-        self, made: LocalObject, keys: Iterable[ObjectKey], accesses: Iterable[tuple[str, int]]
+        self, made: LocalObject, keys: Sequence[ObjectKey], accesses: Iterable[tuple[str, int]]
     ) -> None:
         """Add an object.
 
@@ -55,7 +55,7 @@ class KernelObjects:
         number = len(self.listed)
         self.listed.append(made)
         self._numbers |= dict.fromkeys(keys, number)
-        self._of_accesses |= dict.fromkeys(accesses, number)
+        self._of_accesses |= {(key, one): number for one in accesses for key in keys}
 
 
 def find_objects(
@@ -87,11 +87,13 @@ def find_objects(
         causes = object_causes(flow, kernel.name, objects)
         calls = call_lines(flow, kernel.name, name)
         called_from = tuple(layers.paths.shown(line) for line in calls)
-        listed = _named(names, objects, found, causes)
+        listed = [
+            (named, [whole(named)] if names is None else split(names, objects, named))
+            for named in _named(names, objects, found, causes)
+        ]
         called = _called(listed)
-        for named in listed:
+        for named, members in listed:
             cause = _commonest([causes[offset] for offset in named.pieces])
-            members = [whole(named)] if names is None else split(names, objects, named)
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
                 made = _local_object(layers, name, member, cause)
@@ -109,14 +111,26 @@ def _commonest(causes: Sequence[ProvenCause]) -> ProvenCause:
     return max(causes, key=lambda proven: count[proven.cause])
 
 
-def _called(listed: Iterable[NamedObject]) -> dict[int, str]:
-    """Names by the depot offset of each piece."""
-    return {
-        offset: named.name.name
-        for named in listed
-        if named.name is not None
+def _called(listed: Sequence[tuple[NamedObject, Sequence[Member]]]) -> LocalNames:
+    """What a function's objects are called."""
+    variables = {
+        offset: name.name
+        for named, members in listed
+        if (name := members[0].name if len(members) == 1 else named.name) is not None
         for offset in named.pieces
     }
+    apart = {
+        offset: {
+            access.index: member.name.name
+            for member in members
+            if member.name is not None
+            for access in member.found.accesses
+        }
+        for named, members in listed
+        if len(members) > 1
+        for offset in named.pieces
+    }
+    return LocalNames(variables, apart)
 
 
 def _has_own_section(layers: Layers, name: str) -> bool:

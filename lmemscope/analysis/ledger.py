@@ -15,11 +15,17 @@ from lmemscope.model import (
 
 
 def shares(accesses: Sequence[LocalAccess], frame: Sequence[FrameRange]) -> tuple[CauseShare, ...]:
-    """One line per cause and object; most site bytes first, then most frame bytes."""
+    """One line per cause and object; most site bytes first, then most frame bytes.
+
+    The bytes of an access that may touch several objects are the first one's; the others have a
+    line all the same.
+    """
     sites: dict[tuple[Cause, int | None], list[LocalAccess]] = defaultdict(list)
     frames: dict[tuple[Cause, int | None], int] = defaultdict(int)
     for access in accesses:
         sites[access.cause, access.object].append(access)
+        for other in access.others if access.object is not None else ():
+            sites.setdefault((access.cause, other), [])
     for part in frame:
         if part.cause is not None:
             frames[part.cause, part.object] += part.size

@@ -11,6 +11,8 @@ from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import SourceLocation, SourceText, reader_line
 
+_REACH = 100
+"""Lines above one in the body of a loop on which the loop's own is looked for."""
 _KEYWORD = re.compile(r"\b(?:for|while|do)\b")
 
 
@@ -21,6 +23,7 @@ def loop_line(
 
     The branch back to the header, and the comparison before it, belong to the loop's own line; the
     first instruction of the body belongs to a statement inside it, often to an inlined function's.
+    Where they are a statement's too, as conditions that are combined are, the text tells.
 
     Args:
         ptx: the module.
@@ -38,7 +41,24 @@ def loop_line(
             place = frame.location
             if place.line > 0 and _KEYWORD.search(sources.line(place.file, place.line)):
                 return lines.shown(place)
-    return next((found for chain in chains if (found := _own(chain)) is not None), None)
+    found = next((found for chain in chains if (found := _own(chain)) is not None), None)
+    if found is None:
+        return None
+    return lines.shown(_around(sources, found) or found)
+
+
+def _around(sources: SourceText, place: SourceLocation) -> SourceLocation | None:
+    """The line of the loop whose body a line stands in, by the text; None where none is near."""
+    depth, is_next = 0, True
+    for number in range(place.line - 1, max(place.line - _REACH, 0), -1):
+        text = sources.line(place.file, number).strip()
+        depth += text.count("}") - text.count("{")
+        governs = depth < 0 or (is_next and text.endswith(")"))
+        if governs and _KEYWORD.search(text):
+            return SourceLocation(place.file, number)
+        depth = max(depth, 0)
+        is_next = is_next and not text
+    return None
 
 
 def _own(chain: Chain) -> SourceLocation | None:

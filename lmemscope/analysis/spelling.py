@@ -8,7 +8,7 @@ one that makes the access, call by call, by what the call's text passes on.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.names import Names, ObjectName
@@ -18,6 +18,9 @@ from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, i
 
 _REFERENCE = re.compile(r"[*&\[]")
 _INITIALISED = r"\b{name}\b\s*\)?\s*(?:\[[^\]]*\]\s*)*(?:=|\(|\{{)(?P<value>.*)"
+_BINDING = re.compile(r"&\s*\[(?P<names>[^\]]*)\]\s*[=({]\s*(?P<value>\w+)")
+_REACH = 12
+"""Lines behind an access in which a loop may move a pointer on."""
 _OPERATOR = re.compile(r"operator\W")
 
 
@@ -34,6 +37,27 @@ class Written:
     candidates: tuple[Subscript, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """A pointer or a reference to one element, and the subscript that chose it."""
+
+    variable: Variable
+    index: Subscript
+
+
+@dataclass(frozen=True, slots=True)
+class _Handles:
+    """Variables of a function through which it gets at another variable.
+
+    Attributes:
+        views: structures that are made of its address.
+        elements: pointers and references to one of its elements.
+    """
+
+    views: frozenset[Path]
+    elements: tuple[_Element, ...]
+
+
 class Spelling:
     """Subscripts of one unit's variables.
 
@@ -45,6 +69,8 @@ class Spelling:
     def __init__(self, names: Names, sources: SourceText) -> None:
         self._names, self._sources = names, sources
         self._statements: dict[SourceLocation, Statement] = {}
+        self._handled: dict[tuple[str, frozenset[Path]], _Handles] = {}
+        self._referring: dict[tuple[str, frozenset[Path]], frozenset[Path]] = {}
 
     def subscripts(
         self, named: ObjectName, owner: str, chain: Sequence[InlineFrame], *, is_store: bool
@@ -74,7 +100,71 @@ class Spelling:
             found = _fitting(self._at(place).subscripts, aliases, place.line, is_store=is_store)
             if found:
                 return Written(place.file, found)
+        for frame, function, aliases in zip(chain, functions, known, strict=True):
+            place = frame.location
+            if aliases and place.line > 0 and not is_library(place.file):
+                through = self._through(place, function, aliases, is_store=is_store)
+                if through is not None:
+                    return through
         return None
+
+    def _through(
+        self, place: SourceLocation, function: str, aliases: frozenset[Path], *, is_store: bool
+    ) -> Written | None:
+        """Subscripts of a view of the variable, or of the element that a pointer was set to."""
+        statement = self._at(place)
+        handles = self._handles(function, aliases)
+        found = _fitting(statement.subscripts, handles.views, place.line, is_store=is_store)
+        if found:
+            return Written(place.file, found)
+        said = {path[0] for path in statement.paths}
+        meant = [one for one in handles.elements if one.variable.name in said]
+        if len(meant) != 1 or self._moves(meant[0].variable, place.line):
+            return None
+        return Written(meant[0].variable.file, (meant[0].index,))
+
+    def _handles(self, function: str, aliases: frozenset[Path]) -> _Handles:
+        key = (function, aliases)
+        if key not in self._handled:
+            views: set[Path] = set()
+            elements: list[_Element] = []
+            for variable in self._names.declared_in(function):
+                value = None if variable.is_parameter else self._initial(variable)
+                if value is None:
+                    continue
+                if variable.members and not aliases.isdisjoint(value.whole):
+                    views.add((variable.name,))
+                index = _element(variable, value, aliases)
+                if index is not None:
+                    elements.append(_Element(variable, index))
+            self._handled[key] = _Handles(frozenset(views), tuple(elements))
+        return self._handled[key]
+
+    def _initial(self, variable: Variable) -> Statement | None:
+        """What a variable is initialised with on the line of its declaration."""
+        text = self._initialiser(variable)
+        if text is None:
+            return None
+        return Statement(_opened(text.partition(";")[0]), [0], variable.line)
+
+    def _initialiser(self, variable: Variable) -> str | None:
+        """The line of a variable's declaration from its initialiser on."""
+        line = self._sources.line(variable.file, variable.line)
+        match = re.search(_INITIALISED.format(name=re.escape(variable.name)), line)
+        return match["value"] if match is not None else None
+
+    def _moves(self, variable: Variable, line: int) -> bool:
+        """Whether a pointer may have moved on between its declaration and the end of its loop."""
+        if "*" not in variable.type or variable.type.endswith("const"):
+            return False
+        name = re.escape(variable.name)
+        moving = re.compile(rf"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:\+\+|--|[-+]?=(?!=))")
+        texts = [(self._initialiser(variable) or "").partition(";")[2]]
+        for number in range(variable.line + 1, line + _REACH):
+            texts.append(self._sources.line(variable.file, number))
+            if texts[-1].startswith("}"):
+                break  # the function's end
+        return any(moving.search(text) for text in texts)
 
     def _declared(self, named: ObjectName, functions: Sequence[str]) -> tuple[Variable | None, int]:
         """The variable, and the frame whose function declares it; else the outermost frame."""
@@ -94,17 +184,36 @@ class Spelling:
 
     def _with_references(self, aliases: frozenset[Path], function: str) -> frozenset[Path]:
         """With the pointers and references of a function that are initialised with the variable."""
-        result = set(aliases)
+        key = (function, aliases)
+        if key not in self._referring:
+            result = set(aliases)
+            for variable in self._names.declared_in(function):
+                if variable.is_parameter or not re.search(r"[*&]", variable.type):
+                    continue
+                value = self._initial(variable)
+                if value is not None:
+                    result |= _renamed(aliases, value.paths, variable.name)
+                elif variable.type.endswith("&"):
+                    result.update(self._bound(variable, function, aliases))
+            self._referring[key] = frozenset(result)
+        return self._referring[key]
+
+    def _bound(
+        self, reference: Variable, function: str, aliases: frozenset[Path]
+    ) -> Iterable[Path]:
+        """Names of members, of a reference without a name of its own: ``auto &[a, b] = s``."""
+        match = _BINDING.search(self._sources.line(reference.file, reference.line))
+        if match is None:
+            return
+        names = [name.strip() for name in match["names"].split(",")]
+        whole = match["value"]
         for variable in self._names.declared_in(function):
-            if variable.is_parameter or not re.search(r"[*&]", variable.type):
+            if variable.name != whole or len(variable.members) != len(names):
                 continue
-            line = self._sources.line(variable.file, variable.line)
-            pattern = _INITIALISED.format(name=re.escape(variable.name))
-            match = re.search(pattern, line)
-            if match is not None:
-                value = Statement(match["value"].partition(";")[0], [0], 0)
-                result |= _renamed(aliases, value.paths, variable.name)
-        return frozenset(result)
+            for name, member in zip(names, variable.members, strict=True):
+                for alias in aliases:
+                    if alias[:2] == (whole, member.name):
+                        yield (name, *alias[2:])
 
     def _passed(
         self,
@@ -136,6 +245,26 @@ class Spelling:
         if is_member:
             return _all_members(aliases, variable)
         return frozenset({(references[0].name,)} if len(references) == 1 else ())
+
+
+def _element(variable: Variable, value: Statement, aliases: frozenset[Path]) -> Subscript | None:
+    """The run-time subscript of the element that a pointer or a reference is set to."""
+    is_reference = variable.type.endswith("&")
+    if not is_reference and "*" not in variable.type:
+        return None
+    found = value.elements(of_pointer=not is_reference)
+    ours = [one for one in found if one.path in aliases and not one.is_constant]
+    return ours[0] if len(ours) == 1 else None
+
+
+def _opened(text: str) -> str:
+    """A text as far as the brackets go that are opened in it."""
+    depth = 0
+    for index, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if depth < 0:
+            return text[:index]
+    return text
 
 
 def _plain(name: str) -> str | None:

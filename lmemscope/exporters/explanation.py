@@ -140,17 +140,17 @@ class Explainer:
         return lines
 
     def _line_notes(self, kernel: KernelReport, accesses: list[LocalAccess]) -> list[str]:
-        groups: dict[tuple[str, int | None], list[LocalAccess]] = defaultdict(list)
+        groups: dict[tuple[str, tuple[int, ...]], list[LocalAccess]] = defaultdict(list)
         for access in accesses:
-            groups[access.cause, access.object].append(access)
+            groups[access.cause, access.touched].append(access)
         notes = []
-        for (cause, number), group in sorted(groups.items(), key=lambda item: str(item[0])):
+        for (cause, numbers), group in sorted(groups.items(), key=lambda item: str(item[0])):
             loads = sum(not access.is_store for access in group)
             depth = max(access.loop_depth for access in group)
             what = f"{_directions(loads, len(group) - loads)}: {cause}"
-            name = kernel.facts.objects[number].name if number is not None else None
-            if name is not None:
-                what += f" of {name}"
+            names = dict.fromkeys(kernel.facts.objects[number].name for number in numbers)
+            if names and None not in names:
+                what += f" of {' or '.join(str(name) for name in names)}"
             if depth:
                 what += f", in {count(depth, 'loop')}" if depth > 1 else ", in a loop"
             sectors = [a.sectors * a.requests for a in group if a.sectors is not None]

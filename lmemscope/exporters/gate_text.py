@@ -6,8 +6,7 @@ import textwrap
 from dataclasses import dataclass
 
 from lmemscope.exporters.layout import verdict_text
-from lmemscope.model import GateFailure, GateResult, count
-from lmemscope.rules.ownership import is_installed
+from lmemscope.model import GateFailure, GateResult, count, is_library
 
 _WIDTH = 100
 
@@ -100,7 +99,8 @@ def _acceptance(failure: GateFailure) -> str:
         return "raise the limit, in the configuration or on the command line"
     if failure.kind == "expectation" or finding is None:
         return "change the expectation in the source"
-    if failure.route not in ("nvrtc", "nvcc") or is_installed(failure.location):
+    place = failure.location
+    if failure.route not in ("nvrtc", "nvcc") or (place is not None and is_library(place.file)):
         return "[[allowances]] in the configuration, or lmemscope baseline"
     return (
         f'// lmemscope: allow {finding.cause} {finding.bytes} "reason" above the kernel, '

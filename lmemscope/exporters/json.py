@@ -350,6 +350,11 @@ def _check(kernel: KernelDocument, place: str) -> None:
         *((f"frame[{n}].object_index", part.object_index) for n, part in enumerate(kernel.frame)),
         *((f"causes[{n}].object_index", one.object_index) for n, one in enumerate(kernel.causes)),
         *((f"accesses[{n}].object", one.object) for n, one in enumerate(_given(kernel.accesses))),
+        *(
+            (f"accesses[{n}].others", other)
+            for n, one in enumerate(_given(kernel.accesses))
+            for other in one.others
+        ),
     )
     for where, number in numbers:
         if number is not None and not 0 <= number < len(kernel.objects):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 Path = tuple[str, ...]
@@ -97,12 +97,39 @@ class Statement:
         """Of all arrays, in the order of the text; declarations of arrays are none."""
         found = [self._subscript(chain) for chain in self._chains if chain.brackets]
         kept = [one for one in found if one is not None]
-        return (*kept, *self._of_expressions())
+        return (*kept, *self._of_expressions(), *self._of_dereferences())
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
         """Everything that is named, calls left out."""
         return tuple(chain.path for chain in self._chains if _CALLED not in chain.path)
+
+    @cached_property
+    def whole(self) -> tuple[Path, ...]:
+        """Everything that is named without a subscript or a call."""
+        return tuple(
+            chain.path for chain in self._chains if _CALLED not in chain.path and not chain.brackets
+        )
+
+    def sums(self) -> Iterator[tuple[Path, str]]:
+        """Of ``p + i``: each name that may be a pointer, with what is added to it."""
+        parts = [part.strip() for part in _parts(self._text, "+")]
+        for number, part in enumerate(parts if len(parts) > 1 else ()):
+            paths = Statement(part, [0], 0).whole
+            others = parts[:number] + parts[number + 1 :]
+            if len(paths) == 1 and part.replace("->", ".") == ".".join(paths[0]) and all(others):
+                yield paths[0], _joined(" + ".join(others))
+
+    def elements(self, *, of_pointer: bool) -> Iterator[Subscript]:
+        """The element that an initialiser is: ``a[i]``; of a pointer ``&a[i]``, ``a + i``."""
+        for chain in self._chains:
+            before = self._text[: chain.start].strip()
+            found = self._subscript(chain) if chain.brackets else None
+            if found is not None and before == ("&" if of_pointer else ""):
+                yield found
+        for path, index in self.sums() if of_pointer else ():
+            constant = _CONSTANT.fullmatch(index) is not None
+            yield Subscript(path, index, self._first, True, False, constant)
 
     def calls(self, name: str) -> Iterator[WrittenCall]:
         """Calls of a function, or of a member function, by its plain name."""
@@ -219,6 +246,19 @@ class Statement:
             for path in Statement(text[opened + 1 : match.start()], [0], 0).paths:
                 yield self._made(path, opened, closed, brackets)
 
+    def _of_dereferences(self) -> Iterator[Subscript]:
+        """``*(p + i)``."""
+        text = self._text
+        for match in re.finditer(r"\*\s*\(", text):
+            closed = _closed(text, match.end() - 1)
+            before = re.search(r"(?:(\w+)|[)\]])\s*$", text[: match.start()])
+            if closed is None or (before is not None and before.group(1) not in _NO_TYPES):
+                continue  # a product, or the declaration of a pointer
+            for path, index in Statement(text[match.end() : closed - 1], [0], 0).sums():
+                made = self._made(path, match.start(), closed, ((match.end() - 1, closed, 1),))
+                constant = _CONSTANT.fullmatch(index) is not None
+                yield replace(made, text=index, is_constant=constant)
+
 
 def statement_at(line_of: Callable[[int], str], number: int) -> Statement:
     """The statement that a line belongs to.
@@ -281,12 +321,12 @@ def _opened(text: str, at: int) -> int | None:
     return None
 
 
-def _parts(text: str) -> Iterator[str]:
-    """Arguments between commas."""
+def _parts(text: str, separator: str = ",") -> Iterator[str]:
+    """What stands between commas, or other separators, outside of brackets."""
     depth = start = 0
     for index, char in enumerate(text):
         depth += (char in "([{") - (char in ")]}")
-        if char == "," and depth == 0:
+        if char == separator and depth == 0:
             yield text[start:index]
             start = index + 1
     yield text[start:]

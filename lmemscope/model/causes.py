@@ -117,11 +117,13 @@ class LocalAccess:
         chain: source location, innermost first; empty without line information.
         loop_depth: loops around the PTX instruction.
         cause: exactly one.
-        object: index into the kernel's objects, or None.
+        object: index into the kernel's objects; of several that it may touch the first, if they
+            have one cause. None where there is none, and where they have several.
         uniformity: whether the lanes of a warp use one address.
         sectors: sectors per request of a full warp, at most (docs/local-memory.md), or None.
         requests: requests that the access makes, one per 32-bit word.
         evidence: what shows the cause.
+        others: the further objects that it may touch, where its pointer is chosen at run time.
     """
 
     pc: int
@@ -138,6 +140,12 @@ class LocalAccess:
     sectors: int | None
     requests: int
     evidence: tuple[Evidence, ...]
+    others: tuple[int, ...] = ()
+
+    @property
+    def touched(self) -> tuple[int, ...]:
+        """All objects that it may touch."""
+        return self.others if self.object is None else (self.object, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +174,9 @@ class CauseShare:
     object: int | None
     frame_bytes: int
     sites: SiteClass
+
+    def concerns(self, access: LocalAccess) -> bool:
+        """Whether an access is one of this line's, or may be: each byte is counted once."""
+        if self.object is None:
+            return (access.cause, access.object) == (self.cause, None)
+        return self.object in access.touched

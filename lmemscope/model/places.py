@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from lmemscope.model.request import InlineFrame, SourceLocation
 
 _LIBRARY = re.compile(
-    r"(?:^|/)(?:cccl|cub|thrust|libcudacxx|crt|cuda/std)/|^/usr/(?:local/)?include/|/c\+\+/\d"
-    r"|/targets/[^/]+/include/|/site-packages/nvidia/"
+    r"(?:^|/)(?:cccl|cub|thrust|libcudacxx|include/crt|cuda/std)/|^/usr/(?:local/)?include/"
+    r"|/c\+\+/\d|^/(?:usr/local|opt)/[^/]*cuda[^/]*/(?:.*/)?include/|/targets/[^/]+/include/"
+    r"|/(?:site|dist)-packages/"
 )
+"""Directories of the system, of a toolkit, of packages, and of NVIDIA's C++ libraries, which
+projects keep copies of."""
 
 
 def is_library(file: str) -> bool:
-    """Whether a file is the toolkit's or the host compiler's, by its path: no user wrote it."""
+    """Whether a file is a library's, by its path: its users neither change nor annotate it."""
     return _LIBRARY.search(file) is not None
 
 

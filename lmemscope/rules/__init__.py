@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import import_module
 
-from lmemscope.model import CAUSES, Cause, Finding, KernelFacts, SourceText
+from lmemscope.model import CAUSES, Advice, Cause, Finding, KernelFacts, SourceText, is_library
 from lmemscope.rules.base import Case, Rule
-from lmemscope.rules.ownership import NOT_YOURS, is_installed
 
 
 def _rule_of(cause: Cause) -> Rule:
@@ -28,27 +27,27 @@ RULES: tuple[Rule, ...] = tuple(
 
 _BY_CAUSE = {rule.cause: rule for rule in RULES}
 _SEVERITIES = ("error", "warning", "note")
+_NOT_YOURS = Advice(
+    "This is the code of a library: call it with other types or sizes, or use something else, or "
+    "leave it as it is."
+)
 
 
 def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
     """Judge every line of a kernel's ledgers; worst first, stable."""
     findings = []
     for share in facts.shares:
-        accesses = [
-            access
-            for access in facts.accesses
-            if (access.cause, access.object) == (share.cause, share.object)
-        ]
+        accesses = [access for access in facts.accesses if share.concerns(access)]
         found = facts.objects[share.object] if share.object is not None else None
         generic = [
             access
             for access in facts.generic
-            if share.object is not None and access.object == share.object
+            if share.object is not None and share.concerns(access)
         ]
         case = Case(facts, share, found, accesses, sources, generic)
         finding = _BY_CAUSE[share.cause].judge(case)
-        if is_installed(finding.location):
-            finding = replace(finding, advice=(NOT_YOURS,))
+        if finding.location is not None and is_library(finding.location.file):
+            finding = replace(finding, advice=(_NOT_YOURS,))
         findings.append(finding)
     return tuple(
         sorted(

@@ -198,8 +198,8 @@ class Rule:
             bytes=case.share.frame_bytes or sites.load_bytes + sites.store_bytes,
             location=location,
             related=tuple(place for place in related if place is not None and place != location),
-            index=case.index if traits_of(self.cause).indexed else None,
-            message=self.message(case),
+            index=case.index if _is_indexed(self.cause, found) else None,
+            message=f"{self.message(case)}{_choice(case)}",
             advice=self.advice(case),
             evidence=_evidence(case),
             fingerprint=_fingerprint(self.id, case, location),
@@ -214,6 +214,28 @@ def traffic(case: Case) -> str:
     sites = case.share.sites
     text = f"{count(sites.load_sites, 'load')} and {count(sites.store_sites, 'store')}"
     return f"{text}, {len(case.generic)} through generic addresses" if case.generic else text
+
+
+def _is_indexed(cause: Cause, found: LocalObject | None) -> bool:
+    """Whether an index is what keeps an object in memory, or would if nothing else did."""
+    also = found.also if found is not None else ()
+    return any(traits_of(one).indexed for one in (cause, *also))
+
+
+def _choice(case: Case) -> str:
+    """What else a pointer that leads to the object may lead to."""
+    own = case.share.object
+    touched = {
+        number
+        for access in (*case.accesses, *case.generic)
+        if own is not None
+        for number in access.touched
+    }
+    others = [case.facts.objects[number] for number in sorted(touched - {own})]
+    if not others:
+        return ""
+    names = dict.fromkeys(f"`{one.name}`" if one.name else "another object" for one in others)
+    return f"; a pointer leads to it or to {' or '.join(names)}"
 
 
 def _evidence(case: Case) -> tuple[Evidence, ...]:

@@ -86,7 +86,7 @@ def _lines(facts: KernelFacts, share: CauseShare) -> str:
     """Lines of a share's sites, else that of the object's declaration."""
     places = set()
     for access in facts.accesses:
-        if (access.cause, access.object) == (share.cause, share.object):
+        if share.concerns(access):
             places.add(reader_line(access.chain, facts.home))
     places.discard(None)
     if not places and share.object is not None:

@@ -7,7 +7,8 @@ from collections import defaultdict
 from functools import cached_property, partial
 
 from lmemscope.analysis.ptx.leaves import worst
-from lmemscope.analysis.ptx.objects import FunctionObjects, Pointee
+from lmemscope.analysis.ptx.objects import FunctionObjects
+from lmemscope.analysis.ptx.pointees import Pointee
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import CallFacts, Uniformity
@@ -31,6 +32,7 @@ class ModuleFlow:
         self._objects: dict[str, FunctionObjects] = {}
         self._calls: dict[str, CallFacts] = {}
         self._levels: dict[tuple[str, str], Uniformity] = {}
+        self._passed: dict[tuple[str, str], frozenset[str]] = {}
 
     def dataflow(self, name: str) -> Dataflow | None:
         """Data flow of a function, or None where it is not defined here."""
@@ -164,6 +166,48 @@ class ModuleFlow:
                         elif pointee.kind == "parameter" and pointee.name is not None:
                             work.append((caller, pointee.name))
         return frozenset(found)
+
+    def is_local(self, kernel: str, function: str, index: int) -> bool:
+        """Whether an instruction's address is a local one, however a kernel reaches it."""
+        objects = self.objects(function)
+        access = objects.access_at.get(index) if objects is not None else None
+        if objects is None or access is None:
+            return False
+        if objects.is_local(index):
+            return True
+        if all(pointee.kind != "parameter" for pointee in access.pointees):
+            return False
+        return objects.is_local(index, self._local_parameters(kernel, function))
+
+    def _local_parameters(self, kernel: str, function: str) -> frozenset[str]:
+        """Parameters of a function through which all calls of a kernel's pass local addresses."""
+        key = (kernel, function)
+        if key not in self._passed:
+            self._passed[key] = frozenset()  # A function that calls itself proves nothing.
+            self._passed[key] = self._find_local_parameters(kernel, function)
+        return self._passed[key]
+
+    def _find_local_parameters(self, kernel: str, function: str) -> frozenset[str]:
+        target = self.ptx.function(function)
+        if target is None or target.kind == "entry" or self.calls(kernel).indirect:
+            return frozenset()
+        found = {name for name, _, _ in target.parameters}
+        called = False
+        for caller in self.reached(kernel):
+            objects = self.objects(caller) if function in self.callees[caller] else None
+            for call in objects.dataflow.flow.calls if objects is not None else ():
+                if objects is None or call.callee != function:
+                    continue
+                called = True
+                own = self._local_parameters(kernel, caller)
+                found = {
+                    name
+                    for (name, _, _), position in zip(
+                        target.parameters, range(len(call.arguments)), strict=False
+                    )
+                    if name in found and objects.passes_local(call, position, own)
+                }
+        return frozenset(found) if called else frozenset()
 
     def owners(
         self, kernel: str, function: str, pointees: frozenset[Pointee]

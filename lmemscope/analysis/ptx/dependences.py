@@ -85,7 +85,7 @@ class Dependences:
         self._code, self._body, self._flow = code, code.body, code.flow
         self.values = Values(code)
         self.control = Control(code.flow)
-        self._roots = Roots(code, self.values)
+        self.roots = Roots(code, self.values)
         self._unrolled = Unrolled(code, self.values)
         self._iterations = Iterations(code, self.values, self.control, self._unrolled)
         self._nodes: dict[Value, Node] = {}
@@ -199,10 +199,10 @@ class Dependences:
             if name is not None and name.startswith("%"):
                 # An array in a parameter, read at a computed place.
                 self._add(found, index, registers)
-                named = {root.name for root in self._roots.of_address(index)}
+                named = {root.name for root in self.roots.of_address(index)}
                 name = named.pop() if len(named) == 1 else None
             return self._parameter(index, name, found)
-        roots = self._roots.of_address(index)
+        roots = self.roots.of_address(index)
         offsets = {root.offset for root in roots if root.offset >= 0}
         level: Uniformity = "uniform"
         if instruction.operation == "atom":
@@ -297,7 +297,7 @@ class Dependences:
         result: dict[int, list[int]] = {}
         for index, instruction in enumerate(self._body.instructions):
             if instruction.operation == "st" and "param" not in instruction.modifiers:
-                for root in self._roots.of_address(index):
+                for root in self.roots.of_address(index):
                     if root.offset >= 0:
                         result.setdefault(root.offset, []).append(index)
         return result
@@ -314,7 +314,7 @@ class Dependences:
             for operand in instruction.operands[1:]:
                 for register in registers_of(operand):
                     value = self.values.read(index, register)
-                    roots = self._roots.of_value(value) if value is not None else ()
+                    roots = self.roots.of_value(value) if value is not None else ()
                     found |= {root.offset for root in roots if root.offset >= 0}
         return frozenset(found)
 

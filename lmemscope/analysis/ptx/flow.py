@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from lmemscope.formats.ptx_body import Address, Body, Instruction
 
@@ -36,29 +36,34 @@ def may_become(opcode: str, is_store: bool) -> bool:
     )
 
 
-def local_addresses(body: Body) -> frozenset[str]:
+def local_addresses(body: Body, loads: Collection[int] = ()) -> frozenset[str]:
     """Registers that hold an address of local memory on every path.
 
     A register counts when each of its definitions is a copy of, or arithmetic on, such an address
     (greatest fixed point, so that a loop's ``add %rd1, %rd1, 4`` keeps what it began with).
+
+    Args:
+        body: of a function.
+        loads: indices of loads that are known to load such an address.
     """
     symbols = {declaration.name for declaration in body.locals}
-    definitions: dict[str, list[Instruction]] = defaultdict(list)
-    for instruction in body.instructions:
+    definitions: dict[str, list[tuple[int, Instruction]]] = defaultdict(list)
+    for index, instruction in enumerate(body.instructions):
         for register in written(instruction):
-            definitions[register].append(instruction)
+            definitions[register].append((index, instruction))
     users: dict[str, list[str]] = defaultdict(list)
     for register, sources in definitions.items():
-        for instruction in sources:
+        for _, instruction in sources:
             for operand in instruction.operands[1:]:
                 if isinstance(operand, str):
                     users[operand].append(register)
-    candidates = set(symbols)
-    work = list(symbols)
+    loaded = {register for index in loads for register in written(body.instructions[index])}
+    candidates = symbols | loaded
+    work = list(candidates)
     while work:
         for user in users[work.pop()]:
             if user not in candidates and any(
-                _derives(instruction, candidates) for instruction in definitions[user]
+                _derives(instruction, candidates) for _, instruction in definitions[user]
             ):
                 candidates.add(user)
                 work.append(user)
@@ -66,7 +71,8 @@ def local_addresses(body: Body) -> frozenset[str]:
     while work:
         register = work.pop()
         if register in candidates and not all(
-            _derives(instruction, candidates) for instruction in definitions[register]
+            index in loads or _derives(instruction, candidates)
+            for index, instruction in definitions[register]
         ):
             candidates.discard(register)
             work += [user for user in users[register] if user in candidates]

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, local_addresses
 from lmemscope.analysis.ptx.graph import Call, registers_of
 from lmemscope.analysis.ptx.leaves import ARITHMETIC, Leaf
+from lmemscope.analysis.ptx.pointees import Pointee, Pointees
 from lmemscope.analysis.ptx.slicing import Dataflow
-from lmemscope.formats.ptx_body import Address, Instruction, Vector
+from lmemscope.analysis.ptx.transfers import access_width, is_pointer_load
+from lmemscope.formats.ptx_body import Address, Instruction
 from lmemscope.model import Uniformity
 
-_POINTER_ARITHMETIC = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "mad", "min"})
 _MEMORY = frozenset({"ld", "ldu", "st"})
-_WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Pointee:
-    """What an address points into.
-
-    ``depot`` with the object's offset, ``parameter`` with a function's parameter name (a pointer
-    of the caller's), or ``alloca`` with an instruction index.
-    """
-
-    kind: Literal["depot", "parameter", "alloca"]
-    offset: int = 0
-    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +63,9 @@ class FunctionObjects:
     def __init__(self, dataflow: Dataflow) -> None:
         self.dataflow = dataflow
         self.body = dataflow.body
-        self._depots = {declaration.name: declaration for declaration in self.body.locals}
-        self._bases = self._find_bases()
-        self._is_entry = dataflow.function.kind == "entry"
-        self._pointees = self._propagate()
+        self._pointees = Pointees(dataflow)
         self._chosen: dict[str, bool] = {}
+        self._local: dict[frozenset[str], frozenset[str]] = {}
 
     @cached_property
     def objects(self) -> dict[int, StackObject]:
@@ -115,7 +98,7 @@ class FunctionObjects:
             address = instruction.address
             if address is None or address.base is None:
                 continue
-            pointees = self.pointees_of(address)
+            pointees = self._pointed_at(index, address)
             if not pointees and is_generic_access(instruction.opcode):
                 continue
             result.append(
@@ -131,18 +114,49 @@ class FunctionObjects:
             )
         return result
 
+    def _pointed_at(self, index: int, address: Address) -> frozenset[Pointee]:
+        """What an instruction's address may point into: what its register holds there."""
+        found = self.pointees_of(address)
+        if len(found) < 2 or self._pointees.holders:
+            return found
+        offsets = self.dataflow.depot_offsets(index)
+        narrowed = frozenset(p for p in found if p.kind == "depot" and p.offset in offsets)
+        return narrowed or found
+
     @cached_property
     def access_at(self) -> dict[int, PtxAccess]:
         """Accesses by instruction index."""
         return {access.index: access for access in self.accesses}
 
-    def is_local(self, index: int) -> bool:
-        """Whether an instruction's address is a local one on every path, in this function."""
-        access = self.access_at.get(index)
-        if access is None:
+    def is_local(self, index: int, parameters: frozenset[str] = frozenset()) -> bool:
+        """Whether an instruction's address is a local one on every path, in this function.
+
+        Args:
+            index: of the instruction.
+            parameters: names of those that are known to hold local addresses.
+        """
+        if index not in self.access_at:
             return False
         address = self.body.instructions[index].address
-        return address is not None and address.base in self._must_be_local
+        return address is not None and address.base in self._must_be_local(parameters)
+
+    def passes_local(self, call: Call, position: int, parameters: frozenset[str]) -> bool:
+        """Whether every pointer in a call's argument is a local address; not without a pointer.
+
+        Args:
+            call: in this function.
+            position: of the argument.
+            parameters: names of this function's own that are known to hold local addresses.
+        """
+        pointers: set[str] = set()
+        for index in range(call.index - 1, -1, -1):
+            instruction = self.body.instructions[index]
+            if instruction.operation == "call":
+                break
+            if instruction.modifiers[:2] == ["st", "param"] and instruction.opcode.endswith("64"):
+                pointers |= {r for o in instruction.operands[1:] for r in registers_of(o)}
+        pointers &= set(call.arguments[position])
+        return bool(pointers) and pointers <= self._must_be_local(parameters)
 
     def alternates(self, access: PtxAccess) -> bool:
         """Whether an access in a loop takes one of several constant addresses.
@@ -182,40 +196,69 @@ class FunctionObjects:
         work, seen = [pointer], set()
         while work:
             register = work.pop()
-            if register in seen or register in self._bases:
+            if register in seen or register in self._pointees.bases:
                 continue
             seen.add(register)
             for definition in self.dataflow.definitions.get(register, ()):
                 instruction = self.body.instructions[definition]
-                if self._takes_address(instruction):
+                if self._pointees.takes_address(instruction) or definition in self._local_loads:
                     continue
                 read = [str(o) for o in instruction.operands[1:] if str(o).startswith("%")]
                 if instruction.operation == "selp":
                     read = read[:2]
-                pointers = [one for one in read if one in self._bases or self._pointees.get(one)]
+                pointers = [
+                    one for one in read if one in self._pointees.bases or self._pointees.of(one)
+                ]
                 if not pointers or (instruction.operation == "selp" and pointers != read):
                     return True
                 work += pointers
         return False
 
+    def _must_be_local(self, parameters: frozenset[str] = frozenset()) -> frozenset[str]:
+        if parameters not in self._local:
+            passed = {
+                index
+                for index, instruction in enumerate(self.body.instructions if parameters else ())
+                if instruction.modifiers[:2] == ["ld", "param"]
+                and instruction.address is not None
+                and instruction.address.base in parameters
+            }
+            self._local[parameters] = local_addresses(self.body, passed | self._local_loads)
+        return self._local[parameters]
+
+    def _base(self, index: int) -> str | None:
+        """The register or symbol of an instruction's address."""
+        address = self.body.instructions[index].address
+        return address.base if address is not None else None
+
     @cached_property
-    def _must_be_local(self) -> frozenset[str]:
-        return local_addresses(self.body)
+    def _local_loads(self) -> frozenset[int]:
+        """Loads of pointers out of objects that hold, for sure, nothing but local addresses."""
+        if not self._pointees.holders:
+            return frozenset()
+        seen = {
+            offset
+            for offset in self._pointees.holders
+            if (holder := self.objects.get(offset)) is not None
+            and not (holder.passed_to or holder.stored_at)
+        }
+        local = local_addresses(self.body)
+        return frozenset(
+            access.index
+            for access in self.accesses
+            if is_pointer_load(self.body.instructions[access.index])
+            and {p.offset if p.kind == "depot" else -1 for p in access.pointees} <= seen
+            and self._base(access.index) in local
+        )
 
     def pointees_of(self, address: Address) -> frozenset[Pointee]:
         """What an address points into."""
-        base = address.base
-        if base is None:
-            return frozenset()
-        if base in self._bases or base in self._depots:
-            inside = [o for o in self._taken_offsets if o <= address.offset]
-            return frozenset({Pointee("depot", max(inside, default=0))})
-        return self._pointees.get(base, frozenset())
+        return self._pointees.of_address(address)
 
     def is_object_address(self, value: str) -> bool:
         """Whether a register holds the address of a stack object of this function."""
-        found = self._pointees.get(value, ())
-        return value in self._bases or any(pointee.kind != "parameter" for pointee in found)
+        found = self._pointees.of(value)
+        return value in self._pointees.bases or any(p.kind != "parameter" for p in found)
 
     def argument_pointees(self, call: Call, position: int) -> frozenset[Pointee]:
         """What a call's argument points into."""
@@ -223,90 +266,21 @@ class FunctionObjects:
             return frozenset()
         found: set[Pointee] = set()
         for register in call.arguments[position]:
-            found |= self._pointees.get(register, frozenset())
+            found |= self._pointees.of(register)
         return frozenset(found)
-
-    @cached_property
-    def _taken_offsets(self) -> list[int]:
-        found = {
-            int(str(instruction.operands[2]))
-            for instruction in self.body.instructions
-            if self._takes_address(instruction)
-        }
-        return sorted(found)
-
-    def _find_bases(self) -> set[str]:
-        """Registers that hold the start of the depot."""
-        bases: set[str] = set()
-        for instruction in self.body.instructions:
-            if instruction.operation in ("mov", "cvta") and len(instruction.operands) == 2:
-                source = instruction.operands[1]
-                if isinstance(source, str) and (source in self._depots or source in bases):
-                    bases.add(str(instruction.operands[0]))
-        return bases
-
-    def _takes_address(self, instruction: Instruction) -> bool:
-        operands = instruction.operands
-        return (
-            instruction.operation == "add"
-            and len(operands) == 3
-            and operands[1] in self._bases
-            and isinstance(operands[2], str)
-            and operands[2].isdigit()
-        )
-
-    def _propagate(self) -> dict[str, frozenset[Pointee]]:
-        pointees: dict[str, set[Pointee]] = defaultdict(set)
-        seeds: set[str] = set()
-        for instruction in self.body.instructions:
-            if not instruction.operands or not isinstance(instruction.operands[0], str):
-                continue
-            target = instruction.operands[0]
-            if self._takes_address(instruction):
-                pointees[target].add(Pointee("depot", int(str(instruction.operands[2]))))
-                seeds.add(target)
-            elif instruction.operation == "alloca":
-                pointees[target].add(Pointee("alloca", instruction.line))
-                seeds.add(target)
-            elif instruction.modifiers[:2] == ["ld", "param"] and not self._is_entry:
-                address = instruction.address
-                if address is not None and address.base in self.dataflow.parameters:
-                    pointees[target].add(Pointee("parameter", 0, address.base))
-                    seeds.add(target)
-        users: dict[str, list[str]] = defaultdict(list)
-        for index, instruction in enumerate(self.body.instructions):
-            if instruction.operation not in _POINTER_ARITHMETIC:
-                continue
-            if self._takes_address(instruction) or not isinstance(instruction.operands[0], str):
-                continue
-            for source in self.dataflow.depends_on(index):
-                if source in self._bases:
-                    pointees[instruction.operands[0]].add(Pointee("depot", 0))
-                    seeds.add(instruction.operands[0])
-                users[source].append(instruction.operands[0])
-        for base in self._bases:
-            pointees.pop(base, None)
-        work = list(seeds)
-        while work:
-            register = work.pop()
-            for user in users[register]:
-                if user not in self._bases and not pointees[register] <= pointees[user]:
-                    pointees[user] |= pointees[register]
-                    work.append(user)
-        return {register: frozenset(found) for register, found in pointees.items()}
 
     def _depot_offsets(self, registers: tuple[str, ...] | list[str]) -> set[int]:
         return {
             pointee.offset
             for register in registers
-            for pointee in self._pointees.get(register, ())
+            for pointee in self._pointees.of(register)
             if pointee.kind == "depot" and pointee.offset in self._starts
         }
 
     @cached_property
     def _starts(self) -> set[int]:
         """Offsets at which objects begin."""
-        found = [*self._pointees.values(), *(access.pointees for access in self.accesses)]
+        found = [*self._pointees.all, *(access.pointees for access in self.accesses)]
         starts = {p.offset for pointees in found for p in pointees if p.kind == "depot"}
         return {start for start in starts if start < self._depot_size}
 
@@ -330,11 +304,13 @@ class FunctionObjects:
     def _index_leaves(self, index: int, register: str) -> frozenset[Leaf]:
         """What an address is made of, the object's own base and pointer parameters aside."""
         leaves = self.dataflow.leaves(register, index)
-        pointers = {o.name for o in self._pointees.get(register, ()) if o.kind == "parameter"}
+        pointers = {o.name for o in self._pointees.of(register) if o.kind == "parameter"}
         return frozenset(
             leaf
             for leaf in leaves
-            if leaf.kind != "symbol" and not (leaf.kind == "parameter" and leaf.name in pointers)
+            if leaf.kind != "symbol"
+            and not (leaf.kind == "parameter" and leaf.name in pointers)
+            and not (leaf.kind == "memory" and leaf.offset in self._pointees.holders)
         )
 
     def _constant(self, address: Address) -> int | None:
@@ -343,7 +319,7 @@ class FunctionObjects:
         for _ in range(8):
             if base is None:
                 return None
-            if base in self._bases or base in self._depots:
+            if base in self._pointees.bases or base in self._pointees.depots:
                 return offset
             indices = self.dataflow.definitions.get(base, [])
             if len(indices) != 1:
@@ -357,43 +333,6 @@ class FunctionObjects:
             else:
                 return None
         return None
-
-
-def access_width(instruction: Instruction) -> int:
-    """Bytes per thread that a ``ld``/``st`` moves."""
-    lanes, width = 1, 0
-    for part in instruction.modifiers[1:]:
-        if part in ("v2", "v4", "v8"):
-            lanes = int(part[1:])
-        elif part[:1] in "busf" and part[1:] in _WIDTHS:
-            width = _WIDTHS[part[1:]]
-    if not width:
-        vector = next((o for o in instruction.operands if isinstance(o, Vector)), None)
-        width, lanes = 4, len(vector.items) if vector is not None else 1
-    return lanes * width
-
-
-def stored_values(instruction: Instruction) -> list[tuple[str, int]]:
-    """Registers and constants that an instruction reads by value, its first operand aside.
-
-    Each has its position in bytes from where a ``st`` begins to write: vectors whole.
-    """
-    result: list[tuple[str, int]] = []
-    for operand in instruction.operands[1:]:
-        if isinstance(operand, Vector):
-            size = access_width(instruction) // max(len(operand.items), 1)
-            result += [(item, number * size) for number, item in enumerate(operand.items)]
-        elif isinstance(operand, str):
-            result.append((operand, 0))
-    return result
-
-
-def position_in(instruction: Instruction, register: str) -> int:
-    """Bytes from where a load begins to read to what it puts into a register."""
-    target = instruction.operands[0]
-    if not isinstance(target, Vector) or register not in target.items:
-        return 0
-    return target.items.index(register) * access_width(instruction) // len(target.items)
 
 
 def _is_number(operand: object) -> bool:

@@ -61,6 +61,32 @@ class Dataflow(Definitions):
         known = special(register)
         return worst([*levels, known[1]] if known is not None else levels)
 
+    def loads(self, register: str, at: int) -> frozenset[int]:
+        """Indices of the loads that a register's value, read by an instruction, is made of."""
+        work = list(self._read(register, at).values)
+        seen: set[Value] = set()
+        while work:
+            value = work.pop()
+            if value not in seen:
+                seen.add(value)
+                work += self._graph.node(value).values
+        computed = range(len(self.body.instructions))
+        return frozenset(
+            one
+            for one in seen
+            if one in computed and self.body.instructions[one].operation in ("ld", "ldu")
+        )
+
+    def depot_offsets(self, index: int) -> frozenset[int]:
+        """Where the stack objects begin that an instruction's address points into.
+
+        Empty where it may point elsewhere, or nothing tells.
+        """
+        roots = self._graph.roots.of_address(index)
+        if any(root.offset < 0 for root in roots):
+            return frozenset()
+        return frozenset(root.offset for root in roots)
+
     def _read(self, register: str, at: int | None) -> Inputs:
         if at is not None:
             return self._graph.read(at, register)

@@ -16,7 +16,8 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.flow import written
-from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject, stored_values
+from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
+from lmemscope.analysis.ptx.transfers import stored_values
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import Evidence, SourceLocation

@@ -1,0 +1,198 @@
+"""What registers may point into: objects of the stack, what a caller passed, ``alloca``.
+
+Every register has all that is ever written to it. Pointers that a program keeps in a local array
+are followed through it, if nothing else is kept there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, written
+from lmemscope.analysis.ptx.transfers import is_pointer_load, stored_values
+from lmemscope.formats.ptx_body import Address, Instruction
+
+_POINTER_ARITHMETIC = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "mad", "min"})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pointee:
+    """What an address points into.
+
+    ``depot`` with the object's offset, ``parameter`` with a function's parameter name (a pointer
+    of the caller's), or ``alloca`` with an instruction index.
+    """
+
+    kind: Literal["depot", "parameter", "alloca"]
+    offset: int = 0
+    name: str | None = None
+
+
+class Pointees:
+    """What each register of a function may point into.
+
+    Attributes:
+        depots: names of the function's local memory.
+        bases: registers that hold its start.
+        holders: offsets of the objects that get nothing but addresses of stack objects.
+
+    Args:
+        code: the function.
+    """
+
+    def __init__(self, code: Definitions) -> None:
+        self._code, self._body = code, code.body
+        self._is_entry = code.function.kind == "entry"
+        self.depots = {declaration.name for declaration in code.body.locals}
+        self.bases = self._find_bases()
+        self.holders: frozenset[int] = frozenset()
+        self._known = self._propagate()
+
+    @property
+    def all(self) -> list[frozenset[Pointee]]:
+        """What the registers point into that point into something."""
+        return list(self._known.values())
+
+    def of(self, register: str) -> frozenset[Pointee]:
+        """What a register may point into, other than the start of the function's memory."""
+        return self._known.get(register, frozenset())
+
+    def of_address(self, address: Address) -> frozenset[Pointee]:
+        """What an address points into."""
+        base = address.base
+        if base is None:
+            return frozenset()
+        if base in self.bases or base in self.depots:
+            inside = [o for o in self._taken_offsets if o <= address.offset]
+            return frozenset({Pointee("depot", max(inside, default=0))})
+        return self.of(base)
+
+    def _propagate(self) -> dict[str, frozenset[Pointee]]:
+        pointees: dict[str, set[Pointee]] = defaultdict(set)
+        seeds: set[str] = set()
+        for instruction in self._body.instructions:
+            if not instruction.operands or not isinstance(instruction.operands[0], str):
+                continue
+            target = instruction.operands[0]
+            if self.takes_address(instruction):
+                pointees[target].add(Pointee("depot", int(str(instruction.operands[2]))))
+                seeds.add(target)
+            elif instruction.operation == "alloca":
+                pointees[target].add(Pointee("alloca", instruction.line))
+                seeds.add(target)
+            elif instruction.modifiers[:2] == ["ld", "param"] and not self._is_entry:
+                address = instruction.address
+                if address is not None and address.base in self._code.parameters:
+                    pointees[target].add(Pointee("parameter", 0, address.base))
+                    seeds.add(target)
+        users: dict[str, list[str]] = defaultdict(list)
+        for index, instruction in enumerate(self._body.instructions):
+            if instruction.operation not in _POINTER_ARITHMETIC:
+                continue
+            if self.takes_address(instruction) or not isinstance(instruction.operands[0], str):
+                continue
+            for source in self._code.depends_on(index):
+                if source in self.bases:
+                    pointees[instruction.operands[0]].add(Pointee("depot", 0))
+                    seeds.add(instruction.operands[0])
+                users[source].append(instruction.operands[0])
+        for base in self.bases:
+            pointees.pop(base, None)
+        work = list(seeds)
+        while work:
+            while work:
+                register = work.pop()
+                for user in users[register]:
+                    if user not in self.bases and not pointees[register] <= pointees[user]:
+                        pointees[user] |= pointees[register]
+                        work.append(user)
+            work = self._load_pointers(pointees)
+        return {register: frozenset(found) for register, found in pointees.items()}
+
+    def _load_pointers(self, pointees: dict[str, set[Pointee]]) -> list[str]:
+        """Give what loads from objects of addresses may point into; the registers that changed."""
+        held = self._held(pointees)
+        self.holders = frozenset(held)
+        changed = []
+        for instruction in self._body.instructions if held else ():
+            if not is_pointer_load(instruction):
+                continue
+            found = {
+                pointee
+                for holder in self._targets(instruction, pointees)
+                for pointee in held.get(holder, ())
+            }
+            for register in written(instruction):
+                if not found <= pointees[register]:
+                    pointees[register] |= found
+                    changed.append(register)
+        return changed
+
+    def _held(self, pointees: dict[str, set[Pointee]]) -> dict[int, set[Pointee]]:
+        """What the objects that only get addresses of stack objects may hold, by their offsets."""
+        held: dict[int, set[Pointee]] = {}
+        others: set[int] = set()
+        for instruction in self._stores:
+            targets = self._targets(instruction, pointees)
+            found: set[Pointee] = set()
+            for value, _ in stored_values(instruction) if targets else ():
+                into = {Pointee("depot", 0)} if value in self.bases else pointees.get(value, set())
+                if not into or not instruction.opcode.endswith("64"):
+                    others |= targets
+                found |= into
+            for target in targets:
+                held.setdefault(target, set()).update(found)
+        return {offset: found for offset, found in held.items() if offset not in others}
+
+    def _targets(self, instruction: Instruction, pointees: dict[str, set[Pointee]]) -> set[int]:
+        """Offsets of the objects that an instruction's address may point into."""
+        address = instruction.address
+        if address is None or address.base is None:
+            return set()
+        if address.base in self.bases or address.base in self.depots:
+            return {p.offset for p in self.of_address(address)}
+        return {p.offset for p in pointees.get(address.base, ()) if p.kind == "depot"}
+
+    @cached_property
+    def _stores(self) -> list[Instruction]:
+        """Stores that may be to a stack object."""
+        return [
+            instruction
+            for instruction in self._body.instructions
+            if instruction.operation == "st"
+            and (is_local_access(instruction.opcode) or is_generic_access(instruction.opcode))
+        ]
+
+    @cached_property
+    def _taken_offsets(self) -> list[int]:
+        found = {
+            int(str(instruction.operands[2]))
+            for instruction in self._body.instructions
+            if self.takes_address(instruction)
+        }
+        return sorted(found)
+
+    def _find_bases(self) -> set[str]:
+        """Registers that hold the start of the depot."""
+        bases: set[str] = set()
+        for instruction in self._body.instructions:
+            if instruction.operation in ("mov", "cvta") and len(instruction.operands) == 2:
+                source = instruction.operands[1]
+                if isinstance(source, str) and (source in self.depots or source in bases):
+                    bases.add(str(instruction.operands[0]))
+        return bases
+
+    def takes_address(self, instruction: Instruction) -> bool:
+        """Whether an instruction computes where an object begins."""
+        operands = instruction.operands
+        return (
+            instruction.operation == "add"
+            and len(operands) == 3
+            and operands[1] in self.bases
+            and isinstance(operands[2], str)
+            and operands[2].isdigit()
+        )
