@@ -19,6 +19,8 @@ _CLOSURE = "(lambda)"
 """What the type of a lambda's object is called here, behind its qualifiers."""
 _LONGEST = 12
 """Lines of a call at most."""
+_LONGEST_INITIALISER = 64
+"""Lines of a declaration at most."""
 _END = re.compile("[;{}]")
 _CONDITION = re.compile(r"\s*(?:else\s+)?(?:if|for|while|switch)\b")
 _LAMBDA = re.compile(r"E(?:NK?)?Ul")
@@ -55,6 +57,7 @@ class Mentions:
         self._spellings: dict[Variable, tuple[str, ...]] = {}
         self._copies: dict[str, frozenset[str]] = {}
         self._statements: dict[tuple[str, int], str] = {}
+        self._declared_to: dict[tuple[str, int], int] = {}
 
     def lines(self, owner: str, instructions: Iterable[Instruction]) -> Lines:
         """The lines behind instructions of a function."""
@@ -77,7 +80,7 @@ class Mentions:
     def _names(self, chain: _Chain, at: int, variable: Variable) -> bool:
         """Whether a chain names a variable: on its function's line, or in a lambda inside it."""
         words = self._names_of(variable)
-        if self._handed_in(chain, at, words):
+        if self._handed_in(chain, at, words) or (not at and self._declares(chain[0], variable)):
             return True
         inner = _lambdas(chain, at)
         if is_closure(variable):
@@ -86,6 +89,24 @@ class Mentions:
             kept = self._captured_copies(variable.function)
             words = tuple(word for word in words if word not in kept)
         return any(self.says(frame, word) for frame in inner for word in words)
+
+    def _declares(self, frame: InlineFrame, variable: Variable) -> bool:
+        """Whether a line is part of a declaration with an initialiser over several lines."""
+        place = frame.location
+        if place.file != variable.file or not variable.line < place.line:
+            return False
+        if place.line - variable.line > _LONGEST_INITIALISER:
+            return False
+        key = (variable.file, variable.line)
+        if key not in self._declared_to:
+            depth, number = 0, variable.line
+            for number in range(variable.line, variable.line + _LONGEST_INITIALISER):
+                text = self._sources.line(variable.file, number).partition("//")[0]
+                depth += text.count("{") - text.count("}")
+                if depth <= 0 and text.rstrip().endswith((";", "{")):
+                    break
+            self._declared_to[key] = number
+        return place.line <= self._declared_to[key]
 
     def _handed_in(self, chain: _Chain, at: int, words: Sequence[str]) -> bool:
         """Whether a line names one of the words, and hands it to the lines inside it.
