@@ -370,10 +370,13 @@ setp.lt.s32 %p1, %r1, 16;
 @%p1 bra $L1;
 ret;"""
     given = layers(program(body), ldl("ld.local"), frame=64)
-    inside = "for (int i = 0; i < 16; ++i) {\nfor (;;) { }\nif (i > 3) { y(); }\nx = p[i];\n}\n"
-    (found,) = attributed(given, [], {"a.cu": f"\n{inside}"}).objects
-    assert found.index is not None
-    assert found.index.loop == SourceLocation("a.cu", 2)
+    for inside, line in (
+        ("for (int i = 0; i < 16; ++i) {\nfor (;;) { }\nif (i > 3) { y(); }\nx = p[i];\n}\n", 2),
+        ("for (int i = 0; i < 16; ++i) {\nint q;\n\nTIMES(16) {\nx = p[i];\n}\n", 5),
+    ):
+        (found,) = attributed(given, [], {"a.cu": f"\n{inside}"}).objects
+        assert found.index is not None
+        assert found.index.loop == SourceLocation("a.cu", line)
 
 
 def test_a_function_without_lines_is_where_it_is_called() -> None:
