@@ -360,7 +360,10 @@ class _Scorer:
         return self._label.promoted if self._arch in self._label.promoted_archs else ()
 
     def _judge_promoted(self, found: Sequence[Claim]) -> None:
-        names = [claim.name or "" for claim in found]
+        # One finding says so of all of them.
+        objects = self._kernel.facts.objects
+        listed = [one.name for one in objects if one.cause == "promoted" and one.name]
+        names = (listed or [""]) if found else []
         expected = self._promoted_names()
         for name in expected:
             self._say("cause", bool(found), f"promoted {name}", names)

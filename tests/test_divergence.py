@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.slicing import Dataflow
+from lmemscope.formats.ptx import PtxModule
 from tests.builders import ptx_module as module
 
 PARAMETERS = (
@@ -280,3 +282,31 @@ def test_a_load_comes_from_the_pointer_that_is_dereferenced() -> None:
     assert read_last(plus)[0] == {"k_param_0"}  # made an address of global memory: the pointer
     stored = "ld.global.u64 %rd7, [%rd3];\nadd.s64 %rd8, %rd7, %rd4;\nld.global.u32 %r1, [%rd8];"
     assert read_last(stored)[0] == {"memory"}
+
+
+def called_with(argument: str, header: str = ".func leaf(.param .b64 leaf_param_0)") -> str:
+    """Uniformity of a load through what a kernel gives to a function that is not inlined."""
+    leaf = f"""{header}
+{{
+    ld.param.u64 %rd1, [leaf_param_0];
+    ld.u32 %r1, [%rd1];
+    ret;
+}}"""
+    call = f"""{{
+    .param .b64 param0;
+    st.param.b64 [param0+0], {argument};
+    call.uni leaf, (param0);
+    }}"""
+    text = f"{leaf}\n{PARAMETERS}\n{{\n{START}{call}\nret;\n}}\n"
+    flow = ModuleFlow(PtxModule(f".version 9.0\n.target sm_90\n.address_size 64\n{text}".encode()))
+    dataflow = flow.dataflow("leaf")
+    assert dataflow is not None
+    return dataflow.uniformity("%rd1")
+
+
+def test_parameters_of_functions_are_what_their_callers_give() -> None:
+    assert called_with("%rd3") == "uniform"
+    assert called_with("%rd5") == "lane-varying"
+    assert called_with("%rd90") == "uniform"  # each lane's own array, at one place of its frame
+    assert called_with("%rd3", ".visible .func leaf(.param .b64 leaf_param_0)") == "unknown"
+    assert called_with("%rd3;\nmov.u64 %rd30, leaf") == "unknown"

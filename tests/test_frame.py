@@ -103,6 +103,18 @@ def test_a_called_functions_only_depot_is_placed_alike() -> None:
     assert drawn(64, objects=(inner, local_object(function="other"))) == [(0, 64, "unknown")]
 
 
+def test_the_one_depot_without_a_place_has_the_gap_of_its_size() -> None:
+    other = local_object(function="leaf", size=40)
+    placed = (Placement("leaf", site(16, at=64), 0),)
+    expected = [(0, 64, "object"), (64, 40, "object"), (104, 8, "padding")]
+    assert drawn(112, objects=(TABLE, other), placed=placed) == expected
+    # Beside a spill it fits as well; of two such gaps nobody knows which.
+    spill = (site(16, at=104), "register-spill")
+    assert drawn(108, spill, objects=(TABLE, other), placed=placed)[0] == (0, 64, "object")
+    twice = drawn(168, objects=(TABLE, other), placed=placed)
+    assert [owner for _, _, owner in twice] == ["unknown", "object", "unknown"]
+
+
 @pytest.mark.parametrize(
     ("cause", "owner"),
     [

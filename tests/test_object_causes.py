@@ -167,6 +167,8 @@ def test_a_parameter_is_copied_where_distances_agree() -> None:
     assert copied("".join(word(n, 4 * n) for n in range(16))) == "param-copy"
     assert copied("".join(word(n + 4, 4 * n) for n in range(16))) == "param-copy"
     assert copied("".join(word(n, 60 - 4 * n) for n in range(16))) == "dynamic-index"
+    # What begins before the parameter does is an array of its own, partly filled from it.
+    assert copied("".join(word(n, 4 * n + 4) for n in range(15))) == "dynamic-index"
 
 
 def test_most_bytes_must_be_the_parameters() -> None:
@@ -267,8 +269,22 @@ def test_what_alone_would_keep_it_stands_beside_the_cause() -> None:
     assert reasons(f"{ADDRESS}\n{READ}\n{passed}\nret;", leaf=leaf).also == ("dynamic-index",)
     rolled = counted("16").replace("mov.u32 %r1, 0;", f"{passed}\nmov.u32 %r1, 0;")
     assert reasons(rolled, leaf=leaf).also == ("rolled-loop",)
+    # A loop over all of it would need them all; with constant indices few elements are left.
     large = reasons(counted("%r9", size=1024))
-    assert (large.cause, large.also) == ("dynamic-index", ("large-array",))
+    assert (large.cause, large.also) == ("dynamic-index", ())
+    read = "ld.param.u32 %r7, [k_param_1];\nmul.wide.s32 %rd6, %r7, 4;\nadd.s64 %rd7, %rd1, %rd6;"
+    walked = reasons(
+        counted("256", size=1024).replace("ret;", f"{read}\nld.local.u32 %r8, [%rd7];\nret;")
+    )
+    assert (walked.cause, walked.also) == ("dynamic-index", ("large-array",))
+
+
+def test_what_is_read_through_a_generic_address_alone_has_it_taken() -> None:
+    """As inline assembly does: at constant places alone it would be in registers."""
+    body = f"{depot(16)}\nadd.u64 %rd1, %SP, 0;\nst.u32 [%rd1], 0;\nld.u32 %r2, [%rd1];\nret;"
+    assert proven(body)[0] == "address-taken"
+    direct = body.replace("%SP,", "%SPL,").replace("st.u", "st.local.u")
+    assert proven(direct.replace("ld.u", "ld.local.u"))[0] == "unattributed"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import Loop, registers_of
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import (
@@ -177,6 +178,13 @@ class _Reasons:
         indexed += [access for access in self._own if self._objects.alternates(access)]
         if indexed:
             return ProvenCause("rolled-loop", (self._said(indexed[0].index),))
+        # At constant places alone it would be in registers, but for the pointer that is needed.
+        instructions = self._objects.body.instructions
+        generic = next(
+            (a for a in self._own if is_generic_access(instructions[a.index].opcode)), None
+        )
+        if generic is not None:
+            return ProvenCause("address-taken", (self._said(generic.index),))
         return ProvenCause("unattributed", ())
 
     def _others(self) -> tuple[Cause, ...]:
@@ -191,7 +199,9 @@ class _Reasons:
             result.append("dynamic-index")
         elif leaves:
             result.append("rolled-loop")
-        if self._found.size > REGISTER_FILE_BYTES:
+        # With constant indices alone, elements that are never used need no place.
+        walked = any(not any(leaf.is_dynamic for leaf in found) for found in leaves)
+        if walked and self._found.size > REGISTER_FILE_BYTES:
             result.append("large-array")
         if self._reduction is not None:
             result.append("math-slow-path")

@@ -78,7 +78,10 @@ class Contents:
 
     @cached_property
     def copied_parameter(self) -> str | None:
-        """The by-value parameter whose bytes most of it begins with, in the parameter's order."""
+        """The by-value parameter that it is a copy of, or of a part of: most bytes come from it.
+
+        They lie in the parameter's order, and nothing lies before its first byte.
+        """
         if self._dataflow.function.kind != "entry":
             return None
         copied: dict[tuple[str, int], set[int]] = defaultdict(set)
@@ -96,8 +99,8 @@ class Contents:
                 if piece is not None and len(piece.bytes) == end - start:
                     copied[piece.parameter, start - piece.bytes[0]].update(range(start, end))
         sizes = {name: size for name, _, size in self._dataflow.function.parameters}
-        for (name, _), found in sorted(copied.items()):
-            if sizes.get(name, 0) > _SCALAR and len(found) * 2 > self._found.size:
+        for (name, before), found in sorted(copied.items()):
+            if sizes.get(name, 0) > _SCALAR and before <= 0 and len(found) * 2 > self._found.size:
                 return name
         return None
 

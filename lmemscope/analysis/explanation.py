@@ -46,7 +46,12 @@ def explain_facts(
             fact = attribute(layers, names, sources, functions[fact.name], fact)
         elif _is_promoted(fact) and names:
             found = find_objects(layers, names, sources, functions[fact.name]).listed
-            kept = tuple(replace(one, cause="promoted", evidence=()) for one in found if one.name)
+            # Of a structure, the arrays that are indexed say it all.
+            kept = tuple(
+                replace(one, cause="promoted", evidence=())
+                for one in found
+                if one.name and one.extent != "rest"
+            )
             fact = replace(fact, objects=kept)
         explained.append(_with_hidden_causes(layers, _with_external_calls(layers, fact)))
     return tuple(_roll_up(layers, fact, explained) for fact in explained)

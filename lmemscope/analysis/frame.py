@@ -74,16 +74,12 @@ def frame_map(
     if not frame:
         return ()
     owners: list[_Owner | None] = [None] * frame
-    starts = _depot_starts(frame, function, objects, placements, accesses)
+    starts = _depot_starts(frame, objects, placements)
     # What is left of a structure has what its members have not.
-    for number, found in sorted(enumerate(objects), key=lambda item: item[1].extent == "rest"):
-        start = starts.get(found.function)
-        if start is None:
-            continue
-        mine = _Owner("object", found.cause, number)
-        for at in range(start + found.offset, min(start + found.offset + found.span, frame)):
-            if at >= 0 and owners[at] is None:
-                owners[at] = mine
+    ordered = sorted(enumerate(objects), key=lambda item: item[1].extent == "rest")
+    for number, found in ordered:
+        if found.function in starts:
+            _place(owners, number, found, starts[found.function])
     by_pc = {site.pc: site for site in function.all_sites}
     for access in accesses:
         site = by_pc[access.pc]
@@ -96,15 +92,40 @@ def frame_map(
         for at in range(site.displacement, min(site.displacement + site.width, frame)):
             if at >= 0 and owners[at] is None:
                 owners[at] = saved
+    # The one depot that no site places has what is left, where that is as large as it.
+    unplaced = [(name, end) for name, end in _depot_ends(objects).items() if name not in starts]
+    if len(unplaced) == 1:
+        (name, end) = unplaced[0]
+        gaps = _gaps(owners, end)
+        for number, found in ordered:
+            if found.function == name and len(gaps) == 1:
+                _place(owners, number, found, gaps[0])
     return _ranges(owners)
 
 
+def _place(owners: list[_Owner | None], number: int, found: LocalObject, start: int) -> None:
+    """Give an object its bytes, where nothing has them yet."""
+    mine = _Owner("object", found.cause, number)
+    for at in range(start + found.offset, min(start + found.offset + found.span, len(owners))):
+        if at >= 0 and owners[at] is None:
+            owners[at] = mine
+
+
+def _gaps(owners: Sequence[_Owner | None], size: int) -> list[int]:
+    """Where ranges of a size begin that nobody owns, padding behind them aside."""
+    found: list[int] = []
+    start = 0
+    for at in range(len(owners) + 1):
+        if at < len(owners) and owners[at] is None:
+            continue
+        if size <= at - start < size + _ALIGNMENT:
+            found.append(start)
+        start = at + 1
+    return found
+
+
 def _depot_starts(
-    frame: int,
-    function: CubinFunction,
-    objects: Sequence[LocalObject],
-    placements: Sequence[Placement],
-    accesses: Sequence[LocalAccess],
+    frame: int, objects: Sequence[LocalObject], placements: Sequence[Placement]
 ) -> dict[str, int]:
     """Where each function's depot begins in the frame, by the votes of its sites."""
     votes: dict[str, Counter[int]] = defaultdict(Counter)
@@ -135,18 +156,6 @@ def _depot_starts(
                 -at,
             ),
         )
-    unplaced = {found.function for found in objects} - starts.keys()
-    spilled = any(traits_of(access.cause).owner == "spill slots" for access in accesses)
-    if unplaced == {function.name} and len({found.function for found in objects}) == 1:
-        size = max(found.offset + found.span for found in objects)
-        # Alone in a frame of its own size, a depot has only one place.
-        if not spilled and size <= frame < size + _ALIGNMENT:
-            starts[function.name] = 0
-    elif len(unplaced) == 1 and not starts and not spilled:
-        (name,) = unplaced
-        size = max(found.offset + found.span for found in objects if found.function == name)
-        if size <= frame < size + _ALIGNMENT:
-            starts[name] = 0
     return starts
 
 

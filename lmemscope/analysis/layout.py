@@ -12,6 +12,7 @@ from lmemscope.model import Member, Variable
 _UNROLLED = 4
 """Loops are unrolled so often by default: their pointers run that many elements ahead."""
 _DIMENSION = re.compile(r"\[(\d+)\]")
+_DIMENSIONS = re.compile(r"(?:\[\d+\])+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ def _units(kind: str, size: int, members: Sequence[Member]) -> Iterator[int]:
         for member in members:
             yield from _units(member.type, member.size, member.members)
         return
-    for count in _DIMENSION.findall(kind) if is_array(kind) else ():
+    dimensions = _DIMENSIONS.search(kind)
+    for count in _DIMENSION.findall(dimensions[0]) if dimensions is not None else ():
         size //= max(int(count), 1)
     yield max(size, 1)

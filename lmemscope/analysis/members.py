@@ -58,7 +58,8 @@ def split(names: Names, objects: FunctionObjects, named: NamedObject) -> list[Me
         own = StackObject(
             found.offset + array.offset, array.size, [found.accesses[n] for n in inside[array]]
         )
-        members.append(Member(own, _member_name(name, array), "whole", array.size))
+        called = names.name(name.variable, array, name.confidence)
+        members.append(Member(own, called, "whole", array.size))
     rest = size - sum(array.size for array in arrays)
     if rest > 0:
         left = [a for n, a in enumerate(found.accesses) if n not in taken]
@@ -117,10 +118,3 @@ def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) 
 
 def _word(part: Part) -> str:
     return part.path.rpartition(".")[2]
-
-
-def _member_name(name: ObjectName, array: Part) -> ObjectName:
-    called = f"{name.variable.name}{array.path}"
-    if has_no_name(name.variable):
-        called = array.path.lstrip(".")
-    return replace(name, name=called, type=array.type, size=array.size, path=array.path)

@@ -15,8 +15,8 @@ from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import InlineFrame, SourceText, Variable
 
 _Chain = tuple[InlineFrame, ...]
-CLOSURE = "(lambda)"
-"""What the type of a lambda's object is called here."""
+_CLOSURE = "(lambda)"
+"""What the type of a lambda's object is called here, behind its qualifiers."""
 _LONGEST = 12
 """Lines of a call at most."""
 _END = re.compile("[;{}]")
@@ -80,7 +80,7 @@ class Mentions:
         if self._handed_in(chain, at, words):
             return True
         inner = _lambdas(chain, at)
-        if variable.type == CLOSURE:
+        if is_closure(variable):
             words = tuple(_copies(variable))
         else:
             kept = self._captured_copies(variable.function)
@@ -131,7 +131,7 @@ class Mentions:
         """What lambdas of a function hold copies of: the name means the copy there."""
         if function not in self._copies:
             held = self._by_function.get(function, ())
-            copies = (name for one in held if one.type == CLOSURE for name in _copies(one))
+            copies = (name for one in held if is_closure(one) for name in _copies(one))
             self._copies[function] = frozenset(copies)
         return self._copies[function]
 
@@ -197,6 +197,11 @@ def _comparable(chain: _Chain) -> _Chain:
 def has_no_name(variable: Variable) -> bool:
     """Whether the front end made the name: an anonymous union's, a temporary's."""
     return variable.name.startswith("__T") and variable.name[3:].isdigit()
+
+
+def is_closure(variable: Variable) -> bool:
+    """Whether a variable is a lambda's object: its members are what the lambda captures."""
+    return variable.type.endswith(_CLOSURE)
 
 
 def contains(text: str, word: str) -> bool:

@@ -15,7 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
-from lmemscope.analysis.mentions import Mentions, has_no_name, same_function
+from lmemscope.analysis.declared_type import declared
+from lmemscope.analysis.layout import Part
+from lmemscope.analysis.mentions import Mentions, same_function
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
@@ -34,7 +36,7 @@ class ObjectName:
 
     Attributes:
         name, type: of the variable, or of its member that the object is.
-        declared: where the variable is.
+        declared: where the variable is, or the member where that declares the name.
         confidence: ``certain`` only where type, size and lines agree and nothing else fits.
         size: bytes of the type.
         variable: the debug compilation's.
@@ -83,6 +85,7 @@ class Names:
             if key not in seen:
                 seen.add(key)
                 self._by_function[variable.function].append(variable)
+        self._sources = sources
         self._mentions = Mentions(self._by_function, ptx, sources)
         self._places: dict[str, Places] = {}
 
@@ -112,11 +115,20 @@ class Names:
         if len(joined) < len(listed):
             known = [self._candidates(objects, places, one.found) for one in joined]
         chosen = _assign(joined, known)
-        return tuple(
-            NamedObject(
-                one.found, one.pieces, _named(best, joined, known, chosen, number) if best else None
-            )
-            for number, (one, best) in enumerate(zip(joined, chosen, strict=True))
+        result = []
+        for number, (one, best) in enumerate(zip(joined, chosen, strict=True)):
+            name = None
+            if best is not None:
+                confidence = _confidence(best, known, chosen, number)
+                name = self.name(best.variable, best.part, confidence)
+            result.append(NamedObject(one.found, one.pieces, name))
+        return tuple(result)
+
+    def name(self, variable: Variable, part: Part, confidence: Confidence) -> ObjectName:
+        """What a variable, or a part of it, is called."""
+        found = declared(variable, part, self._sources)
+        return ObjectName(
+            found.name, found.type, found.place, confidence, part.size, variable, part.path
         )
 
     def places(self, objects: FunctionObjects) -> Places:
@@ -237,40 +249,24 @@ def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     return silent if len(silent) == 1 else []
 
 
-def _named(
+def _confidence(
     best: Candidate,
-    joined: Sequence[Joined],
     known: Sequence[Sequence[Candidate]],
     chosen: Sequence[Candidate | None],
     number: int,
-) -> ObjectName:
-    confidence: Confidence = "likely"
+) -> Confidence:
     if not best.is_named:
-        confidence = "possible"
-    elif best.agrees and best.is_aggregate:
-        rivals = [c for c in known[number] if _rivals(c, best)]
-        claims = [
-            other
-            for other, candidates in enumerate(known)
-            if other != number
-            and any(c.variable == best.variable and c.agrees for c in candidates)
-            and not _is_better(chosen[other], best, candidates)
-        ]
-        if not rivals and not claims:
-            confidence = "certain"
-    variable, part = best.variable, best.part
-    name, kind = f"{variable.name}{part.path}", part.type
-    if has_no_name(variable):
-        name = part.path.lstrip(".") or next((m.name for m in variable.members), name)
-    return ObjectName(
-        name,
-        kind,
-        SourceLocation(variable.file, variable.line),
-        confidence,
-        part.size,
-        variable,
-        part.path,
+        return "possible"
+    if not best.agrees or not best.is_aggregate:
+        return "likely"
+    rivals = any(_rivals(c, best) for c in known[number])
+    claims = any(
+        other != number
+        and any(c.variable == best.variable and c.agrees for c in candidates)
+        and not _is_better(chosen[other], best, candidates)
+        for other, candidates in enumerate(known)
     )
+    return "likely" if rivals or claims else "certain"
 
 
 def _rivals(other: Candidate, best: Candidate) -> bool:

@@ -365,13 +365,23 @@ def _index(index: IndexFacts) -> str:
     if index.uniformity == "lane-varying" and "thread-id" in kinds and kinds <= _COMPUTED:
         meaning = "is different in each lane: up to 32 sectors per request"
     else:
+        warp = "a warp (of 32 neighbours in x)" if "thread-id" in kinds else "a warp"
         meaning = {
-            "uniform": "is the same in all lanes of a warp: 4 sectors per request",
+            "uniform": f"is the same in all lanes of {warp}: 4 sectors per request",
             "lane-varying": "may differ from lane to lane: up to 32 sectors per request",
             "data-dependent": "is from data, so lanes may differ: up to 32 sectors per request",
-            "unknown": "is not known to be the same in all lanes",
+            "unknown": f"is not known to be the same in all lanes: it {_unknown(kinds)}",
         }[index.uniformity]
     return f"The index {meaning}."
+
+
+def _unknown(kinds: set[SourceKind]) -> str:
+    """Why nothing is known of an index across the lanes."""
+    if "call" in kinds:
+        return "is made of a call's result"
+    if "parameter" in kinds:
+        return "comes from the function's caller"
+    return "is read from memory that others may write"
 
 
 _COMPUTED: frozenset[SourceKind] = frozenset(

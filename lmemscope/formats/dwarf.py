@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from lmemscope.errors import FormatError
+from lmemscope.formats.demangle import demangle
 from lmemscope.formats.file_names import file_name
 from lmemscope.model import Member, Variable
 
@@ -40,6 +41,9 @@ _UNNAMED = re.compile(r"_Z.*E(U[tl].*_)$|__C\d+$|\.?_?anon")
 """What the front end calls types that have no name: ``_ZZ1kvEUlifE_`` is a lambda's."""
 _LOCAL = re.compile(r"_Z.*E(\d+)([A-Za-z_]\w*)$")
 """A type that is local to a function: the length of its name, and the name."""
+_DIMENSIONS = re.compile(r"(?:\[\d+\])+$")
+_SUFFIXED = re.compile(r"\b(\d+)U?L{0,2}\b")
+_COMMA = re.compile(r",(?=\S)")
 
 
 def read_variables(ptx: str) -> tuple[Variable, ...]:
@@ -166,14 +170,21 @@ class _Reader:
         name = _text(entry, "DW_AT_name") if "DW_AT_name" in entry.attributes else ""
         if not name or entry.tag == "DW_TAG_inheritance":
             return [replace(member, offset=at + member.offset) for member in inner]
-        return [Member(name, at, type_size(kind), type_name(kind), inner)]
+        file = self._files.get(_number(entry, "DW_AT_decl_file"), "")
+        line = _number(entry, "DW_AT_decl_line")
+        return [Member(name, at, type_size(kind), type_name(kind), inner, file, line)]
 
 
 def type_name(entry: Any) -> str:
-    """C++ spelling of a type, array dimensions behind the element type."""
+    """C++ spelling of a type, array dimensions behind the element type.
+
+    An array has its dimensions even where a ``typedef`` names it. Namespaces are not known here.
+    """
     if entry is None:
         return "void"
     tag = entry.tag
+    if tag == "DW_TAG_typedef" and _is_array(entry):
+        return type_name(_referred(entry, "DW_AT_type"))
     if tag in _QUALIFIERS:
         name = type_name(_referred(entry, "DW_AT_type"))
         return name if name.startswith(_QUALIFIERS[tag]) else _QUALIFIERS[tag] + name
@@ -184,10 +195,9 @@ def type_name(entry: Any) -> str:
     if tag == "DW_TAG_array_type":
         dimensions = "".join(f"[{count}]" for count in _dimensions(entry))
         element = type_name(_referred(entry, "DW_AT_type"))
-        bracket = element.find("[")
-        if bracket >= 0:
-            return element[:bracket] + dimensions + element[bracket:]
-        return element + dimensions
+        inner = _DIMENSIONS.search(element)
+        at = inner.start() if inner is not None else len(element)
+        return element[:at] + dimensions + element[at:]
     name = _text(entry, "DW_AT_name") if "DW_AT_name" in entry.attributes else ""
     local = _LOCAL.match(name)
     if local is not None and len(local.group(2)) == int(local.group(1)):
@@ -196,7 +206,26 @@ def type_name(entry: Any) -> str:
     if not name or unnamed is not None:
         is_closure = unnamed is not None and (unnamed.group(1) or "").startswith("Ul")
         return "(lambda)" if is_closure else f"(unnamed {_RECORDS.get(tag, 'type')})"
-    return name
+    return _written(name)
+
+
+def _written(name: str) -> str:
+    """A type's name without scopes, its template arguments as sources write them."""
+    if name.startswith("_Z"):
+        # An enumeration in a namespace or a class: _ZN1a1b5ShadeE.
+        return demangle(name).rpartition("::")[2]
+    head, bracket, arguments = name.partition("<")
+    if not bracket:
+        return name
+    plain = _COMMA.sub(", ", _SUFFIXED.sub(r"\1", arguments))
+    return f"{head}<{plain.replace('> >', '>>').replace('> >', '>>')}"
+
+
+def _is_array(entry: Any) -> bool:
+    """Whether a type is an array, behind its typedefs and qualifiers."""
+    while entry is not None and entry.tag in (*_QUALIFIERS, "DW_TAG_typedef"):
+        entry = _referred(entry, "DW_AT_type")
+    return entry is not None and entry.tag == "DW_TAG_array_type"
 
 
 def type_size(entry: Any) -> int:

@@ -101,6 +101,13 @@ class PtxFunction:
         """Last line that can belong to it."""
         return self.line + self.text.count(b"\n")
 
+    @property
+    def is_visible(self) -> bool:
+        """Whether code of another module may call it."""
+        return any(
+            text in (".visible", ".weak", ".extern") for _, text, _ in tokenise(self._header)
+        )
+
     @cached_property
     def first_loc(self) -> tuple[int, int] | None:
         """File index and line of its first ``.loc``: where the function is defined."""
@@ -278,6 +285,16 @@ class PtxModule:
             .decode("utf-8", "replace")
             for match in _STRING_LABEL.finditer(self._text)
         }
+
+    def takes_address(self, function: str) -> bool:
+        """Whether a function's address is put into a register or a variable."""
+        name = re.compile(rb"(?<![\w$])" + re.escape(function.encode()) + rb"(?![\w$])")
+        for match in name.finditer(self._text):
+            begin = self._text.rfind(b"\n", 0, match.start()) + 1
+            before = self._text[begin : match.start()]
+            if b"mov" in before or b"=" in before:
+                return True
+        return False
 
     def initial_value(self, symbol: str) -> bytes | None:
         """Bytes that a variable of the module begins with; None without an initialiser.

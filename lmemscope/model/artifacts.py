@@ -16,6 +16,7 @@ class Member:
         name, type: as the source says.
         offset, size: bytes; those of an anonymous union's members are in the record around it.
         members: of a structure, or of an array's element that is one.
+        file, line: of the declaration; 0 where not known.
     """
 
     name: str
@@ -23,6 +24,8 @@ class Member:
     size: int
     type: str
     members: tuple[Member, ...] = ()
+    file: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

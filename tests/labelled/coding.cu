@@ -14,7 +14,7 @@
 [[find]]
 cause = "const-table"
 object = "level"
-type = "float[16]"
+type = "const float[16]"
 size = 64
 declared = "level"
 lines = ["level", "level_use"]

@@ -305,7 +305,7 @@ uniformity = "uniform"
 [[find]]
 cause = ["const-table", "rolled-loop"]
 object = "tableau"
-type = "float[15]"
+type = "const float[15]"
 size = 60
 declared = "tableau"
 lines = ["tableau", "tableau_use"]

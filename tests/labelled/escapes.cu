@@ -100,7 +100,8 @@ lines = ["planes_fill_blue", "planes_read"]
 primary = ["planes_pointers"]
 
 [[find]]
-cause = ["address-taken", "dynamic-index"]
+cause = "address-taken"
+also = ["dynamic-index"]
 object = "planes"
 type = "const float *[3]"
 size = 24

@@ -76,6 +76,7 @@ extern "C" __global__ void barrier_option(Xorwow *states, float *payoff, float d
 /* labels
 [[find]]
 cause = "dynamic-index"
+also = ["large-array"]
 object = "lag"
 type = "float[607]"
 size = 2428

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from collections import defaultdict
+from functools import cached_property, partial
 
+from lmemscope.analysis.ptx.leaves import worst
 from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.pointees import Pointee
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.model import CallFacts
+from lmemscope.model import CallFacts, Uniformity
 
 _CALL = re.compile(rb"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([%$\w]+)")
 _RUNTIME = frozenset({"vprintf", "malloc", "free", "__assertfail"})
@@ -29,6 +31,7 @@ class ModuleFlow:
         self._dataflows: dict[str, Dataflow] = {}
         self._objects: dict[str, FunctionObjects] = {}
         self._calls: dict[str, CallFacts] = {}
+        self._levels: dict[tuple[str, str], Uniformity] = {}
         self._passed: dict[tuple[str, str], frozenset[str]] = {}
 
     def dataflow(self, name: str) -> Dataflow | None:
@@ -37,8 +40,45 @@ class ModuleFlow:
             function = self.ptx.function(name)
             if function is None:
                 return None
-            self._dataflows[name] = Dataflow(function)
+            self._dataflows[name] = Dataflow(function, partial(self._given, name))
         return self._dataflows[name]
+
+    def _given(self, name: str, parameter: str) -> Uniformity:
+        """How uniform what a function's callers give for a parameter is.
+
+        Unknown where not all of them are known: its address is taken, other compilations may call
+        it, or it is reached from itself.
+        """
+        key = (name, parameter)
+        if key not in self._levels:
+            self._levels[key] = "unknown"  # while its callers are looked at
+            self._levels[key] = self._find_given(name, parameter)
+        return self._levels[key]
+
+    def _find_given(self, name: str, parameter: str) -> Uniformity:
+        target = self.ptx.function(name)
+        if target is None or target.is_visible or self.ptx.takes_address(name):
+            return "unknown"
+        position = [one for one, _, _ in target.parameters].index(parameter)
+        levels: list[Uniformity] = []
+        for caller in self._callers.get(name, ()):
+            dataflow = self.dataflow(caller)
+            assert dataflow is not None
+            for call in dataflow.flow.calls:
+                if call.callee == name and position < len(call.arguments):
+                    levels += [
+                        dataflow.uniformity(register, call.index)
+                        for register in call.arguments[position]
+                    ]
+        return worst(levels) if self._callers.get(name) else "unknown"
+
+    @cached_property
+    def _callers(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for caller, callees in self.callees.items():
+            for callee in callees:
+                found[callee].append(caller)
+        return found
 
     def objects(self, name: str) -> FunctionObjects | None:
         """Stack objects of a function, or None where it is not defined here."""

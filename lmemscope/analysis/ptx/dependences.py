@@ -8,7 +8,7 @@ of a value: compilers copy a loop's body behind it for the iterations that are l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -77,9 +77,11 @@ class Dependences:
 
     Args:
         code: its definitions.
+        given: how uniform what callers give for a parameter is.
     """
 
-    def __init__(self, code: Definitions) -> None:
+    def __init__(self, code: Definitions, given: Callable[[str], Uniformity]) -> None:
+        self._given = given
         self._code, self._body, self._flow = code, code.body, code.flow
         self.values = Values(code)
         self.control = Control(code.flow)
@@ -229,10 +231,9 @@ class Dependences:
 
     def _parameter(self, index: int, base: str | None, found: Inputs) -> Node:
         level: Uniformity = "unknown"
-        if base in self._code.parameters:
+        if base is not None and base in self._code.parameters:
             leaf = Leaf("parameter", base)
-            if self._code.function.kind == "entry":
-                level = "uniform"
+            level = "uniform" if self._code.function.kind == "entry" else self._given(base)
         else:
             before = [call for call in self._flow.calls if call.index < index]
             leaf = Leaf("call", before[-1].callee if before else None)

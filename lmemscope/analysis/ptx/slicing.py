@@ -7,6 +7,8 @@ depends on does, its controlling branches included.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lmemscope.analysis.ptx.components import strong_components
 from lmemscope.analysis.ptx.counters import TripCounts
 from lmemscope.analysis.ptx.definitions import Definitions
@@ -19,11 +21,19 @@ from lmemscope.model import Uniformity
 
 
 class Dataflow(Definitions):
-    """Slices of one PTX function, beside its definitions."""
+    """Slices of one PTX function, beside its definitions.
 
-    def __init__(self, function: PtxFunction) -> None:
+    Args:
+        function: the function.
+        given: how uniform what callers give for a parameter is; None where nothing is known of
+            them. Parameters of kernels are uniform.
+    """
+
+    def __init__(
+        self, function: PtxFunction, given: Callable[[str], Uniformity] | None = None
+    ) -> None:
         super().__init__(function)
-        self._graph = Dependences(self)
+        self._graph = Dependences(self, given or (lambda name: "unknown"))
         self._trips = TripCounts(self, self._graph.values, self._graph.control)
         self._leaves: dict[Value, frozenset[Leaf]] = {}
         self._levels: dict[Value, Uniformity] = {}

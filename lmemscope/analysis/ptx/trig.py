@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.flow import written
@@ -69,20 +70,23 @@ class Reductions:
         self._module, self._code, self._body = module, objects.dataflow, objects.body
         self._words: set[int] = set()
         self._tables: set[str] = set()
-        self._products = self._find_products()
 
     def of_object(self, found: StackObject) -> Reduction | None:
         """The reduction whose products are stored in an object, or None."""
-        if not self._products:
+        stored = {
+            access: [value for value, _ in stored_values(self._body.instructions[access.index])]
+            for access in found.accesses
+            if access.is_store
+        }
+        # Most functions multiply a lot and keep none of it in an array.
+        if not any(
+            self._is_integer_result(value) for values in stored.values() for value in values
+        ):
             return None
         stores = {
             access.index: access.width
-            for access in found.accesses
-            if access.is_store
-            and any(
-                value in self._products
-                for value, _ in stored_values(self._body.instructions[access.index])
-            )
+            for access, values in stored.items()
+            if not self._products.isdisjoint(values)
         }
         if not stores:
             return None
@@ -93,7 +97,18 @@ class Reductions:
         size = _SCRATCH.get(min(stores.values()), found.size)
         return Reduction(frozenset(stores), shown, min(size, found.size))
 
-    def _find_products(self) -> frozenset[str]:
+    def _is_integer_result(self, value: str) -> bool:
+        return any(
+            instruction.operation in _PRODUCTS | _CARRIES
+            and not _is_float(instruction)
+            and any(read.startswith("%") for read, _ in stored_values(instruction))
+            for instruction in map(
+                self._body.instructions.__getitem__, self._code.definitions.get(value, ())
+            )
+        )
+
+    @cached_property
+    def _products(self) -> frozenset[str]:
         """Registers that hold products with pieces of 2/pi, or their carries."""
         products: set[str] = set()
         users: dict[str, list[str]] = defaultdict(list)
