@@ -42,8 +42,9 @@ from tests.builders import report_of, spilling, with_object
 from tests.conftest import ROOT, Finished, run_program
 
 FORMATS = tuple(row.name for row in formats.FORMATS)
-FIXED = {
+FIXED: dict[str, Any] = {
     "tie": "function",
+    "others@LocalAccess": (0,),
     "kind@Gap": "evidence",
     "kind@Failure": "uninstantiated",
     "rule": "LM201",

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 import pytest
 
 from lmemscope.formats.statements import Statement, statement_at
-from lmemscope.model import IndexFacts, InlineFrame, SourceLocation, is_library, reader_line
+from lmemscope.model import (
+    IndexFacts,
+    InlineFrame,
+    Member,
+    SourceLocation,
+    Variable,
+    is_library,
+    reader_line,
+)
 from lmemscope.rules.verdict import judge
 from tests.builders import (
     access,
@@ -145,6 +153,10 @@ def subscripts(text: str) -> list[tuple[str, str, bool, bool]]:
         ("return w[n];", [("w", "n", True, False)]),
         ("x = reinterpret_cast<int4*>(buf)[k];", [("buf", "k", True, False)]),
         ("x = ((float*)buf)[k];", [("float", "k", True, False), ("buf", "k", True, False)]),
+        ("x = *(p + i % 4) * (q + j);", [("p", "i % 4", True, False)]),
+        ("*(p + k[i]) = 1;", [("k", "i", True, False), ("p", "k[i]", False, True)]),
+        ("return *(s->v + i);", [("s.v", "i", True, False), ("i", "s->v", True, False)]),
+        ("x = *(p + 3);", []),
         ("x = f(buf)[k];", [("f.()", "k", True, False)]),
         ('say("a[i]", c);', []),
         ("x = a[", []),
@@ -244,6 +256,57 @@ def test_a_reference_stands_for_the_variable() -> None:
     assert indexed(f".loc 1 4 0\n{LOAD}", text, reference) == (4, "q")
 
 
+@pytest.mark.parametrize(
+    ("declared", "used", "expected"),
+    [
+        (variable("e", "Record &", 8, 2), ("Record &e = list[q % 4];", "x = e.v;"), (2, "q % 4")),
+        (variable("e", "Record *", 8, 2), ("Record *e = &list[q];", "x = e->v;"), (2, "q")),
+        (variable("e", "int *", 8, 2), ("int *e = list + (q & 1);", "x = *e;"), (2, "(q & 1)")),
+        # It has moved on; it is a value; the index that is said is another one.
+        (variable("e", "int *", 8, 2), ("int *e = list + q;", "x = *e; ++e;"), (4, None)),
+        (variable("e", "int *", 8, 2), ("int *e = list[q];", "x = *e;"), (4, None)),
+        (variable("e", "Record *", 8, 2), ("Record *e = &list[q];", "x = e[w].v;"), (4, "w")),
+    ],
+)
+def test_a_handle_of_an_element_has_the_elements_index(
+    declared: Variable, used: tuple[str, str], expected: tuple[int, str | None]
+) -> None:
+    text = [(1, "int list[16];"), (2, used[0]), (4, used[1])]
+    assert indexed(f".loc 1 4 0\n{LOAD}", text, declared) == expected
+
+
+VIEW = (Member("data", 0, 8, "int *"), Member("count", 8, 4, "int"))
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "expected"),
+    [
+        ("View v{list, 16};", "x = v[q];", "q"),
+        ("View v = {list, 16};", "x = v.data[q];", "q"),
+        ("View v = {list[3], 16};", "x = v.data[q];", None),
+        ("View v(list);", "x = v[q] + list[w];", "w"),
+    ],
+)
+def test_a_view_of_the_variable_stands_for_it(made: str, used: str, expected: str | None) -> None:
+    text = [(1, "int list[16];"), (2, made), (4, used)]
+    view = variable("v", "View", 16, 2, members=VIEW)
+    assert indexed(f".loc 1 4 0\n{LOAD}", text, view) == (4, expected)
+
+
+def test_a_structured_binding_stands_for_the_member() -> None:
+    members = (Member("low", 0, 32, "int[8]"), Member("high", 32, 32, "int[8]"))
+    names = [
+        variable("pair", "Pair", 64, 1, members=members),
+        variable("__T1", "Pair &", 8, 2),
+    ]
+    text = {"a.cu": "Pair pair;\nauto &[a, b] = pair;\n\nx = a[3] + b[q];\n"}
+    body = f"{depot(64)}\n{ADDRESS}\n.loc 1 4 0\nld.local.u32 %r2, [%rd3+32];\nret;"
+    facts = attributed(layers(program(body), frame=64), names, text)
+    found = {one.name: one.index for one in facts.objects}
+    assert found["pair.high"] is not None
+    assert found["pair.high"].expression == "q"
+
+
 def test_direction_tells_the_subscripts_of_a_line_apart() -> None:
     text = [(1, "int list[16];"), (4, "list[j] = list[j - 1];")]
     assert indexed(f".loc 1 4 0\n{LOAD}", text) == (4, "j - 1")
@@ -291,6 +354,29 @@ ret;"""
     (found,) = attributed(given, [], files).objects
     assert found.index is not None
     assert found.index.loop == SourceLocation("a.cu", 5)
+
+
+def test_a_loop_without_a_line_of_its_own_is_where_the_text_has_it() -> None:
+    body = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+mov.u32 %r1, 0;
+$L1:
+.loc 1 5 0
+mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+ld.local.u32 %r2, [%rd3];
+add.s32 %r1, %r1, 1;
+setp.lt.s32 %p1, %r1, 16;
+@%p1 bra $L1;
+ret;"""
+    given = layers(program(body), ldl("ld.local"), frame=64)
+    for inside, line in (
+        ("for (int i = 0; i < 16; ++i) {\nfor (;;) { }\nif (i > 3) { y(); }\nx = p[i];\n}\n", 2),
+        ("for (int i = 0; i < 16; ++i) {\nint q;\n\nTIMES(16) {\nx = p[i];\n}\n", 5),
+    ):
+        (found,) = attributed(given, [], {"a.cu": f"\n{inside}"}).objects
+        assert found.index is not None
+        assert found.index.loop == SourceLocation("a.cu", line)
 
 
 def test_a_function_without_lines_is_where_it_is_called() -> None:

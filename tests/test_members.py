@@ -178,6 +178,19 @@ def test_an_anonymous_unions_array_has_its_own_name() -> None:
     assert shown(fact.objects) == [("u", 0, 64, "whole")]
 
 
+def test_an_index_is_loaded_from_the_member_that_holds_it() -> None:
+    body = (
+        element(64, 2, 2)
+        + """
+mul.wide.s32 %rd41, %r13, 4;
+add.s64 %rd42, %rd1, %rd41;
+ld.local.u32 %r43, [%rd42+12];"""
+    )
+    facts = kernel(104, [body], "x = s.a.b[s.order[k]];", OUTER)
+    sources = {one.name: one.index.sources for one in facts.objects if one.index is not None}
+    assert [(one.kind, one.name) for one in sources["s.a.b"]] == [("memory", "s.order")]
+
+
 def test_a_scalar_is_never_the_indexed_object() -> None:
     sizes = variable("nwarps", "const int", 4), variable("KQ_max", "float[1]", 4, 2)
     fact = kernel(4, [element(0, 4, 4)], "KQ_max[i] += nwarps;", *sizes)

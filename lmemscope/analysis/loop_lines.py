@@ -13,6 +13,8 @@ from lmemscope.model import SourceLocation, SourceText, reader_line
 
 _REACH = 100
 """Lines above one in the body of a loop on which the loop's own is looked for."""
+_HEADER = re.compile(r"(?!.*\b(?:if|else|switch)\b).*\)\s*\{?\s*$")
+"""A macro that stands before a statement, as those do that make a loop."""
 _KEYWORD = re.compile(r"\b(?:for|while|do)\b")
 
 
@@ -44,7 +46,9 @@ def loop_line(
     found = next((found for chain in chains if (found := _own(chain)) is not None), None)
     if found is None:
         return None
-    return lines.shown(_around(sources, found) or found)
+    if not _HEADER.match(sources.line(found.file, found.line)):
+        found = _around(sources, found) or found
+    return lines.shown(found)
 
 
 def _around(sources: SourceText, place: SourceLocation) -> SourceLocation | None:
