@@ -118,8 +118,10 @@ def candidates_of(
         slack = shape.size - variable.size
         if slack >= PADDING:
             continue
-        parts = parts_of(variable)
         mention = mentions.share(owner, lines, variable)
+        if mention < ENOUGH and slack < 0 and not variable.members:
+            continue  # neither named nor of the size
+        parts = parts_of(variable)
         if is_indexed and not parts[0].is_array and not variable.members:
             # Only ((char *)&value)[i] selects among the bytes of a scalar.
             if mention < ENOUGH:
