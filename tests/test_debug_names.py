@@ -41,3 +41,28 @@ __global__ void parent(int *y, const int *x, int n) {
 }
 """
     assert names(tmp_path, text, "nvcc") == [("bins", "int[10]")]
+
+
+def test_types_are_spelled_as_sources_do(tmp_path: Path) -> None:
+    text = """typedef float Row[24];
+namespace a { namespace b {
+enum class Shade : short { dark, light };
+template <typename T, int N, unsigned long M> struct Table { T v[N]; };
+} }
+__global__ void k(int *y, const int *x, int n) {
+  Row rows[3];
+  a::b::Shade shades[20];
+  a::b::Table<a::b::Table<int, 4, 2>, 3, 1> table;  // its member is a T
+  for (int i = 0; i < n; ++i) {
+    rows[x[i] % 3][x[i + 1]] = n;
+    shades[x[i]] = a::b::Shade(n);
+    table.v[x[i]].v[x[i + 2]] = i;
+  }
+  y[0] = rows[n % 3][n] + int(shades[n]) + table.v[n].v[n];
+}
+"""
+    assert sorted(names(tmp_path, text, "nvrtc")) == [
+        ("rows", "float[3][24]"),
+        ("shades", "a::b::Shade[20]"),
+        ("table.v", "Table<int, 4, 2>[3]"),
+    ]

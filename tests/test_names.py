@@ -6,9 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
+from lmemscope.analysis.candidates import Shape
+from lmemscope.analysis.declared_type import declared_type
+from lmemscope.analysis.layout import parts_of
+from lmemscope.analysis.members import split
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.model import Variable
+from lmemscope.analysis.ptx.places import Place
+from lmemscope.model import Member, Variable
 from tests.builders import depot, program, source_text, variable
 
 
@@ -152,3 +157,112 @@ def test_parameters_are_named_by_position() -> None:
 def test_the_same_variable_told_twice_is_one() -> None:
     assert named(64, {0: 2}, "\nx = bins[i];\n", ARRAY, ARRAY) == {0: ("bins", "certain")}
     assert not Names((), program("ret;"), source_text())
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("array<int, 24>", "  cuda::std::array<int, 24> x = {};", "cuda::std::array<int, 24>"),
+        ("array<int, 24>", "  cuda::std::array<T, N> x;", "cuda::std::array<int, 24>"),
+        ("Temp<Plain, 3>[2]", "a::Temp<a::b::Plain, 3> x[2]", "a::Temp<a::b::Plain, 3>[2]"),
+        ("unsigned char[64]", "cuda::std::byte head[4], x[64];", "cuda::std::byte[64]"),
+        ("const unsigned char", "const std::byte x{1};", "const std::byte"),
+        ("float[4]", "T x[4];", "float[4]"),
+        ("float[4]", "typename ns::Of<T>::type x[4];", "float[4]"),
+        ("float[4]", "float y = ns::value, x[4];", "float[4]"),
+        ("array<int, 24>", "auto x = cuda::std::array<int, 24>{};", "array<int, 24>"),
+        ("float[4]", "ns::call(x);", "float[4]"),
+    ],
+)
+def test_a_type_has_the_namespaces_of_its_declaration(kind: str, text: str, expected: str) -> None:
+    assert declared_type(kind, "x", text) == expected
+
+
+def test_what_reaches_behind_a_variable_is_not_that_variable() -> None:
+    pair, five = variable("pair", "int[2]", 8), variable("five", "int[5]", 20, 2)
+    places = dict.fromkeys((0, 4, 8, 12, 16), 2)
+    source = "\nx = pair[i];\nx = five[i];\n"
+    assert Shape(20, (Place(16, 0, 4), Place(12, 0, 4), Place(0, 0, 4))).ends_behind(8)
+    assert not Shape(20, (Place(8, 0, 4), Place(4, 0, 4), Place(0, 0, 4))).ends_behind(8)
+    assert not Shape(20, tuple(Place(at, 0, 4) for at in (0, 24, 28, 32))).ends_behind(8)
+    body = "\n".join(
+        [
+            depot(20),
+            "add.u64 %rd1, %SPL, 0;",
+            *(f".loc 1 {line} 0\nld.local.u32 %r1, [%rd1+{at}];" for at, line in places.items()),
+            ".loc 1 3 0\nld.local.u32 %r1, [%rd1];\nret;",
+        ]
+    )
+    ptx = program(body)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    names = Names([pair, five], ptx, source_text({"a.cu": source}))
+    (found,) = names.of_objects(objects, objects.objects.values())
+    # Most lines name the other one: the compiler moved the accesses there.
+    assert found.name is not None
+    assert (found.name.name, found.name.confidence) == ("five", "possible")
+
+
+def captured(body: str) -> tuple[str, int]:
+    """Name and line of an object of 32 bytes, where a lambda copies ``levels`` of that size."""
+    text = """
+float levels[8];
+for (i...) levels[i] = x[i];
+const auto level = [levels](int at) {
+  return levels[at];
+};
+y = level(n);
+"""
+    ptx = program(
+        f"{depot(32)}\nadd.u64 %rd1, %SPL, 0;\n{body}\nret;", inlined=("_ZZ1kvENKUliE_clEi",)
+    )
+    variables = [
+        variable("levels", "float[8]", 32, 2),
+        variable(
+            "level",
+            "const (lambda)",
+            32,
+            4,
+            members=(Member("levels", 0, 32, "float[8]", (), "a.cu", 4),),
+        ),
+    ]
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    names = Names(variables, ptx, source_text({"a.cu": text}))
+    (found,) = names.of_objects(objects, objects.objects.values())
+    (member, *_) = split(names, objects, found)
+    assert member.name is not None
+    return member.name.name, member.name.declared.line
+
+
+INSIDE = """.loc 1 7 0
+.loc 1 5 0, function_name $L__info_string0, inlined_at 1 7 0
+ld.param.u32 %r9, [k_param_1];
+mul.wide.s32 %rd8, %r9, 4;
+add.s64 %rd9, %rd1, %rd8;
+ld.local.u32 %r3, [%rd9];"""
+
+
+def test_a_copy_that_a_lambda_holds_is_declared_where_it_captures() -> None:
+    assert captured(f".loc 1 4 0\nst.local.u32 [%rd1], %r2;\n{INSIDE}") == ("levels", 4)
+
+
+def test_a_copy_that_the_compiler_left_out_is_the_variable_itself() -> None:
+    assert captured(f".loc 1 3 0\nst.local.u32 [%rd1], %r2;\n{INSIDE}") == ("levels", 2)
+
+
+def test_a_member_of_an_anonymous_union_is_declared_on_its_own_line() -> None:
+    union = variable(
+        "__T1",
+        "(unnamed union)",
+        64,
+        4,
+        members=(
+            Member("numbers", 0, 64, "float[16]", (), "a.cu", 2),
+            Member("bits", 0, 64, "unsigned int[16]", (), "a.cu", 3),
+        ),
+    )
+    names = Names([union], program("ret;"), source_text())
+    bits = next(part for part in parts_of(union) if part.path == ".bits")
+    found = names.name(union, bits, "certain")
+    assert (found.name, found.declared.line, found.type) == ("bits", 3, "unsigned int[16]")

@@ -178,6 +178,8 @@ def test_clean_and_promoted_kernels(tmp_path: Path) -> None:
     assert wrong(scored(file, clean)) == {"cause", "object"}
     named = reported("promoted", lines=(), name=None)
     assert wrong(scored(file, named)) == {"object"}
+    file.write_text(f'/* labels\npromoted = ["table", "other"]\n*/\n{kernel}')
+    assert wrong(scored(file, promoted)) == {"object"}
 
 
 def test_two_variables_of_one_name_are_told_apart_by_their_lines(tmp_path: Path) -> None:

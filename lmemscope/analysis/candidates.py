@@ -33,6 +33,15 @@ class Shape:
         """Whether any access has an index."""
         return any(place.step for place in self.places)
 
+    def ends_behind(self, size: int) -> bool:
+        """Whether most constant places in it are behind so many bytes: that is no padding.
+
+        A few tell nothing: loops are unrolled beyond an array's end, and beyond the object's.
+        """
+        ends = [p.start + p.width for p in self.places if p.start is not None and not p.step]
+        inside = [end for end in ends if end <= self.size]
+        return 2 * sum(end > size for end in inside) > len(inside)
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -102,15 +111,18 @@ def candidates_of(
         mentions: what the lines say.
     """
     result = []
+    is_indexed = shape.is_indexed
     for variable in variables:
         if not variable.size or is_reference(variable.type) or variable.name == "this":
             continue
         slack = shape.size - variable.size
         if slack >= PADDING:
             continue
-        parts = parts_of(variable)
         mention = mentions.share(owner, lines, variable)
-        if shape.is_indexed and not parts[0].is_array and not variable.members:
+        if mention < ENOUGH and slack < 0 and not variable.members:
+            continue  # neither named nor of the size
+        parts = parts_of(variable)
+        if is_indexed and not parts[0].is_array and not variable.members:
             # Only ((char *)&value)[i] selects among the bytes of a scalar.
             if mention < ENOUGH:
                 continue
@@ -122,8 +134,10 @@ def candidates_of(
             # The compiler splits a record into its members, and keeps some in registers.
             if part.path and not (0 <= left < PADDING and slack < 0):
                 continue
+            if left > 0 and shape.ends_behind(part.size):
+                continue
             fit = _fit([p for p in parts if p.path.startswith(part.path)], part, shape)
-            if shape.is_indexed and left < 0 and not part.path and not part.is_array:
+            if is_indexed and left < 0 and not part.path and not part.is_array:
                 continue
             result.append(Candidate(variable, part, left, mention, fit, repeats))
     return result

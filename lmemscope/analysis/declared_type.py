@@ -87,6 +87,8 @@ def declared_type(kind: str, name: str, text: str) -> str:
         name: of the variable or member.
         text: of the line that declares it, without comments.
     """
+    if "::" not in text:
+        return kind
     declarator = re.search(rf"(?<![\w.:]){re.escape(name)}\s*(?=[\[=;,{{(:)]|$)", text)
     if declarator is None:
         return kind

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from lmemscope.analysis.layout import is_reference
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.formats.ptx_body import Instruction
-from lmemscope.model import InlineFrame, SourceText, Variable
+from lmemscope.formats.ptx_body import Instruction, Loc
+from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
 
 _Chain = tuple[InlineFrame, ...]
 _CLOSURE = "(lambda)"
@@ -54,41 +54,78 @@ class Mentions:
     ) -> None:
         self._by_function, self._ptx, self._sources = by_function, ptx, sources
         self._said: dict[tuple[str, int, str], bool] = {}
+        self._texts: dict[SourceLocation, str] = {}
+        self._chains: dict[object, tuple[Loc | None, _Chain]] = {}
         self._spellings: dict[Variable, tuple[str, ...]] = {}
-        self._copies: dict[str, frozenset[str]] = {}
         self._statements: dict[tuple[str, int], str] = {}
         self._declared_to: dict[tuple[str, int], int] = {}
 
     def lines(self, owner: str, instructions: Iterable[Instruction]) -> Lines:
         """The lines behind instructions of a function."""
-        counted: dict[_Chain, int] = defaultdict(int)
+        located: dict[object, int] = defaultdict(int)
         for instruction in instructions:
-            counted[_comparable(self._ptx.chain(instruction))] += 1
+            located[self._known(instruction)] += 1
+        counted: dict[_Chain, int] = defaultdict(int)
+        for key, count in located.items():
+            counted[self._chains[key][1]] += count
         functions = {frame.function or owner for chain in counted for frame in chain}
         return Lines(tuple(counted.items()), frozenset({owner, *functions}))
+
+    def _known(self, instruction: Instruction) -> object:
+        """The key of an instruction's inline chain among those that are known."""
+        loc = instruction.loc
+        # Who keeps the location keeps its identity.
+        key: object = id(loc)
+        if loc is not None and loc.inlined_at is None:
+            key = (loc.file, loc.line)
+        if key not in self._chains:
+            self._chains[key] = (loc, _comparable(self._ptx.chain(instruction)))
+        return key
 
     def share(self, owner: str, lines: Lines, variable: Variable) -> float:
         """The share of the accesses whose lines name a variable, or an alias of it."""
         named = total = 0
-        for chain, count in lines.chains:
-            at = _position(owner, chain, variable)
+        placed = [
+            (chain, _position(owner, chain, variable), count) for chain, count in lines.chains
+        ]
+        captured = self._inside(
+            variable, [(chain, at) for chain, at, _ in placed if at is not None]
+        )
+        for chain, at, count in placed:
             if at is not None:
                 total += count
-                named += count * self._names(chain, at, variable)
+                named += count * self._names(chain, at, variable, captured)
         return named / total if total else 0.0
 
-    def _names(self, chain: _Chain, at: int, variable: Variable) -> bool:
+    def _inside(self, variable: Variable, placed: Sequence[tuple[_Chain, int]]) -> tuple[str, ...]:
+        """What lambdas call a variable.
+
+        Where a lambda captures by value, the name is its copy's; it is the variable's again where
+        the object is filled by that name: then the compiler has left the copy out.
+        """
+        if is_closure(variable):
+            return tuple(_copies(variable))
+        words = self._names_of(variable)
+        held = self._by_function.get(variable.function, ())
+        closures = [one for one in held if is_closure(one)]
+        copies = {name for one in closures for name in _copies(one)}
+        if copies.isdisjoint(words):
+            return words
+        lines = {one.line for one in closures}
+        for chain, at in placed:
+            frame = chain[at]
+            if _lambdas(chain, at) or frame.location.line in lines:
+                continue
+            if any(self.says(frame, word) for word in words):
+                return words
+        return tuple(word for word in words if word not in copies)
+
+    def _names(self, chain: _Chain, at: int, variable: Variable, inside: Sequence[str]) -> bool:
         """Whether a chain names a variable: on its function's line, or in a lambda inside it."""
         words = self._names_of(variable)
         if self._handed_in(chain, at, words) or (not at and self._declares(chain[0], variable)):
             return True
-        inner = _lambdas(chain, at)
-        if is_closure(variable):
-            words = tuple(_copies(variable))
-        else:
-            kept = self._captured_copies(variable.function)
-            words = tuple(word for word in words if word not in kept)
-        return any(self.says(frame, word) for frame in inner for word in words)
+        return any(self.says(frame, word) for frame in _lambdas(chain, at) for word in inside)
 
     def _declares(self, frame: InlineFrame, variable: Variable) -> bool:
         """Whether a line is part of a declaration with an initialiser over several lines."""
@@ -148,14 +185,6 @@ class Mentions:
             self._statements[key] = text
         return self._statements[key]
 
-    def _captured_copies(self, function: str) -> frozenset[str]:
-        """What lambdas of a function hold copies of: the name means the copy there."""
-        if function not in self._copies:
-            held = self._by_function.get(function, ())
-            copies = (name for one in held if is_closure(one) for name in _copies(one))
-            self._copies[function] = frozenset(copies)
-        return self._copies[function]
-
     def takes_address(self, owner: str, lines: Lines, variable: Variable) -> bool:
         """Whether ``&name`` stands on one of the lines."""
         return any(
@@ -171,11 +200,14 @@ class Mentions:
         place = frame.location
         key = (place.file, place.line, name)
         if key not in self._said:
-            self._said[key] = self._sources.mentions(place.file, place.line, name)
+            self._said[key] = contains(self._text(frame), name)
         return self._said[key]
 
     def _text(self, frame: InlineFrame) -> str:
-        return self._sources.line(frame.location.file, frame.location.line)
+        place = frame.location
+        if place not in self._texts:
+            self._texts[place] = self._sources.line(place.file, place.line)
+        return self._texts[place]
 
     def _names_of(self, variable: Variable) -> tuple[str, ...]:
         if variable not in self._spellings:

@@ -79,8 +79,10 @@ class Names:
     def __init__(self, variables: Iterable[Variable], ptx: PtxModule, sources: SourceText) -> None:
         self._by_function: dict[str, list[Variable]] = defaultdict(list)
         seen: set[tuple[object, ...]] = set()
-        for given in variables:
-            variable = replace(given, function=same_function(given.function))
+        for variable in variables:
+            function = same_function(variable.function)
+            if function != variable.function:
+                variable = replace(variable, function=function)
             key = (variable.function, variable.name, variable.line, variable.type)
             if key not in seen:
                 seen.add(key)
@@ -154,10 +156,8 @@ class Names:
         instructions = objects.body.instructions
         lines = self._mentions.lines(owner, (instructions[index] for index in indices))
         variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
-        shape = Shape(
-            found.size,
-            tuple(dict.fromkeys(relative(places.of(one), found) for one in found.accesses)),
-        )
+        among = places.among(found.accesses)
+        shape = Shape(found.size, tuple(relative(place, found) for place in among))
         return candidates_of(owner, shape, lines, variables, self._mentions)
 
 
@@ -238,7 +238,7 @@ def _of_variable(candidates: Sequence[Candidate], like: Candidate) -> Candidate 
 
 
 def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that lines name; where they name none, the only one whose size and type fit."""
+    """Those that lines name; where they name none, the only one that fits, or that any names."""
     named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
     if any(c.fit for c in named):
         return [c for c in named if c.fit]
@@ -246,6 +246,8 @@ def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     if any(c.is_exact for c in named):
         return [c for c in named if c.is_exact]
     silent = [c for c in candidates if c.is_exact and c.fit == 1.0]
+    # Where the compiler moved most accesses to other lines, the few that are left count.
+    silent = [c for c in silent if c.mention] or silent
     return silent if len(silent) == 1 else []
 
 

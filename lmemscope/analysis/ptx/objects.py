@@ -255,6 +255,10 @@ class FunctionObjects:
         """What an address points into."""
         return self._pointees.of_address(address)
 
+    def is_pointer(self, value: str) -> bool:
+        """Whether a register may point into an object, the caller's included."""
+        return value in self._bases or bool(self._pointees.get(value))
+
     def is_object_address(self, value: str) -> bool:
         """Whether a register holds the address of a stack object of this function."""
         found = self._pointees.of(value)

@@ -6,11 +6,12 @@ those of the type's layout, whatever the source calls it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import gcd, lcm
 
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
-from lmemscope.formats.ptx_body import Address, Instruction, Operand
+from lmemscope.formats.ptx_body import Instruction, Operand
 
 _PASSING = frozenset({"mov", "cvta", "cvt", "selp", "min", "max", "sub", "neg", "abs"})
 _DEEPEST = 24
@@ -39,6 +40,7 @@ class Places:
         self._instructions = objects.body.instructions
         self._depots = {declaration.name for declaration in objects.body.locals}
         self._known: dict[int, Place] = {}
+        self._bases: dict[str, tuple[int | None, int]] = {}
         self._steps: dict[str, int] = {}
         self._pointers: dict[int, tuple[list[tuple[str, int]], int]] = {}
 
@@ -48,14 +50,38 @@ class Places:
             self._known[access.index] = self._place(access)
         return self._known[access.index]
 
+    def among(self, accesses: Iterable[PtxAccess]) -> list[Place]:
+        """The places of several accesses, each once."""
+        constant: dict[tuple[int, int], None] = {}
+        others: dict[Place, None] = {}
+        for access in accesses:
+            if access.offset is not None:
+                constant[access.offset, access.width] = None
+            else:
+                others[self.of(access)] = None
+        return [*(Place(offset, 0, width) for offset, width in constant), *others]
+
     def _place(self, access: PtxAccess) -> Place:
         if access.offset is not None:
             return Place(access.offset, 0, access.width)
         address = self._instructions[access.index].address
+        start: int | None = None
+        step = 1
+        if address is not None and address.base:
+            if address.base not in self._bases:
+                self._bases[address.base] = self._pointed(address.base)
+            start, step = self._bases[address.base]
+            if start is not None:
+                start += address.offset
+        # An access begins at a multiple of its width.
+        return Place(start, lcm(step, access.width), access.width)
+
+    def _pointed(self, base: str) -> tuple[int | None, int]:
+        """The first byte that a register points to, and the step from there."""
         starts: set[int] = set()
         step = 0
         seen: dict[str, int] = {}
-        work = [(address.base, address.offset)] if address is not None and address.base else []
+        work = [(base, 0)]
         while work:
             register, distance = work.pop()
             if register in self._depots:
@@ -74,10 +100,7 @@ class Places:
         first = min(starts, default=None)
         for start in starts:
             step = gcd(step, start - (first or 0))
-        if first is None:
-            step = step or 1
-        # An access begins at a multiple of its width.
-        return Place(first, lcm(step, access.width), access.width)
+        return first, step if first is not None else step or 1
 
     def _behind(self, instruction: Instruction) -> tuple[list[tuple[str, int]], int]:
         """Pointers that an instruction's result is made of, with distances, and its step."""
@@ -100,7 +123,7 @@ class Places:
             return False
         if operand in self._depots:
             return True
-        return bool(self._objects.pointees_of(Address(operand, 0)))
+        return self._objects.is_pointer(operand)
 
     def _step(self, operand: Operand | None, depth: int = 0) -> int:
         """A number that divides an index in bytes; 0 for zero."""
