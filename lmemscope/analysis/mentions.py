@@ -130,20 +130,25 @@ class Mentions:
     def _declares(self, frame: InlineFrame, variable: Variable) -> bool:
         """Whether a line is part of a declaration with an initialiser over several lines."""
         place = frame.location
-        if place.file != variable.file or not variable.line < place.line:
-            return False
-        if place.line - variable.line > _LONGEST_INITIALISER:
+        behind = place.line - variable.line
+        if place.file != variable.file or not 0 < behind < _LONGEST_INITIALISER:
             return False
         key = (variable.file, variable.line)
         if key not in self._declared_to:
-            depth, number = 0, variable.line
-            for number in range(variable.line, variable.line + _LONGEST_INITIALISER):
-                text = self._sources.line(variable.file, number).partition("//")[0]
-                depth += text.count("{") - text.count("}")
-                if depth <= 0 and text.rstrip().endswith((";", "{")):
-                    break
-            self._declared_to[key] = number
+            self._declared_to[key] = self._last_line(variable)
         return place.line <= self._declared_to[key]
+
+    def _last_line(self, variable: Variable) -> int:
+        """Where a variable's declaration ends: behind its line only if it has an initialiser."""
+        text = ""
+        for number in range(variable.line, variable.line + _LONGEST_INITIALISER):
+            text += self._sources.line(variable.file, number).partition("//")[0] + "\n"
+            before, brace, _ = text.partition("{")
+            if ";" in before or (brace and "=" not in before):
+                break
+            if brace and text.count("{") == text.count("}"):
+                return number
+        return variable.line
 
     def _handed_in(self, chain: _Chain, at: int, words: Sequence[str]) -> bool:
         """Whether a line names one of the words, and hands it to the lines inside it.

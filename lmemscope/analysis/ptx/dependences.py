@@ -322,4 +322,4 @@ class Dependences:
 def _memory_leaf(root: Root) -> Leaf:
     if root.offset >= 0:
         return Leaf("memory", None, offset=root.offset)
-    return Leaf("memory", root.name)
+    return Leaf("parameter" if root.is_parameter else "memory", root.name)

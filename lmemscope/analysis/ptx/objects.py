@@ -257,7 +257,7 @@ class FunctionObjects:
 
     def is_pointer(self, value: str) -> bool:
         """Whether a register may point into an object, the caller's included."""
-        return value in self._bases or bool(self._pointees.get(value))
+        return value in self._pointees.bases or bool(self._pointees.of(value))
 
     def is_object_address(self, value: str) -> bool:
         """Whether a register holds the address of a stack object of this function."""

@@ -23,11 +23,13 @@ class Root:
             state space (3), a parameter of 64 bits (2), a loaded value of 64 bits (1).
         name: PTX name of the variable or parameter; None for a pointer out of memory.
         offset: of the function's own stack: byte of the depot at which the object begins; else -1.
+        is_parameter: the parameter itself lies there, which was passed by value.
     """
 
     rank: int
     name: str | None
     offset: int = -1
+    is_parameter: bool = False
 
 
 class Roots:
@@ -66,7 +68,7 @@ class Roots:
 
     def _named(self, name: str, offset: int) -> Root:
         if name not in self._depots:
-            return Root(3, name)
+            return Root(3, name, is_parameter=name in self._code.parameters)
         inside = [start for start in self._starts if start <= offset]
         return Root(3, name, max(inside, default=0))
 
