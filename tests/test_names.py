@@ -89,7 +89,7 @@ def test_the_line_decides_between_arrays_of_one_size() -> None:
 )
 def test_each_line_of_an_initialiser_is_its_variables(declared: str, name: str | None) -> None:
     bins = dataclasses.replace(ARRAY, line=1)
-    other = variable("sums", "float[16]", 64, 1)
+    other = variable("sums", "float[16]", 64, 9)
     found = named(64, {0: 2}, f"{declared}\n", bins, other)
     assert found.get(0, (None,))[0] == name
 

@@ -178,7 +178,7 @@ def _assign(
         for rank, variable in enumerate(
             sorted(
                 {c.variable for candidates in allowed for c in candidates},
-                key=lambda variable: variable.order,
+                key=lambda variable: (variable.order, variable.function, variable.name),
             )
         )
     }

@@ -13,6 +13,7 @@ from dataclasses import replace
 from lmemscope.errors import CompileError, LmemscopeError
 from lmemscope.formats.dwarf import read_variables
 from lmemscope.lowering import store
+from lmemscope.lowering.analysed import own_code
 from lmemscope.lowering.compile_cuda import granting_flags
 from lmemscope.lowering.reading import read_text
 from lmemscope.model import Artifacts, Gap, Unit, Variable
@@ -51,12 +52,14 @@ def _reason(error: LmemscopeError) -> str:
 
 
 def _variables(artifacts: Artifacts, slot: store.Slot | None) -> tuple[Variable, ...]:
-    known = slot.load(_STAGE, tuple[Variable, ...]) if slot is not None else None
+    # Other code may read other variables out of the same debug information.
+    stage = f"{_STAGE}-{own_code()[:24]}"
+    known = slot.load(stage, tuple[Variable, ...]) if slot is not None else None
     if known is not None:
         return known[0]
     variables = read_variables(_debug_text(artifacts).decode("utf-8", "replace"))
     if slot is not None:
-        slot.store(_STAGE, variables, [], artifacts.tools)
+        slot.store(stage, variables, [], artifacts.tools)
     return variables
 
 
