@@ -11,6 +11,7 @@ from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
@@ -129,6 +130,8 @@ class IndexReader:
     ) -> SourceLocation | None:
         """The line that hands an object's address on: a call in the deepest loop, or a store.
 
+        Else that of an access by a generic address at a constant place, such as inline assembly's.
+
         Args:
             kernel: mangled name of the kernel that reaches the function.
             objects: of the function that owns the object.
@@ -136,7 +139,13 @@ class IndexReader:
         """
         depth = objects.dataflow.flow.depth
         calls = sorted((call.index for call, _ in found.passed_to), key=lambda at: (-depth(at), at))
-        for index in (*calls, *found.stored_at):
+        instructions = objects.body.instructions
+        generic = [
+            access.index
+            for access in found.accesses
+            if not access.leaves and is_generic_access(instructions[access.index].opcode)
+        ]
+        for index in (*calls, *found.stored_at, *generic):
             chain = self._lines.of_instruction(objects.body.instructions[index])
             place = self._lines.reader_line(chain, kernel)
             if place is not None:

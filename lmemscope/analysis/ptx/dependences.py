@@ -102,6 +102,28 @@ class Dependences:
             known = self._nodes[value] = self._make(value)
         return known
 
+    def is_chosen(self, index: int, register: str) -> bool:
+        """Whether a register holds one of several constants, whatever chooses between them."""
+        seen: set[Value] = set()
+        work = [self.values.read(index, register)]
+        while work:
+            value = work.pop()
+            if value is None or value in seen:
+                continue
+            seen.add(value)
+            join = self.values.join(value)
+            if join is not None:
+                if join.block in self.control.loop_at:
+                    return False
+                work += self.values.incoming(join).values()
+                continue
+            instruction = self._body.instructions[value]
+            read = [r for r in self._code.depends_on(value) if r not in _tested(instruction)]
+            if instruction.operation in MEMORY or any(special(one) is not None for one in read):
+                return False
+            work += [self.values.read(value, one) for one in read]
+        return True
+
     def _make(self, value: Value) -> Node:
         join = self.values.join(value)
         if join is not None:
@@ -317,6 +339,14 @@ class Dependences:
                     roots = self.roots.of_value(value) if value is not None else ()
                     found |= {root.offset for root in roots if root.offset >= 0}
         return frozenset(found)
+
+
+def _tested(instruction: Instruction) -> list[str]:
+    """The predicate that an instruction runs under, or selects by."""
+    found = registers_of(instruction.predicate or "")
+    if instruction.operation == "selp":
+        found += registers_of(instruction.operands[-1])
+    return found
 
 
 def _memory_leaf(root: Root) -> Leaf:

@@ -107,7 +107,7 @@ class FunctionObjects:
                     instruction.operation == "st",
                     access_width(instruction),
                     pointees,
-                    self._index_leaves(index, address.base),
+                    self._index_leaves(index, address.base, pointees),
                     self._constant(address),
                     self.dataflow.uniformity(address.base, index),
                 )
@@ -305,8 +305,12 @@ class FunctionObjects:
             return [r for operand in instruction.operands for r in registers_of(operand)]
         return []
 
-    def _index_leaves(self, index: int, register: str) -> frozenset[Leaf]:
+    def _index_leaves(
+        self, index: int, register: str, pointees: frozenset[Pointee]
+    ) -> frozenset[Leaf]:
         """What an address is made of, the object's own base and pointer parameters aside."""
+        if len(pointees) > 1 and self.dataflow.is_chosen(register, index):
+            return frozenset()  # of several objects one, at a constant place
         leaves = self.dataflow.leaves(register, index)
         pointers = {o.name for o in self._pointees.of(register) if o.kind == "parameter"}
         return frozenset(

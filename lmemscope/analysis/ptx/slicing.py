@@ -77,6 +77,10 @@ class Dataflow(Definitions):
             if one in computed and self.body.instructions[one].operation in ("ld", "ldu")
         )
 
+    def is_chosen(self, register: str, at: int) -> bool:
+        """Whether a register holds one of several constants where an instruction reads it."""
+        return self._graph.is_chosen(at, register)
+
     def depot_offsets(self, index: int) -> frozenset[int]:
         """Where the stack objects begin that an instruction's address points into.
 
