@@ -132,7 +132,8 @@ def test_what_data_ends_depends_on_it() -> None:
 
 
 def test_the_remainder_of_an_unrolled_loop_goes_on_with_its_counter() -> None:
-    remainder = """
+    remainder = f"""
+    {counted("%r9").replace("%r1,", "%r4,").replace("$L1", "$L9")}
     and.b32 %r3, %r9, 3;
     and.b32 %r1, %r9, 2147483644;
     setp.eq.s32 %p2, %r3, 0;
@@ -141,7 +142,9 @@ def test_the_remainder_of_an_unrolled_loop_goes_on_with_its_counter() -> None:
 $L2:
     """
     assert read_last(remainder) == ({"loop-counter"}, "uniform")
-    # Without the part that is left it is no remainder.
+    # Without the part that is left it is no remainder, nor is it where nothing loops.
+    _, rest = remainder.split("and.b32 %r3", 1)
+    assert read_last(f"and.b32 %r3{rest}") == ({"k_param_1"}, "uniform")
     alone = "and.b32 %r1, %r9, 2147483644;"
     assert read_last(alone) == ({"k_param_1"}, "uniform")
 

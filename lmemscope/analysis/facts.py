@@ -169,7 +169,14 @@ class _Gatherer:
 def _ptx_facts(function: PtxFunction) -> PtxFacts:
     survey = function.survey
     generic = len(generic_local_accesses(function.body)) if survey.takes_generic_address else 0
-    return PtxFacts(survey.bytes, survey.objects, survey.ld_local, survey.st_local, generic)
+    return PtxFacts(
+        survey.bytes,
+        survey.objects,
+        survey.ld_local,
+        survey.st_local,
+        generic,
+        function.thread_dimensions,
+    )
 
 
 def _kernel_disagreements(

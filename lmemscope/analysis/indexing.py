@@ -20,7 +20,7 @@ from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.statements import Subscript
 from lmemscope.model import IndexFacts, IndexSource, SourceKind, SourceLocation, SourceText
 
-_BUILTINS = {"tid": "threadIdx", "ctaid": "blockIdx"}
+_BUILTINS = {"tid": "threadIdx", "ctaid": "blockIdx", "ntid": "blockDim", "nctaid": "gridDim"}
 _COUNTING: frozenset[SourceKind] = frozenset({"loop-counter", "parameter"})
 _DIVERGENT = ("lane-varying", "data-dependent")
 
@@ -240,9 +240,9 @@ class IndexReader:
             position = int(number) if number.isdigit() else None
             known = self._names.parameter(owner, name) if self._names is not None else None
             name = known or f"parameter {number}"
-        elif leaf.kind in ("thread-id", "block-id") and name is not None:
+        elif leaf.kind != "memory" and name is not None and name.startswith("%"):
             base, _, dimension = name.lstrip("%").partition(".")
-            name = _BUILTINS.get(base, base) + (f".{dimension}" if dimension else "")
+            name = _BUILTINS.get(base, f"%{base}") + (f".{dimension}" if dimension else "")
         elif name is not None:
             name = variable_name(name)
         constant = leaf.constant_trip if leaf.kind == "loop-counter" else None

@@ -108,6 +108,11 @@ class PtxFunction:
             text in (".visible", ".weak", ".extern") for _, text, _ in tokenise(self._header)
         )
 
+    @property
+    def thread_dimensions(self) -> int:
+        """Dimensions of its block that it asks for: 1, or up to the last of ``%tid``, ``%ntid``."""
+        return next((n for n, word in ((3, b"tid.z"), (2, b"tid.y")) if word in self.text), 1)
+
     @cached_property
     def first_loc(self) -> tuple[int, int] | None:
         """File index and line of its first ``.loc``: where the function is defined."""

@@ -83,7 +83,7 @@ from lmemscope.model.judgement import (
     Verdict,
     distinct_tools,
 )
-from lmemscope.model.places import is_library, reader_line
+from lmemscope.model.places import calling_line, is_library, reader_line
 from lmemscope.model.request import (
     CompileOptions,
     Confidence,
@@ -198,6 +198,7 @@ __all__ = [
     "View",
     "Wanted",
     "base_name",
+    "calling_line",
     "count",
     "distinct_tools",
     "evidence_text",

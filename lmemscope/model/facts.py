@@ -27,6 +27,7 @@ class PtxFacts:
         local_objects: stack objects, as far as the PTX delimits them.
         ld_local, st_local: number of ``ld.local`` / ``st.local`` instructions.
         generic_local: generic ``ld``/``st`` whose address provably derives from ``cvta.local``.
+        thread_dimensions: dimensions of a block that it asks for, by ``threadIdx`` or ``blockDim``.
     """
 
     local_bytes: int
@@ -34,6 +35,7 @@ class PtxFacts:
     ld_local: int
     st_local: int
     generic_local: int
+    thread_dimensions: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,3 +40,14 @@ def reader_line(chain: Sequence[InlineFrame], home: str | None) -> SourceLocatio
     else:
         inside = [line for line in users if line.file == home]
     return next(iter((*inside, *reversed(users), *reversed(lines))), None)
+
+
+def calling_line(chain: Sequence[InlineFrame]) -> SourceLocation | None:
+    """The user's line that calls a library's code: the innermost of the user's own.
+
+    Args:
+        chain: innermost frame first.
+    """
+    lines = [frame.location for frame in chain if frame.location.line > 0]
+    users = [line for line in lines if not is_library(line.file)]
+    return next(iter((*users, *reversed(lines))), None)

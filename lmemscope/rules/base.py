@@ -24,6 +24,7 @@ from lmemscope.model import (
     Severity,
     SourceLocation,
     SourceText,
+    calling_line,
     count,
     reader_line,
     traits_of,
@@ -106,7 +107,7 @@ class Case:
 
     def line(self, place: SourceLocation) -> str:
         """``line 7``, or ``line 7 of ring.cuh`` in another file than the kernel's."""
-        home = self.facts.location.file if self.facts.location is not None else None
+        home = self.facts.home
         inside = home in (None, place.file)
         return f"line {place.line}{'' if inside else f' of {os.path.basename(place.file)}'}"
 
@@ -114,7 +115,7 @@ class Case:
     def location(self) -> SourceLocation | None:
         """The line to look at first.
 
-        Code of the library's without lines of its own has the line of the call that leads there, an
+        Code of the library's has the user's line that calls it, wherever that is inlined, an
         address that is taken the line where it is handed on, a loop that was not unrolled its own,
         an object that is in memory for its index that of the access that decides; anything else
         the most expensive line by site bytes, deepest loop first.
@@ -128,10 +129,10 @@ class Case:
         decides = self.index.location if self.index is not None else None
         if decides is not None and self.share.cause in _BY_INDEX:
             return decides
-        home = self.facts.home
+        home, calls = self.facts.home, self.share.cause == "math-slow-path"
         weights: dict[SourceLocation, tuple[int, int]] = {}
         for access in (*self.accesses, *self.generic):
-            place = reader_line(access.chain, home)
+            place = calling_line(access.chain) if calls else reader_line(access.chain, home)
             if place is not None:
                 depth, size = weights.get(place, (0, 0))
                 weights[place] = (max(depth, access.loop_depth), size + access.width)

@@ -44,9 +44,10 @@ def message(case: Case) -> str:
             f"{names} calls itself and keeps its values on the stack: {traffic(case)} per call"
             f"{hidden}"
         )
+    seen = f": {traffic(case)} in all" if case.accesses else ""
     if calls is not None and calls.indirect:
-        return f"calls through pointers keep values on the stack: {traffic(case)} per call"
-    return f"calls pass values through the stack: {traffic(case)}"
+        return f"calls through pointers keep values on the stack{seen}"
+    return f"calls pass values through the stack{seen}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -67,10 +67,11 @@ def advice(case: Case) -> tuple[Advice, ...]:
             )
         )
     if is_float:
-        fast = "__sinf, __cosf or __tanf" if call is None else f"__{call.name}f"
+        # One slow path serves the sine and the cosine of an argument.
         found.append(
             Advice(
-                f"Where reduced accuracy is enough: {fast}, or --use_fast_math for the whole file."
+                "Where reduced accuracy is enough: __sinf, __cosf and __tanf in all calls of that "
+                "argument, or --use_fast_math for the whole file."
             )
         )
     elif is_float is False:

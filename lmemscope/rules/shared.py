@@ -60,7 +60,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         return (Advice(text),)
     code = None
     if made.element is not None and (not made.is_member or _stands_alone(case, made)):
-        code = _code(made, threads)
+        code = _code(made, threads, _thread(case))
     text = f"{text} {_banks(made, threads)}{_start(made)}".rstrip()
     if _is_passed(case, made):
         text += " Functions that get it as a pointer must take that layout too."
@@ -78,8 +78,8 @@ def _others(case: Case) -> int:
 
 def _is_passed(case: Case, made: Declaration) -> bool:
     """Whether a call that was inlined gets the array as a pointer."""
-    bare = re.compile(rf"(?<![\w.]){re.escape(made.path)}\b(?!\s*[\[.])")
-    calls = {frame.location for access in case.accesses for frame in access.chain[1:]}
+    bare = re.compile(rf"[(,]\s*{re.escape(made.path)}\s*[,)]")
+    calls = {frame.location for access in case.accesses for frame in access.chain}
     return any(bare.search(case.sources.line(place.file, place.line)) for place in calls)
 
 
@@ -104,12 +104,25 @@ def _stands_alone(case: Case, made: Declaration) -> bool:
     return made.path in used and not case.sources.matching(declared.file, _UNION)
 
 
-def _code(made: Declaration, threads: int) -> str:
+def _thread(case: Case) -> str:
+    """The thread's number in its block, with the dimensions that the kernel asks for."""
+    dimensions = case.facts.ptx.thread_dimensions if case.facts.ptx is not None else 1
+    plane = "threadIdx.y * blockDim.x + threadIdx.x"
+    if dimensions == 1:
+        return "threadIdx.x"
+    return (
+        plane
+        if dimensions == 2
+        else f"(threadIdx.z * blockDim.y + {plane}".replace("threadIdx.y *", "threadIdx.y) *")
+    )
+
+
+def _code(made: Declaration, threads: int, thread: str) -> str:
     """The declaration, and how an element is then reached."""
     name = made.path.replace("->", "_").replace(".", "_")
     index = "".join(f"[{letter}]" for letter, _ in zip("ijkl", made.extents, strict=False))
     extents = "".join(f"[{extent}]" for extent in made.written)
-    use = f"{name}{index}[threadIdx.x]"
+    use = f"{name}{index}[{thread}]"
     if made.is_member or not made.extents:
         use = f"{made.path}{index} becomes {use}"
     return f"__shared__ {made.spelled(name)}{extents}[{threads}];  // {use}"

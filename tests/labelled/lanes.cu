@@ -119,7 +119,7 @@ declared = "sample"
 lines = ["fill", "change", "read"]
 primary = ["change"]
 index = ["[AT((blockIdx.x + gridDim.x + r) % 40, 3)]", "[(blockIdx.x + gridDim.x + r) % 40]"]
-sources = ["block-id blockIdx.x", "other %nctaid.x", "loop-counter run-time"]
+sources = ["block-id blockIdx.x", "other gridDim.x", "loop-counter run-time"]
 uniformity = "uniform"
 */
 extern "C" __global__ void by_block(const float *x, float *y, int n) {

@@ -20,7 +20,6 @@ from lmemscope.analysis.ptx.iterations import MEMORY, Iterations
 from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_shared
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.roots import Root, Roots
-from lmemscope.analysis.ptx.unrolled import Unrolled
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import Uniformity
@@ -86,8 +85,7 @@ class Dependences:
         self.values = Values(code)
         self.control = Control(code.flow)
         self.roots = Roots(code, self.values)
-        self._unrolled = Unrolled(code, self.values)
-        self._iterations = Iterations(code, self.values, self.control, self._unrolled)
+        self._iterations = Iterations(code, self.values, self.control)
         self._nodes: dict[Value, Node] = {}
         self._ended: dict[tuple[int, Value], Inputs] = {}
 
@@ -194,7 +192,7 @@ class Dependences:
             if known is not None:
                 leaves.add(known[0])
                 level = worst((level, known[1]))
-        if self._unrolled.is_rounded(index):
+        if self._iterations.is_rounded(index):
             self._add(found, index, registers)
             lanes = tuple(found.only_between_lanes().lanes)
             return Node((), lanes, frozenset({Leaf("loop-counter")}))

@@ -25,14 +25,11 @@ class Iterations:
         code: the function.
         values: its values.
         control: its control dependence.
-        unrolled: its rounded trip counts.
     """
 
-    def __init__(
-        self, code: Definitions, values: Values, control: Control, unrolled: Unrolled
-    ) -> None:
+    def __init__(self, code: Definitions, values: Values, control: Control) -> None:
         self._code, self._values, self._control = code, values, control
-        self._unrolled = unrolled
+        self._unrolled = Unrolled(code, values)
         self._tests: dict[int, frozenset[str | int]] = {}
         self._reads: dict[Value, tuple[Value, ...]] = {}
         self._behind: dict[Value, frozenset[str | int]] = {}
@@ -67,11 +64,18 @@ class Iterations:
                             bounds |= self._behind[source]
                         for loop in self.loops_left(at, source):
                             bounds |= self.bound(loop)
-                    if member >= 0 and self._unrolled.is_rounded(member):
+                    if member >= 0 and self.is_rounded(member):
                         bounds |= self._made_of(member, self._code.depends_on(member))
                 self._behind |= dict.fromkeys(group, bounds)
         left = self.loops_left(block, value)
         return self._behind[value].union(*(self.bound(loop) for loop in left))
+
+    def is_rounded(self, index: int) -> bool:
+        """Whether an instruction rounds the trip count of a loop down to whole unrolled steps."""
+        if not self._unrolled.is_rounded(index):
+            return False
+        made_of = self._made_of(index, self._code.depends_on(index))
+        return any(made_of <= self.bound(loop) for loop in self._code.flow.loops)
 
     def bound(self, loop: Loop) -> frozenset[str | int]:
         """What the tests of a loop's counters are made of."""
