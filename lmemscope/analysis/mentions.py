@@ -23,6 +23,10 @@ _LONGEST_INITIALISER = 64
 """Lines of a declaration at most."""
 _END = re.compile("[;{}]")
 _CONDITION = re.compile(r"\s*(?:else\s+)?(?:if|for|while|switch)\b")
+_STORES = {"st": True, "ld": False}
+_OTHER_SIDE = 0.3
+"""What a name counts for that stands only on the other side of an assignment."""
+_ASSIGNS = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
 _LAMBDA = re.compile(r"E(?:NK?)?Ul")
 """In the mangled name of a lambda's call operator, behind that of the function around it."""
 
@@ -32,11 +36,12 @@ class Lines:
     """Source lines behind an object's accesses.
 
     Attributes:
-        chains: of the accesses, innermost first, each with how many accesses have it.
+        chains: of the accesses, innermost first, each with whether they store (None of what does
+            neither) and how many accesses have it.
         functions: mangled names of the functions on them.
     """
 
-    chains: tuple[tuple[_Chain, int], ...]
+    chains: tuple[tuple[_Chain, bool | None, int], ...]
     functions: frozenset[str]
 
 
@@ -62,14 +67,16 @@ class Mentions:
 
     def lines(self, owner: str, instructions: Iterable[Instruction]) -> Lines:
         """The lines behind instructions of a function."""
-        located: dict[object, int] = defaultdict(int)
+        located: dict[tuple[object, bool | None], int] = defaultdict(int)
         for instruction in instructions:
-            located[self._known(instruction)] += 1
-        counted: dict[_Chain, int] = defaultdict(int)
-        for key, count in located.items():
-            counted[self._chains[key][1]] += count
-        functions = {frame.function or owner for chain in counted for frame in chain}
-        return Lines(tuple(counted.items()), frozenset({owner, *functions}))
+            is_store = _STORES.get(instruction.operation)
+            located[self._known(instruction), is_store] += 1
+        counted: dict[tuple[_Chain, bool | None], int] = defaultdict(int)
+        for (key, is_store), count in located.items():
+            counted[self._chains[key][1], is_store] += count
+        functions = {frame.function or owner for chain, _ in counted for frame in chain}
+        chains = tuple((chain, is_store, count) for (chain, is_store), count in counted.items())
+        return Lines(chains, frozenset({owner, *functions}))
 
     def _known(self, instruction: Instruction) -> object:
         """The key of an instruction's inline chain among those that are known."""
@@ -84,18 +91,28 @@ class Mentions:
 
     def share(self, owner: str, lines: Lines, variable: Variable) -> float:
         """The share of the accesses whose lines name a variable, or an alias of it."""
-        named = total = 0
+        named, total = 0.0, 0
         placed = [
-            (chain, _position(owner, chain, variable), count) for chain, count in lines.chains
+            (chain, at, is_store, count)
+            for chain, is_store, count in lines.chains
+            if (at := _position(owner, chain, variable)) is not None
         ]
-        captured = self._inside(
-            variable, [(chain, at) for chain, at, _ in placed if at is not None]
-        )
-        for chain, at, count in placed:
-            if at is not None:
-                total += count
-                named += count * self._names(chain, at, variable, captured)
+        captured = self._inside(variable, [(chain, at) for chain, at, _, _ in placed])
+        for chain, at, is_store, count in placed:
+            total += count
+            if self._names(chain, at, variable, captured):
+                named += count * self._agreement(chain[at], at, is_store, variable)
         return named / total if total else 0.0
+
+    def _agreement(
+        self, frame: InlineFrame, at: int, is_store: bool | None, variable: Variable
+    ) -> float:
+        """How well a line that names a variable fits an access: it says which side is stored."""
+        if at or is_store is None:
+            return 1.0
+        words = self._names_of(variable)
+        text = self._text(frame)
+        return 1.0 if any(_on_its_side(text, word, is_store) for word in words) else _OTHER_SIDE
 
     def _inside(self, variable: Variable, placed: Sequence[tuple[_Chain, int]]) -> tuple[str, ...]:
         """What lambdas call a variable.
@@ -194,7 +211,7 @@ class Mentions:
         """Whether ``&name`` stands on one of the lines."""
         return any(
             f"&{variable.name}" in self._text(frame).replace(" ", "")
-            for chain, _ in lines.chains
+            for chain, _, _ in lines.chains
             for at in (_position(owner, chain, variable),)
             if at is not None
             for frame in (*_lambdas(chain, at), chain[at])
@@ -302,3 +319,29 @@ def _lambdas(chain: _Chain, at: int) -> _Chain:
 
 def _copies(closure: Variable) -> list[str]:
     return [member.name for member in closure.members if not is_reference(member.type)]
+
+
+def _on_its_side(text: str, word: str, is_store: bool) -> bool:
+    """Whether a name may be what a line stores, or loads: by the one plain assignment on it.
+
+    ``key[at] = helper[from]`` stores ``key`` and loads ``helper``, and what is in brackets.
+    """
+    sides = _ASSIGNS.split(text)
+    if len(sides) != 2 or ";" in sides[0] or not contains(text, word):
+        return True
+    if is_store:
+        return contains(_outside_brackets(sides[0]), word)
+    return contains(sides[1], word) or contains(_inside_brackets(sides[0]), word)
+
+
+def _outside_brackets(text: str) -> str:
+    depth, kept = 0, ""
+    for char in text:
+        depth -= char == "]"
+        kept += char if depth <= 0 else " "
+        depth += char == "["
+    return kept
+
+
+def _inside_brackets(text: str) -> str:
+    return text[text.find("[") :] if "[" in text else ""

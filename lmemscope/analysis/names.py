@@ -144,7 +144,7 @@ class Names:
         lines = self._mentions.lines(owner, (instructions[access.index] for access in accesses))
         return sum(
             count * any(self._mentions.says(frame, word) for frame in chain)
-            for chain, count in lines.chains
+            for chain, _, count in lines.chains
         )
 
     def _candidates(
