@@ -149,10 +149,15 @@ def test_nothing_is_owned_twice_nor_outside() -> None:
     assert drawn(8, (site(16, at=-4, width=8), "register-spill"))[0] == (0, 4, "spill slots")
 
 
+def test_between_spill_slots_lie_spill_slots() -> None:
+    sites = [(site(16 * n, at=at), "register-spill") for n, at in enumerate((0, 64))]
+    assert drawn(68, *sites) == [(0, 68, "spill slots")]
+
+
 def test_a_gap_is_padding_only_where_it_can_align_something() -> None:
     def gap(first: int, second: int) -> str:
-        sites = [(site(16 * n, at=at), "register-spill") for n, at in enumerate((first, second))]
-        ranges = drawn(second + 4, *sites)
+        spilled, saved = site(0, at=first), site(16, at=second)
+        ranges = drawn(second + 4, (spilled, "register-spill"), (saved, "callee-save"))
         return next(owner for at, _, owner in ranges if at == first + 4)
 
     assert gap(0, 16) == "padding"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.sites import STACK_POINTER, Site
@@ -92,6 +93,7 @@ def frame_map(
         for at in range(site.displacement, min(site.displacement + site.width, frame)):
             if at >= 0 and owners[at] is None:
                 owners[at] = saved
+    _fill_between_slots(owners)
     # The one depot that no site places has what is left, where that is as large as it.
     unplaced = [(name, end) for name, end in _depot_ends(objects).items() if name not in starts]
     if len(unplaced) == 1:
@@ -109,6 +111,14 @@ def _place(owners: list[_Owner | None], number: int, found: LocalObject, start: 
     for at in range(start + found.offset, min(start + found.offset + found.span, len(owners))):
         if at >= 0 and owners[at] is None:
             owners[at] = mine
+
+
+def _fill_between_slots(owners: list[_Owner | None]) -> None:
+    """Spill slots lie side by side: what lies between two, and nothing uses, is one of them."""
+    slots = [at for at, owner in enumerate(owners) if owner and owner.kind == "spill slots"]
+    for before, after in pairwise(slots):
+        if all(owner is None for owner in owners[before + 1 : after]):
+            owners[before + 1 : after] = [owners[before]] * (after - before - 1)
 
 
 def _gaps(owners: Sequence[_Owner | None], size: int) -> list[int]:

@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import import_module
 
-from lmemscope.model import CAUSES, Advice, Cause, Finding, KernelFacts, SourceText, is_library
+from lmemscope.model import (
+    CAUSES,
+    Advice,
+    Cause,
+    Finding,
+    KernelFacts,
+    SourceText,
+    is_library,
+    traits_of,
+)
 from lmemscope.rules.base import Case, Rule
 
 
@@ -46,7 +55,7 @@ def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
         ]
         case = Case(facts, share, found, accesses, sources, generic)
         finding = _BY_CAUSE[share.cause].judge(case)
-        if finding.location is not None and is_library(finding.location.file):
+        if _is_librarys(case, finding):
             finding = replace(finding, advice=(_NOT_YOURS,))
         findings.append(finding)
     return tuple(
@@ -55,6 +64,15 @@ def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
             key=lambda f: (_SEVERITIES.index(f.severity), -f.bytes, f.rule, f.object or ""),
         )
     )
+
+
+def _is_librarys(case: Case, finding: Finding) -> bool:
+    """Whether a library's code decides what becomes of an object: its users cannot rewrite that."""
+    if finding.location is not None and is_library(finding.location.file):
+        return True
+    lines = [access.chain[0].location for access in case.accesses if access.chain]
+    indexed = traits_of(case.share.cause).indexed
+    return indexed and bool(lines) and all(is_library(line.file) for line in lines)
 
 
 def rule(name: str) -> Rule | None:

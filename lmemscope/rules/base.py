@@ -35,6 +35,7 @@ FINGERPRINTS = 2
 
 _EVIDENCE_SHOWN = 4
 
+_HANDED_ON = ("address-taken", "device-launch", "printf-args")
 _BY_INDEX: frozenset[Cause] = frozenset(
     {
         "dynamic-index",
@@ -122,7 +123,7 @@ class Case:
         """
         if self.object is not None and self.object.called_from:
             return self.object.called_from[0]
-        if self.share.cause == "address-taken" and self.object is not None and self.object.escape:
+        if self.share.cause in _HANDED_ON and self.object is not None and self.object.escape:
             return self.object.escape
         if self.share.cause == "rolled-loop" and self.index is not None and self.index.loop:
             return self.index.loop

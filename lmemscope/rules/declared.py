@@ -11,6 +11,8 @@ from lmemscope.rules.base import Case
 
 _ARRAY = re.compile(r"(?P<element>[^\[\]]*?)\s*(?P<extents>(?:\[\d+\])+)")
 _WRITTEN = r"(?P<element>[\w:<>, ]*[\w>][ *]*)\b{name}\s*(?P<extents>(?:\[[^\[\]]*\])+)"
+_ATOM = re.compile(r"[\w.:]+")
+"""What needs no parentheses beside an operator."""
 _QUALIFIERS = re.compile(r"\b(?:const|constexpr|static|volatile|register|__restrict__)\b")
 _SIZES = {
     **dict.fromkeys(("bool", "char", "signed char", "unsigned char", "int8_t", "uint8_t"), 1),
@@ -112,7 +114,8 @@ def declaration_of(case: Case) -> Declaration | None:
         if kind.partition(" ")[0] in ("return", "else", "case"):
             kind = element
         # Braces: a Python program that writes the extent into the kernel's text.
-        written = shape if all(shape) and "{" not in spelled["extents"] else written
+        if all(shape) and "{" not in spelled["extents"]:
+            written = tuple(one if _ATOM.fullmatch(one) else f"({one})" for one in shape)
     elif not _is_spelled(text, element.rstrip(" *")):
         kind = None
     return Declaration(

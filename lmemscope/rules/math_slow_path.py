@@ -70,18 +70,18 @@ def advice(case: Case) -> tuple[Advice, ...]:
         # One slow path serves the sine and the cosine of an argument.
         found.append(
             Advice(
-                "Where reduced accuracy is enough: __sinf, __cosf and __tanf in all calls of that "
-                "argument, or --use_fast_math for the whole file."
+                "Where reduced accuracy is enough: __sinf and its like in all such calls, or "
+                "--use_fast_math for the whole file."
             )
         )
     elif is_float is False:
         found.append(
             Advice(
-                "There is no less accurate version for double: where float is accurate enough, "
-                "compute it in float."
+                "There is no less accurate version for double: where it is enough, convert to "
+                "float and use __sinf and its like."
             )
         )
-    promise = "If arguments always stay below 1e5, promise it before the call"
+    promise = "If arguments always stay below 1e5, promise it before each such call"
     if call is not None and call.argument is not None:
         absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
         code = f"__builtin_assume({absolute}({call.argument}) < {limit});"

@@ -113,7 +113,8 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
     return (
         Advice(
             "Spill to shared memory instead (CUDA 13 and newer): at the beginning of the kernel. "
-            f"All of it would take {need / 1024:.4g} KB per block{part}; occupancy can fall.",
+            f"All of it would take {need / 1024:.4g} KB per block{part}; ptxas decides how much it "
+            "moves. Occupancy can fall.",
             'asm volatile(".pragma \\"enable_smem_spilling\\";");',
         ),
     )
