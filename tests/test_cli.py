@@ -64,7 +64,7 @@ def test_the_json_document_keeps_the_contract(shipped: Finished) -> None:
         assert {"input", "frontend", "arch", "options", "failure", "gaps", "kernels"} <= unit.keys()
         for kernel in unit["kernels"]:
             assert kernel.keys() >= CONTRACT_KERNEL
-            assert kernel["ptx"].keys() == {
+            assert kernel["ptx"].keys() >= {
                 "local_bytes", "local_objects", "ld_local", "st_local", "generic_local"
             }  # fmt: skip
     files = [unit["input"] for unit in document["units"]]
