@@ -30,8 +30,9 @@ from lmemscope.model import (
     traits_of,
 )
 
-FINGERPRINTS = 2
-"""How fingerprints are made, counted up with each change: 2 leaves out what compilers number."""
+FINGERPRINTS = 3
+"""How fingerprints are made, counted up with each change: 2 leaves out what
+compilers number, 3 has the line of the access that decides."""
 
 _EVIDENCE_SHOWN = 4
 
