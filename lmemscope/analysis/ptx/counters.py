@@ -6,7 +6,7 @@ from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop, registers_of
 from lmemscope.analysis.ptx.leaves import special
-from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
 
 _ARITHMETIC = frozenset(
@@ -66,8 +66,11 @@ class TripCounts:
     def _ends(self, index: int, register: str, loop: Loop, *, when: bool) -> bool:
         """Whether counting alone makes a predicate ``when`` sooner or later."""
         value = self._values.read(index, register)
-        if value is None or value < 0:
+        if value is None:
             return False
+        join = self._values.join(value)
+        if join is not None:
+            return self._ends_by_choice(join, loop, when=when)
         instruction = self._code.body.instructions[value]
         operands = [o for o in instruction.operands[1:] if isinstance(o, str)]
         operation = instruction.operation
@@ -89,6 +92,35 @@ class TripCounts:
         if not joined:
             return False
         return compared or other if ("or" in joined) == when else compared and other
+
+    def _ends_by_choice(self, join: Join, loop: Loop, *, when: bool) -> bool:
+        """Whether a predicate is a constant where a counter says so: ``i < 9 && data[i] > d``."""
+        incoming = self._values.incoming(join)
+        if join.block in self._control.loop_at or not any(
+            value is not None and self._is_constant_predicate(value, when=when)
+            for value in incoming.values()
+        ):
+            return False
+        for block in self._control.choosing(join.block, incoming, None):
+            index, registers = self._control.condition(block)
+            for register in registers:
+                test = self._values.read(index, register)
+                if test is None or test < 0:
+                    continue
+                instruction = self._code.body.instructions[test]
+                operands = [o for o in instruction.operands[1:] if isinstance(o, str)]
+                if instruction.operation == "setp" and len(operands) == 2:
+                    return self._compares(test, operands[0], operands[1], loop)
+        return False
+
+    def _is_constant_predicate(self, value: Value, *, when: bool) -> bool:
+        if value < 0:
+            return False
+        instruction = self._code.body.instructions[value]
+        said = {"0": False, "-1": True, "1": True}
+        source = instruction.operands[-1]
+        is_mov = instruction.operation == "mov" and instruction.predicate is None
+        return is_mov and isinstance(source, str) and said.get(source) is when
 
     def _compares(self, index: int, first: str, second: str, loop: Loop) -> bool:
         """Whether a counter of the loop is compared with what has a constant maximum."""

@@ -14,6 +14,8 @@ from lmemscope.analysis.ptx.values import Join, Value, Values
 
 MEMORY = frozenset({"ld", "ldu", "atom", "tex", "tld4", "suld", "ldmatrix", "wmma", "txq", "suq"})
 """Operations that read memory."""
+_COUNTING = frozenset({"add", "sub", "mov", "cvt", "setp", "and", "or", "not", "min", "max", "neg"})
+"""Operations that a counter and its test are made of."""
 _CHANGING = MEMORY | {"shfl", "vote", "match", "redux", "activemask", "call"}
 """What may give another value in each iteration although its operands are the same."""
 
@@ -30,6 +32,7 @@ class Iterations:
     def __init__(self, code: Definitions, values: Values, control: Control) -> None:
         self._code, self._values, self._control = code, values, control
         self._unrolled = Unrolled(code, values)
+        self._counting: dict[tuple[int, int], bool] = {}
         self._tests: dict[int, frozenset[str | int]] = {}
         self._reads: dict[Value, tuple[Value, ...]] = {}
         self._behind: dict[Value, frozenset[str | int]] = {}
@@ -86,8 +89,29 @@ class Iterations:
         return found
 
     def counts(self, block: int, loop: Loop) -> bool:
-        """Whether a branch compares only with what no iteration of the loop reads."""
-        return not any(isinstance(one, int) and one in loop.members for one in self.tested(block))
+        """Whether a branch only counts: it tests sums, and nothing that an iteration reads."""
+        key = (block, loop.header)
+        if key not in self._counting:
+            self._counting[key] = self._find_counting(block, loop)
+        return self._counting[key]
+
+    def _find_counting(self, block: int, loop: Loop) -> bool:
+        index, registers = self._control.condition(block)
+        read = (self._values.read(index, register) for register in registers)
+        work = [value for value in read if value is not None]
+        seen: set[Value] = set()
+        members = self._control.blocks_of(loop)
+        while work:
+            value = work.pop()
+            if value in seen or self._values.block_of(value) not in members:
+                continue
+            seen.add(value)
+            if value >= 0:
+                instruction = self._code.body.instructions[value]
+                if instruction.operation not in _COUNTING or instruction.opcode[-3:-2] == "f":
+                    return False
+            work += self._read_by(value)
+        return True
 
     def tested(self, block: int) -> frozenset[str | int]:
         """What a block's branch tests."""
