@@ -313,3 +313,42 @@ def test_parameters_of_functions_are_what_their_callers_give() -> None:
     assert called_with("%rd90") == "uniform"  # each lane's own array, at one place of its frame
     assert called_with("%rd3", ".visible .func leaf(.param .b64 leaf_param_0)") == "unknown"
     assert called_with("%rd3;\nmov.u64 %rd30, leaf") == "unknown"
+
+
+def test_a_loop_that_computed_values_end_does_not_count() -> None:
+    """An escape-time loop: how often it runs is part of what it leaves behind."""
+    escape = """
+    mov.u32 %r1, 0;
+    mov.u32 %r2, %r7;
+$L1:
+    mul.lo.s32 %r2, %r2, %r2;
+    add.s32 %r1, %r1, 1;
+    setp.lt.s32 %p1, %r2, 400;
+    @%p1 bra $L1;
+    """
+    assert read_last(escape) == ({"loop-counter", "k_param_0"}, "data-dependent")
+
+
+def test_a_short_circuit_test_has_the_limit_of_its_counter() -> None:
+    body = """
+    mov.u32 %r1, 9;
+$L1:
+    setp.lt.s32 %p1, %r1, 1;
+    mov.pred %p2, 0;
+    @%p1 bra $L2;
+    ld.global.u32 %r2, [%rd3];
+    setp.gt.s32 %p2, %r2, %r9;
+$L2:
+    @!%p2 bra $OUT;
+    add.s32 %r1, %r1, -1;
+    bra $L1;
+$OUT:
+    """
+    (counter,) = {leaf for leaf in dataflow(body).leaves("%r1") if leaf.kind == "loop-counter"}
+    assert counter.constant_trip
+    (counter,) = {
+        leaf
+        for leaf in dataflow(body.replace("%r1, 1;", "%r7, 1;")).leaves("%r1")
+        if leaf.kind == "loop-counter"
+    }
+    assert not counter.constant_trip

@@ -20,7 +20,7 @@ declared = "window"
 lines = ["window_put", "window_least", "window_take", "window_swap", "window_result"]
 primary = ["window_put", "window_least", "window_take", "window_swap", "window_result"]
 index = ["[count++]", "[j]", "[least]", "[i]", "[count / 2]"]
-sources = ["thread-id threadIdx.x", "block-id blockIdx.x", "block-id blockIdx.y", "other %ntid.x", "parameter width", "parameter height", "loop-counter constant", "loop-counter run-time", "memory window"]
+sources = ["thread-id threadIdx.x", "block-id blockIdx.x", "block-id blockIdx.y", "other blockDim.x", "parameter width", "parameter height", "loop-counter constant", "loop-counter run-time", "memory window"]
 uniformity = ["data-dependent", "lane-varying"]
 */
 extern "C" __global__ void median_at_borders(const unsigned char *__restrict__ image, unsigned char *__restrict__ out, int width, int height) {
