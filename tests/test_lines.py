@@ -79,6 +79,14 @@ def test_whose_code_a_file_is(file: str, library: bool) -> None:
     assert is_library(file) is library
 
 
+def test_a_slow_path_is_at_the_users_call_wherever_that_stands() -> None:
+    fact = kernel_with("math-slow-path")
+    library, call, outer = at("/usr/include/m.h", 9), at("ring.cuh", 5), at("a.cu", 7)
+    inlined = access("math-slow-path", chain=(library, call, outer), object=0)
+    (finding,) = find(dataclasses.replace(fact, accesses=(inlined,)))
+    assert finding.location == SourceLocation("ring.cuh", 5)
+
+
 def test_lines_of_number_zero_are_no_place_of_a_finding() -> None:
     fact = kernel_with("address-taken")
     nowhere = access("address-taken", chain=(at("a.cu", 0),), loop_depth=3)
@@ -87,7 +95,7 @@ def test_lines_of_number_zero_are_no_place_of_a_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "line"), [("dynamic-index", 40), ("math-slow-path", 40), ("address-taken", 7)]
+    ("cause", "line"), [("dynamic-index", 40), ("math-slow-path", 7), ("address-taken", 7)]
 )
 def test_a_finding_is_at_the_access_that_decides(cause: str, line: int) -> None:
     index = IndexFacts("i", (), "uniform", None, SourceLocation("a.cu", 40))

@@ -28,7 +28,11 @@ REGISTER_FILE_BYTES = 255 * 4
 "Compute Capabilities", maximum number of 32-bit registers per thread."""
 
 _PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
-_LAUNCHING = ("cudaGetParameterBuffer", "cudaLaunchDevice", "cudaGraphLaunch", "__cudaCDP2")
+_LAUNCHING = tuple(
+    f"{prefix}{name}"
+    for prefix in ("cuda", "__cudaCDP2")
+    for name in ("GetParameterBuffer", "LaunchDevice", "GraphLaunch")
+)
 _NUMBER = 4
 """Bytes of a parameter that is no pointer."""
 _WHATEVER_INLINED = frozenset({"memory", "thread-id", "block-id", "call"})

@@ -18,7 +18,14 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObje
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.statements import Subscript
-from lmemscope.model import IndexFacts, IndexSource, SourceKind, SourceLocation, SourceText
+from lmemscope.model import (
+    Evidence,
+    IndexFacts,
+    IndexSource,
+    SourceKind,
+    SourceLocation,
+    SourceText,
+)
 
 _BUILTINS = {"tid": "threadIdx", "ctaid": "blockIdx", "ntid": "blockDim", "nctaid": "gridDim"}
 _COUNTING: frozenset[SourceKind] = frozenset({"loop-counter", "parameter"})
@@ -126,7 +133,11 @@ class IndexReader:
         )
 
     def escape(
-        self, kernel: str, objects: FunctionObjects, found: StackObject
+        self,
+        kernel: str,
+        objects: FunctionObjects,
+        found: StackObject,
+        evidence: Sequence[Evidence],
     ) -> SourceLocation | None:
         """The line that hands an object's address on: a call in the deepest loop, or a store.
 
@@ -136,6 +147,7 @@ class IndexReader:
             kernel: mangled name of the kernel that reaches the function.
             objects: of the function that owns the object.
             found: the object.
+            evidence: of its cause: an address that is chosen has the line of that choice.
         """
         depth = objects.dataflow.flow.depth
         calls = sorted((call.index for call, _ in found.passed_to), key=lambda at: (-depth(at), at))
@@ -145,7 +157,10 @@ class IndexReader:
             for access in found.accesses
             if not access.leaves and is_generic_access(instructions[access.index].opcode)
         ]
-        for index in (*calls, *found.stored_at, *generic):
+        by_line = objects.dataflow.by_line
+        chosen = [e.ptx_line for e in evidence if e.kind == "chosen-address" and e.ptx_line]
+        shown = [index for line in chosen for index in by_line.get(line, ())[:1]]
+        for index in (*calls, *found.stored_at, *generic, *shown):
             chain = self._lines.of_instruction(objects.body.instructions[index])
             place = self._lines.reader_line(chain, kernel)
             if place is not None:

@@ -75,7 +75,9 @@ def find_objects(
         return result
     reader = IndexReader(layers, names, sources)
     inside = {kernel.name, *(callee.name for callee in kernel.callees)}
-    for name in flow.reached(kernel.name):
+    # What is called through pointers alone lies beside the kernel's code as well.
+    callees = sorted(inside - {kernel.name})
+    for name in dict.fromkeys((*flow.reached(kernel.name), *callees)):
         function = flow.ptx.function(name)
         if function is None or not function.survey.declarations:
             continue
@@ -98,7 +100,7 @@ def find_objects(
             for member in members:
                 made = _local_object(layers, name, member, cause)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
-                escape = reader.escape(kernel.name, objects, member.found)
+                escape = reader.escape(kernel.name, objects, member.found, cause.evidence)
                 made = replace(made, index=index, called_from=called_from, escape=escape)
                 apart = member.found.accesses if len(members) > 1 else ()
                 result.add(made, keys, ((name, one.index) for one in apart))

@@ -45,7 +45,6 @@ _BY_INDEX: frozenset[Cause] = frozenset(
         "const-table",
         "param-copy",
         "volatile",
-        "math-slow-path",
     }
 )
 """Causes whose objects would not be in memory, or not cost as much, without that index."""
