@@ -70,6 +70,7 @@ docs/questions/README
 
 docs/local-memory
 docs/how-it-works
+docs/truth
 docs/performance
 docs/real-projects
 ```
