@@ -71,7 +71,7 @@ def array(kind: str, size: int, **changes: Any) -> KernelFacts:
     ("size", "threads", "shown"),
     [
         (384, None, "a block of 128 threads (the real size is not known) = 48 KB of 48 KB"),
-        (388, None, "a block of 64 threads, the most that fit"),
+        (388, None, "a block of 96 threads, the most that fit"),
         (1536, None, "a block of 32 threads, the most that fit"),
         (1540, None, None),
         (192, 256, "the 256 threads of __launch_bounds__ = 48 KB of 48 KB"),
@@ -93,7 +93,7 @@ def test_shared_memory_is_offered_where_it_fits(
 def test_shared_memory_in_use_leaves_less() -> None:
     used = PtxasFacts(32, 384, 0, 0, 0, 1024, 0)
     facts = dataclasses.replace(array("float[96]", 384), ptxas=used)
-    assert "a block of 64 threads, the most that fit" in said(facts)
+    assert "a block of 96 threads, the most that fit" in said(facts)
     assert "beside 1 KB that the kernel uses already" in said(facts)
 
 
@@ -309,6 +309,8 @@ def test_spilling_to_shared_memory_takes_a_known_block_and_no_calls() -> None:
     known = spill(LaunchBounds(256, 2), 128, 128)
     assert "enable_smem_spilling" in codes(known)
     assert "enable_smem_spilling" not in codes(spill(None, 255, 255))
+    # ptxas: Pragma 'enable_smem_spilling' is not allowed for dynamic SMEM.
+    assert "enable_smem" not in codes(known, "extern __shared__ float staged[];")
     callee = FunctionFacts("_Z4leafPf", "leaf(float*)", None, None, None)
     assert "enable_smem" not in codes(dataclasses.replace(known, callees=(callee,)))
 

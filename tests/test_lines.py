@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from lmemscope.formats.statements import Statement, statement_at
+from lmemscope.formats.statements import Statement, leading, statement_at
 from lmemscope.model import (
     IndexFacts,
     InlineFrame,
@@ -441,3 +441,17 @@ ret;"""
     assert [found.escape for found in fact.objects] == [SourceLocation("a.cu", 6)]
     (finding,) = find(fact)
     assert (finding.cause, finding.location) == ("address-taken", SourceLocation("a.cu", 6))
+
+
+@pytest.mark.parametrize(
+    ("text", "dimensions", "kept"),
+    [
+        ("[i][j * n]", 1, "i"),
+        ("[a[i]][j]", 1, "a[i]"),
+        ("[i][j][k]", 2, "[i][j]"),
+        ("[i][j]", 2, "[i][j]"),
+        ("i + 1", 1, "i + 1"),
+    ],
+)
+def test_an_array_of_pointers_has_its_own_subscripts(text: str, dimensions: int, kept: str) -> None:
+    assert leading(text, dimensions) == kept

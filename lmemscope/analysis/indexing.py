@@ -17,7 +17,7 @@ from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
-from lmemscope.formats.statements import Subscript
+from lmemscope.formats.statements import Subscript, leading
 from lmemscope.model import (
     Evidence,
     IndexFacts,
@@ -224,6 +224,8 @@ class IndexReader:
                 if written is not None and chosen is not None:
                     place = self._lines.shown(SourceLocation(written.file, chosen.line))
                     expression = chosen.text
+                    if "*" in named.type:
+                        expression = leading(chosen.text, named.type.count("["))
             yield _Indexed(objects, access, place, expression)
 
     def _loop_line(self, objects: FunctionObjects, header: int) -> SourceLocation | None:

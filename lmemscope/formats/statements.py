@@ -334,3 +334,22 @@ def _parts(text: str, separator: str = ",") -> Iterator[str]:
 
 def _joined(text: str) -> str:
     return " ".join(text.split())
+
+
+def leading(text: str, dimensions: int) -> str:
+    """The first subscripts of an index: ``[i][j]`` of an array of pointers is ``i``.
+
+    Args:
+        text: one subscript without its brackets, or several in brackets.
+        dimensions: of the array; what follows indexes the memory that its elements point to.
+    """
+    depth = 0
+    ends: list[int] = []
+    for at, char in enumerate(text if text.startswith("[") else ""):
+        depth += (char == "[") - (char == "]")
+        if char == "]" and not depth:
+            ends.append(at + 1)
+    if not dimensions or len(ends) <= dimensions:
+        return text
+    kept = text[: ends[dimensions - 1]]
+    return kept[1:-1] if dimensions == 1 else kept

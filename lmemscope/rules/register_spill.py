@@ -16,12 +16,15 @@ at once: smaller tiles, less unrolling, values recomputed or staged in shared me
 spill below every cap, mostly around calls: then no limit is in the way, and raising one changes
 nothing. From CUDA 13, ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of
 the kernel spills to shared memory, which then is missing elsewhere and can lower occupancy; it
-wants ``__launch_bounds__``, so that ptxas knows how many threads share it, and no calls.
+wants ``__launch_bounds__``, so that ptxas knows how many threads share it, no calls, and no dynamic
+shared memory.
 
 When to leave it. A few bytes outside the hot loop, where more threads in flight are worth more.
 """
 
 from __future__ import annotations
+
+import re
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Advice, Confidence, Severity, count
@@ -29,6 +32,8 @@ from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.register_cap import cap_of
 from lmemscope.rules.shared import STATIC_BYTES
+
+_DYNAMIC = re.compile(r"\bextern\b[^;]*\b__shared__\b")
 
 
 def severity(case: Case) -> Severity:
@@ -104,6 +109,8 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
     )
     if used or calls or bounds is None or not bounds.max_threads or facts.kind != "entry":
         return ()
+    if facts.home is not None and case.sources.matching(facts.home, _DYNAMIC):
+        return ()  # ptxas refuses it beside dynamic shared memory
     taken = (facts.ptxas.shared if facts.ptxas is not None else None) or 0
     need = case.share.frame_bytes * bounds.max_threads
     room = STATIC_BYTES - taken

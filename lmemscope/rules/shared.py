@@ -13,7 +13,7 @@ STATIC_BYTES = 48 * 1024
 """Static shared memory of a block: CUDA C++ Programming Guide, "Compute Capabilities"; more must
 be dynamic, and the host must opt in to it."""
 
-_BLOCKS = (128, 64, 32)
+_BLOCKS = (128, 96, 64, 32)
 """Block sizes to compute with where the kernel does not say its own."""
 _WARP = 32
 _FREE = 64

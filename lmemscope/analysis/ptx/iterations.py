@@ -123,7 +123,7 @@ class Iterations:
     def _made_of(self, index: int, registers: Iterable[str]) -> frozenset[str | int]:
         """Where values come from, without what chose them.
 
-        Parameters and special registers by name, loads and calls by their instruction.
+        Special registers and named places by name, other loads and calls by their instruction.
         """
         found: set[str | int] = set()
         for register in registers:
@@ -158,9 +158,11 @@ class Iterations:
         instruction = self._code.body.instructions[value]
         if instruction.operation not in _CHANGING:
             return {name for name in self._code.depends_on(value) if special(name) is not None}
-        base = instruction.address.base if instruction.address is not None else None
-        named = "param" in instruction.modifiers and base in self._code.parameters
-        return {str(base) if named else value}
+        address = instruction.address
+        if address is None or address.base is None or address.base.startswith("%"):
+            return {value}
+        # What is read from one named place twice is one thing: a parameter, a constant.
+        return {f"{address.base}+{address.offset}"}
 
     def _read_by(self, value: Value) -> tuple[Value, ...]:
         """Values that an instruction reads or that meet in a join, without what chose them."""

@@ -20,7 +20,7 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.transfers import stored_values
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.model import Evidence, SourceLocation
+from lmemscope.model import Evidence, SourceLocation, calling_line
 
 TWO_OVER_PI = bytes.fromhex(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561"
@@ -202,7 +202,7 @@ def call_lines(module: ModuleFlow, kernel: str, function: str) -> tuple[SourceLo
                 if call.callee != callee:
                     continue
                 chain = module.ptx.chain(dataflow.body.instructions[call.index])
-                line = next((f.location for f in chain if f.location.line > 0), None)
+                line = calling_line(chain)
                 if line is not None:
                     found.add(line)
             work.append(caller)
