@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.flow import is_generic_access
-from lmemscope.analysis.ptx.graph import Loop, registers_of
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import (
     FunctionObjects,
@@ -229,7 +228,7 @@ class _Reasons:
             return not all(self._is_constant_argument(callee, name) for name in numbers)
         bounds = {
             bound
-            for branch, register in _deciding(callee, loop)
+            for branch, register in callee.exit_tests(loop)
             for bound in callee.leaves(register, branch)
         }
         return any(
@@ -258,16 +257,3 @@ class _Reasons:
     def _said(self, index: int) -> Evidence:
         instruction = self._instructions[index]
         return Evidence("ptx-instruction", ptx_line=instruction.line, opcode=instruction.opcode)
-
-
-def _deciding(code: Dataflow, loop: Loop) -> list[tuple[int, str]]:
-    """Branches that decide whether a loop goes on, with the registers that they read."""
-    found: list[tuple[int, str]] = []
-    for index in sorted(loop.members):
-        branch = code.body.instructions[index]
-        if branch.operation != "bra" or branch.predicate is None:
-            continue
-        target = code.body.labels.get(str(branch.operands[0]))
-        if target not in loop.members or index + 1 not in loop.members:
-            found += [(index, register) for register in registers_of(branch.predicate)]
-    return found

@@ -45,6 +45,16 @@ Operand = str | Address | Vector
 """Registers (``%r1``), symbols and constants are text as written."""
 
 
+def number_of(operand: object) -> int | None:
+    """The integer that an operand is (PTX ISA, 4.5); None for any other operand."""
+    if not isinstance(operand, str):
+        return None
+    try:
+        return int(operand.rstrip("U"), 0)
+    except ValueError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Loc:
     """A ``.loc`` directive: line ``line`` of file ``file``.

@@ -20,6 +20,8 @@ class Control:
     def __init__(self, flow: ControlFlow) -> None:
         self._flow = flow
         self._blocks = flow.blocks
+        self._exits: dict[int, frozenset[int]] = {}
+        self._members: dict[int, frozenset[int]] = {}
 
     def condition(self, block: int) -> tuple[int, tuple[str, ...]]:
         """The instruction that ends a block, and the registers that choose where it goes."""
@@ -49,11 +51,15 @@ class Control:
         if known is None:
             members = self.blocks_of(loop)
             found: set[int] = set()
-            for block in members:
-                if any(successor not in members for successor in self._blocks[block].successors):
-                    found |= {block, *self.deciding(block, members)}
+            for block in self.leaving(loop):
+                found |= {block, *self.deciding(block, members)}
             known = self._exits[loop.header] = frozenset(found)
         return known
+
+    def leaving(self, loop: Loop) -> list[int]:
+        """Blocks of a loop with a way out of it, ascending."""
+        members = self.blocks_of(loop)
+        return [b for b in sorted(members) if not members.issuperset(self._blocks[b].successors)]
 
     def blocks_of(self, loop: Loop) -> frozenset[int]:
         """The blocks of a loop."""
@@ -151,14 +157,6 @@ class Control:
             found.add(block)
             work += self._dependences.get(block, ())
         return found
-
-    @cached_property
-    def _exits(self) -> dict[int, frozenset[int]]:
-        return {}
-
-    @cached_property
-    def _members(self) -> dict[int, frozenset[int]]:
-        return {}
 
     @cached_property
     def _dependences(self) -> dict[int, set[int]]:

@@ -7,7 +7,7 @@ from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop, registers_of
 from lmemscope.analysis.ptx.leaves import special
 from lmemscope.analysis.ptx.values import Join, Value, Values
-from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_body import Instruction, number_of
 
 _ARITHMETIC = frozenset(
     "mov add sub mul mad shl shr and or xor not neg abs min max cvt cvta div rem bfe".split()
@@ -43,13 +43,8 @@ class TripCounts:
 
     def _decide(self, loop: Loop) -> bool:
         flow = self._code.flow
-        members = self._control.blocks_of(loop)
-        for number in sorted(members):
-            block = flow.blocks[number]
-            leaving = [s for s in block.successors if s not in members]
-            if not leaving or len(leaving) == len(block.successors):
-                continue
-            index = block.end - 1
+        for number in self._control.leaving(loop):
+            index = flow.blocks[number].end - 1
             branch = self._code.body.instructions[index]
             if branch.operation != "bra" or branch.predicate is None:
                 continue
@@ -189,7 +184,7 @@ class TripCounts:
 
 
 def _has_constant_maximum(instruction: Instruction) -> bool:
+    numbers = [number_of(operand) for operand in instruction.operands[1:]]
     return instruction.operation in _BOUNDING and any(
-        isinstance(operand, str) and operand.isdigit() and int(operand) <= _LARGEST
-        for operand in instruction.operands[1:]
+        number is not None and 0 <= number <= _LARGEST for number in numbers
     )

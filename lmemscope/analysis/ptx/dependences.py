@@ -2,8 +2,8 @@
 
 A value joined from several paths depends on the branches that choose between them, and a value that
 leaves a loop on what ended the loop: control dependence, through post-dominators. How often a
-counted loop runs (its exit compares with what no iteration reads) tells lanes apart, but is no part
-of a value: compilers copy a loop's body behind it for the iterations that are left.
+counted loop runs (its exit tests sums, and nothing that an iteration reads) tells lanes apart, but
+is no part of a value: compilers copy a loop's body behind it for the iterations that are left.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cached_property
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_generic_access
-from lmemscope.analysis.ptx.graph import registers_of
+from lmemscope.analysis.ptx.graph import Loop, registers_of
 from lmemscope.analysis.ptx.iterations import MEMORY, Iterations
 from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_shared
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
@@ -100,7 +100,7 @@ class Dependences:
             known = self._nodes[value] = self._make(value)
         return known
 
-    def is_chosen(self, index: int, register: str) -> bool:
+    def is_one_of_constants(self, index: int, register: str) -> bool:
         """Whether a register holds one of several constants, whatever chooses between them."""
         seen: set[Value] = set()
         work = [self.values.read(index, register)]
@@ -116,7 +116,7 @@ class Dependences:
                 work += self.values.incoming(join).values()
                 continue
             instruction = self._body.instructions[value]
-            read = [r for r in self._code.depends_on(value) if r not in _tested(instruction)]
+            read = [r for r in self._code.depends_on(value) if r not in _chosen_by(instruction)]
             if instruction.operation in MEMORY or any(special(one) is not None for one in read):
                 return False
             work += [self.values.read(value, one) for one in read]
@@ -158,18 +158,20 @@ class Dependences:
             if value is not None:
                 found.add(value)
                 found.update(self._when_left(join.block, value))
-        bounds: frozenset[str | int] = frozenset()
-        if deciding:
-            # Whether a counted loop is entered at all is part of how often it runs.
-            bounds = (
-                self._iterations.ran(join)
-                if loop is None
-                else self._iterations.ran(join) | self._iterations.bound(loop)
-            )
-        guards = {one for one in deciding if bounds and self._iterations.tested(one) <= bounds}
+        guards = self._guards(join, loop, deciding) if deciding else set()
         found.update(self._conditions(deciding - guards))
         found.update(self._conditions(guards).only_between_lanes())
         return Node(tuple(found.values), tuple(found.lanes))
+
+    def _guards(self, join: Join, loop: Loop | None, deciding: set[int]) -> set[int]:
+        """Of the branches before a join, those that only decide how often counted loops run.
+
+        Whether such a loop is entered at all is part of that.
+        """
+        bounds = self._iterations.ran(join)
+        if loop is not None:
+            bounds |= self._iterations.bound(loop)
+        return {one for one in deciding if bounds and self._iterations.tested(one) <= bounds}
 
     def _computed(self, index: int) -> Node:
         instruction = self._body.instructions[index]
@@ -199,11 +201,9 @@ class Dependences:
         shared = is_shared(instruction) or is_same_in_warp(self._code, self.values, index)
         lane = broadcast_lane(self._code, self.values, index)
         named = None
-        if lane is not None:
+        if lane is not None and special(lane) is None:
             read = (self.values.read(index, register) for register in registers_of(lane))
             named = tuple(value for value in read if value is not None)
-            if special(lane) is not None:
-                named = None
         self._add(found, index, registers)
         return Node(
             tuple(found.values), tuple(found.lanes), frozenset(leaves), level, shared, named
@@ -238,7 +238,7 @@ class Dependences:
         for offset in offsets:
             if offset in self._escaping:
                 level = "unknown"
-            behind.add(len(self._body.instructions) + len(self._flow.blocks) + offset)
+            behind.add(self._content_value(offset))
         found.update(behind.only_between_lanes())
         leaves = {_memory_leaf(root) for root in roots} or {Leaf("memory")}
         return Node(
@@ -295,12 +295,18 @@ class Dependences:
             if isinstance(operand, str) and is_symbol(operand) and operand not in own
         }
 
+    def _running_value(self, block: int) -> Value:
+        return len(self._body.instructions) + block
+
+    def _content_value(self, offset: int) -> Value:
+        return self._running_value(len(self._flow.blocks)) + offset
+
     def _content(self, offset: int) -> Node:
         """What makes a stack object's content differ between lanes: values, places, conditions."""
         found = Inputs()
         for index in self._stores.get(offset, ()):
             self._add(found, index, self._code.depends_on(index))
-            found.add(len(self._body.instructions) + self._flow.block_of(index))
+            found.add(self._running_value(self._flow.block_of(index)))
         return Node((), tuple(found.only_between_lanes().lanes))
 
     def _running(self, block: int) -> Node:
@@ -308,7 +314,7 @@ class Dependences:
         branches = self.control.branches(block)
         found = self._conditions(branches)
         for branch in branches:
-            found.add(len(self._body.instructions) + branch)
+            found.add(self._running_value(branch))
         return Node((), tuple(found.only_between_lanes().lanes))
 
     @cached_property
@@ -339,7 +345,7 @@ class Dependences:
         return frozenset(found)
 
 
-def _tested(instruction: Instruction) -> list[str]:
+def _chosen_by(instruction: Instruction) -> list[str]:
     """The predicate that an instruction runs under, or selects by."""
     found = registers_of(instruction.predicate or "")
     if instruction.operation == "selp":

@@ -7,8 +7,14 @@ from collections.abc import Collection, Iterable
 
 from lmemscope.formats.ptx_body import Address, Body, Instruction
 
+_FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "ftz"})
 _COPIES = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "cvt"})
 _STATE_SPACES = frozenset({"local", "global", "shared", "const", "param", "tex"})
+
+
+def is_float(instruction: Instruction) -> bool:
+    """Whether an instruction computes with floating-point numbers."""
+    return not _FLOATS.isdisjoint(instruction.modifiers)
 
 
 def is_local_access(opcode: str) -> bool:

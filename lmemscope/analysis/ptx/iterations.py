@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from lmemscope.analysis.ptx.components import strong_components
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.leaves import special
 from lmemscope.analysis.ptx.unrolled import Unrolled
@@ -108,7 +109,7 @@ class Iterations:
             seen.add(value)
             if value >= 0:
                 instruction = self._code.body.instructions[value]
-                if instruction.operation not in _COUNTING or instruction.opcode[-3:-2] == "f":
+                if instruction.operation not in _COUNTING or is_float(instruction):
                     return False
             work += self._read_by(value)
         return True

@@ -7,8 +7,9 @@ a multiple of 32.
 from __future__ import annotations
 
 from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.flow import is_float
 from lmemscope.analysis.ptx.values import Value, Values
-from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_body import Instruction, number_of
 
 _SHARED = frozenset({"vote", "redux", "activemask"})
 """One result for all lanes that take part (PTX ISA 9, section 9.7.13)."""
@@ -53,15 +54,8 @@ def _constant(code: Definitions, values: Values, index: int, operand: str) -> in
             return None
         instruction = code.body.instructions[value]
         source = instruction.operands[-1] if instruction.operation == "mov" else None
-        return _number(source) if isinstance(source, str) else None
-    return _number(operand)
-
-
-def _number(text: str) -> int | None:
-    try:
-        return int(text, 0)
-    except ValueError:
-        return None
+        return number_of(source)
+    return number_of(operand)
 
 
 def is_same_in_warp(code: Definitions, values: Values, value: Value) -> bool:
@@ -80,10 +74,10 @@ def _lane_bits(code: Definitions, values: Values, value: Value, steps: int) -> i
     registers = [operand for operand in operands if operand.startswith("%")]
     if instruction.predicate is not None or len(operands) != len(instruction.operands) - 1:
         return None
-    if len(registers) != 1:
+    if len(registers) != 1 or is_float(instruction) or "hi" in instruction.modifiers:
         return None
     known = [_bits_of(code, values, value, operand, steps - 1) for operand in operands]
-    numbers = [_number(operand) for operand in operands]
+    numbers = [number_of(operand) for operand in operands]
     return _after(instruction, known, numbers)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ _OTHER_REGISTERS = frozenset(
         *("%total_smem_size", "%dynamic_smem_size", "%current_graph_exec"),
     }
 )
-_NUMBERED_REGISTERS = ("%envreg", "%pm", "%reserved_smem_offset")
+_NUMBERED_REGISTERS = re.compile(r"%(?:envreg|pm|reserved_smem_offset_)\d+(?:_64)?")
 _ORDER: tuple[Uniformity, ...] = ("uniform", "unknown", "lane-varying", "data-dependent")
 
 
@@ -67,9 +68,7 @@ def special(register: str) -> tuple[Leaf, Uniformity] | None:
     if register.startswith(_BLOCK_REGISTERS):
         return Leaf("block-id", register), "uniform"
     name = register.partition(".")[0]
-    if name in _OTHER_REGISTERS or (
-        name.startswith(_NUMBERED_REGISTERS) and name.lstrip("%abcdefghijklmnopqrstuvwxyz_")
-    ):
+    if name in _OTHER_REGISTERS or _NUMBERED_REGISTERS.fullmatch(name):
         return Leaf("other", register), "uniform"
     return None
 

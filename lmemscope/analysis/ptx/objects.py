@@ -11,7 +11,7 @@ from lmemscope.analysis.ptx.leaves import ARITHMETIC, Leaf
 from lmemscope.analysis.ptx.pointees import Pointee, Pointees
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.transfers import access_width, is_pointer_load
-from lmemscope.formats.ptx_body import Address, Instruction
+from lmemscope.formats.ptx_body import Address, Instruction, number_of
 from lmemscope.model import Uniformity
 
 _MEMORY = frozenset({"ld", "ldu", "st"})
@@ -196,18 +196,20 @@ class FunctionObjects:
         work, seen = [pointer], set()
         while work:
             register = work.pop()
-            if register in seen or register in self._pointees.bases:
+            if register in seen or register in self._pointees.depot.bases:
                 continue
             seen.add(register)
             for definition in self.dataflow.definitions.get(register, ()):
                 instruction = self.body.instructions[definition]
-                if self._pointees.takes_address(instruction) or definition in self._local_loads:
+                if definition in self._pointees.depot.starts or definition in self._local_loads:
                     continue
                 read = [str(o) for o in instruction.operands[1:] if str(o).startswith("%")]
                 if instruction.operation == "selp":
                     read = read[:2]
                 pointers = [
-                    one for one in read if one in self._pointees.bases or self._pointees.of(one)
+                    one
+                    for one in read
+                    if one in self._pointees.depot.bases or self._pointees.of(one)
                 ]
                 if not pointers or (instruction.operation == "selp" and pointers != read):
                     return True
@@ -257,12 +259,12 @@ class FunctionObjects:
 
     def is_pointer(self, value: str) -> bool:
         """Whether a register may point into an object, the caller's included."""
-        return value in self._pointees.bases or bool(self._pointees.of(value))
+        return value in self._pointees.depot.bases or bool(self._pointees.of(value))
 
     def is_object_address(self, value: str) -> bool:
         """Whether a register holds the address of a stack object of this function."""
         found = self._pointees.of(value)
-        return value in self._pointees.bases or any(p.kind != "parameter" for p in found)
+        return value in self._pointees.depot.bases or any(p.kind != "parameter" for p in found)
 
     def argument_pointees(self, call: Call, position: int) -> frozenset[Pointee]:
         """What a call's argument points into."""
@@ -309,7 +311,7 @@ class FunctionObjects:
         self, index: int, register: str, pointees: frozenset[Pointee]
     ) -> frozenset[Leaf]:
         """What an address is made of, the object's own base and pointer parameters aside."""
-        if len(pointees) > 1 and self.dataflow.is_chosen(register, index):
+        if len(pointees) > 1 and self.dataflow.is_one_of_constants(register, index):
             return frozenset()  # of several objects one, at a constant place
         leaves = self.dataflow.leaves(register, index)
         pointers = {o.name for o in self._pointees.of(register) if o.kind == "parameter"}
@@ -327,24 +329,21 @@ class FunctionObjects:
         for _ in range(8):
             if base is None:
                 return None
-            if base in self._pointees.bases or base in self._pointees.depots:
+            if self._pointees.is_start(base):
                 return offset
             indices = self.dataflow.definitions.get(base, [])
             if len(indices) != 1:
                 return None
             instruction = self.body.instructions[indices[0]]
             operation, operands = instruction.operation, instruction.operands
-            if operation == "add" and len(operands) == 3 and _is_number(operands[2]):
-                base, offset = str(operands[1]), offset + int(str(operands[2]), 0)
+            added = number_of(operands[2]) if len(operands) == 3 else None
+            if operation == "add" and added is not None:
+                base, offset = str(operands[1]), offset + added
             elif operation in ("mov", "cvta") and len(operands) == 2:
                 base = str(operands[1])
             else:
                 return None
         return None
-
-
-def _is_number(operand: object) -> bool:
-    return isinstance(operand, str) and operand.lstrip("-").isdigit()
 
 
 def _known(operation: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import gcd, lcm
 
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
-from lmemscope.formats.ptx_body import Instruction, Operand
+from lmemscope.formats.ptx_body import Instruction, Operand, number_of
 
 _PASSING = frozenset({"mov", "cvta", "cvt", "selp", "min", "max", "sub", "neg", "abs"})
 _DEEPEST = 24
@@ -110,7 +110,7 @@ class Places:
             return [(pointer, 0) for pointer in pointers], 0
         if operation in ("add", "or", "sub") and len(operands) == 2 and len(pointers) == 1:
             other = next((o for o in operands if str(o) != pointers[0]), None)
-            number = _number(other)
+            number = number_of(other)
             if number is not None:
                 return [(pointers[0], -number if operation == "sub" else number)], 0
             return [(pointers[0], 0)], self._step(other)
@@ -119,7 +119,7 @@ class Places:
         return [(pointer, 0) for pointer in pointers], 1
 
     def _is_pointer(self, operand: Operand | None) -> bool:
-        if not isinstance(operand, str) or _number(operand) is not None:
+        if not isinstance(operand, str) or number_of(operand) is not None:
             return False
         if operand in self._depots:
             return True
@@ -127,7 +127,7 @@ class Places:
 
     def _step(self, operand: Operand | None, depth: int = 0) -> int:
         """A number that divides an index in bytes; 0 for zero."""
-        number = _number(operand)
+        number = number_of(operand)
         if number is not None:
             return abs(number)
         if not isinstance(operand, str) or depth > _DEEPEST:
@@ -149,10 +149,10 @@ class Places:
         if operation == "mad" and len(operands) == 3:
             return gcd(self._product(operands[0], operands[1]), self._step(operands[2], depth + 1))
         if operation == "shl" and len(operands) == 2:
-            number = _number(operands[1])
+            number = number_of(operands[1])
             return 1 if number is None else self._step(operands[0], depth + 1) << number or 1
         if operation == "and" and len(operands) == 2:
-            number = _number(operands[1])
+            number = number_of(operands[1])
             inner = self._step(operands[0], depth + 1)
             return inner if number is None else max(inner, number & -number)
         if operation in _PASSING or operation in ("add", "or", "xor"):
@@ -165,16 +165,7 @@ class Places:
         return 1
 
     def _product(self, left: Operand, right: Operand) -> int:
-        number = _number(right) if _number(right) is not None else _number(left)
+        number = number_of(right) if number_of(right) is not None else number_of(left)
         if number is None:
             return 1
         return abs(number)
-
-
-def _number(operand: Operand | None) -> int | None:
-    if not isinstance(operand, str) or not operand.lstrip("-")[:1].isdigit():
-        return None
-    try:
-        return int(operand, 0)
-    except ValueError:
-        return None

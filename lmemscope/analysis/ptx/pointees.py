@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, written
 from lmemscope.analysis.ptx.transfers import is_pointer_load, stored_values
 from lmemscope.formats.ptx_body import Address, Instruction
@@ -36,8 +37,7 @@ class Pointees:
     """What each register of a function may point into.
 
     Attributes:
-        depots: names of the function's local memory.
-        bases: registers that hold its start.
+        depot: the function's local memory.
         holders: offsets of the objects that get nothing but addresses of stack objects.
 
     Args:
@@ -47,8 +47,7 @@ class Pointees:
     def __init__(self, code: Definitions) -> None:
         self._code, self._body = code, code.body
         self._is_entry = code.function.kind == "entry"
-        self.depots = {declaration.name for declaration in code.body.locals}
-        self.bases = self._find_bases()
+        self.depot = Depot(code.body)
         self.holders: frozenset[int] = frozenset()
         self._known = self._propagate()
 
@@ -66,20 +65,24 @@ class Pointees:
         base = address.base
         if base is None:
             return frozenset()
-        if base in self.bases or base in self.depots:
-            inside = [o for o in self._taken_offsets if o <= address.offset]
-            return frozenset({Pointee("depot", max(inside, default=0))})
+        if self.is_start(base):
+            return frozenset({Pointee("depot", self.depot.object_at(address.offset))})
         return self.of(base)
+
+    def is_start(self, register: str) -> bool:
+        """Whether a register, or a name, is the start of the function's local memory."""
+        return register in self.depot.bases or register in self.depot.names
 
     def _propagate(self) -> dict[str, frozenset[Pointee]]:
         pointees: dict[str, set[Pointee]] = defaultdict(set)
         seeds: set[str] = set()
-        for instruction in self._body.instructions:
+        starts = self.depot.starts
+        for index, instruction in enumerate(self._body.instructions):
             if not instruction.operands or not isinstance(instruction.operands[0], str):
                 continue
             target = instruction.operands[0]
-            if self.takes_address(instruction):
-                pointees[target].add(Pointee("depot", int(str(instruction.operands[2]))))
+            if index in starts:
+                pointees[target].add(Pointee("depot", starts[index]))
                 seeds.add(target)
             elif instruction.operation == "alloca":
                 pointees[target].add(Pointee("alloca", instruction.line))
@@ -93,21 +96,21 @@ class Pointees:
         for index, instruction in enumerate(self._body.instructions):
             if instruction.operation not in _POINTER_ARITHMETIC:
                 continue
-            if self.takes_address(instruction) or not isinstance(instruction.operands[0], str):
+            if index in starts or not isinstance(instruction.operands[0], str):
                 continue
             for source in self._code.depends_on(index):
-                if source in self.bases:
+                if source in self.depot.bases:
                     pointees[instruction.operands[0]].add(Pointee("depot", 0))
                     seeds.add(instruction.operands[0])
                 users[source].append(instruction.operands[0])
-        for base in self.bases:
+        for base in self.depot.bases:
             pointees.pop(base, None)
         work = list(seeds)
         while work:
             while work:
                 register = work.pop()
                 for user in users[register]:
-                    if user not in self.bases and not pointees[register] <= pointees[user]:
+                    if user not in self.depot.bases and not pointees[register] <= pointees[user]:
                         pointees[user] |= pointees[register]
                         work.append(user)
             work = self._load_pointers(pointees)
@@ -140,7 +143,11 @@ class Pointees:
             targets = self._targets(instruction, pointees)
             found: set[Pointee] = set()
             for value, _ in stored_values(instruction) if targets else ():
-                into = {Pointee("depot", 0)} if value in self.bases else pointees.get(value, set())
+                into = (
+                    {Pointee("depot", 0)}
+                    if value in self.depot.bases
+                    else pointees.get(value, set())
+                )
                 if not into or not instruction.opcode.endswith("64"):
                     others |= targets
                 found |= into
@@ -153,7 +160,7 @@ class Pointees:
         address = instruction.address
         if address is None or address.base is None:
             return set()
-        if address.base in self.bases or address.base in self.depots:
+        if self.is_start(address.base):
             return {p.offset for p in self.of_address(address)}
         return {p.offset for p in pointees.get(address.base, ()) if p.kind == "depot"}
 
@@ -166,33 +173,3 @@ class Pointees:
             if instruction.operation == "st"
             and (is_local_access(instruction.opcode) or is_generic_access(instruction.opcode))
         ]
-
-    @cached_property
-    def _taken_offsets(self) -> list[int]:
-        found = {
-            int(str(instruction.operands[2]))
-            for instruction in self._body.instructions
-            if self.takes_address(instruction)
-        }
-        return sorted(found)
-
-    def _find_bases(self) -> set[str]:
-        """Registers that hold the start of the depot."""
-        bases: set[str] = set()
-        for instruction in self._body.instructions:
-            if instruction.operation in ("mov", "cvta") and len(instruction.operands) == 2:
-                source = instruction.operands[1]
-                if isinstance(source, str) and (source in self.depots or source in bases):
-                    bases.add(str(instruction.operands[0]))
-        return bases
-
-    def takes_address(self, instruction: Instruction) -> bool:
-        """Whether an instruction computes where an object begins."""
-        operands = instruction.operands
-        return (
-            instruction.operation == "add"
-            and len(operands) == 3
-            and operands[1] in self.bases
-            and isinstance(operands[2], str)
-            and operands[2].isdigit()
-        )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.depot import Depot
 from lmemscope.analysis.ptx.leaves import is_symbol
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, Vector
@@ -43,7 +43,7 @@ class Roots:
     def __init__(self, code: Definitions, values: Values) -> None:
         self._code, self._values = code, values
         self._known: dict[Value, frozenset[Root]] = {}
-        self._depots = {declaration.name for declaration in code.body.locals}
+        self._depot = Depot(code.body)
 
     def of_address(self, index: int) -> frozenset[Root]:
         """What a memory instruction's address points into; empty where nothing tells."""
@@ -53,11 +53,11 @@ class Roots:
         base = address.base
         if not base.startswith("%"):
             return frozenset({self._named(base, address.offset)})
+        if base in self._depot.bases:
+            return frozenset({self._in_depot(address.offset)})
         value = self._values.read(index, base)
         if value is None:
             return frozenset()
-        if value >= 0 and value in self._bases:
-            return frozenset({self._named(next(iter(self._depots)), address.offset)})
         return self.of_value(value)
 
     def of_value(self, value: Value) -> frozenset[Root]:
@@ -67,10 +67,12 @@ class Roots:
         return self._known[value]
 
     def _named(self, name: str, offset: int) -> Root:
-        if name not in self._depots:
-            return Root(3, name, is_parameter=name in self._code.parameters)
-        inside = [start for start in self._starts if start <= offset]
-        return Root(3, name, max(inside, default=0))
+        if name in self._depot.names:
+            return self._in_depot(offset)
+        return Root(3, name, is_parameter=name in self._code.parameters)
+
+    def _in_depot(self, offset: int) -> Root:
+        return Root(3, min(self._depot.names), self._depot.object_at(offset))
 
     def _follow(self, value: Value) -> frozenset[Root]:
         code, values = self._code, self._values
@@ -89,8 +91,8 @@ class Roots:
                 incoming = values.incoming(join).values()
                 work += [(one, converted, doubted) for one in incoming if one is not None]
                 continue
-            if current in self._starting:
-                found[self._named(next(iter(self._depots)), self._starting[current])] = False
+            if current in self._depot.copies or current in self._depot.starts:
+                found[self._in_depot(self._depot.starts.get(current, 0))] = False
                 continue
             instruction = code.body.instructions[current]
             if instruction.operation in ("ld", "ldu"):
@@ -123,34 +125,6 @@ class Roots:
         if address.base not in self._code.parameters:
             return Root(1, None)  # what a function returned
         return Root(3 if converted else 2, address.base)
-
-    @cached_property
-    def _bases(self) -> frozenset[Value]:
-        """Instructions whose result is the start of the depot."""
-        found: dict[str, int] = {}
-        for index, instruction in enumerate(self._code.body.instructions):
-            if instruction.operation in ("mov", "cvta") and len(instruction.operands) == 2:
-                target, source = instruction.operands
-                if source in self._depots or source in found:
-                    found[str(target)] = index
-        return frozenset(found.values())
-
-    @cached_property
-    def _starting(self) -> dict[Value, int]:
-        """Instructions whose result is the start of an object, with its place in the depot."""
-        bases = {str(self._code.body.instructions[index].operands[0]) for index in self._bases}
-        found = dict.fromkeys(self._bases, 0)
-        for index, instruction in enumerate(self._code.body.instructions):
-            operands = instruction.operands
-            if instruction.operation == "add" and len(operands) == 3 and operands[1] in bases:
-                offset = operands[2]
-                if isinstance(offset, str) and offset.isdigit():
-                    found[index] = int(offset)
-        return found
-
-    @cached_property
-    def _starts(self) -> frozenset[int]:
-        return frozenset(self._starting.values())
 
 
 def _pointers(instruction: Instruction) -> list[str]:

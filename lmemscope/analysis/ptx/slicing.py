@@ -77,9 +77,15 @@ class Dataflow(Definitions):
             if one in computed and self.body.instructions[one].operation in ("ld", "ldu")
         )
 
-    def is_chosen(self, register: str, at: int) -> bool:
+    def is_one_of_constants(self, register: str, at: int) -> bool:
         """Whether a register holds one of several constants where an instruction reads it."""
-        return self._graph.is_chosen(at, register)
+        return self._graph.is_one_of_constants(at, register)
+
+    def exit_tests(self, loop: Loop) -> list[tuple[int, str]]:
+        """Branches out of a loop, with each register that they read."""
+        control = self._graph.control
+        tests = (control.condition(block) for block in control.leaving(loop))
+        return [(index, register) for index, registers in tests for register in registers]
 
     def depot_offsets(self, index: int) -> frozenset[int]:
         """Where the stack objects begin that an instruction's address points into.

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.flow import written
+from lmemscope.analysis.ptx.flow import is_float, written
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.transfers import stored_values
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_body import number_of
 from lmemscope.model import Evidence, SourceLocation, calling_line
 
 TWO_OVER_PI = bytes.fromhex(
@@ -40,7 +40,6 @@ _SCRATCH = {4: 7 * 4, 8: 5 * 8}
 _PRODUCTS = frozenset({"mul", "mad", "madc"})
 _CARRIES = frozenset({"add", "addc", "cvt", "mov", "shr", "shf"})
 """What lies between a product and its store: carries, widenings, halves of a register."""
-_FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "ftz"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class Reductions:
     def _is_integer_result(self, value: str) -> bool:
         return any(
             instruction.operation in _PRODUCTS | _CARRIES
-            and not _is_float(instruction)
+            and not is_float(instruction)
             and any(read.startswith("%") for read, _ in stored_values(instruction))
             for instruction in map(
                 self._body.instructions.__getitem__, self._code.definitions.get(value, ())
@@ -114,7 +113,7 @@ class Reductions:
         users: dict[str, list[str]] = defaultdict(list)
         for instruction in self._body.instructions:
             operation = instruction.operation
-            if operation not in _PRODUCTS | _CARRIES or _is_float(instruction):
+            if operation not in _PRODUCTS | _CARRIES or is_float(instruction):
                 continue
             made = tuple(written(instruction))
             if operation in _PRODUCTS and any(
@@ -149,14 +148,14 @@ class Reductions:
                 instruction = self._body.instructions[index]
                 if instruction.operation in ("ld", "ldu"):
                     found = found or self._is_from_table(index)
-                elif instruction.operation in ("mov", "cvt") and not _is_float(instruction):
+                elif instruction.operation in ("mov", "cvt") and not is_float(instruction):
                     work += [source for source, _ in stored_values(instruction)]
         return found
 
     def _is_word(self, operand: str) -> bool:
-        if not _is_integer(operand):
+        number = number_of(operand)
+        if number is None:
             return False
-        number = int(operand.rstrip("U"), 0)
         size = 4 if -(2**31) <= number < 2**32 else 8
         found = number != 0 and _is_piece((number % 2 ** (8 * size)).to_bytes(size, "little"))
         if found:
@@ -215,12 +214,3 @@ def _is_piece(data: bytes) -> bool:
     while start >= 0 and start % _WORD:
         start = TWO_OVER_PI.find(data, start + 1)
     return start >= 0
-
-
-def _is_float(instruction: Instruction) -> bool:
-    return not _FLOATS.isdisjoint(instruction.modifiers)
-
-
-def _is_integer(operand: str) -> bool:
-    digits = operand.lstrip("-").rstrip("U")
-    return digits.isdigit() or digits[:2] in ("0x", "0X")

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.formats.ptx_body import number_of
 
 _LARGEST = 6
 """Loops are unrolled 64 times at most."""
@@ -33,7 +34,7 @@ class Unrolled:
         instruction = self._code.body.instructions[index]
         if instruction.operation not in ("and", "shl") or len(instruction.operands) != 3:
             return False
-        number = _number(instruction.operands[2])
+        number = number_of(instruction.operands[2])
         if number is None:
             return False
         if instruction.operation == "and":
@@ -55,7 +56,7 @@ class Unrolled:
                 return None
             instruction = self._code.body.instructions[value]
             if instruction.operation == "shr":
-                known = _number(instruction.operands[2])
+                known = number_of(instruction.operands[2])
                 return self._source(value) if known == by else None
             if instruction.operation != operation:
                 return None
@@ -69,7 +70,7 @@ class Unrolled:
         for index, instruction in enumerate(self._code.body.instructions):
             if instruction.operation != "and" or len(instruction.operands) != 3:
                 continue
-            number = _number(instruction.operands[2])
+            number = number_of(instruction.operands[2])
             if number is not None and number > 0 and number & (number + 1) == 0:
                 source = self._source(index)
                 if source is not None:
@@ -79,9 +80,3 @@ class Unrolled:
 
 def _rounds(number: int, step: int) -> bool:
     return number == -(1 << step) or any(number == top - (1 << step) for top in _TOPS)
-
-
-def _number(operand: object) -> int | None:
-    if isinstance(operand, str) and operand.lstrip("-").isdigit():
-        return int(operand)
-    return None

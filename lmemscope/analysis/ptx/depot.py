@@ -1,0 +1,50 @@
+"""The stack memory of a PTX function: its start, and where the objects in it begin."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from lmemscope.formats.ptx_body import Body, Instruction, number_of
+
+
+class Depot:
+    """What a function's instructions say of its ``.local`` memory.
+
+    NVVM gives it one ``__local_depot``, copies its address into ``%SPL`` and ``%SP`` (generic), and
+    begins every object with an addition to one of these.
+
+    Attributes:
+        names: of the memory; empty where the function has none.
+        bases: registers that hold its start.
+        copies: indices of the instructions that put its start there.
+    """
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self.names = frozenset(declaration.name for declaration in body.locals)
+        self.bases: set[str] = set()
+        self.copies: set[int] = set()
+        for index, instruction in enumerate(body.instructions if self.names else ()):
+            if instruction.operation in ("mov", "cvta") and len(instruction.operands) == 2:
+                target, source = instruction.operands
+                if isinstance(source, str) and (source in self.names or source in self.bases):
+                    self.bases.add(str(target))
+                    self.copies.add(index)
+
+    def start_of(self, instruction: Instruction) -> int | None:
+        """Where the object begins whose address an instruction computes; None for any other."""
+        operands = instruction.operands
+        if instruction.operation != "add" or len(operands) != 3 or operands[1] not in self.bases:
+            return None
+        offset = number_of(operands[2])
+        return offset if offset is not None and offset >= 0 else None
+
+    def object_at(self, offset: int) -> int:
+        """Where the object begins that a byte of the memory belongs to."""
+        return max((start for start in self.starts.values() if start <= offset), default=0)
+
+    @cached_property
+    def starts(self) -> dict[int, int]:
+        """Where objects begin, by the instruction that computes it."""
+        found = ((i, self.start_of(one)) for i, one in enumerate(self._body.instructions))
+        return {index: start for index, start in found if start is not None}
