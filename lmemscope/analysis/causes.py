@@ -244,14 +244,12 @@ class _Reasons:
         if parameter not in names:
             return False
         position = names.index(parameter)
-        for caller in self._module.reached(self._kernel):
+        for caller, call in self._module.calls_of(function.name, self._kernel):
             dataflow = self._module.dataflow(caller)
-            for call in dataflow.flow.calls if dataflow is not None else ():
-                if call.callee != function.name or position >= len(call.arguments):
-                    continue
-                assert dataflow is not None
-                if any(dataflow.leaves(register) for register in call.arguments[position]):
-                    return False
+            assert dataflow is not None
+            passed = call.arguments[position] if position < len(call.arguments) else ()
+            if any(dataflow.leaves(register) for register in passed):
+                return False
         return True
 
     def _said(self, index: int) -> Evidence:

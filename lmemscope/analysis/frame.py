@@ -93,7 +93,6 @@ def frame_map(
         for at in range(site.displacement, min(site.displacement + site.width, frame)):
             if at >= 0 and owners[at] is None:
                 owners[at] = saved
-    _fill_between_slots(owners)
     # The one depot that no site places has what is left, where that is as large as it.
     unplaced = [(name, end) for name, end in _depot_ends(objects).items() if name not in starts]
     if len(unplaced) == 1:
@@ -102,6 +101,9 @@ def frame_map(
         for number, found in ordered:
             if found.function == name and len(gaps) == 1:
                 _place(owners, number, found, gaps[0])
+                unplaced = []
+    if not unplaced:
+        _fill_between_slots(owners)
     return _ranges(owners)
 
 
@@ -114,7 +116,10 @@ def _place(owners: list[_Owner | None], number: int, found: LocalObject, start: 
 
 
 def _fill_between_slots(owners: list[_Owner | None]) -> None:
-    """Spill slots lie side by side: what lies between two, and nothing uses, is one of them."""
+    """Spill slots lie side by side: what lies between two, and nothing uses, is one of them.
+
+    Only where every depot has its place: one that has none may lie anywhere.
+    """
     slots = [at for at, owner in enumerate(owners) if owner and owner.kind == "spill slots"]
     for before, after in pairwise(slots):
         if all(owner is None for owner in owners[before + 1 : after]):

@@ -97,17 +97,13 @@ class Lines:
         if flow is None or found is None or found.first_loc is not None:
             return None
         calls: list[tuple[int, Chain]] = []
-        for name in flow.reached(kernel):
-            dataflow = flow.dataflow(name) if function in flow.callees.get(name, ()) else None
-            if dataflow is None:
-                continue
-            above = self.of_callers(kernel, name)
-            for call in dataflow.flow.calls:
-                if call.callee == function:
-                    chain = self.of_instruction(dataflow.body.instructions[call.index])
-                    calls.append(
-                        (-dataflow.flow.depth(call.index), chain if above is None else above)
-                    )
+        for name, call in flow.calls_of(function, kernel):
+            dataflow = flow.dataflow(name)
+            assert dataflow is not None
+            chain = self.of_callers(kernel, name)
+            if chain is None:
+                chain = self.of_instruction(dataflow.body.instructions[call.index])
+            calls.append((-dataflow.flow.depth(call.index), chain))
         return min(calls, key=lambda one: one[0])[1] if calls else ()
 
     def reader_line(self, chain: Chain, kernel: str) -> SourceLocation | None:

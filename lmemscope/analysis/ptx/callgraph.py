@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections.abc import Iterator
 from functools import cached_property, partial
 
+from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.leaves import worst
 from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.pointees import Pointee
@@ -60,25 +61,14 @@ class ModuleFlow:
         if target is None or target.is_visible or self.ptx.takes_address(name):
             return "unknown"
         position = [one for one, _, _ in target.parameters].index(parameter)
+        calls = list(self.calls_of(name))
         levels: list[Uniformity] = []
-        for caller in self._callers.get(name, ()):
+        for caller, call in calls:
             dataflow = self.dataflow(caller)
             assert dataflow is not None
-            for call in dataflow.flow.calls:
-                if call.callee == name and position < len(call.arguments):
-                    levels += [
-                        dataflow.uniformity(register, call.index)
-                        for register in call.arguments[position]
-                    ]
-        return worst(levels) if self._callers.get(name) else "unknown"
-
-    @cached_property
-    def _callers(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        for caller, callees in self.callees.items():
-            for callee in callees:
-                found[callee].append(caller)
-        return found
+            for register in call.arguments[position] if position < len(call.arguments) else ():
+                levels.append(dataflow.uniformity(register, call.index))
+        return worst(levels) if calls else "unknown"
 
     def objects(self, name: str) -> FunctionObjects | None:
         """Stack objects of a function, or None where it is not defined here."""
@@ -110,6 +100,19 @@ class ModuleFlow:
             seen[current] = None
             work += self.callees[current]
         return tuple(seen)
+
+    def calls_of(self, function: str, kernel: str | None = None) -> Iterator[tuple[str, Call]]:
+        """Direct calls of a function, each with the name of the function that makes it.
+
+        Args:
+            function: mangled name.
+            kernel: only calls that it can reach; None for all of the module.
+        """
+        for caller in self.callees if kernel is None else self.reached(kernel):
+            dataflow = self.dataflow(caller) if function in self.callees[caller] else None
+            for call in dataflow.flow.calls if dataflow is not None else ():
+                if call.callee == function:
+                    yield caller, call
 
     def calls(self, name: str) -> CallFacts:
         """The call graph below a kernel."""
@@ -152,19 +155,14 @@ class ModuleFlow:
             if target is None:
                 continue
             position = [p for p, _, _ in target.parameters].index(wanted)
-            for caller in self.reached(kernel):
-                if name not in self.callees[caller]:
-                    continue
+            for caller, call in self.calls_of(name, kernel):
                 objects = self.objects(caller)
                 assert objects is not None
-                for call in objects.dataflow.flow.calls:
-                    if call.callee != name:
-                        continue
-                    for pointee in objects.argument_pointees(call, position):
-                        if pointee.kind == "depot":
-                            found.add((caller, pointee.offset))
-                        elif pointee.kind == "parameter" and pointee.name is not None:
-                            work.append((caller, pointee.name))
+                for pointee in objects.argument_pointees(call, position):
+                    if pointee.kind == "depot":
+                        found.add((caller, pointee.offset))
+                    elif pointee.kind == "parameter" and pointee.name is not None:
+                        work.append((caller, pointee.name))
         return frozenset(found)
 
     def is_local(self, kernel: str, function: str, index: int) -> bool:
@@ -192,22 +190,19 @@ class ModuleFlow:
         if target is None or target.kind == "entry" or self.calls(kernel).indirect:
             return frozenset()
         found = {name for name, _, _ in target.parameters}
-        called = False
-        for caller in self.reached(kernel):
-            objects = self.objects(caller) if function in self.callees[caller] else None
-            for call in objects.dataflow.flow.calls if objects is not None else ():
-                if objects is None or call.callee != function:
-                    continue
-                called = True
-                own = self._local_parameters(kernel, caller)
-                found = {
-                    name
-                    for (name, _, _), position in zip(
-                        target.parameters, range(len(call.arguments)), strict=False
-                    )
-                    if name in found and objects.passes_local(call, position, own)
-                }
-        return frozenset(found) if called else frozenset()
+        calls = list(self.calls_of(function, kernel))
+        for caller, call in calls:
+            objects = self.objects(caller)
+            assert objects is not None
+            own = self._local_parameters(kernel, caller)
+            found = {
+                name
+                for (name, _, _), position in zip(
+                    target.parameters, range(len(call.arguments)), strict=False
+                )
+                if name in found and objects.passes_local(call, position, own)
+            }
+        return frozenset(found) if calls else frozenset()
 
     def owners(
         self, kernel: str, function: str, pointees: frozenset[Pointee]

@@ -192,18 +192,12 @@ def call_lines(module: ModuleFlow, kernel: str, function: str) -> tuple[SourceLo
         if callee in seen or callee == kernel or target is None or target.first_loc is not None:
             continue
         seen.add(callee)
-        for caller in module.reached(kernel):
-            if callee not in module.callees[caller]:
-                continue
+        for caller, call in module.calls_of(callee, kernel):
             dataflow = module.dataflow(caller)
             assert dataflow is not None
-            for call in dataflow.flow.calls:
-                if call.callee != callee:
-                    continue
-                chain = module.ptx.chain(dataflow.body.instructions[call.index])
-                line = calling_line(chain)
-                if line is not None:
-                    found.add(line)
+            line = calling_line(module.ptx.chain(dataflow.body.instructions[call.index]))
+            if line is not None:
+                found.add(line)
             work.append(caller)
     return tuple(sorted(found))
 
