@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.layout import Part, fits, is_reference, parts_of
-from lmemscope.analysis.mentions import Lines, Mentions
+from lmemscope.analysis.mentions import AccessLines, Mentions
 from lmemscope.analysis.ptx.places import Place
 from lmemscope.model import Variable
 
@@ -94,7 +94,7 @@ class Candidate:
 def candidates_of(
     owner: str,
     shape: Shape,
-    lines: Lines,
+    lines: AccessLines,
     variables: Sequence[Variable],
     mentions: Mentions,
 ) -> list[Candidate]:

@@ -71,12 +71,13 @@ class _Indexed:
     @property
     def fills(self) -> bool:
         """Whether it only writes a constant to one element after the other."""
-        dataflow = self.objects.dataflow
-        operands = self.objects.body.instructions[self.access.index].operands[1:]
+        at = self.access.index
+        operands = self.objects.body.instructions[at].operands[1:]
+        stored = (register for operand in operands for register in registers_of(operand))
         return (
             self.access.is_store
             and {leaf.kind for leaf in self.access.leaves} <= _COUNTING
-            and not any(dataflow.leaves(r) for operand in operands for r in registers_of(operand))
+            and not any(self.objects.dataflow.leaves(register, at) for register in stored)
         )
 
 

@@ -12,6 +12,7 @@ from lmemscope.analysis.layout import is_reference
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction, Loc
+from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
 
 _Chain = tuple[InlineFrame, ...]
@@ -32,7 +33,7 @@ _LAMBDA = re.compile(r"E(?:NK?)?Ul")
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class AccessLines:
     """Source lines behind an object's accesses.
 
     Attributes:
@@ -65,7 +66,7 @@ class Mentions:
         self._statements: dict[tuple[str, int], str] = {}
         self._declared_to: dict[tuple[str, int], int] = {}
 
-    def lines(self, owner: str, instructions: Iterable[Instruction]) -> Lines:
+    def lines(self, owner: str, instructions: Iterable[Instruction]) -> AccessLines:
         """The lines behind instructions of a function."""
         located: dict[tuple[object, bool | None], int] = defaultdict(int)
         for instruction in instructions:
@@ -76,7 +77,7 @@ class Mentions:
             counted[self._chains[key][1], is_store] += count
         functions = {frame.function or owner for chain, _ in counted for frame in chain}
         chains = tuple((chain, is_store, count) for (chain, is_store), count in counted.items())
-        return Lines(chains, frozenset({owner, *functions}))
+        return AccessLines(chains, frozenset({owner, *functions}))
 
     def _known(self, instruction: Instruction) -> object:
         """The key of an instruction's inline chain among those that are known."""
@@ -89,7 +90,7 @@ class Mentions:
             self._chains[key] = (loc, _comparable(self._ptx.chain(instruction)))
         return key
 
-    def share(self, owner: str, lines: Lines, variable: Variable) -> float:
+    def share(self, owner: str, lines: AccessLines, variable: Variable) -> float:
         """The share of the accesses whose lines name a variable, or an alias of it."""
         named, total = 0.0, 0
         placed = [
@@ -207,7 +208,7 @@ class Mentions:
             self._statements[key] = text
         return self._statements[key]
 
-    def takes_address(self, owner: str, lines: Lines, variable: Variable) -> bool:
+    def takes_address(self, owner: str, lines: AccessLines, variable: Variable) -> bool:
         """Whether ``&name`` stands on one of the lines."""
         return any(
             f"&{variable.name}" in self._text(frame).replace(" ", "")
@@ -287,18 +288,9 @@ def contains(text: str, word: str) -> bool:
 def argument_lists(text: str, count: int) -> Iterator[list[str]]:
     """What stands in parentheses as so many arguments, outermost first."""
     for start, character in enumerate(text):
-        if character != "(" or not count:
-            continue
-        depth, arguments = 0, [""]
-        for inner in text[start:]:
-            depth += (inner in "([{") - (inner in ")]}")
-            if depth == 0:
-                break
-            if inner == "," and depth == 1:
-                arguments.append("")
-            else:
-                arguments[-1] += inner
-        if depth == 0 and len(arguments) == count:
+        closed = closed_at(text, start) if character == "(" and count else None
+        arguments = [] if closed is None else list(parts_of(text[start + 1 : closed - 1]))
+        if closed is not None and len(arguments) == count:
             yield arguments
 
 

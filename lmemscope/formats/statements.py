@@ -113,7 +113,7 @@ class Statement:
 
     def sums(self) -> Iterator[tuple[Path, str]]:
         """Of ``p + i``: each name that may be a pointer, with what is added to it."""
-        parts = [part.strip() for part in _parts(self._text, "+")]
+        parts = [part.strip() for part in parts_of(self._text, "+")]
         for number, part in enumerate(parts if len(parts) > 1 else ()):
             paths = Statement(part, [0], 0).whole
             others = parts[:number] + parts[number + 1 :]
@@ -136,14 +136,14 @@ class Statement:
         for found in re.finditer(rf"(?<!\w){re.escape(name)}\s*", self._text):
             at = found.end()
             if self._text[at : at + 1] == "<":
-                closed = _closed(self._text, at)
+                closed = closed_at(self._text, at)
                 at = at if closed is None else closed
                 at += len(self._text[at:]) - len(self._text[at:].lstrip())
-            closed = _closed(self._text, at) if self._text[at : at + 1] == "(" else None
+            closed = closed_at(self._text, at) if self._text[at : at + 1] == "(" else None
             if closed is not None:
                 arguments = tuple(
                     Statement(part, [0], 0).paths
-                    for part in _parts(self._text[at + 1 : closed - 1])
+                    for part in parts_of(self._text[at + 1 : closed - 1])
                 )
                 yield WrittenCall(self._receiver(found.start()), arguments)
 
@@ -187,7 +187,7 @@ class Statement:
             at = end = match.end()
             while True:
                 at = _skip(text, at)
-                closed = _closed(text, at) if text[at : at + 1] in ("[", "(") else None
+                closed = closed_at(text, at) if text[at : at + 1] in ("[", "(") else None
                 if closed is None:
                     break
                 if text[at] == "[":
@@ -239,7 +239,7 @@ class Statement:
         text = self._text
         for match in re.finditer(r"\)\s*\[", text):
             opened = _opened(text, match.start())
-            closed = _closed(text, match.end() - 1)
+            closed = closed_at(text, match.end() - 1)
             if opened is None or closed is None or re.search(r"\w\s*$", text[:opened]):
                 continue
             brackets = ((match.end() - 1, closed, 1),)
@@ -250,7 +250,7 @@ class Statement:
         """``*(p + i)``."""
         text = self._text
         for match in re.finditer(r"\*\s*\(", text):
-            closed = _closed(text, match.end() - 1)
+            closed = closed_at(text, match.end() - 1)
             before = re.search(r"(?:(\w+)|[)\]])\s*$", text[: match.start()])
             if closed is None or (before is not None and before.group(1) not in _NO_TYPES):
                 continue  # a product, or the declaration of a pointer
@@ -300,7 +300,7 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def _closed(text: str, at: int) -> int | None:
+def closed_at(text: str, at: int) -> int | None:
     """Offset behind the bracket that closes the one at ``at``; None where none does."""
     opening, closing = text[at], _CLOSING[text[at]]
     depth = 0
@@ -321,7 +321,7 @@ def _opened(text: str, at: int) -> int | None:
     return None
 
 
-def _parts(text: str, separator: str = ",") -> Iterator[str]:
+def parts_of(text: str, separator: str = ",") -> Iterator[str]:
     """What stands between commas, or other separators, outside of brackets."""
     depth = start = 0
     for index, char in enumerate(text):
@@ -336,6 +336,22 @@ def _joined(text: str) -> str:
     return " ".join(text.split())
 
 
+def bracketed(text: str) -> list[str]:
+    """What stands in each of the brackets that a text consists of: ``i`` and ``j`` of ``[i][j]``.
+
+    Empty where something else stands beside them.
+    """
+    found: list[str] = []
+    at = 0
+    while at < len(text):
+        closed = closed_at(text, at) if text[at] == "[" else None
+        if closed is None:
+            return []
+        found.append(text[at + 1 : closed - 1])
+        at = closed
+    return found
+
+
 def leading(text: str, dimensions: int) -> str:
     """The first subscripts of an index: ``[i][j]`` of an array of pointers is ``i``.
 
@@ -343,13 +359,7 @@ def leading(text: str, dimensions: int) -> str:
         text: one subscript without its brackets, or several in brackets.
         dimensions: of the array; what follows indexes the memory that its elements point to.
     """
-    depth = 0
-    ends: list[int] = []
-    for at, char in enumerate(text if text.startswith("[") else ""):
-        depth += (char == "[") - (char == "]")
-        if char == "]" and not depth:
-            ends.append(at + 1)
-    if not dimensions or len(ends) <= dimensions:
+    found = bracketed(text)
+    if not dimensions or len(found) <= dimensions:
         return text
-    kept = text[: ends[dimensions - 1]]
-    return kept[1:-1] if dimensions == 1 else kept
+    return found[0] if dimensions == 1 else "".join(f"[{one}]" for one in found[:dimensions])

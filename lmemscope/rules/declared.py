@@ -131,7 +131,7 @@ def declaration_of(case: Case) -> Declaration | None:
     )
 
 
-def statement_at(sources: SourceText, file: str, line: int) -> str:
+def whole_statement(sources: SourceText, file: str, line: int) -> str:
     """The text of a line without its comment, stripped; empty where it is no whole statement."""
     text = sources.line(file, line).strip()
     whole = text.endswith(";") and text.count("(") == text.count(")")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceText
 from lmemscope.rules.base import Case
 
@@ -53,9 +54,10 @@ def loop_at(sources: SourceText, file: str, line: int) -> Loop | None:
     if header is None:
         return None
     counter = _COUNTER.search(header["init"])
-    end = _closing(header["tail"])
-    if counter is None or end is None:
+    closed = closed_at(f"({header['tail']}", 0)
+    if counter is None or closed is None:
         return None
+    end = closed - 2
     bound = _BOUND.fullmatch(header["condition"])
     compared = bound is not None and bound["left"] == counter["name"]
     return Loop(
@@ -112,14 +114,4 @@ def early_exit(sources: SourceText, file: str, line: int) -> int | None:
         depth += text.count("{") - text.count("}")
         if depth <= 0 and (number > line or text.rstrip().endswith((";", "}"))):
             return None
-    return None
-
-
-def _closing(text: str) -> int | None:
-    """Where the bracket closes that was open before the text."""
-    depth = 1
-    for position, char in enumerate(text):
-        depth += (char == "(") - (char == ")")
-        if depth == 0:
-            return position
     return None

@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
 
@@ -106,7 +107,7 @@ def _call(case: Case) -> _Call | None:
     calls = list(_CALL.finditer(text))
     if len({call["name"] for call in calls}) != 1:
         return None
-    arguments = {_first_argument(text[call.end() :]) for call in calls}
+    arguments = {_first_argument(text, call.end() - 1) for call in calls}
     only = arguments.pop() if len(arguments) == 1 else None
     # What changes a variable, or is itself a call, must not be written twice.
     simple = only is not None and re.fullmatch(r"[\w.\[\]\s+\-*/()>]+", only) is not None
@@ -114,13 +115,13 @@ def _call(case: Case) -> _Call | None:
     return _Call(calls[0]["name"], only if simple and not changes else None)
 
 
-def _first_argument(text: str) -> str | None:
-    depth = 1
-    for position, char in enumerate(text):
-        depth += (char in "([{") - (char in ")]}")
-        if depth == 0 or (depth == 1 and char == ","):
-            return text[:position].strip() or None
-    return None
+def _first_argument(text: str, opened: int) -> str | None:
+    """The first argument of a call whose parenthesis opens at a place, if it ends on the line."""
+    closed = closed_at(text, opened)
+    arguments = list(parts_of(text[opened + 1 : None if closed is None else closed - 1]))
+    if closed is None and len(arguments) == 1:
+        return None
+    return arguments[0].strip() or None
 
 
 def _is_float(case: Case) -> bool | None:

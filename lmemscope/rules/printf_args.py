@@ -21,7 +21,7 @@ import re
 
 from lmemscope.model import Advice, Evidence, Severity
 from lmemscope.rules.base import Case, Rule, certain
-from lmemscope.rules.declared import statement_at
+from lmemscope.rules.declared import whole_statement
 
 _PRINTS = re.compile(r"(?:if\s*\(.*\)\s*)?(?:std::)?printf\s*\(")
 
@@ -42,7 +42,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         return (Advice("Usually fine. `-DNDEBUG` compiles assert out of release builds."),)
     text = "Usually fine. To be rid of it in release builds, compile the call out."
     place = case.location
-    call = statement_at(case.sources, place.file, place.line) if place is not None else ""
+    call = whole_statement(case.sources, place.file, place.line) if place is not None else ""
     if place is None or not _PRINTS.match(call):
         return (Advice(text),)
     if re.match(r"\s*else\b", case.sources.line(place.file, place.line + 1)):

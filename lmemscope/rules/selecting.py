@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from lmemscope.formats.statements import bracketed, closed_at
 from lmemscope.model import Advice
 from lmemscope.rules.base import Case
-from lmemscope.rules.declared import Declaration, declaration_of, statement_at
+from lmemscope.rules.declared import Declaration, declaration_of, whole_statement
 from lmemscope.rules.unrolling import spare_registers
 
 _MOST = 32
@@ -55,7 +56,7 @@ def _code(case: Case, made: Declaration) -> str | None:
     parts = _parts(index.expression, len(made.extents))
     if parts is None:
         return None
-    statement = statement_at(case.sources, place.file, place.line)
+    statement = whole_statement(case.sources, place.file, place.line)
     brackets = r"\s*".join(rf"\[\s*{re.escape(part)}\s*\]" for part in parts)
     access = re.compile(rf"(?<![\w.>])(?P<array>(?:\w+(?:\.|->))*{made.name})\s*{brackets}")
     used = access.search(statement)
@@ -134,17 +135,7 @@ def _parts(expression: str, dimensions: int) -> list[str] | None:
     """
     if not expression.startswith("["):
         return [expression] if dimensions == 1 else None
-    parts, depth, start = [], 0, 0
-    for position, char in enumerate(expression):
-        if char == "[":
-            start = position + 1 if depth == 0 else start
-            depth += 1
-        elif char == "]":
-            depth -= 1
-            if depth == 0:
-                parts.append(expression[start:position])
-        elif depth == 0:
-            return None
+    parts = bracketed(expression)
     return parts[:dimensions] if len(parts) >= dimensions else None
 
 
@@ -163,11 +154,7 @@ def _split(statement: str) -> tuple[str, str]:
     """``if (…)`` and the like before a statement, and the statement."""
     position = 0
     while found := _HEADS.match(statement, position):
-        depth, end = 1, found.end()
-        while end < len(statement) and depth:
-            depth += (statement[end] == "(") - (statement[end] == ")")
-            end += 1
-        position = end
+        position = closed_at(statement, found.end() - 1) or len(statement)
         while position < len(statement) and statement[position] == " ":
             position += 1
     return statement[:position].strip(), statement[position:]

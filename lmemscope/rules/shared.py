@@ -104,17 +104,16 @@ def _stands_alone(case: Case, made: Declaration) -> bool:
     return made.path in used and not case.sources.matching(declared.file, _UNION)
 
 
+_THREADS = {
+    1: "threadIdx.x",
+    2: "threadIdx.y * blockDim.x + threadIdx.x",
+    3: "(threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x",
+}
+"""The thread's number in its block, by the dimensions that a kernel asks for."""
+
+
 def _thread(case: Case) -> str:
-    """The thread's number in its block, with the dimensions that the kernel asks for."""
-    dimensions = case.facts.ptx.thread_dimensions if case.facts.ptx is not None else 1
-    plane = "threadIdx.y * blockDim.x + threadIdx.x"
-    if dimensions == 1:
-        return "threadIdx.x"
-    return (
-        plane
-        if dimensions == 2
-        else f"(threadIdx.z * blockDim.y + {plane}".replace("threadIdx.y *", "threadIdx.y) *")
-    )
+    return _THREADS[case.facts.ptx.thread_dimensions if case.facts.ptx is not None else 1]
 
 
 def _code(made: Declaration, threads: int, thread: str) -> str:

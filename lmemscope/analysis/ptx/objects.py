@@ -206,11 +206,7 @@ class FunctionObjects:
                 read = [str(o) for o in instruction.operands[1:] if str(o).startswith("%")]
                 if instruction.operation == "selp":
                     read = read[:2]
-                pointers = [
-                    one
-                    for one in read
-                    if one in self._pointees.depot.bases or self._pointees.of(one)
-                ]
+                pointers = [one for one in read if self.is_pointer(one)]
                 if not pointers or (instruction.operation == "selp" and pointers != read):
                     return True
                 work += pointers

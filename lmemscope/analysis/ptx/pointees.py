@@ -143,11 +143,9 @@ class Pointees:
             targets = self._targets(instruction, pointees)
             found: set[Pointee] = set()
             for value, _ in stored_values(instruction) if targets else ():
-                into = (
-                    {Pointee("depot", 0)}
-                    if value in self.depot.bases
-                    else pointees.get(value, set())
-                )
+                into = pointees.get(value, set())
+                if value in self.depot.bases:
+                    into = {Pointee("depot", 0)}
                 if not into or not instruction.opcode.endswith("64"):
                     others |= targets
                 found |= into
