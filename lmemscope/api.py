@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 
 from lmemscope.config.kinds import Place
 from lmemscope.config.settings import from_arguments
+from lmemscope.files import DEFAULT_LIMIT
 from lmemscope.model import Frontend, Report
 
 
@@ -29,6 +30,7 @@ def scan(
     kernels: Sequence[str] = (),
     jobs: int | None = None,
     timeout: float | None = None,
+    max_file_size: int = DEFAULT_LIMIT,
     causes: bool = True,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
@@ -52,6 +54,7 @@ def scan(
         kernels: globs over kernel names; without any, all.
         jobs: worker processes, 1 or more; by default one per CPU.
         timeout: seconds that one unit may take, above 0.
+        max_file_size: MiB that an input may have; 512 by default.
         causes: whether to look for causes and names, or to stop at the facts.
         include, exclude: globs over files of directories and builds, relative to the working
             directory.

@@ -13,7 +13,7 @@ from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope import __version__
+from lmemscope import __version__, files
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.discover.headers import uninstantiated, unseen
@@ -83,7 +83,9 @@ def run(
     units, errors = planned.units, planned.errors
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
-    wanted = Wanted(settings.kernels, settings.causes, settings.quotes, cache)
+    wanted = Wanted(
+        settings.kernels, settings.causes, settings.quotes, cache, settings.max_file_size
+    )
     futures = [executor.submit(analyse_unit, unit, wanted) for unit in units]
 
     def gathered(done: Collection[Future[UnitReport]]) -> Report:
@@ -160,6 +162,7 @@ def _planned(
             f"{settings.toolkit} holds no part of the CUDA toolkit",
             hint="name a CUDA installation, or a directory that CUDA wheels are installed in",
         )
+    files.allow(settings.max_file_size)
     found = discover(paths, _globs(settings), Builds(use=settings.build_database))
     narrowed = narrow(found) if narrow is not None else None
     inputs: Sequence[Found] = found.inputs if narrowed is None else narrowed.inputs

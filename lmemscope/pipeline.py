@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from lmemscope import files
 from lmemscope.errors import InternalError, LmemscopeError, ToolMissingError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches
@@ -91,6 +92,7 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     Raises:
         LmemscopeError: it cannot be analysed; `lmemscope.collect` makes that the unit's `Failure`.
     """
+    files.allow(wanted.max_file_size or files.DEFAULT_LIMIT)
     with _ours(unit):
         if unit.excerpt is not None:
             return _of_log(unit, wanted)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lmemscope.errors import InputError, UsageError
+from lmemscope.files import read_input
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -147,8 +148,7 @@ class BuildCopy:
             return  # The revision's links lead elsewhere: nothing is written there.
         own = copy if os.path.isfile(copy) else database
         try:
-            with open(own, encoding="utf-8", errors="surrogateescape") as stream:
-                records = json.load(stream)
+            records = json.loads(read_input(own).decode("utf-8", "surrogateescape"))
             kept = [self._record(one, os.path.dirname(database)) for one in records]
         except (OSError, ValueError, TypeError, KeyError, RecursionError, InputError):
             return  # Without its build each side says by itself what is wrong.

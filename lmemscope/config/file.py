@@ -13,6 +13,7 @@ from lmemscope.config.kinds import Place, nearest
 from lmemscope.config.option import Option
 from lmemscope.config.options import OPTIONS
 from lmemscope.errors import UsageError
+from lmemscope.files import read_beside
 
 OWN = "lmemscope.toml"
 _STAGE = "configuration"
@@ -59,7 +60,7 @@ def read(start: str = ".") -> ConfigurationFile:
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_beside(path).decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(_STAGE, f"{path} cannot be read: {error}") from error
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from lmemscope import files
 from lmemscope.config import kinds
 from lmemscope.config.gate_options import ALLOWANCE, LIMIT
 from lmemscope.config.kinds import Kind
@@ -38,6 +39,7 @@ class Settings:
         kernels: globs over kernel names; empty means all.
         jobs: compilations at a time.
         timeout: seconds that one unit may take, or None.
+        max_file_size: MiB; larger inputs are not read.
         causes: whether to look for causes and names, or to stop at the facts.
         quotes: lines of the artefacts that reports hold beside findings; `explain` asks for them.
         build_database: whether a project's build database says how its files are compiled.
@@ -59,6 +61,7 @@ class Settings:
     kernels: tuple[str, ...] = ()
     jobs: int = 1
     timeout: float | None = None
+    max_file_size: int = files.DEFAULT_LIMIT
     causes: bool = True
     quotes: tuple[Quote, ...] = ()
     build_database: bool = True
@@ -222,6 +225,14 @@ OPTIONS = (
         "Seconds that one input may take.",
         flags=("--timeout",),
         metavar="S",
+    ),
+    Option(
+        "max-file-size",
+        kinds.whole(1, "MiB"),
+        f"MiB that an input may have; larger ones are not read. [default: {files.DEFAULT_LIMIT}]",
+        flags=("--max-file-size",),
+        metavar="MIB",
+        default=files.DEFAULT_LIMIT,
     ),
     Option(
         "toolkit",

@@ -19,6 +19,7 @@ from typing import Any
 
 from lmemscope.discover.build_flags import BuildFlags, read_flags
 from lmemscope.errors import InputError
+from lmemscope.files import read_input
 from lmemscope.lowering.kinds import kind_of
 
 _CUDA_LANGUAGES = ("cu", "cuda")
@@ -176,8 +177,7 @@ def _records_of(path: str) -> _Records:
 @functools.lru_cache(maxsize=4)
 def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
     """A database's entries; large ones are parsed once per command."""
-    with open(path, encoding="utf-8", errors="surrogateescape") as stream:
-        document = json.load(stream)
+    document = json.loads(read_input(path).decode("utf-8", "surrogateescape"))
     if not isinstance(document, list):
         raise InputError("plan", f"{path} is no list of commands", hint=_HINT)
     by_path: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}

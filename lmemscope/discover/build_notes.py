@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 
 from lmemscope.discover.build_database import Compiler
+from lmemscope.files import open_regular
 from lmemscope.model import Tool
 
 _CMAKE = "cmake -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
@@ -144,7 +145,7 @@ def _beginning(path: str) -> bytes:
     try:
         if not os.path.isfile(path):
             return b""
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             return stream.read(_LARGEST)
     except OSError:
         return b""

@@ -18,6 +18,7 @@ from lmemscope.discover.locate import DATABASE, is_below
 from lmemscope.discover.plan import combined
 from lmemscope.discover.revision import Revision, findings_differ, read_revision, section_differs
 from lmemscope.discover.walk import Discovery, Found
+from lmemscope.files import read_input
 from lmemscope.gate.matching import is_of
 from lmemscope.lowering.kinds import CUDA, STANDARD_INPUT, kind_of
 from lmemscope.model import CompileOptions
@@ -229,8 +230,7 @@ class Whys:
         if self._settings.options.run_python:
             return "what it imports is not followed"
         try:
-            with open(found.path, "rb") as stream:
-                text = stream.read()
+            text = read_input(found.path)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
         reads = any(word in text for word in (b"include", b"path=", b"load_file", b"open("))

@@ -11,10 +11,10 @@ import functools
 import os
 import re
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 from lmemscope.discover.locate import is_below
 from lmemscope.discover.walk import Globs
+from lmemscope.files import read_beside
 from lmemscope.lowering.kinds import kind_of, kind_of_unit
 from lmemscope.model import Gap, HeaderTemplates, Unit, UnitReport
 from lmemscope.sources.includes import closure
@@ -151,6 +151,6 @@ def _files(unit: Unit) -> tuple[str, ...]:
 
 def _has_kernel(path: str) -> bool:
     try:
-        return _KERNEL.search(Path(path).read_bytes()) is not None
+        return _KERNEL.search(read_beside(path)) is not None
     except OSError:
         return False

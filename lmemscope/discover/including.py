@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from lmemscope.discover.build_database import Entry, read_database
 from lmemscope.discover.locate import Search
 from lmemscope.errors import InputError
+from lmemscope.files import read_beside
 from lmemscope.sources.includes import closure
 
 
@@ -59,6 +59,6 @@ def _includes(entry: Entry, header: str) -> bool:
 
 def _text(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_beside(path)
     except OSError:
         return b""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from lmemscope.errors import InputError
+from lmemscope.files import open_regular, read_input
 
 DATABASE = "compile_commands.json"
 _BUILD_NAME = re.compile(r"_?build(?:$|dir$|[-_.].*)|.*[-_]build$|cmake-build-.*|out$", re.I)
@@ -99,7 +100,7 @@ def is_build_name(directory: str) -> bool:
 def is_build_tree(directory: str) -> bool:
     """Whether CMake builds in a directory whose sources lie elsewhere."""
     try:
-        with open(os.path.join(directory, _CACHE), "rb") as stream:
+        with open_regular(os.path.join(directory, _CACHE)) as stream:
             home = _HOME.search(stream.read(16 << 20))
     except OSError:
         return False
@@ -149,5 +150,4 @@ def _mentions(database: str, name: str) -> bool:
     """Whether a name occurs in a database at all: far cheaper than to parse it."""
     if not name.isascii() or '"' in name or "\\" in name:
         return True  # JSON may spell it in other ways.
-    with open(database, "rb") as stream:
-        return name.encode() in stream.read()
+    return name.encode() in read_input(database)

@@ -6,12 +6,12 @@ import contextlib
 import functools
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover.nvcc_words import told_to_all
 from lmemscope.discover.walk import Found
 from lmemscope.errors import UsageError
+from lmemscope.files import read_input
 from lmemscope.lowering.kinds import CUDA, Asked, kind_of, kind_of_unit
 from lmemscope.model import CompileOptions, Gap, Unit
 from lmemscope.sources.cuda import read_cuda_source
@@ -217,7 +217,7 @@ def _launched_elsewhere(
     for found in launching:
         if kinds[found.path].is_cuda:
             with contextlib.suppress(OSError):
-                text = readable(decoded(Path(found.path).read_bytes()).text)
+                text = readable(decoded(read_input(found.path)).text)
                 launches.update(dict.fromkeys(read_cuda_source(text).launches))
     return dict.fromkeys(headers, tuple(launches))
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 from lmemscope import __version__
 from lmemscope.errors import FormatError, InputError, LmemscopeError, UsageError
+from lmemscope.files import open_regular
 from lmemscope.formats.codec import decode, printable
 
 D = TypeVar("D")
@@ -123,7 +124,7 @@ def _read(path: str) -> bytes:
     """A file's bytes, and one more than allowed of a file that never ends."""
     chunks: list[bytes] = []
     size = 0
-    with open(path, "rb") as stream:
+    with open_regular(path) as stream:
         while size <= LARGEST and (chunk := stream.read(_CHUNK)):
             chunks.append(chunk)
             size += len(chunk)

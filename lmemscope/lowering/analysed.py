@@ -62,7 +62,13 @@ def keep_report(
 def _stage(unit: Unit, wanted: Wanted) -> str:
     """The entry's name within the slot: what was wanted, of which name, from where, by whom."""
     # Where a tool reported relative paths, the report was resolved against the directory.
-    asked = (unit.input, unit.variant, replace(wanted, cache=None), os.getcwd(), own_code())
+    asked = (
+        unit.input,
+        unit.variant,
+        replace(wanted, cache=None, max_file_size=None),
+        os.getcwd(),
+        own_code(),
+    )
     return f"report-{hashlib.sha256(codec.encode(asked)).hexdigest()[:24]}"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Literal, Protocol, cast
 
+from lmemscope.files import open_regular
 from lmemscope.model import Artifacts, Frontend, Gap, Unit
 
 
@@ -147,7 +148,7 @@ def kind_of(path: str) -> Kind | None:
 def kind_of_content(path: str) -> Kind | None:
     """The kind that a file's contents say, or None; for names that say nothing."""
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             head = stream.read(_HEAD)
             for kind in KINDS:
                 if kind.signature and all(head[at:].startswith(s) for at, s in kind.signature):

@@ -10,9 +10,9 @@ import codecs
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from lmemscope.errors import InputError
+from lmemscope.files import open_regular
 from lmemscope.formats.build_errors import failed_files, first_of
 from lmemscope.formats.build_log import (
     BuildLog,
@@ -108,7 +108,7 @@ def _text(unit: Unit) -> str:
         if unit.path == STANDARD_INPUT:
             data = sys.stdin.buffer.read(LIMIT + 1)
         else:
-            with Path(unit.path).open("rb") as stream:
+            with open_regular(unit.path) as stream:
                 data = stream.read(LIMIT + 1)
     except OSError as error:
         raise InputError("read", f"{_name(unit)} cannot be read: {error.strerror}") from error

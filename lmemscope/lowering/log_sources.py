@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
+from lmemscope.files import read_beside
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import base_name
 from lmemscope.sources.cuda import read_cuda_source
@@ -73,6 +73,6 @@ def _text(path: str) -> str:
     try:
         if os.path.getsize(path) > _LARGEST:
             return ""
-        return Path(path).read_text(encoding="utf-8", errors="replace")
+        return read_beside(path).decode("utf-8", "replace")
     except OSError:
         return ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from pathlib import Path
 
+from lmemscope.files import open_regular
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.lowering.reading import read_text
@@ -55,7 +55,7 @@ def _assembled(unit: Unit, data: bytes) -> Artifacts:
 
 def _arch(path: str, default: str) -> str:
     try:
-        with Path(path).open("rb") as stream:
+        with open_regular(path) as stream:
             match = _TARGET.search(stream.read(_HEAD))
     except OSError:
         return default

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lmemscope.errors import CompileError, InputError, ToolMissingError, UncompiledError
+from lmemscope.files import read_input
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering.compile_cuda import instantiations
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
@@ -38,7 +39,7 @@ def is_walked(path: str, beside: frozenset[str]) -> bool:
     """Files with words that kernels need; a cheap look, since most Python files have none."""
     del beside
     try:
-        return may_hold_kernels(Path(path).read_bytes())
+        return may_hold_kernels(read_input(path))
     except OSError:
         return False
 

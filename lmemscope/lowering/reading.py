@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import errno
 
 from lmemscope.errors import InputError
+from lmemscope.files import read_input
 from lmemscope.model import Gap, Unit
 from lmemscope.sources.encoding import decoded, encoded, is_encodable, wide_encoding
 
@@ -16,11 +17,13 @@ def read_bytes(unit: Unit) -> bytes:
         InputError: it does not exist or cannot be read.
     """
     try:
-        return Path(unit.path).read_bytes()
+        return read_input(unit.path)
     except FileNotFoundError as error:
         raise InputError("read", f"{unit.input} does not exist", hint="check the path") from error
     except OSError as error:
-        raise InputError("read", f"{unit.input} cannot be read: {error.strerror}") from error
+        hint = "--max-file-size takes larger ones" if error.errno == errno.EFBIG else None
+        said = f"{unit.input} cannot be read: {error.strerror}"
+        raise InputError("read", said, hint=hint) from error
 
 
 def read_text(unit: Unit, what: str) -> str:

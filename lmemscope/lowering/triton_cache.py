@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
+
+from lmemscope.files import read_beside, read_input
 
 _SHOWN = ("num_warps", "num_stages", "num_ctas", "maxnreg", "triton_version")
 
@@ -26,13 +27,13 @@ def beside(cubin: str) -> TritonFiles | None:
     """The files of a Triton cache beside a cubin, or None where it lies in none."""
     stem = os.path.splitext(cubin)[0]
     try:
-        metadata = json.loads(Path(f"{stem}.json").read_text(encoding="utf-8"))
+        metadata = json.loads(read_beside(f"{stem}.json"))
     except (OSError, ValueError):
         return None
     if not isinstance(metadata, dict) or "num_warps" not in metadata:
         return None
     options = tuple(f"{name}={metadata[name]}" for name in _SHOWN if metadata.get(name) is not None)
     try:
-        return TritonFiles(options, Path(f"{stem}.ptx").read_bytes())
+        return TritonFiles(options, read_input(f"{stem}.ptx"))
     except OSError:
         return TritonFiles(options, None)

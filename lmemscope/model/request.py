@@ -147,12 +147,14 @@ class Wanted:
         causes: whether to look for causes and names, or to stop at the facts.
         quotes: lines of the artefacts to show beside findings; ``live`` counts registers.
         cache: directory where compilers' outputs are kept, or None to compile always.
+        max_file_size: MiB that an input may have, or None for the default.
     """
 
     kernels: tuple[str, ...] = ()
     causes: bool = True
     quotes: tuple[Quote, ...] = ()
     cache: str | None = None
+    max_file_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 
+from lmemscope.files import read_beside
 from lmemscope.model import CompileOptions, HeaderSource
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
@@ -45,7 +45,7 @@ def _header(path: str) -> HeaderSource | None:
 @functools.lru_cache(maxsize=4096)
 def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> HeaderSource | None:
     """What a header says; one that many sources include is read once per process."""
-    data = Path(path).read_bytes()
+    data = read_beside(path)
     lowered = data.lower()
     if not any(sign in lowered for sign in _SIGNS):
         return None

@@ -14,8 +14,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from lmemscope.files import read_input
 from lmemscope.model import CompileOptions
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
@@ -141,7 +141,7 @@ def _scan(path: str) -> _Scanned:
 
 @functools.lru_cache(maxsize=16384)
 def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
-    data = Path(path).read_bytes()
+    data = read_input(path)
     names: dict[tuple[str, bool, bool], None] = {}
     computed = False
     for text in _readings(data):

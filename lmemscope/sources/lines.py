@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
+from lmemscope.files import read_input
 from lmemscope.model import KernelReport, SourceLine, SourceLocation, SourceText
 from lmemscope.sources.encoding import shown_lines
 
@@ -22,7 +22,7 @@ def read_lines(file: str) -> list[str]:
 
 @functools.lru_cache(maxsize=64)
 def _read_lines(file: str, _size: int, _mtime_ns: int) -> list[str]:
-    return shown_lines(Path(file).read_bytes())
+    return shown_lines(read_input(file))
 
 
 def from_disk(asked: set[str] | None = None) -> SourceText:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from lmemscope.errors import InputError
+from lmemscope.files import decoded_utf8, read_input
 from lmemscope.model import Unit
 from lmemscope.sources.cupy import CupyProgram, find_programs
 from lmemscope.sources.numba import NumbaKernel, find_kernels
@@ -39,7 +39,7 @@ def read_programs(path: str, name: str) -> list[Program]:
         InputError: it cannot be read, or is no Python.
     """
     try:
-        source = Path(path).read_text(encoding="utf-8")
+        source = decoded_utf8(read_input(path))
         tree = ast.parse(source, path)
     except OSError as error:
         raise InputError("read", f"{name} cannot be read: {error.strerror}") from error

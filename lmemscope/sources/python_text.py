@@ -14,7 +14,8 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+from lmemscope.files import decoded_utf8, read_beside
 
 Place = tuple[str, int]
 """File and 1-based line."""
@@ -236,7 +237,7 @@ class Scope:
         # A relative path starts where the program is run; most often that is beside the file.
         for candidate in (os.path.join(os.path.dirname(self._path), path), os.path.abspath(path)):
             try:
-                value = Path(candidate).read_text(encoding="utf-8")
+                value = decoded_utf8(read_beside(candidate))
             except (OSError, UnicodeDecodeError):
                 continue
             file = os.path.normpath(candidate)

@@ -1,0 +1,106 @@
+"""Opening files that belong to somebody else: regular ones only, of a bounded size.
+
+A name in a tree that is scanned may be that of a pipe that nobody writes to, of a terminal, or a
+link to ``/dev/zero``: to open or to read such a thing never ends. All that lmemscope reads of a
+tree is opened here.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from typing import IO
+
+DEFAULT_LIMIT = 512
+"""MiB; several times the largest PTX and cubins of the libraries that ship device code."""
+
+_TEXT_LIMIT = 64 << 20
+"""Bytes of a file that lies beside an input, such as a header or a configuration."""
+
+_limit = DEFAULT_LIMIT << 20
+
+
+class UnreadableFileError(OSError):
+    """What a name stands for is not read: it is no regular file, or too large."""
+
+
+def allow(mebibytes: int) -> None:
+    """Set how large an input of this process may be, in MiB."""
+    global _limit
+    _limit = mebibytes << 20
+
+
+def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """A regular file, open for reading bytes.
+
+    Raises:
+        UnreadableFileError: it is something else, such as a pipe, a device or a directory.
+        OSError: it cannot be opened.
+    """
+    # Without blocking: opening a pipe waits for somebody who writes.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", os.fspath(path))
+        if not stat.S_ISREG(mode):
+            raise UnreadableFileError(errno.EINVAL, f"it is {_kind(mode)}", os.fspath(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_input(path: str | os.PathLike[str]) -> bytes:
+    """Bytes of an input that was asked for.
+
+    Raises:
+        UnreadableFileError: it is no regular file, or larger than `allow` says.
+        OSError: it cannot be opened or read.
+    """
+    return _read(path, _limit)
+
+
+def read_beside(path: str | os.PathLike[str]) -> bytes:
+    """Bytes of a text that an input or a project refers to.
+
+    Raises:
+        UnreadableFileError: it is no regular file, or larger than 64 MiB.
+        OSError: it cannot be opened or read.
+    """
+    return _read(path, _TEXT_LIMIT)
+
+
+def decoded_utf8(data: bytes) -> str:
+    """UTF-8 text as `open` gives it: every kind of line end is one newline.
+
+    Raises:
+        UnicodeDecodeError: it is none.
+    """
+    return io.IncrementalNewlineDecoder(None, translate=True).decode(data.decode("utf-8"), True)
+
+
+def _read(path: str | os.PathLike[str], limit: int) -> bytes:
+    with open_regular(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        # Files of /proc have no size before they are read.
+        data = stream.read(limit + 1) if size <= limit else b""
+        if size > limit or len(data) > limit:
+            reason = f"it is larger than {limit >> 20} MiB"
+            raise UnreadableFileError(errno.EFBIG, reason, os.fspath(path))
+        return data
+
+
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _kind(mode: int) -> str:
+    name = next((name for test, name in _KINDS if test(mode)), "something else")
+    return f"{name}, not a regular file"

@@ -1,0 +1,97 @@
+"""What lies in a scanned tree under an input's name is opened only where it is a regular file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+
+from lmemscope import files
+from tests.conftest import ROOT, run_program
+
+LOG = ROOT / "tests/data/build_log/make-j2.log"
+ODD = ("pipe", "link to a device", "socket")
+
+
+def make(kind: str, path: Path) -> None:
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        # A socket's path may have 107 bytes, which those of tests exceed.
+        with socket.socket(socket.AF_UNIX) as one:
+            here = os.getcwd()
+            os.chdir(path.parent)
+            try:
+                one.bind(path.name)
+            finally:
+                os.chdir(here)
+    else:
+        path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_only_regular_files_are_opened(kind: str, tmp_path: Path) -> None:
+    odd = tmp_path / "odd"
+    make(kind, odd)
+    with pytest.raises(OSError, match=r"not a regular file|No such device or address"):
+        files.open_regular(odd)
+    with pytest.raises(OSError, match=r"not a regular file|No such device or address"):
+        files.read_beside(odd)
+
+
+def test_a_link_to_a_regular_file_is_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"text")
+    (tmp_path / "link").symlink_to("file")
+    assert files.read_input(tmp_path / "link") == b"text"
+
+
+def test_files_that_have_no_size_before_they_are_read() -> None:
+    assert files.read_beside("/proc/self/cmdline")
+
+
+def test_the_limit(tmp_path: Path) -> None:
+    sparse = tmp_path / "sparse"
+    with sparse.open("wb") as stream:
+        stream.truncate((1 << 20) + 1)
+    files.allow(1)
+    with pytest.raises(files.UnreadableFileError, match="larger than 1 MiB"):
+        files.read_input(sparse)
+    files.allow(files.DEFAULT_LIMIT)
+    assert len(files.read_input(sparse)) == (1 << 20) + 1
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("name", ["a.cu", "a.cuh", "a.ptx", "a.cubin", "a.py", "a.log"])
+def test_an_odd_input_is_an_error_and_the_others_are_read(
+    kind: str, name: str, tmp_path: Path
+) -> None:
+    make(kind, tmp_path / name)
+    shutil.copy(LOG, tmp_path / "build.log")
+    done = run_program("scan", name, "build.log", cwd=tmp_path)
+    assert done.code == 3
+    assert f"{name} cannot be read" in done.out
+    assert "1 input could not be analysed" in done.out
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["lmemscope.toml", "pyproject.toml", "compile_commands.json", "CMakeCache.txt", "a.json"],
+)
+def test_odd_files_that_belong_to_a_project(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    shutil.copy(LOG, tmp_path / "build.log")
+    done = run_program("scan", ".", "build.log", cwd=tmp_path)
+    assert "holds no .cu file" in done.out
+    assert "spilling" in done.out
+
+
+@pytest.mark.parametrize("command", ["report", "check", "diff"])
+def test_a_saved_report_that_is_a_pipe(command: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "saved.json")
+    saved = {"diff": ["saved.json"] * 2, "report": ["saved.json", "-o", "page.html"]}
+    done = run_program(command, *saved.get(command, ["saved.json"]), cwd=tmp_path)
+    assert done.code in (2, 3), done.err
+    assert "not a regular file" in done.err
