@@ -187,7 +187,12 @@ class Dependences:
         bounds = self._iterations.ran(join)
         if loop is not None:
             bounds |= self._iterations.bound(loop)
-        return {one for one in deciding if bounds and self._iterations.tested(one) <= bounds}
+        return {
+            one
+            for one in deciding
+            if (bounds and self._iterations.tested(one) <= bounds)
+            or self._iterations.goes_ahead(one, join)
+        }
 
     def _computed(self, index: int) -> Node:
         instruction = self._body.instructions[index]
