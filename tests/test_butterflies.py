@@ -137,16 +137,30 @@ def test_a_choice_that_both_lanes_make_alike(compare: str, expected: str) -> Non
     ("tie", "expected"),
     [
         ("setp.lt.s32 %p3, %r21, %r9;\nand.pred %p4, %p2, %p3;\nor.pred %p5, %p1, %p4;", "uniform"),
+        ("setp.lt.s32 %p3, %r21, %r9;\nand.pred %p4, %p6, %p3;\nor.pred %p5, %p1, %p4;", "uniform"),
         ("mov.pred %p5, %p1;", "data-dependent"),  # of equal keys each lane keeps its own
     ],
 )
 def test_the_place_of_a_maximum_needs_something_to_break_ties(tie: str, expected: str) -> None:
     body = "mov.u32 %r9, %r8;\n" + stages(
         "shfl.sync.bfly.b32 %r21|%p21, %r9, MASK, 31, -1;\n"
-        f"setp.gt.s32 %p1, {{o}}, {{v}};\nsetp.eq.s32 %p2, {{o}}, {{v}};\n{tie}\n"
+        f"setp.gt.s32 %p1, {{o}}, {{v}};\nsetp.eq.s32 %p2, {{o}}, {{v}};\n"
+        f"setp.eq.b32 %p6, {{o}}, {{v}};\n{tie}\n"
         "selp.b32 {v}, {o}, {v}, %p5;\nselp.b32 %r9, %r21, %r9, %p5;"
     )
     for mask in ALL:
         body = body.replace("MASK", str(mask), 1)
     assert level(body, "%r9") == expected
     assert level(body, "%r0") == "uniform"
+
+
+def test_choices_may_be_nested() -> None:
+    body = "mov.u32 %r9, %r8;\n" + stages(
+        "shfl.sync.bfly.b32 %r21|%p21, %r9, MASK, 31, -1;\nsetp.gt.s32 %p1, {o}, {v};\n"
+        "setp.eq.b32 %p2, {o}, {v};\nsetp.lt.s32 %p3, %r21, %r9;\nselp.b32 %r22, %r21, %r9, %p3;\n"
+        "selp.b32 %r23, %r22, %r9, %p2;\nmax.s32 {v}, {v}, {o};\nselp.b32 %r9, %r21, %r23, %p1;"
+    )
+    for mask in ALL:
+        body = body.replace("MASK", str(mask), 1)
+    assert level(body, "%r9") == "uniform"
+    assert level(body.replace("%r22, %r9, %p2", "%r22, %r9, !%p2"), "%r9") == "data-dependent"

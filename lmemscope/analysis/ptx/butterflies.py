@@ -8,18 +8,17 @@ lanes hold one value. That the operation is associative is not needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import product
 
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_float
+from lmemscope.analysis.ptx.parts import LANES, Part, Parts
 from lmemscope.analysis.ptx.values import Value, Values
-from lmemscope.formats.ptx_body import Instruction, Vector, number_of
+from lmemscope.formats.ptx_body import Instruction, Vector
 
 _COMMUTING = frozenset({"add", "mul", "min", "max", "and", "or", "xor"})
-_LANES = 32
 _STAGES = 16
 """How many stages are followed; five are enough where none is in vain."""
 _COMPARED = 3
@@ -44,36 +43,12 @@ _CONNECTIVES: dict[str, Callable[[bool, bool], bool]] = {
     "or": lambda a, b: a or b,
     "xor": lambda a, b: a != b,
 }
-_FOLDED: dict[str, Callable[[int, int], int]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "or": lambda a, b: a | b,
-    "shl": lambda a, b: a << min(b, 64),
-}
 
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What an operand holds, seen through moves and shuffles.
-
-    Attributes:
-        value, position: an instruction, and which of its results.
-        path: what is taken of it: pieces, widenings.
-        mask: that of lane ``l ^ mask``; 0 for the lane's own.
-    """
-
-    value: Value
-    position: int
-    path: tuple[str, ...] = ()
-    mask: int = 0
-
-    def of_lane(self) -> _Part:
-        """The same of the lane itself."""
-        return _Part(self.value, self.position, self.path)
-
-
-_Compared = tuple[_Part, str]
+_Compared = tuple[Part, str]
 """Two lanes' values that are compared, and the type that they are compared as."""
+
+_Test = Callable[[Mapping[_Compared, int]], bool]
+"""What follows from how the values of two lanes compare."""
 
 
 class Butterflies:
@@ -86,12 +61,13 @@ class Butterflies:
 
     def __init__(self, code: Definitions, values: Values) -> None:
         self._instructions, self._values = code.body.instructions, values
+        self._parts = Parts(code, values)
 
     def is_complete(self, index: int) -> bool:
         """Whether an instruction is the last stage of a butterfly over a whole warp."""
         if not self._has_any or self._stage(index) is None:
             return False
-        return len(self._same(index, _STAGES)) == _LANES
+        return len(self._same(index, _STAGES)) == LANES
 
     @cached_property
     def _has_any(self) -> bool:
@@ -110,7 +86,7 @@ class Butterflies:
         shared = frozenset.intersection(*before)
         return shared | {one ^ mask for one in shared}
 
-    def _stage(self, index: int) -> tuple[int, list[_Part]] | None:
+    def _stage(self, index: int) -> tuple[int, list[Part]] | None:
         """The mask of a stage, and the values that it combines; None for any other instruction."""
         instruction = self._instructions[index]
         operation = instruction.operation
@@ -118,34 +94,61 @@ class Butterflies:
             return None
         if operation != "selp" and operation not in _COMMUTING:
             return None
-        first = self._part(index, instruction.operands[1])
-        second = self._part(index, instruction.operands[2])
+        parts = [self._parts.of(index, operand) for operand in instruction.operands[1:3]]
+        if operation == "selp":
+            shuffled = next((part for part in parts if part is not None and part.mask), None)
+            return self._choice(index, shuffled) if shuffled is not None else None
+        first, second = parts
         if first is None or second is None or first.of_lane() != second.of_lane():
             return None
         mask = first.mask ^ second.mask
-        if not mask:
-            return None
-        if operation in _COMMUTING:
-            return (mask, [first.of_lane()]) if len(instruction.operands) == 3 else None
-        return self._choice(index, first, second)
+        return (mask, [first.of_lane()]) if mask and len(instruction.operands) == 3 else None
 
-    def _choice(self, index: int, first: _Part, second: _Part) -> tuple[int, list[_Part]] | None:
-        """A stage that takes one lane's value: both lanes take the same, whatever they compare."""
-        mask = first.mask ^ second.mask
+    def _choice(self, index: int, other: Part) -> tuple[int, list[Part]] | None:
+        """A stage that takes one lane's value: both lanes take the same, whatever they compare.
+
+        Args:
+            index: the instruction that takes it, last.
+            other: the other lane's value, as it is among its operands.
+        """
         compared: dict[_Compared, None] = {}
-        predicate = self._instructions[index].operands[3]
-        test = self._test(index, predicate, (first.mask, second.mask), compared, _TREE)
-        chosen = first.of_lane()
-        known = list(compared)
-        if test is None or len(known) > _COMPARED:
+        takes_other = self._taken(index, other, compared, _TREE)
+        parts = list(dict.fromkeys(part for part, _ in compared))
+        if takes_other is None or len(compared) > _COMPARED:
             return None
-        for relations in product((_LESS, _EQUAL, _GREATER), repeat=len(known)):
-            here = dict(zip(known, relations, strict=True))
-            there = {one: -relation for one, relation in here.items()}
-            alike = any(part == chosen and not here[part, kind] for part, kind in known)
-            if test(here) == test(there) and not alike:
+        for relations in product(*(_relations(part, compared) for part in parts)):
+            here = {key: relation for one in relations for key, relation in one.items()}
+            there = {key: -relation for key, relation in here.items()}
+            alike = any(part == other.of_lane() and not here[part, kind] for part, kind in here)
+            if takes_other(here) == takes_other(there) and not alike:
                 return None
-        return mask, list(dict.fromkeys([chosen, *(part for part, _ in known)]))
+        return other.mask, list(dict.fromkeys([other.of_lane(), *parts]))
+
+    def _taken(
+        self, index: int, other: Part, compared: dict[_Compared, None], depth: int
+    ) -> _Test | None:
+        """Whether a choice, or one of several that are nested, takes the other lane's value."""
+        operands = self._instructions[index].operands
+        given: list[_Test] = []
+        for operand in operands[1:3]:
+            part = self._parts.of(index, operand)
+            if part is not None and part.of_lane() == other.of_lane():
+                if part.mask not in (0, other.mask):
+                    return None
+                given.append(_always(taken=part.mask == other.mask))
+                continue
+            value = self._values.read(index, operand) if isinstance(operand, str) else None
+            if value is None or value < 0 or not depth:
+                return None
+            nested = self._instructions[value]
+            if nested.operation != "selp" or nested.predicate is not None:
+                return None
+            inner = self._taken(value, other, compared, depth - 1)
+            if inner is None:
+                return None
+            given.append(inner)
+        test = self._test(index, operands[3], (other.mask, 0), compared, _TREE)
+        return None if test is None else _chosen(test, *given)
 
     def _test(
         self,
@@ -154,7 +157,7 @@ class Butterflies:
         masks: tuple[int, int],
         compared: dict[_Compared, None],
         depth: int,
-    ) -> Callable[[Mapping[_Compared, int]], bool] | None:
+    ) -> _Test | None:
         """A predicate as a function of how the values of two lanes compare; None for any other.
 
         Args:
@@ -195,9 +198,9 @@ class Butterflies:
         instruction: Instruction,
         masks: tuple[int, int],
         compared: dict[_Compared, None],
-    ) -> Callable[[Mapping[_Compared, int]], bool] | None:
+    ) -> _Test | None:
         """A comparison of integers; those of floating-point numbers have no order with a NaN."""
-        parts = [self._part(index, operand) for operand in instruction.operands[1:]]
+        parts = [self._parts.of(index, operand) for operand in instruction.operands[1:]]
         first, second = parts
         relation = _RELATIONS.get(instruction.modifiers[1])
         if first is None or second is None or relation is None or is_float(instruction):
@@ -214,165 +217,6 @@ class Butterflies:
         compared[key] = None
         return lambda relations: relations[key] in accepted
 
-    def _part(self, index: int, operand: object) -> _Part | None:
-        """What an operand holds; None for a constant and what nothing writes."""
-        taken: list[str] = []
-        mask = 0
-        if not isinstance(operand, str) or not operand.startswith("%"):
-            return None
-        value = self._values.read(index, operand)
-        position = 0
-        while value is not None:
-            if value < 0:
-                return _Part(value, 0, tuple(reversed(taken)), mask)
-            instruction = self._instructions[value]
-            position = _position(instruction, operand)
-            pieces = self._pieces(value, instruction)
-            source: tuple[int, str] | None = None
-            if instruction.predicate is not None:
-                pass
-            elif pieces is not None:
-                piece = _piece(taken[-1], len(pieces)) if taken else None
-                if piece is None:
-                    whole = self._whole(pieces)
-                    if whole is not None:
-                        path = (*whole.path, *reversed(taken))
-                        return _Part(whole.value, whole.position, path, whole.mask ^ mask)
-                else:
-                    taken.pop()
-                    source = pieces[piece]
-            elif (stage := self._shuffled(value, instruction)) is not None and not position:
-                mask ^= stage
-                source = value, str(instruction.operands[1])
-            else:
-                source = self._passed_on(value, instruction, position, taken)
-            if source is None:
-                break
-            before = self._values.read(*source)
-            if before is None:
-                break
-            value, operand = before, source[1]
-        return None if value is None else _Part(value, position, tuple(reversed(taken)), mask)
-
-    def _passed_on(
-        self, index: int, instruction: Instruction, position: int, taken: list[str]
-    ) -> tuple[int, str] | None:
-        """What an instruction only hands on, or takes a piece of, which ``taken`` gets."""
-        operands = instruction.operands
-        source = operands[1] if len(operands) > 1 else None
-        if not isinstance(source, str) or not source.startswith("%"):
-            return None
-        if instruction.operation == "mov":
-            if isinstance(operands[0], Vector):
-                taken.append(f"{position}/{len(operands[0].items)}")
-            return index, source
-        if instruction.opcode == "cvt.u32.u64":
-            # Compilers write halves as shifts.
-            shifted = self._high_half(index, source)
-            taken.append("0/2" if shifted is None else "1/2")
-            return shifted or (index, source)
-        if instruction.opcode == "cvt.u16.u32":
-            taken.append("narrowed")
-            return index, source
-        if instruction.opcode == "cvt.u32.u16" and taken[-1:] == ["narrowed"]:
-            taken.pop()
-            return index, source
-        return None
-
-    def _high_half(self, index: int, register: str) -> tuple[int, str] | None:
-        value = self._values.read(index, register)
-        if value is None or value < 0:
-            return None
-        instruction = self._instructions[value]
-        source = instruction.operands[1] if len(instruction.operands) == 3 else None
-        if instruction.opcode != "shr.u64" or number_of(instruction.operands[2]) != 32:
-            return None
-        return (value, source) if isinstance(source, str) else None
-
-    def _pieces(self, index: int, instruction: Instruction) -> list[tuple[int, str]] | None:
-        """Pieces, the lowest first, that an instruction puts together; None for any other."""
-        operands = instruction.operands[1:]
-        if instruction.operation == "mov" and isinstance(operands[0], Vector):
-            return [(index, item) for item in operands[0].items]
-        numbers = [number_of(operand) for operand in operands[2:]]
-        if instruction.opcode == "bfi.b64" and numbers == [32, 32]:
-            halves = [self._widened(index, operand) for operand in (operands[1], operands[0])]
-        elif instruction.opcode == "or.b64":
-            halves = [self._widened(index, operands[1]), self._widened(index, operands[0], 32)]
-            if None in halves:
-                halves = [self._widened(index, operands[0]), self._widened(index, operands[1], 32)]
-        else:
-            return None
-        found = [half for half in halves if half is not None]
-        return found if len(found) == len(halves) else None
-
-    def _widened(self, index: int, operand: object, by: int = 0) -> tuple[int, str] | None:
-        """The 32 bits that a register of 64 holds, shifted left by so many."""
-        value = self._values.read(index, operand) if isinstance(operand, str) else None
-        if value is None or value < 0:
-            return None
-        instruction = self._instructions[value]
-        source = instruction.operands[1] if len(instruction.operands) > 1 else None
-        if by:
-            shifts = instruction.opcode == "shl.b64" and number_of(instruction.operands[2]) == by
-            return self._widened(value, source) if shifts else None
-        widens = instruction.opcode == "cvt.u64.u32" and isinstance(source, str)
-        return (value, str(source)) if widens else None
-
-    def _whole(self, pieces: list[tuple[int, str]]) -> _Part | None:
-        """The value that pieces are put together to again."""
-        parts = [self._part(*piece) for piece in pieces]
-        first = parts[0]
-        if first is None or not first.path:
-            return None
-        for number, part in enumerate(parts):
-            path = (*first.path[:-1], f"{number}/{len(parts)}")
-            if part != _Part(first.value, first.position, path, first.mask):
-                return None
-        return _Part(first.value, first.position, first.path[:-1], first.mask)
-
-    def _shuffled(self, index: int, instruction: Instruction) -> int | None:
-        """The mask of a butterfly shuffle whose segments hold both lanes of every pair."""
-        if instruction.operation != "shfl" or "bfly" not in instruction.modifiers:
-            return None
-        mask, bounds = (self._constant(index, operand) for operand in instruction.operands[2:4])
-        if mask is None or bounds is None or not 0 <= mask < _LANES:
-            return None
-        # The last lane of a segment in the low bits, above them which bits tell segments apart.
-        whole = bounds & (_LANES - 1) == _LANES - 1 and not (bounds >> 8) & mask
-        return mask if whole else None
-
-    def _constant(self, index: int, operand: object, depth: int = _TREE) -> int | None:
-        """A number, or what one is made of: headers compute bounds of ``WARP_SZ``."""
-        if operand == "WARP_SZ":
-            return _LANES
-        if not isinstance(operand, str) or not operand.startswith("%"):
-            return number_of(operand)
-        value = self._values.read(index, operand)
-        if value is None or value < 0 or not depth:
-            return None
-        instruction = self._instructions[value]
-        given = [self._constant(value, one, depth - 1) for one in instruction.operands[1:]]
-        numbers = [one for one in given if one is not None]
-        if instruction.predicate is not None or len(numbers) != len(given):
-            return None
-        if instruction.operation == "mov":
-            return numbers[0]
-        fold = _FOLDED.get(instruction.operation)
-        return fold(*numbers) if fold is not None and len(numbers) == 2 else None
-
-
-def _position(instruction: Instruction, register: str) -> int:
-    """Which result of an instruction a register is."""
-    target = instruction.operands[0]
-    return target.items.index(register) if isinstance(target, Vector) else 0
-
-
-def _piece(taken: str, pieces: int) -> int | None:
-    """Which of so many pieces is taken."""
-    number, _, count = taken.partition("/")
-    return int(number) if count == str(pieces) else None
-
 
 def _order(instruction: Instruction) -> str:
     """Which order a comparison of integers tests: signed or not, and of how many bits."""
@@ -382,15 +226,24 @@ def _order(instruction: Instruction) -> str:
     return kind
 
 
-def _not(
-    test: Callable[[Mapping[_Compared, int]], bool],
-) -> Callable[[Mapping[_Compared, int]], bool]:
+def _relations(part: Part, compared: Iterable[_Compared]) -> list[dict[_Compared, int]]:
+    """How two lanes' values of a part may compare: equal in every order, or in none."""
+    keys = [key for key in compared if key[0] == part]
+    orders = product((_LESS, _GREATER), repeat=len(keys))
+    return [dict.fromkeys(keys, _EQUAL), *(dict(zip(keys, one, strict=True)) for one in orders)]
+
+
+def _always(*, taken: bool) -> _Test:
+    return lambda relations: taken
+
+
+def _not(test: _Test) -> _Test:
     return lambda relations: not test(relations)
 
 
-def _joined(
-    connective: Callable[[bool, bool], bool],
-    first: Callable[[Mapping[_Compared, int]], bool],
-    second: Callable[[Mapping[_Compared, int]], bool],
-) -> Callable[[Mapping[_Compared, int]], bool]:
+def _chosen(test: _Test, first: _Test, second: _Test) -> _Test:
+    return lambda relations: first(relations) if test(relations) else second(relations)
+
+
+def _joined(connective: Callable[[bool, bool], bool], first: _Test, second: _Test) -> _Test:
     return lambda relations: connective(first(relations), second(relations))
