@@ -149,6 +149,53 @@ $L2:
     assert read_last(alone) == ({"k_param_1"}, "uniform")
 
 
+AHEAD = """
+    and.b32 %r3, %r9, 3;
+    setp.eq.s32 %p2, %r3, 0;
+    mov.u32 %r1, %r8;
+    @%p2 bra $L2;
+    add.s32 %r1, %r8, 1;
+    setp.eq.s32 %p3, %r3, 1;
+    @%p3 bra $L2;
+    add.s32 %r1, %r8, STEP;
+$L2:
+"""
+"""Up to two iterations of a loop over ``%r9`` that is unrolled four times, from ``%r8`` on."""
+
+
+def test_iterations_ahead_of_an_unrolled_loop_are_its_counter() -> None:
+    loop = """
+    mov.u32 %r4, %r1;
+$L1:
+    add.s32 %r4, %r4, 4;
+    setp.lt.s32 %p1, %r4, LIMIT;
+    @%p1 bra $L1;
+    """
+    ahead = AHEAD.replace("STEP", "2") + loop
+    assert read_last(ahead.replace("LIMIT", "%r9")) == ({"%tid.x"}, "lane-varying")
+    # What no loop that follows is limited by, and values that are no steps, are chosen by it.
+    assert read_last(ahead.replace("LIMIT", "%r8"))[0] == {"%tid.x", "k_param_1"}
+    other = AHEAD.replace("STEP", "%r7") + loop.replace("LIMIT", "%r9")
+    assert read_last(other)[0] == {"%tid.x", "k_param_0", "k_param_1"}
+
+
+def test_a_limit_that_is_loaded_again_is_one_limit() -> None:
+    body = """
+    mov.u32 %r1, 0;
+    ld.global.u32 %r10, [%rd3+4];
+    setp.lt.s32 %p2, %r10, 1;
+    @%p2 bra $OUT;
+    ld.global.u32 %r11, [%rd3+OFFSET];
+$L1:
+    add.s32 %r1, %r1, 1;
+    setp.lt.s32 %p1, %r1, %r11;
+    @%p1 bra $L1;
+$OUT:
+    """
+    assert read_last(body.replace("OFFSET", "4")) == ({"loop-counter"}, "uniform")
+    assert read_last(body.replace("OFFSET", "8"))[0] == {"loop-counter", "k_param_0"}
+
+
 @pytest.mark.parametrize(
     ("stored", "at", "level"),
     [

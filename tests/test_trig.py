@@ -6,7 +6,8 @@ import pytest
 
 from lmemscope.analysis.causes import ProvenCause, object_causes
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.trig import TWO_OVER_PI, call_lines
+from lmemscope.analysis.ptx.library import TWO_OVER_PI
+from lmemscope.analysis.ptx.trig import call_lines
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Evidence, SourceLocation
 from lmemscope.tools import nvrtc

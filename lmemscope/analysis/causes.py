@@ -65,7 +65,7 @@ def object_causes(
         kernel: that reaches the function.
         objects: of the function.
     """
-    reductions = Reductions(module.ptx, objects)
+    reductions = Reductions(objects)
     return {
         found.offset: _Reasons(module, kernel, objects, found, reductions).decide()
         for found in objects.objects.values()

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.leaves import worst
+from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.pointees import Pointee
 from lmemscope.analysis.ptx.slicing import Dataflow
@@ -29,6 +30,7 @@ class ModuleFlow:
 
     def __init__(self, ptx: PtxModule) -> None:
         self.ptx = ptx
+        self._library = Library(ptx)
         self._dataflows: dict[str, Dataflow] = {}
         self._objects: dict[str, FunctionObjects] = {}
         self._calls: dict[str, CallFacts] = {}
@@ -41,7 +43,7 @@ class ModuleFlow:
             function = self.ptx.function(name)
             if function is None:
                 return None
-            self._dataflows[name] = Dataflow(function, partial(self._given, name))
+            self._dataflows[name] = Dataflow(function, partial(self._given, name), self._library)
         return self._dataflows[name]
 
     def _given(self, name: str, parameter: str) -> Uniformity:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lmemscope.analysis.ptx.butterflies import Butterflies
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_generic_access
@@ -19,6 +20,8 @@ from lmemscope.analysis.ptx.graph import Loop, registers_of
 from lmemscope.analysis.ptx.iterations import MEMORY, Iterations
 from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_shared
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
+from lmemscope.analysis.ptx.library import Library
+from lmemscope.analysis.ptx.products import Products
 from lmemscope.analysis.ptx.roots import Root, Roots
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
@@ -77,16 +80,29 @@ class Dependences:
     Args:
         code: its definitions.
         given: how uniform what callers give for a parameter is.
+        library: what of the module is the mathematical library's; None where that is not known.
+
+    Attributes:
+        values, control, roots, products: of the function.
     """
 
-    def __init__(self, code: Definitions, given: Callable[[str], Uniformity]) -> None:
+    def __init__(
+        self,
+        code: Definitions,
+        given: Callable[[str], Uniformity],
+        library: Library | None = None,
+    ) -> None:
         self._given = given
         self._code, self._body, self._flow = code, code.body, code.flow
         self.values = Values(code)
         self.control = Control(code.flow)
         self.roots = Roots(code, self.values)
+        self.products = Products(code, self.values, self.roots, library)
+        self._library = library
         self._iterations = Iterations(code, self.values, self.control)
+        self._butterflies = Butterflies(code, self.values)
         self._nodes: dict[Value, Node] = {}
+        self._scratch: dict[int, dict[int, list[tuple[int, str]]]] = {}
         self._ended: dict[tuple[int, Value], Inputs] = {}
 
     def node(self, value: Value) -> Node:
@@ -171,7 +187,12 @@ class Dependences:
         bounds = self._iterations.ran(join)
         if loop is not None:
             bounds |= self._iterations.bound(loop)
-        return {one for one in deciding if bounds and self._iterations.tested(one) <= bounds}
+        return {
+            one
+            for one in deciding
+            if (bounds and self._iterations.tested(one) <= bounds)
+            or self._iterations.goes_ahead(one, join)
+        }
 
     def _computed(self, index: int) -> Node:
         instruction = self._body.instructions[index]
@@ -198,7 +219,11 @@ class Dependences:
             self._add(found, index, registers)
             lanes = tuple(found.only_between_lanes().lanes)
             return Node((), lanes, frozenset({Leaf("loop-counter")}))
-        shared = is_shared(instruction) or is_same_in_warp(self._code, self.values, index)
+        shared = (
+            is_shared(instruction)
+            or is_same_in_warp(self._code, self.values, index)
+            or self._butterflies.is_complete(index)
+        )
         lane = broadcast_lane(self._code, self.values, index)
         named = None
         if lane is not None and special(lane) is None:
@@ -233,6 +258,10 @@ class Dependences:
             # Where a caller's pointer points is not known: each lane may have its own there.
             through = {root.name for root in roots} & self._code.parameters
             level = "unknown" if through else "uniform"
+        if roots and all(self._is_table(root) for root in roots):
+            # The library's constants: which of them is what the value depends on.
+            self._add(found, index, registers)
+            return Node(tuple(found.values), tuple(found.lanes))
         behind = Inputs()
         self._add(behind, index, registers)
         for offset in offsets:
@@ -240,7 +269,12 @@ class Dependences:
                 level = "unknown"
             behind.add(self._content_value(offset))
         found.update(behind.only_between_lanes())
+        reduced = self._reduced(index, roots)
+        for at, register in reduced:
+            self._add(found, at, [register])
         leaves = {_memory_leaf(root) for root in roots} or {Leaf("memory")}
+        if reduced:
+            leaves = set()
         return Node(
             tuple(found.values),
             tuple(found.lanes),
@@ -249,6 +283,36 @@ class Dependences:
             loaded=not offsets,
         )
 
+    def _is_table(self, root: Root) -> bool:
+        if root.name is None or root.offset >= 0 or self._library is None:
+            return False
+        return self._library.is_table(root.name)
+
+    def _reduced(self, index: int, roots: Iterable[Root]) -> list[tuple[int, str]]:
+        """Where a load reads what a range reduction keeps: what that reduces; else empty.
+
+        One array may serve several reductions, one after the other: the last that must run counts.
+        """
+        if len({root.offset for root in roots}) != 1:
+            return []
+        reductions = self._reductions(next(iter(roots)).offset)
+        last: int | None = None
+        for store in reductions:
+            if self._flow.dominates(store, index) and (
+                last is None or self._flow.dominates(last, store)
+            ):
+                last = store
+        return [] if last is None else reductions[last]
+
+    def _reductions(self, offset: int) -> dict[int, list[tuple[int, str]]]:
+        """What each store to a stack object keeps products of; empty if any keeps anything else."""
+        if offset not in self._scratch:
+            stores = self._stores.get(offset, []) if offset >= 0 else []
+            kept = stores if stores and self.products.are_stored(stores) else []
+            reduced = {store: self.products.arguments(store) for store in kept}
+            self._scratch[offset] = reduced if all(reduced.values()) else {}
+        return self._scratch[offset]
+
     def _parameter(self, index: int, base: str | None, found: Inputs) -> Node:
         level: Uniformity = "unknown"
         if base is not None and base in self._code.parameters:
@@ -256,7 +320,12 @@ class Dependences:
             level = "uniform" if self._code.function.kind == "entry" else self._given(base)
         else:
             before = [call for call in self._flow.calls if call.index < index]
-            leaf = Leaf("call", before[-1].callee if before else None)
+            callee = before[-1].callee if before else None
+            if callee and self._library is not None and self._library.is_function(callee):
+                for argument in before[-1].arguments:
+                    self._add(found, before[-1].index, argument)
+                return Node(tuple(found.values), tuple(found.lanes))
+            leaf = Leaf("call", callee)
         return Node(tuple(found.values), tuple(found.lanes), frozenset({leaf}), level)
 
     def _add(self, found: Inputs, index: int, registers: Iterable[str]) -> None:

@@ -81,6 +81,32 @@ class Iterations:
         made_of = self._made_of(index, self._code.depends_on(index))
         return any(made_of <= self.bound(loop) for loop in self._code.flow.loops)
 
+    def goes_ahead(self, block: int, join: Join) -> bool:
+        """Whether a branch decides how many iterations run ahead of an unrolled loop.
+
+        A loop unrolled ``2^k`` times may run ``n & (2^k - 1)`` iterations first, as a row of
+        branches: behind them its counter is what it began with, and so many steps.
+        """
+        index, registers = self._control.condition(block)
+        tests = [self._values.read(index, register) for register in registers]
+        counted = [self._unrolled.remainder(one) if one is not None else None for one in tests]
+        if len(counted) != 1 or counted[0] is None or not self._are_steps(join):
+            return False
+        made_of, flow = self._origin(counted[0]), self._code.flow
+        start = flow.blocks[join.block].start
+        return any(
+            made_of <= self.bound(loop) and flow.dominates(start, loop.header)
+            for loop in flow.loops
+        )
+
+    def _are_steps(self, join: Join) -> bool:
+        """Whether the values of a join differ by constants."""
+        begins = {
+            self._unrolled.without_steps(value) if value is not None else None
+            for value in self._values.incoming(join).values()
+        }
+        return len(begins) == 1 and None not in begins
+
     def bound(self, loop: Loop) -> frozenset[str | int]:
         """What the tests of a loop's counters are made of."""
         found: frozenset[str | int] = frozenset()
@@ -160,10 +186,13 @@ class Iterations:
         if instruction.operation not in _CHANGING:
             return {name for name in self._code.depends_on(value) if special(name) is not None}
         address = instruction.address
-        if address is None or address.base is None or address.base.startswith("%"):
+        if address is None or address.base is None or instruction.operation not in ("ld", "ldu"):
             return {value}
-        # What is read from one named place twice is one thing: a parameter, a constant.
-        return {f"{address.base}+{address.offset}"}
+        # What is read from one place twice is one thing: a parameter, a limit that is loaded again.
+        place = str(address.base)
+        if place.startswith("%"):
+            place = str(self._values.read(value, place))
+        return {f"{place}+{address.offset}"}
 
     def _read_by(self, value: Value) -> tuple[Value, ...]:
         """Values that an instruction reads or that meet in a join, without what chose them."""

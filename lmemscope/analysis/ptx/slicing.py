@@ -15,6 +15,8 @@ from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.dependences import Dependences, Inputs
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.leaves import Leaf, special, worst
+from lmemscope.analysis.ptx.library import Library
+from lmemscope.analysis.ptx.products import Products
 from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx import PtxFunction
 from lmemscope.model import Uniformity
@@ -27,17 +29,26 @@ class Dataflow(Definitions):
         function: the function.
         given: how uniform what callers give for a parameter is; None where nothing is known of
             them. Parameters of kernels are uniform.
+        library: what of the module is the mathematical library's; None where that is not known.
     """
 
     def __init__(
-        self, function: PtxFunction, given: Callable[[str], Uniformity] | None = None
+        self,
+        function: PtxFunction,
+        given: Callable[[str], Uniformity] | None = None,
+        library: Library | None = None,
     ) -> None:
         super().__init__(function)
-        self._graph = Dependences(self, given or (lambda name: "unknown"))
+        self._graph = Dependences(self, given or (lambda name: "unknown"), library)
         self._trips = TripCounts(self, self._graph.values, self._graph.control)
         self._leaves: dict[Value, frozenset[Leaf]] = {}
         self._levels: dict[Value, Uniformity] = {}
         self._asking: set[Value] = set()
+
+    @property
+    def products(self) -> Products:
+        """The products that the library's range reductions compute."""
+        return self._graph.products
 
     def leaves(self, register: str, at: int | None = None) -> frozenset[Leaf]:
         """Everything a register's value is made of.

@@ -45,6 +45,44 @@ class Unrolled:
             source = self._shifted(self._source(index), number)
         return step is not None and source is not None and step in self._remainders[source]
 
+    def remainder(self, test: Value) -> Value | None:
+        """The ``n`` of which a test compares ``n & (2^k - 1)`` with a constant, else None."""
+        if test < 0:
+            return None
+        instruction = self._code.body.instructions[test]
+        operands = instruction.operands[1:]
+        if instruction.operation != "setp" or len(operands) != 2:
+            return None
+        masked = self._source(test)
+        if masked is None or masked < 0 or number_of(operands[1]) is None:
+            return None
+        instruction = self._code.body.instructions[masked]
+        number = number_of(instruction.operands[-1]) or 0
+        is_mask = number & (number + 1) == 0 and 0 < number.bit_length() <= _LARGEST
+        return self._source(masked) if instruction.operation == "and" and is_mask else None
+
+    def without_steps(self, value: Value) -> tuple[Value | None, str] | None:
+        """What constants were added to: a value, or a constant; None where that is not seen."""
+        for _ in range(1 << _LARGEST):
+            if value < 0:
+                return value, ""
+            instruction = self._code.body.instructions[value]
+            operands = instruction.operands
+            if instruction.predicate is not None:
+                return None
+            if instruction.operation == "mov" and number_of(operands[1]) is not None:
+                return None, "constant"
+            constant = number_of(operands[-1]) is not None
+            if instruction.operation != "mov" and not (
+                instruction.operation in ("add", "sub") and constant
+            ):
+                return value, ""
+            before = self._source(value)
+            if before is None:
+                return value, ""
+            value = before
+        return None
+
     def _source(self, index: int) -> Value | None:
         operand = self._code.body.instructions[index].operands[1]
         return self._values.read(index, operand) if isinstance(operand, str) else None

@@ -1,0 +1,162 @@
+"""Products with the bits of 2/pi: the library's range reduction of ``sin``, ``cos`` and ``tan``.
+
+M. Payne and R. Hanek (1983): a large argument is multiplied, word by word, with the bits of 2/pi,
+and the products are kept in an array that is read where the exponent says. Whether the compiler
+reads those bits from a table or writes them as immediates, whether the code is inlined or called,
+whatever functions and tables are named: what is stored are products with pieces of 2/pi, and their
+carries.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cached_property
+
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.flow import is_float, written
+from lmemscope.analysis.ptx.library import Library, is_piece
+from lmemscope.analysis.ptx.roots import Roots
+from lmemscope.analysis.ptx.transfers import stored_values
+from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.formats.ptx_body import number_of
+
+_ENOUGH = 4
+"""Different words to be met where they are immediates; the smallest reduction has six."""
+_PRODUCTS = frozenset({"mul", "mad", "madc"})
+_CARRIES = frozenset({"add", "addc", "cvt", "mov", "shr", "shf"})
+"""What lies between a product and its store: carries, widenings, halves of a register."""
+
+
+class Products:
+    """The products with 2/pi of one function.
+
+    Args:
+        code: the function.
+        values: its values.
+        roots: what its addresses point into.
+        library: the module's; None where nothing is known of its tables.
+    """
+
+    def __init__(
+        self, code: Definitions, values: Values, roots: Roots, library: Library | None
+    ) -> None:
+        self._code, self._body = code, code.body
+        self._values, self._roots, self._library = values, roots, library
+        self._words: set[int] = set()
+        self.tables: set[str] = set()
+        """Tables that factors were read from, once `registers` was asked for."""
+
+    def are_stored(self, stores: Iterable[int]) -> bool:
+        """Whether any of these stores keeps a product."""
+        stored = {
+            value for index in stores for value, _ in stored_values(self._body.instructions[index])
+        }
+        # Most functions multiply a lot and keep none of it in an array.
+        if not any(self._is_integer_result(value) for value in stored):
+            return False
+        return not self.registers.isdisjoint(stored)
+
+    def arguments(self, store: int) -> list[tuple[int, str]]:
+        """What the products that a store keeps are products of, with 2/pi.
+
+        Returns:
+            Registers, each with the instruction that reads it. Empty where anything else is stored.
+        """
+        registers = [one for one, _ in stored_values(self._body.instructions[store])]
+        if any(register not in self.registers for register in registers):
+            return []
+        found: dict[tuple[int, str], None] = {}
+        seen: set[Value] = set()
+        work = [self._values.read(store, register) for register in registers]
+        while work:
+            value = work.pop()
+            if value is None or value in seen:
+                continue
+            seen.add(value)
+            join = self._values.join(value)
+            if join is not None:
+                work += self._values.incoming(join).values()
+                continue
+            instruction = self._body.instructions[value]
+            passed = [str(operand) for operand in instruction.operands[1:]]
+            if instruction.operation in _PRODUCTS and any(map(self._is_factor, passed[:2])):
+                others = (one for one in passed[:2] if one[:1] == "%" and not self._is_factor(one))
+                found.update(((value, one), None) for one in others)
+                passed = passed[2:]
+            work += [self._values.read(value, one) for one in passed if one in self.registers]
+        return list(found)
+
+    def _is_integer_result(self, value: str) -> bool:
+        return any(
+            instruction.operation in _PRODUCTS | _CARRIES
+            and not is_float(instruction)
+            and any(read.startswith("%") for read, _ in stored_values(instruction))
+            for instruction in map(
+                self._body.instructions.__getitem__, self._code.definitions.get(value, ())
+            )
+        )
+
+    @cached_property
+    def registers(self) -> frozenset[str]:
+        """Registers that hold products with pieces of 2/pi, or their carries."""
+        products: set[str] = set()
+        users: dict[str, list[str]] = defaultdict(list)
+        for instruction in self._body.instructions:
+            operation = instruction.operation
+            if operation not in _PRODUCTS | _CARRIES or is_float(instruction):
+                continue
+            made = tuple(written(instruction))
+            if operation in _PRODUCTS and any(
+                self._is_factor(str(operand)) for operand in instruction.operands[1:3]
+            ):
+                products.update(made)
+            else:
+                for value, _ in stored_values(instruction):
+                    users[value] += made
+        if not self.tables and len(self._words) < _ENOUGH:
+            return frozenset()
+        work = list(products)
+        while work:
+            for user in users[work.pop()]:
+                if user not in products:
+                    products.add(user)
+                    work.append(user)
+        return frozenset(products)
+
+    def _is_factor(self, value: str) -> bool:
+        """Whether a multiplicand is a piece of 2/pi: an immediate, or read from a table of it."""
+        found = False
+        seen: set[str] = set()
+        work = [value]
+        while work:
+            factor = work.pop()
+            if factor in seen:
+                continue
+            seen.add(factor)
+            found = found or self._is_word(factor)
+            for index in self._code.definitions.get(factor, ()):
+                instruction = self._body.instructions[index]
+                if instruction.operation in ("ld", "ldu"):
+                    found = found or self._is_from_table(index)
+                elif instruction.operation in ("mov", "cvt") and not is_float(instruction):
+                    work += [source for source, _ in stored_values(instruction)]
+        return found
+
+    def _is_word(self, operand: str) -> bool:
+        number = number_of(operand)
+        if number is None:
+            return False
+        size = 4 if -(2**31) <= number < 2**32 else 8
+        found = number != 0 and is_piece((number % 2 ** (8 * size)).to_bytes(size, "little"))
+        if found:
+            self._words.add(number % 2 ** (8 * size))
+        return found
+
+    def _is_from_table(self, index: int) -> bool:
+        if self._library is None:
+            return False
+        named = (root.name for root in self._roots.of_address(index))
+        tables = {n for n in named if n is not None and self._library.is_reduction_table(n)}
+        self.tables |= tables
+        return bool(tables)
