@@ -95,6 +95,20 @@ def too_large(case: Case) -> str:
     return f" One copy per thread takes {_amount(need)} for {threads} threads; a block has 48 KB."
 
 
+def shared_room(case: Case) -> str:
+    """What one copy per thread takes of shared memory, as a sentence, where it fits."""
+    size = case.object.size if case.object is not None else 0
+    bounds = case.facts.launch_bounds
+    threads = (bounds.max_threads if bounds is not None else None) or _BLOCKS[0]
+    taken = (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
+    if not size or size * threads > STATIC_BYTES - taken:
+        return ""
+    return (
+        f" In shared memory, one copy per thread takes {_amount(size * threads)} for {threads} "
+        "threads."
+    )
+
+
 def _stands_alone(case: Case, made: Declaration) -> bool:
     """Whether a member can be a variable of its own: reached by its whole path, in no union."""
     place, declared = case.location, case.object.declared if case.object is not None else None
