@@ -90,6 +90,59 @@ def test_shared_memory_is_offered_where_it_fits(
         assert shown in said(facts)
 
 
+@pytest.mark.parametrize(
+    ("launch", "threads"),
+    [
+        ("kernel<<<grid, 64>>>(x);", 64),
+        ("kernel<<<grid, 64, 0, stream>>>(x);", 64),
+        ("kernel<<<dim3(n, m), dim3(8, 4)>>>(x);", 32),
+        ("kernel<<<grid, dim3{8, 4}>>>(x);", 32),
+        ("constexpr int size = 64;\nkernel<<<grid, size>>>(x);", 64),
+        ("#define SIZE 32\nkernel<<<grid, SIZE * 2>>>(x);", 64),
+        ("dim3 block(16, 4);\nkernel<<<grid, block>>>(x);", 64),
+        ("dim3 block = dim3(16, 4);\nkernel<<<grid, block>>>(x);", 64),
+        ("kernel<<<grid, 32>>>(x);\nkernel<<<grid, 64>>>(x);", 64),
+        ("kernel<float, 3><<<grid, 64>>>(x);", 64),
+        ("kernel<<<grid, threads>>>(x);", None),
+        ("int size = 64;\nsize = n;\nkernel<<<grid, size>>>(x);", None),
+        ("int size = 64;\nsize *= 2;\nkernel<<<grid, size>>>(x);", None),
+        ("int size = 64;\nparse(&size);\nkernel<<<grid, size>>>(x);", None),
+        ("dim3 block(16, 4);\nblock.x = n;\nkernel<<<grid, block>>>(x);", None),
+        ("kernel<<<grid, 32>>>(x);\nkernel<<<grid, n>>>(x);", None),
+        ("other_kernel<<<grid, 32>>>(x);", None),
+        ("// kernel<<<grid, 32>>>(x);", None),
+    ],
+)
+def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> None:
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    text = said(dataclasses.replace(facts, location=HERE), f"float a[16];\n{launch}\n")
+    if threads is None:
+        assert "a block of 128 threads (the real size is not known)" in text
+    else:
+        assert f"the {threads} threads that it is launched with" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "passed"),
+    [
+        ("f(n, table);", "float[4][4]", True),
+        ("f(\n  n,\n  table\n);", "float[4][4]", True),
+        ("f(table + 1);", "float[4][4]", True),
+        ("f(table[1]);", "float[4][4]", True),
+        ("f(table[1][2]);", "float[4][4]", False),
+        ("f(n.table, tables);", "float[4][4]", False),
+    ],
+)
+def test_a_layout_holds_for_functions_that_get_the_array(
+    call: str, kind: str, passed: bool
+) -> None:
+    made = array(kind, 64)
+    chain = (InlineFrame(HERE, None), InlineFrame(SourceLocation("a.cu", 9), None))
+    load = dataclasses.replace(made.accesses[0], chain=chain)
+    text = said(dataclasses.replace(made, accesses=(load,)), "\n" * 8 + call)
+    assert ("Functions that get it as a pointer must take that layout too" in text) == passed
+
+
 def test_shared_memory_in_use_leaves_less() -> None:
     used = PtxasFacts(32, 384, 0, 0, 0, 1024, 0)
     facts = dataclasses.replace(array("float[96]", 384), ptxas=used)
@@ -340,6 +393,16 @@ def test_an_unknown_depth_of_functions_that_are_not_called_is_nobodys_to_mend() 
     assert "__forceinline__" not in said(facts)
 
 
+def test_all_calls_that_share_a_buffer_are_to_be_compiled_out() -> None:
+    made = kernel("printf-args")
+    (one,) = made.accesses
+    lines = [SourceLocation("a.cu", number) for number in (9, 7, 9)]
+    sites = tuple(dataclasses.replace(one, chain=(InlineFrame(line, None),)) for line in lines)
+    (found,) = advice(dataclasses.replace(made, accesses=sites), "\n" * 6 + 'printf("%d", n);\n')
+    assert "every call that shares the buffer, at line 7 and line 9." in found.text
+    assert found.code is None
+
+
 def printing(source: str, place: SourceLocation = HERE) -> tuple[Advice, ...]:
     facts = kernel("printf-args")
     (one,) = facts.objects
@@ -415,7 +478,7 @@ def spill(bounds: LaunchBounds | None, used: int, cap: int) -> KernelFacts:
     [
         (LaunchBounds(64, 16), "__launch_bounds__(64, 14)"),
         (LaunchBounds(1024, 2), "__launch_bounds__(1024, 1)"),
-        (LaunchBounds(1024, 1), "__launch_bounds__(512)"),
+        (LaunchBounds(1024, 1), "__launch_bounds__(512, 1)"),
     ],
 )
 def test_launch_bounds_are_loosened_until_they_leave_more(bounds: LaunchBounds, code: str) -> None:

@@ -88,7 +88,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 "Replace the function pointer or virtual call by a template parameter or a "
                 "switch, so that the callee can be inlined."
             ),
-            Advice("Or pass values instead of the pointer."),
+            Advice("Or pass values instead of the pointer, and return what the callee writes."),
         )
     if is_librarys(case.facts, receiver.symbol):
         callee = names_of((receiver.symbol,))
@@ -100,7 +100,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         )
     return (
         *inlining(case, (receiver.symbol,)),
-        Advice("Pass values instead of the pointer, and return a structure by value."),
+        Advice("Or pass values instead of the pointer, and return what the callee writes."),
     )
 
 

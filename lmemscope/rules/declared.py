@@ -167,6 +167,16 @@ def written_statement(sources: SourceText, place: SourceLocation) -> str | None:
     return None
 
 
+def statement_from(sources: SourceText, place: SourceLocation) -> str:
+    """What stands from a line on up to the end of a statement or the beginning of a block."""
+    text = ""
+    for number in range(place.line, place.line + _STATEMENT_LINES):
+        text += f" {sources.line(place.file, number).strip()}"
+        if ";" in text or "{" in text:
+            break
+    return text
+
+
 def _neighbour(sources: SourceText, place: SourceLocation, step: int) -> str:
     """The next line with text before or after one, stripped; empty where none is near."""
     for far in range(1, _STATEMENT_LINES):

@@ -114,7 +114,7 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
             f"The loop at line {loop.line} ends at `{loop.bound}`, which is not known when "
             "compiling. If that has one value, or few, make it a constant (a template parameter or "
             "`constexpr`) and unroll the loop; if not, let the loop run to the largest value, with "
-            f"its condition inside.{outcome(case)}"
+            f"its condition inside.{outcome(case, of_one_loop=True)}"
         ),
     )
 
@@ -162,12 +162,18 @@ def _guarded(case: Case, made: Declaration, loop: Loop, dimension: int) -> Advic
     )
 
 
-def outcome(case: Case) -> str:
-    """What follows once every index is a constant; no promise where more keeps it in memory."""
+def outcome(case: Case, *, of_one_loop: bool = False) -> str:
+    """What follows once every index is a constant; no promise where more keeps it in memory.
+
+    Args:
+        case: of the object.
+        of_one_loop: the advice is about one loop, and others may index the object.
+    """
     also = case.object.also if case.object is not None else ()
     if also:
         return f" It stays in memory until {listed(list(also))} is removed too."
-    if case.index is not None and all(s.kind == "loop-counter" for s in case.index.sources):
+    counted = case.index is not None and all(s.kind == "loop-counter" for s in case.index.sources)
+    if counted and not of_one_loop:
         return " Then every index is a constant."
     return " Then this index is a constant; every other must be one too."
 
