@@ -90,6 +90,59 @@ def test_shared_memory_is_offered_where_it_fits(
         assert shown in said(facts)
 
 
+@pytest.mark.parametrize(
+    ("launch", "threads"),
+    [
+        ("kernel<<<grid, 64>>>(x);", 64),
+        ("kernel<<<grid, 64, 0, stream>>>(x);", 64),
+        ("kernel<<<dim3(n, m), dim3(8, 4)>>>(x);", 32),
+        ("kernel<<<grid, dim3{8, 4}>>>(x);", 32),
+        ("constexpr int size = 64;\nkernel<<<grid, size>>>(x);", 64),
+        ("#define SIZE 32\nkernel<<<grid, SIZE * 2>>>(x);", 64),
+        ("dim3 block(16, 4);\nkernel<<<grid, block>>>(x);", 64),
+        ("dim3 block = dim3(16, 4);\nkernel<<<grid, block>>>(x);", 64),
+        ("kernel<<<grid, 32>>>(x);\nkernel<<<grid, 64>>>(x);", 64),
+        ("kernel<float, 3><<<grid, 64>>>(x);", 64),
+        ("kernel<<<grid, threads>>>(x);", None),
+        ("int size = 64;\nsize = n;\nkernel<<<grid, size>>>(x);", None),
+        ("int size = 64;\nsize *= 2;\nkernel<<<grid, size>>>(x);", None),
+        ("int size = 64;\nparse(&size);\nkernel<<<grid, size>>>(x);", None),
+        ("dim3 block(16, 4);\nblock.x = n;\nkernel<<<grid, block>>>(x);", None),
+        ("kernel<<<grid, 32>>>(x);\nkernel<<<grid, n>>>(x);", None),
+        ("other_kernel<<<grid, 32>>>(x);", None),
+        ("// kernel<<<grid, 32>>>(x);", None),
+    ],
+)
+def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> None:
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    text = said(dataclasses.replace(facts, location=HERE), f"float a[16];\n{launch}\n")
+    if threads is None:
+        assert "a block of 128 threads (the real size is not known)" in text
+    else:
+        assert f"the {threads} threads that it is launched with" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "passed"),
+    [
+        ("f(n, table);", "float[4][4]", True),
+        ("f(\n  n,\n  table\n);", "float[4][4]", True),
+        ("f(table + 1);", "float[4][4]", True),
+        ("f(table[1]);", "float[4][4]", True),
+        ("f(table[1][2]);", "float[4][4]", False),
+        ("f(n.table, tables);", "float[4][4]", False),
+    ],
+)
+def test_a_layout_holds_for_functions_that_get_the_array(
+    call: str, kind: str, passed: bool
+) -> None:
+    made = array(kind, 64)
+    chain = (InlineFrame(HERE, None), InlineFrame(SourceLocation("a.cu", 9), None))
+    load = dataclasses.replace(made.accesses[0], chain=chain)
+    text = said(dataclasses.replace(made, accesses=(load,)), "\n" * 8 + call)
+    assert ("Functions that get it as a pointer must take that layout too" in text) == passed
+
+
 def test_shared_memory_in_use_leaves_less() -> None:
     used = PtxasFacts(32, 384, 0, 0, 0, 1024, 0)
     facts = dataclasses.replace(array("float[96]", 384), ptxas=used)
@@ -125,9 +178,18 @@ def test_the_declaration_is_the_sources_own() -> None:
 
 def test_an_object_without_a_name_is_not_to_be_moved() -> None:
     facts = array("float[20]", 80, name=None, type=None)
-    assert (
-        said(facts) == "Its name is not known, so there is no advice: look at what line 7 indexes."
+    assert said(facts) == (
+        "No rewrite is offered, for the variable's name is not known: look at what is indexed at "
+        "line 7. Registers can hold it only if every index into it is a constant. In shared "
+        "memory, one copy per thread takes 10 KB for 128 threads."
     )
+    counted = indexed(OPEN_COUNTER)
+    assert "loop over it has a constant number of turns" in said(
+        array("float[20]", 80, confidence="possible", index=counted)
+    )
+    assert "shared memory" not in said(array("float[100]", 400, name=None, type=None))
+    assert "too large for registers" in said(array("float[300]", 1200, name=None, type=None))
+    assert codes(facts) == ""
 
 
 # Selection.
@@ -217,6 +279,32 @@ def test_a_bound_that_is_not_constant_is_named() -> None:
     assert "for (int i = 0; i < 20; ++i) if (i < n)" in codes(facts, source)
 
 
+@pytest.mark.parametrize("change", ["n += 2;", "++n;", "i = next[i];", "shrink(&n);"])
+def test_a_bound_that_the_body_changes_is_no_condition_for_each_turn(change: str) -> None:
+    facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="i"), depth=1)
+    loop = "\n\n\n\n\nfor (int i = 0; i < n; ++i) {{\n  s += table[i]; {}\n}}\nn = 0;\n"
+    assert "if (i < n)" not in codes(facts, loop.format(change))
+    assert "if (i < n)" in codes(facts, loop.format("m += n == 2;"))
+
+
+def test_a_counter_that_outlives_its_loop_is_told() -> None:
+    facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="i"), depth=1)
+    source = "\n\n\n\n\nfor ({}i = 0; i < n; ++i)\n  s += table[i];\n"
+    assert "`i` is then 20 behind the loop" in said(facts, source.format(""))
+    assert "behind the loop" not in said(facts, source.format("unsigned int "))
+
+
+def test_one_dimension_of_several_is_walked_as_a_whole() -> None:
+    index = indexed(OPEN_COUNTER, expression="[0][j][c]")
+    facts = kernel("dynamic-index", index=index, depth=1, kind="float[2][6][3]")
+    source = "\n\n\n\n\nfor (int j = 0; j < n; ++j)\n  s += table[0][j][c];\n"
+    assert "for (int j = 0; j < 6; ++j) if (j < n)" in codes(facts, source)
+    both = dataclasses.replace(
+        facts.objects[0], index=dataclasses.replace(index, expression="[0][j][j + 1]")
+    )
+    assert "if (j < n)" not in codes(dataclasses.replace(facts, objects=(both,)), source)
+
+
 def test_only_an_index_that_advances_by_one_is_a_ring() -> None:
     facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="(j + n) % 20"), depth=1)
     (share,) = facts.causes
@@ -246,12 +334,114 @@ def test_no_removal_is_promised_while_something_else_keeps_it() -> None:
         (CallFacts(("_Z4leafPf",), (), False), "Inline leaf", True),
         (CallFacts(("_Z4leafPf",), ("_Z4leafPf",), False), "leaf calls itself", False),
         (CallFacts((), (), False, external=("_Z4leafPf",)), "defined in another source", False),
+        (CallFacts(("_Z4leafPf",), (), False, library=("_Z4leafPf",)), "Nothing removes it", False),
     ],
 )
 def test_only_what_can_be_inlined_is_to_be(calls: CallFacts, sentence: str, inlines: bool) -> None:
     facts = dataclasses.replace(kernel("address-taken"), calls=calls)
     assert sentence in said(facts)
     assert ("__forceinline__" in said(facts)) == inlines
+
+
+@pytest.mark.parametrize("name", ["cudaStreamCreateWithFlags", "__cudaCDP2StreamDestroy", "free"])
+def test_what_the_driver_defines_is_not_to_be_rewritten(name: str) -> None:
+    facts = kernel("address-taken")
+    (one,) = facts.objects
+    passed = dataclasses.replace(one, evidence=(Evidence("address-passed", name),))
+    facts = dataclasses.replace(facts, objects=(passed,), calls=CallFacts((), (), False))
+    assert "Nothing removes it while" in said(facts)
+    assert not re.search("values|__forceinline__|header", said(facts))
+    own = dataclasses.replace(facts, calls=CallFacts((name,), (), False))
+    assert ("Nothing removes it while" in said(own)) == (name == "__cudaCDP2StreamDestroy")
+
+
+SCATTER = "_ZNK5metal7scatterEv"
+
+
+def test_functions_that_only_their_addresses_link_are_not_called() -> None:
+    saves = kernel("callee-save", with_object=False)
+    there = access("callee-save", function=SCATTER, object=None)
+    callee = FunctionFacts(SCATTER, "metal::scatter() const", None, None, None)
+    facts = dataclasses.replace(
+        saves, accesses=(there,), callees=(callee,), calls=CallFacts((), (), False)
+    )
+    (finding,) = find(facts)
+    assert "it calls none of them" in finding.message
+    assert said(facts).startswith("Nothing to do in this kernel")
+    called = dataclasses.replace(facts, calls=CallFacts((SCATTER,), (), False))
+    assert "Inline metal::scatter" in said(called)
+    assert "none of them" not in find(called)[0].message
+    object_ = dataclasses.replace(
+        kernel("address-taken"), callees=(callee,), calls=CallFacts((), (), False)
+    )
+    (one,) = object_.objects
+    theirs = dataclasses.replace(object_, objects=(dataclasses.replace(one, function=SCATTER),))
+    assert said(theirs).startswith("Nothing to do in this kernel")
+    assert not said(object_).startswith("Nothing to do")
+
+
+def test_an_unknown_depth_of_functions_that_are_not_called_is_nobodys_to_mend() -> None:
+    callee = FunctionFacts(SCATTER, "metal::scatter() const", None, None, None)
+    facts = dataclasses.replace(
+        kernel("call-frame", with_object=False),
+        accesses=(),
+        callees=(callee,),
+        calls=CallFacts((), (), False),
+    )
+    (finding,) = find(facts)
+    assert finding.message.startswith("the stack depth is not known")
+    assert "__forceinline__" not in said(facts)
+
+
+def test_all_calls_that_share_a_buffer_are_to_be_compiled_out() -> None:
+    made = kernel("printf-args")
+    (one,) = made.accesses
+    lines = [SourceLocation("a.cu", number) for number in (9, 7, 9)]
+    sites = tuple(dataclasses.replace(one, chain=(InlineFrame(line, None),)) for line in lines)
+    (found,) = advice(dataclasses.replace(made, accesses=sites), "\n" * 6 + 'printf("%d", n);\n')
+    assert "every call that shares the buffer, at line 7 and line 9." in found.text
+    assert found.code is None
+
+
+def printing(source: str, place: SourceLocation = HERE) -> tuple[Advice, ...]:
+    facts = kernel("printf-args")
+    (one,) = facts.objects
+    proof = (Evidence("address-passed", "vprintf"),)
+    made = dataclasses.replace(one, name=None, type=None, evidence=proof, escape=place)
+    return advice(dataclasses.replace(facts, objects=(made,)), source)
+
+
+@pytest.mark.parametrize(
+    ("before", "call", "after", "whole"),
+    [
+        ("x = 1;", 'printf("%d\\n", x);', "y();", True),
+        ("{", 'printf("a;b (%d // %d)\\n",\n       x,\n       f(y));', "}", True),
+        ("if (x)", 'printf("%d", x);', "y();", False),
+        ("if (x) {", 'printf("%d", x);', "}", True),
+        ("else", 'printf("%d", x);', "", False),
+        ("x = 1;", 'if (x) printf("%d", x);', "else y();", False),
+        ("x = 1;", 'printf("%d", x); ++x;', "", False),
+        ("x = 1;", "REPORT(x);", "", False),
+    ],
+)
+def test_a_call_is_compiled_out_as_it_stands(
+    before: str, call: str, after: str, whole: bool
+) -> None:
+    (one,) = printing(f"\n\n\n\n\n{before}\n  {call}\n{after}\n")
+    assert one.code == (f"#ifndef NDEBUG\n{call}\n#endif" if whole else None)
+
+
+def test_text_that_is_printed_is_in_memory_for_its_address() -> None:
+    made = kernel("address-taken", kind="char[32]")
+    (one,) = made.objects
+    proof = Evidence("ptx-instruction", ptx_line=339, opcode="st.local.u64")
+    one = dataclasses.replace(one, evidence=(proof,))
+    store = access("printf-args", object=None, ptx_line=339)
+    facts = dataclasses.replace(made, objects=(one,), accesses=(*made.accesses, store))
+    assert "`%c` for each character of `table`" in said(facts)
+    elsewhere = dataclasses.replace(store, ptx_line=340)
+    facts = dataclasses.replace(facts, accesses=(*made.accesses, elsewhere))
+    assert "store an index or a value" in said(facts)
 
 
 def test_recursion_is_never_to_be_inlined() -> None:
@@ -288,7 +478,7 @@ def spill(bounds: LaunchBounds | None, used: int, cap: int) -> KernelFacts:
     [
         (LaunchBounds(64, 16), "__launch_bounds__(64, 14)"),
         (LaunchBounds(1024, 2), "__launch_bounds__(1024, 1)"),
-        (LaunchBounds(1024, 1), "__launch_bounds__(512)"),
+        (LaunchBounds(1024, 1), "__launch_bounds__(512, 1)"),
     ],
 )
 def test_launch_bounds_are_loosened_until_they_leave_more(bounds: LaunchBounds, code: str) -> None:
@@ -357,6 +547,51 @@ def test_a_sine_is_advised_by_type_and_argument() -> None:
     assert "cospi" in text
     assert "__cos" not in text
     assert of_double[-1].code is None, "an argument that changes something is not written twice"
+
+
+def turns(argument: str, above: str = "", name: str = "cos") -> str | None:
+    """What `cospi` is offered of: None where it is not, empty where it has no code."""
+    facts = kernel("math-slow-path")
+    (one,) = facts.objects
+    proof = (Evidence("library-table", "__cudart_i2opi_d"),)
+    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    source = f"\n\n\n\n{above}\n\ny = {name}({argument});\n"
+    offered = [one for one in advice(facts, source) if f"{name}pi" in one.text]
+    return None if not offered else (offered[0].code or "").removeprefix(f"{name}pi")
+
+
+@pytest.mark.parametrize(
+    ("argument", "above", "left"),
+    [
+        ("2.0*M_PI*f*u", "", "(2.0*1.0*f*u)"),
+        ("k * PI / n", "", "(k * 1.0 / n)"),
+        ("3.1415927f * x", "", "(1.0f * x)"),
+        ("angle * (CUDART_PI / 180.0)", "", "(angle * (1.0 / 180.0))"),
+        ("-M_2PI * v", "#define M_2PI 6.283185307179586", "(-2.0 * v)"),
+        ("half * v", "const double half = 1.5707963267948966;", "(0.5 * v)"),
+        ("acos(-1.0) * x /\n  length", "", "(1.0 * x / length)"),
+        ("theta", "double theta = 2.0 * M_PI * x;", ""),
+        ("theta", "double theta = 2.0 * M_PI * x;\ntheta += x0;", None),
+        ("theta", "double theta = 2.0 * M_PI * x + x0;", None),
+        ("theta + M_PI * x", "", None),
+        ("x / M_PI", "", None),
+        ("3.14 * x", "", None),
+        ("PI * x", "#define PI 3.14", None),
+        ("pi_factor * (d - r)", "", None),
+        ("table[PI] * x", "", None),
+        ("p->PI * x", "", None),
+        ("f(M_PI) * x", "", None),
+        ("c ? M_PI : x", "", None),
+    ],
+)
+def test_half_turns_are_offered_of_what_is_pi_times_something(
+    argument: str, above: str, left: str | None
+) -> None:
+    assert turns(argument, above) == left
+
+
+def test_there_is_no_tangent_of_half_turns() -> None:
+    assert turns("M_PI * x", name="tan") is None
 
 
 def test_volatile_arrays_get_no_assembly() -> None:

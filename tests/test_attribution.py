@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lmemscope.analysis.kernel_objects import KernelObjects
-from lmemscope.model import Cause, Evidence, LocalAccess, SourceText
+from lmemscope.model import Cause, Evidence, LocalAccess, SourceLocation, SourceText
 from lmemscope.rules import find
 from tests.builders import (
     MachineCode,
@@ -357,6 +357,23 @@ def test_causes_that_no_byte_shows(
     fact = attributed(layers(program(body), **changes))
     assert [share.cause for share in fact.causes] == causes
     assert all(share.frame_bytes == share.sites.count == 0 for share in fact.causes)
+
+
+def test_a_launch_without_bytes_is_where_it_is_launched() -> None:
+    body = """.loc 1 3 1
+mov.u32 %r1, 0;
+.loc 2 9 1, function_name $L__info_string0, inlined_at 1 5 2
+call.uni (retval0), __cudaCDP2GetParameterBufferV2, (param0);
+.loc 2 12 1, function_name $L__info_string0, inlined_at 1 5 2
+call.uni (retval0), __cudaCDP2LaunchDeviceV2, (param0);
+.loc 1 7 1
+ret;"""
+    library = '.file 2 "/opt/cuda/targets/x86_64-linux/include/api.h"'
+    fact = attributed(layers(program(body, inlined=("launch",), variables=(library,))))
+    (share,) = fact.causes
+    assert (share.cause, share.location) == ("device-launch", SourceLocation("a.cu", 5))
+    (finding,) = find(fact)
+    assert finding.location == share.location
 
 
 def test_both_ledgers_close() -> None:

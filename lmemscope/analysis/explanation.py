@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.attribution import attribute
 from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names
 from lmemscope.model import (
     Cause,
     CauseShare,
     KernelFacts,
     SiteClass,
+    SourceLocation,
     SourceText,
     Variable,
+    calling_line,
+    is_library,
     traits_of,
 )
 
 _DEVICE_LAUNCH = b"cudaCDP2LaunchDevice"
+_LAUNCHES = re.compile(r"(?:__)?cuda(?:CDP2)?(?:LaunchDevice|GetParameterBuffer|GraphLaunch)")
 
 
 def explain_facts(
@@ -53,7 +59,8 @@ def explain_facts(
                 if one.name and one.extent != "rest"
             )
             fact = replace(fact, objects=kept)
-        explained.append(_with_hidden_causes(layers, _with_external_calls(layers, fact)))
+        fact = _with_libraries(layers, _with_external_calls(layers, fact))
+        explained.append(_with_hidden_causes(layers, fact))
     return tuple(_roll_up(layers, fact, explained) for fact in explained)
 
 
@@ -92,9 +99,52 @@ def _with_hidden_causes(layers: Layers, fact: KernelFacts) -> KernelFacts:
     # Of several objects that were promoted, none stands for the others.
     only = 0 if len(fact.objects) == 1 else None
     shares = tuple(
-        CauseShare(cause, only if cause == "promoted" else None, 0, SiteClass()) for cause in extra
+        CauseShare(
+            cause,
+            only if cause == "promoted" else None,
+            0,
+            SiteClass(),
+            _shown_at(layers, fact, cause),
+        )
+        for cause in extra
     )
     return replace(fact, causes=(*fact.causes, *shares)) if shares else fact
+
+
+def _with_libraries(layers: Layers, fact: KernelFacts) -> KernelFacts:
+    """The facts with those of its functions that a library's file defines."""
+    if fact.calls is None or layers.ptx is None:
+        return fact
+    ptx, found = layers.ptx, []
+    for name in sorted({*fact.calls.reached, *(callee.name for callee in fact.callees)}):
+        function = ptx.function(name)
+        first = function.first_loc if function is not None else None
+        if first is not None and is_library(ptx.files.get(first[0], "")):
+            found.append(name)
+    return replace(fact, calls=replace(fact.calls, library=tuple(found))) if found else fact
+
+
+def _shown_at(layers: Layers, fact: KernelFacts, cause: Cause) -> SourceLocation | None:
+    """The line of a cause without bytes: of the call that makes it, in the deepest loop."""
+    flow = layers.flow
+    if flow is None or cause not in ("device-launch", "call-frame"):
+        return None
+    lines, places = Lines(layers), []
+    for name in flow.reached(fact.name):
+        dataflow = flow.dataflow(name)
+        for call in dataflow.flow.calls if dataflow is not None else ():
+            callee = call.callee
+            if cause == "device-launch":
+                wanted = callee is not None and _LAUNCHES.match(callee) is not None
+            else:
+                wanted = callee is None or name in flow.reached(callee)
+            if not wanted or dataflow is None:
+                continue
+            chain = lines.of_instruction(dataflow.body.instructions[call.index])
+            place = calling_line(chain)
+            if place is not None:
+                places.append((name != fact.name, -dataflow.flow.depth(call.index), place))
+    return min(places)[2] if places else None
 
 
 def _causes(fact: KernelFacts) -> set[Cause]:

@@ -239,7 +239,13 @@ def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
         ),
         frame=tuple(_taken(FrameRange, part, object=part.object_index) for part in kernel.frame),
         causes=tuple(
-            _taken(CauseShare, share, object=share.object_index, sites=_taken(SiteClass, share))
+            _taken(
+                CauseShare,
+                share,
+                object=share.object_index,
+                sites=_taken(SiteClass, share),
+                location=None if share.location is UNSET else share.location,
+            )
             for share in kernel.causes
         ),
         objects=tuple(_known(LocalObject, found) for found in kernel.objects),
@@ -298,6 +304,7 @@ def _cause(share: CauseShare, objects: Sequence[LocalObject]) -> CauseDocument:
         share.sites,
         object=objects[share.object].name if share.object is not None else None,
         object_index=share.object,
+        location=UNSET if share.location is None else share.location,
     )
 
 

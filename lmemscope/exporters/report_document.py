@@ -172,6 +172,7 @@ class CauseDocument(Struct, frozen=True, kw_only=True):
         frame_bytes: bytes per thread.
         load_sites, store_sites: instructions.
         load_bytes, store_bytes: bytes at these instructions.
+        location: the line that shows a cause without bytes; absent otherwise.
     """
 
     cause: Cause
@@ -182,6 +183,7 @@ class CauseDocument(Struct, frozen=True, kw_only=True):
     store_sites: int
     load_bytes: int
     store_bytes: int
+    location: SourceLocation | UnsetType = UNSET
 
 
 class InlineFrameDocument(Struct, frozen=True, kw_only=True):

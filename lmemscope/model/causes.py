@@ -168,12 +168,17 @@ class FrameRange:
 
 @dataclass(frozen=True, slots=True)
 class CauseShare:
-    """One line of the ledgers: frame bytes and site bytes of a cause and object."""
+    """One line of the ledgers: frame bytes and site bytes of a cause and object.
+
+    Attributes:
+        location: the line that shows a cause without bytes, as a launch's; None of all others.
+    """
 
     cause: Cause
     object: int | None
     frame_bytes: int
     sites: SiteClass
+    location: SourceLocation | None = None
 
     def concerns(self, access: LocalAccess) -> bool:
         """Whether an access is one of this line's, or may be: each byte is counted once."""

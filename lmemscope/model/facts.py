@@ -134,6 +134,8 @@ class CallFacts:
             their sites are counted on their own, not in the kernel's ledgers.
         external: functions that other translation units define, sorted; what they use is not
             known. Those of CUDA's own device runtime (``vprintf``, ``malloc``) are not among them.
+        library: those that a library's file defines, of the ones reached or linked with the kernel;
+            sorted.
     """
 
     reached: tuple[str, ...]
@@ -141,6 +143,7 @@ class CallFacts:
     indirect: bool
     with_local_memory: tuple[str, ...] = ()
     external: tuple[str, ...] = ()
+    library: tuple[str, ...] = ()
 
 
 DisagreementReason = Literal["called-frames"]

@@ -19,6 +19,7 @@ from lmemscope.model import (
     traits_of,
 )
 from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.inlining import NOT_CALLED, only_linked
 
 
 def _rule_of(cause: Cause) -> Rule:
@@ -57,6 +58,8 @@ def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
         finding = _BY_CAUSE[share.cause].judge(case)
         if _is_librarys(case, finding):
             finding = replace(finding, advice=(_NOT_YOURS,))
+        elif _is_never_run(case):
+            finding = replace(finding, advice=(NOT_CALLED,))
         findings.append(finding)
     return tuple(
         sorted(
@@ -73,6 +76,15 @@ def _is_librarys(case: Case, finding: Finding) -> bool:
     lines = [access.chain[0].location for access in case.accesses if access.chain]
     indexed = traits_of(case.share.cause).indexed
     return indexed and bool(lines) and all(is_library(line.file) for line in lines)
+
+
+def _is_never_run(case: Case) -> bool:
+    """Whether all of it is in functions that only their addresses link with the kernel."""
+    linked = only_linked(case.facts)
+    if case.object is not None:
+        return case.object.function in linked
+    functions = {access.function for access in case.accesses if not access.function.startswith("$")}
+    return bool(functions) and functions <= linked
 
 
 def rule(name: str) -> Rule | None:

@@ -11,7 +11,9 @@ What it costs. Loads and stores around each use; generic accesses are slower tha
 
 How to remove it. By who gets the address. A function that is called: inline it
 (``__forceinline__``), unless it calls itself, is called through a pointer, or is defined in another
-source; then pass values instead, and return a structure by value. Memory, as with an array of
+source; then pass values instead, and return a structure by value. A function of CUDA's or of a
+library: nothing removes it while it is called. Text that ``printf`` prints with ``%s``: print
+values, or compile the call out. Memory, as with an array of
 pointers to locals: store an index instead of a pointer. A choice, as of ``flag ? data[i] : zero``,
 which C++ makes between addresses: choose between values. Inline assembly: hand over values. Where
 another cause is given too, the variable stays in memory until that is removed as well.
@@ -23,10 +25,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, EvidenceKind, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
-from lmemscope.rules.inlining import inlining
+from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
 
 def severity(case: Case) -> Severity:
@@ -48,6 +49,8 @@ def message(case: Case) -> str:
             f"the address of {case.described} is needed: a pointer is chosen at run time between "
             f"it and other memory{hidden}"
         )
+    if _is_printed(case):
+        return f"the address of {case.described} is needed: it is an argument of printf{hidden}"
     return f"the address of {case.described} is needed{_clause(_receiver(case))}{hidden}"
 
 
@@ -64,6 +67,14 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 f"under the condition, and {case.name} otherwise."
             ),
         )
+    if receiver is None and _is_printed(case):
+        return (
+            Advice(
+                "Leave it where little is printed, or print values instead of text in memory: `%d` "
+                f"for a number, `%c` for each character of {case.name}."
+            ),
+            Advice("Or compile the call out of release builds."),
+        )
     if receiver is None:
         return (
             Advice(
@@ -77,16 +88,35 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 "Replace the function pointer or virtual call by a template parameter or a "
                 "switch, so that the callee can be inlined."
             ),
-            Advice("Or pass the values instead of a pointer."),
+            Advice("Or pass values instead of the pointer, and return what the callee writes."),
+        )
+    if is_librarys(case.facts, receiver.symbol):
+        callee = names_of((receiver.symbol,))
+        return (
+            Advice(
+                f"Nothing removes it while {callee} is called, which takes an address and is "
+                "CUDA's own or a library's: leave it as it is, or do without the call."
+            ),
         )
     return (
         *inlining(case, (receiver.symbol,)),
-        Advice("Pass values instead of the pointer, and return a structure by value."),
+        Advice("Or pass values instead of the pointer, and return what the callee writes."),
     )
 
 
 def _kinds(case: Case) -> set[EvidenceKind]:
     return {one.kind for one in case.object.evidence} if case.object is not None else set()
+
+
+def _is_printed(case: Case) -> bool:
+    """Whether the address is stored among the arguments of ``printf``, as for ``%s``."""
+    evidence = case.object.evidence if case.object is not None else ()
+    stored = {one.ptx_line for one in evidence if one.kind == "ptx-instruction"}
+    return any(
+        access.cause == "printf-args" and access.ptx_line in stored
+        for access in case.facts.accesses
+        if access.ptx_line is not None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +139,7 @@ def _clause(receiver: _Receiver | None) -> str:
         return ""
     if receiver.symbol is None:
         return ": it goes to a function that is called through a pointer"
-    return f": it is passed to {short_name(demangle(receiver.symbol))}, which is not inlined"
+    return f": it is passed to {names_of((receiver.symbol,))}, which is not inlined"
 
 
 RULE = Rule("LM301", "address-taken", severity, certain, message, advice, __name__)

@@ -116,11 +116,14 @@ class Case:
     def location(self) -> SourceLocation | None:
         """The line to look at first.
 
-        Code of the library's has the user's line that calls it, wherever that is inlined, an
-        address that is taken the line where it is handed on, a loop that was not unrolled its own,
-        an object that is in memory for its index that of the access that decides; anything else
-        the most expensive line by site bytes, deepest loop first.
+        What shows in no byte has the line of the call that makes it. Code of the library's has the
+        user's line that calls it, wherever that is inlined, an address that is taken the line where
+        it is handed on, a loop that was not unrolled its own, an object that is in memory for its
+        index that of the access that decides; anything else the most expensive line by site bytes,
+        deepest loop first.
         """
+        if self.share.location is not None:
+            return self.share.location
         if self.object is not None and self.object.called_from:
             return self.object.called_from[0]
         if self.share.cause in _HANDED_ON and self.object is not None and self.object.escape:

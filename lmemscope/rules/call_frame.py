@@ -24,7 +24,7 @@ from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.indexing import listed
-from lmemscope.rules.inlining import inlining
+from lmemscope.rules.inlining import NOT_CALLED, inlining, is_librarys, only_linked
 
 
 def severity(case: Case) -> Severity:
@@ -47,6 +47,11 @@ def message(case: Case) -> str:
     seen = f": {traffic(case)} in all" if case.accesses else ""
     if calls is not None and calls.indirect:
         return f"calls through pointers keep values on the stack{seen}"
+    if not case.accesses and only_linked(case.facts):
+        return (
+            "the stack depth is not known: functions that are linked for their addresses make "
+            "calls through pointers, and the kernel calls none of them"
+        )
     return f"calls pass values through the stack{seen}"
 
 
@@ -54,6 +59,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
     """By what makes the calls: recursion into a loop, pointers into a switch, the rest inlined."""
     calls = case.facts.calls
     if calls is not None and calls.recursive:
+        if all(is_librarys(case.facts, name) for name in calls.recursive):
+            return inlining(case, calls.recursive)
         names = listed([short_name(demangle(name)) for name in calls.recursive])
         return (
             Advice(f"Write {names} as a loop, with an explicit stack where it needs one."),
@@ -69,6 +76,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 "switch, so that the callee can be inlined."
             ),
         )
+    if not case.accesses and only_linked(case.facts):
+        return (NOT_CALLED,)
     called = dict.fromkeys(
         access.function for access in case.accesses if access.function != case.facts.name
     )
@@ -76,7 +85,11 @@ def advice(case: Case) -> tuple[Advice, ...]:
         called = dict.fromkeys(calls.external or calls.reached)
     if called:
         return inlining(case, tuple(called))
-    return (Advice("Inline the called functions (`__forceinline__`), where they are yours."),)
+    return (
+        Advice(
+            "Inline the called functions (`__forceinline__`), where they are yours and defined."
+        ),
+    )
 
 
 RULE = Rule("LM403", "call-frame", severity, certain, message, advice, __name__)

@@ -11,18 +11,18 @@ What it costs. A store and a load per register and call; in a loop around the ca
 
 How to remove it. Inline the function (``__forceinline__``), unless it calls itself, is called
 through a pointer, is defined in another source (a header or ``-dlto`` helps there), or is CUDA's
-own. A function that must stay a call saves less when it needs fewer registers.
+own. Functions that are linked for their addresses alone, as virtual ones of what the kernel
+creates, cost this kernel nothing. A function that must stay a call saves less when it needs fewer
+registers.
 
 When to leave it. Large functions that are called rarely: inlining them grows the code.
 """
 
 from __future__ import annotations
 
-from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
-from lmemscope.rules.indexing import listed
-from lmemscope.rules.inlining import inlining
+from lmemscope.rules.inlining import NOT_CALLED, inlining, names_of, only_linked
 
 
 def severity(case: Case) -> Severity:
@@ -32,10 +32,18 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which functions save registers, and how much."""
-    functions = sorted({short_name(demangle(access.function)) for access in case.accesses})
-    return (
-        f"{', '.join(functions)}: not inlined, so registers of the caller are saved on entry "
+    functions = {access.function for access in case.accesses}
+    text = (
+        f"{names_of(functions)}: not inlined, so registers of the caller are saved on entry "
         f"and restored before the return ({traffic(case)} in all)"
+    )
+    linked = functions & only_linked(case.facts)
+    if not linked:
+        return text
+    which = "they are" if linked == functions else f"{names_of(linked)}: "
+    return (
+        f"{text}; {which} linked for the addresses that the kernel stores, as those of virtual "
+        "functions, and it calls none of them"
     )
 
 
@@ -47,16 +55,19 @@ def advice(case: Case) -> tuple[Advice, ...]:
         if any(evidence.kind == "called-by-pointer" for evidence in access.evidence)
     }
     called = dict.fromkeys(access.function for access in case.accesses)
+    linked = only_linked(case.facts)
+    if linked:
+        # Whatever else saves registers may do so inside of what is not called either.
+        return (NOT_CALLED,)
     direct = tuple(function for function in called if function not in pointed)
     found = inlining(case, direct) if direct else ()
     if not pointed:
         return found
-    names = listed(sorted(short_name(demangle(function)) for function in pointed))
     return (
         *found,
         Advice(
-            f"Replace the pointer that calls {names} by a template parameter or a switch, so that "
-            "the callee can be inlined."
+            f"Replace the pointer that calls {names_of(pointed)} by a template parameter or a "
+            "switch, so that the callee can be inlined."
         ),
     )
 

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from lmemscope.model import SourceText
+from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.base import Case
 
 _ARRAY = re.compile(r"(?P<element>[^\[\]]*?)\s*(?P<extents>(?:\[\d+\])+)")
@@ -136,6 +136,54 @@ def whole_statement(sources: SourceText, file: str, line: int) -> str:
     text = sources.line(file, line).strip()
     whole = text.endswith(";") and text.count("(") == text.count(")")
     return text if whole and "{" not in text and "}" not in text else ""
+
+
+_STATEMENT_LINES = 12
+_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.|\\\n)*"|\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
+
+
+def written_statement(sources: SourceText, place: SourceLocation) -> str | None:
+    """The statement that begins on a line, as it stands there, on one line or on several.
+
+    None where no whole statement does, or where it is all that an ``if``, an ``else`` or a loop
+    without braces governs, or an ``else`` follows: something else would be governed without it.
+    """
+    before = _neighbour(sources, place, -1)
+    if before and not before.endswith((";", "{", "}", ":")) and not before.startswith("#"):
+        return None
+    lines: list[str] = []
+    for number in range(place.line, place.line + _STATEMENT_LINES):
+        lines.append(sources.raw(place.file, number).rstrip())
+        bare = _LITERAL.sub("_", "\n".join(lines))
+        if "//" in bare or "/*" in bare or "{" in bare or "}" in bare:
+            return None
+        if bare.endswith(";") and bare.count("(") == bare.count(")"):
+            if bare.count(";") > 1:
+                return None
+            last = SourceLocation(place.file, number)
+            if re.match(r"else\b", _neighbour(sources, last, 1)):
+                return None
+            return "\n".join(lines).strip()
+    return None
+
+
+def statement_from(sources: SourceText, place: SourceLocation) -> str:
+    """What stands from a line on up to the end of a statement or the beginning of a block."""
+    text = ""
+    for number in range(place.line, place.line + _STATEMENT_LINES):
+        text += f" {sources.line(place.file, number).strip()}"
+        if ";" in text or "{" in text:
+            break
+    return text
+
+
+def _neighbour(sources: SourceText, place: SourceLocation, step: int) -> str:
+    """The next line with text before or after one, stripped; empty where none is near."""
+    for far in range(1, _STATEMENT_LINES):
+        text = sources.line(place.file, place.line + step * far).strip()
+        if text:
+            return text
+    return ""
 
 
 def _plain(element: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, IndexSource
 from lmemscope.rules.base import Case, by_cost
-from lmemscope.rules.shared import too_large
+from lmemscope.rules.shared import shared_room, too_large
 
 _FEW_SITES = 8
+_REGISTER_FILE = 1020
+"""Bytes: 255 registers."""
 
 
 def index_clause(case: Case) -> str:
@@ -43,18 +45,46 @@ def left_alone(case: Case) -> tuple[Advice, ...]:
 
 def without_usable_advice(case: Case) -> tuple[Advice, ...]:
     """What is left to say where no rewrite applies."""
-    place = case.location
     found = case.object
-    if found is None or found.name is None or found.confidence == "possible":
-        where = f"line {place.line} indexes" if place is not None else "the kernel indexes"
-        known = "not known" if found is None or found.name is None else "not known for sure"
-        return (Advice(f"Its name is {known}, so there is no advice: look at what {where}."),)
+    if found is None:
+        return (
+            Advice("Several objects may be meant, so no rewrite is offered: see each of them."),
+        )
     made = index_sources(case)
     because = f": its index depends on {made}" if made else ""
     return (
         Advice(
             f"Nothing removes it without a rewrite{because}.{too_large(case)} Let the threads of a "
             "warp share the work of one, or work on pieces that registers can hold."
+        ),
+    )
+
+
+def unnamed(case: Case) -> tuple[Advice, ...]:
+    """What removes an indexed object whose name is not known for sure, whatever it is called."""
+    found = case.object
+    if found is None or (found.name is not None and found.confidence != "possible"):
+        return ()
+    place = case.location
+    where = f" at {case.line(place)}" if place is not None else ""
+    sources = case.index.sources if case.index is not None else ()
+    known = "not known" if found.name is None else "not known for sure"
+    if found.size > _REGISTER_FILE:
+        way = (
+            "It is too large for registers: work in pieces that fit, or let the threads of a warp "
+            "share the work of one."
+        )
+    elif sources and all(source.kind == "loop-counter" for source in sources):
+        way = (
+            "Registers can hold it only if every loop over it has a constant number of turns and "
+            "is unrolled."
+        )
+    else:
+        way = "Registers can hold it only if every index into it is a constant."
+    return (
+        Advice(
+            f"No rewrite is offered, for the variable's name is {known}: look at what is indexed"
+            f"{where}. {way}{shared_room(case)}"
         ),
     )
 

@@ -3,20 +3,65 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from lmemscope.formats.demangle import demangle, short_name
-from lmemscope.model import Advice, CallFacts
+from lmemscope.model import Advice, CallFacts, KernelFacts
 from lmemscope.rules.base import Case
 from lmemscope.rules.indexing import listed
 
 _FORBIDS = re.compile(r"__attribute__\s*\(\(noinline\)\)|\b\w*no_?inline\w*\b", re.IGNORECASE)
 """What keeps a function from being inlined: the word itself, or a macro that is called like it."""
+_NAMED = 4
 _DEFINES = re.compile(
     r"^\s*#\s*define\s+(\w+)\s+(?:__noinline__|__attribute__\s*\(\(noinline\)\))\s*$"
 )
-_OWN = re.compile(r"__internal_|__nv_|__cuda_?|__cudart_|\$")
+_OWN = re.compile(r"__internal_|__nv_|__cuda_?|__cudart_|__assert|\$")
 """How NVIDIA's own functions begin: nobody else can declare them anew."""
+_RUNTIME = re.compile(r"cuda[A-Z]\w*|vprintf|malloc|free|mem(?:cpy|set)|\w+_slowpath\w*")
+"""Functions of the device runtime, by their plain names."""
+_PARTS = re.compile(r"\$__internal_\d+_\$(?:__cuda_)?")
+"""What ptxas puts before the name of a function of its own."""
+
+
+NOT_CALLED = Advice(
+    "Nothing to do in this kernel: it stores the addresses of these functions and calls none. What "
+    "it costs, it costs in the kernels that call them."
+)
+
+
+def is_librarys(facts: KernelFacts, symbol: str) -> bool:
+    """Whether a function is CUDA's own, or a library's: its users neither change nor inline it.
+
+    Args:
+        facts: of the kernel that calls it.
+        symbol: its mangled name.
+    """
+    calls = facts.calls or CallFacts((), (), False)
+    plain = symbol not in calls.reached and _RUNTIME.fullmatch(symbol) is not None
+    return symbol in calls.library or plain or _OWN.match(symbol) is not None
+
+
+def only_linked(facts: KernelFacts) -> frozenset[str]:
+    """Functions that lie beside a kernel's code for their addresses, and that it does not call.
+
+    Virtual functions of what a kernel creates are such. Where anything that it reaches calls
+    through a pointer, they may be called.
+    """
+    calls = facts.calls
+    if calls is None or calls.indirect:
+        return frozenset()
+    # What ptxas adds itself is called by whoever divides, or takes a root.
+    own = {callee.name for callee in facts.callees if not callee.name.startswith("$")}
+    return frozenset(own - {*calls.reached})
+
+
+def names_of(symbols: Iterable[str]) -> str:
+    """Functions as an author knows them: ``a, b and c``; more than a few are counted."""
+    names = sorted({_PARTS.sub("", short_name(demangle(symbol))) for symbol in symbols})
+    if len(names) > _NAMED + 1:
+        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
+    return listed(names)
 
 
 def inlining(case: Case, symbols: Sequence[str]) -> tuple[Advice, ...]:
@@ -30,29 +75,31 @@ def inlining(case: Case, symbols: Sequence[str]) -> tuple[Advice, ...]:
     names = {symbol: short_name(demangle(symbol)) for symbol in symbols}
     recursive = [symbol for symbol in symbols if symbol in calls.recursive]
     external = [symbol for symbol in symbols if symbol in calls.external]
-    library = [symbol for symbol in symbols if _OWN.match(names[symbol])]
+    library = [symbol for symbol in symbols if is_librarys(case.facts, symbol)]
+    external = [symbol for symbol in external if symbol not in library]
+    recursive = [symbol for symbol in recursive if symbol not in library]
     free = [s for s in symbols if s not in (*recursive, *external, *library)]
     found = []
     if free:
         found.append(_inline(case, list(dict.fromkeys(names[symbol] for symbol in free))))
     if external:
-        one = listed(sorted({names[symbol] for symbol in external}))
+        one = names_of(external)
         found.append(
             Advice(
-                f"{one} is defined in another source: move the definition to a header, or "
-                "compile and link with `-dlto`, so that it can be inlined."
+                f"{one}: defined in another source; move the definition to a header, or compile "
+                "and link with `-dlto`, so that it can be inlined."
             )
         )
     if recursive:
-        one = listed(sorted({names[symbol] for symbol in recursive}))
+        calls_itself = "calls itself, so it" if len(recursive) == 1 else "call themselves, so they"
         found.append(
-            Advice(f"{one} calls itself, so it cannot be inlined: write it as a loop instead.")
+            Advice(f"{names_of(recursive)} {calls_itself} cannot be inlined: write a loop instead.")
         )
     if library:
-        one = listed(sorted({names[symbol] for symbol in library}))
         found.append(
             Advice(
-                f"{one} is CUDA's own and is not inlined: call it less often, or leave it as it is."
+                f"Not yours to inline: {names_of(library)} (CUDA's own, or a library's). Call it "
+                "less often, or leave it as it is."
             )
         )
     return tuple(found)

@@ -42,10 +42,20 @@ class Loop:
     rest: str
 
     @property
+    def declares_counter(self) -> bool:
+        """Whether the counter is a variable of the loop's own."""
+        return _declares(self.init)
+
+    @property
     def counts_up(self) -> bool:
         """Whether it counts from 0 in steps of one."""
         steps = (f"++{self.counter}", f"{self.counter}++", f"{self.counter}+=1")
         return self.start == "0" and self.step.replace(" ", "") in steps
+
+
+def _declares(init: str) -> bool:
+    """Whether the first part of a header declares what it counts with."""
+    return re.match(r"\s*(?:[\w:]+\s+)+\w+\s*=", init) is not None
 
 
 def loop_at(sources: SourceText, file: str, line: int) -> Loop | None:
@@ -96,6 +106,19 @@ def counting_loops(case: Case) -> list[Loop]:
         opened = (depth > 0 and text == "{") or (opened and not text)
         depth = min(depth, 0)
     return found
+
+
+def body_of(sources: SourceText, loop: Loop) -> list[str]:
+    """The lines of a loop's body, the rest of the header's own first."""
+    lines, depth, opened = [loop.rest], loop.rest.count("{") - loop.rest.count("}"), bool(loop.rest)
+    for number in range(loop.line + 1, loop.line + _LINES_LOOKED_AT):
+        if opened and depth <= 0:
+            break
+        text = sources.line(loop.file, number)
+        depth += text.count("{") - text.count("}")
+        opened = opened or "{" in text or text.rstrip().endswith(";")
+        lines.append(text)
+    return lines
 
 
 def pragma_above(sources: SourceText, file: str, line: int) -> str | None:

@@ -11,11 +11,11 @@ tables ``__cudart_i2opi_f`` and ``__cudart_i2opi_d``; of double arguments this i
 What it costs. Nothing for small arguments: the path is taken only above about 105615 (float) or
 2^31 (double). Its registers and its code are there always.
 
-How to remove it. ``sinpi``, ``cospi``, ``sincospi`` where the argument is computed as a multiple of
-pi: exact, and without the slow path. For float, ``__sinf``, ``__cosf``, ``__tanf`` or
-``--use_fast_math`` where their accuracy is enough; double has no such functions. For both, a
-promise that arguments are small, ``__builtin_assume(fabs(x) < 1e5)`` before the call: outside of
-that range the result is then wrong.
+How to remove it. ``sinpi``, ``cospi``, ``sincospi`` where the argument is written as pi times
+something: at least as accurate, and without the slow path (``tan`` has no such version). For float,
+``__sinf``, ``__cosf``, ``__tanf`` or ``--use_fast_math`` where their accuracy is enough; double has
+no such functions. For both, a promise that arguments are small, ``__builtin_assume(fabs(x) < 1e5)``
+before the call: outside of that range the result is then wrong.
 
 When to leave it. When arguments are small: the path is never taken.
 """
@@ -28,10 +28,11 @@ from dataclasses import dataclass
 from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
+from lmemscope.rules.multiples_of_pi import without_pi
 
 _CALL = re.compile(r"(?<![\w.])(?P<name>sincos|sin|cos|tan)f?\s*\(")
-_PI = re.compile(r"(?i)\b\w*(?<![a-z])pi(?![a-z])\w*\b|\b(?:3\.14|6\.28|1\.57)\d*")
-_LINES_LOOKED_AT = 10
+_GOES_ON = 4
+"""Lines on which a call may go on."""
 _FLOAT_SCRATCH, _DOUBLE_SCRATCH = 28, 40
 """Bytes that the reduction of a float and of a double argument keeps."""
 
@@ -59,14 +60,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         )
     ]
     call = _call(case)
-    if _may_be_a_multiple_of_pi(case):
-        suffix = "f" if is_float else ""
-        found.append(
-            Advice(
-                f"If the argument is a multiple of pi, use sinpi{suffix}, cospi{suffix} or "
-                f"sincospi{suffix} on the factor: exact, and without the slow path."
-            )
-        )
+    found += _half_turns(case, call, is_float)
     if is_float:
         # One slow path serves the sine and the cosine of an argument.
         found.append(
@@ -83,7 +77,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             )
         )
     promise = "If arguments always stay below 1e5, promise it before each such call"
-    if call is not None and call.argument is not None:
+    if call is not None and call.is_repeatable:
         absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
         code = f"__builtin_assume({absolute}({call.argument}) < {limit});"
         found.append(Advice(f"{promise}: beyond, the result is then wrong.", code))
@@ -92,18 +86,44 @@ def advice(case: Case) -> tuple[Advice, ...]:
     return tuple(found)
 
 
+def _half_turns(case: Case, call: _Call | None, is_float: bool | None) -> tuple[Advice, ...]:
+    """The functions of multiples of pi, where the argument visibly is pi times something."""
+    if call is None or call.argument is None or call.name == "tan" or case.location is None:
+        return ()
+    factor = without_pi(call.argument, case.sources, case.location)
+    if factor is None:
+        return ()
+    suffix = "f" if is_float else ""
+    several = case.object is not None and len(case.object.called_from) > 1
+    others = " Other calls keep it." if several else ""
+    text = (
+        f"The argument is pi times something: use {call.name}pi{suffix} of that factor, which is "
+        f"at least as accurate and has no slow path.{others}"
+    )
+    if factor.code is None or call.name == "sincos":
+        return (Advice(text),)
+    return (Advice(text, f"{call.name}pi{suffix}({factor.code})"),)
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call on the finding's line: the function without its ``f``, and its first argument."""
+    """A call on the finding's line: the function without its ``f``, and its first argument.
+
+    Attributes:
+        name: of the function.
+        argument: the one that all such calls of the line have; None where they differ.
+        is_repeatable: whether the argument may be evaluated once more.
+    """
 
     name: str
     argument: str | None
+    is_repeatable: bool
 
 
 def _call(case: Case) -> _Call | None:
     """The only such function that is called on the finding's line."""
     place = case.location
-    text = case.sources.line(place.file, place.line) if place is not None else ""
+    text = _text(case) if place is not None else ""
     calls = list(_CALL.finditer(text))
     if len({call["name"] for call in calls}) != 1:
         return None
@@ -112,16 +132,29 @@ def _call(case: Case) -> _Call | None:
     # What changes a variable, or is itself a call, must not be written twice.
     simple = only is not None and re.fullmatch(r"[\w.\[\]\s+\-*/()>]+", only) is not None
     changes = only is not None and re.search(r"\+\+|--|\w\s*\(", only) is not None
-    return _Call(calls[0]["name"], only if simple and not changes else None)
+    return _Call(calls[0]["name"], only, simple and not changes)
+
+
+def _text(case: Case) -> str:
+    """The finding's line, with those that follow where a call of it goes on there."""
+    place = case.location
+    assert place is not None
+    text = case.sources.line(place.file, place.line)
+    for number in range(place.line + 1, place.line + _GOES_ON):
+        last = next(reversed(list(_CALL.finditer(text))), None)
+        if last is None or closed_at(text, last.end() - 1) is not None:
+            break
+        text += f" {case.sources.line(place.file, number).strip()}"
+    return text
 
 
 def _first_argument(text: str, opened: int) -> str | None:
-    """The first argument of a call whose parenthesis opens at a place, if it ends on the line."""
+    """The first argument of a call whose parenthesis opens at a place, if it is all there."""
     closed = closed_at(text, opened)
     arguments = list(parts_of(text[opened + 1 : None if closed is None else closed - 1]))
     if closed is None and len(arguments) == 1:
         return None
-    return arguments[0].strip() or None
+    return " ".join(arguments[0].split()) or None
 
 
 def _is_float(case: Case) -> bool | None:
@@ -135,15 +168,6 @@ def _is_float(case: Case) -> bool | None:
             return False
     size = found.size if found is not None else 0
     return {_FLOAT_SCRATCH: True, _DOUBLE_SCRATCH: False}.get(size)
-
-
-def _may_be_a_multiple_of_pi(case: Case) -> bool:
-    """Whether pi stands on the finding's line, or a little above it."""
-    place = case.location
-    if place is None:
-        return False
-    lines = range(max(1, place.line - _LINES_LOOKED_AT), place.line + 1)
-    return any(_PI.search(case.sources.line(place.file, line)) for line in lines)
 
 
 RULE = Rule("LM402", "math-slow-path", severity, certain, message, advice, __name__)

@@ -10,7 +10,9 @@ What it costs. One store per argument, only when the message is printed. The cal
 registers around it.
 
 How to remove it. Compile it out of release builds: ``assert`` with ``-DNDEBUG``, ``printf`` between
-``#ifndef NDEBUG`` and ``#endif``.
+``#ifndef NDEBUG`` and ``#endif``, together with an ``if`` or ``else`` that has no braces. The calls
+of a function share one buffer: it goes when all that have arguments are compiled out. Text in a
+local array that is printed with ``%s`` is in memory for its address: see address-taken.
 
 When to leave it. Nearly always: a frame that is not touched costs nothing.
 """
@@ -19,11 +21,13 @@ from __future__ import annotations
 
 import re
 
-from lmemscope.model import Advice, Evidence, Severity
+from lmemscope.model import Advice, Evidence, Severity, reader_line
 from lmemscope.rules.base import Case, Rule, certain
-from lmemscope.rules.declared import whole_statement
+from lmemscope.rules.declared import written_statement
+from lmemscope.rules.indexing import listed
 
-_PRINTS = re.compile(r"(?:if\s*\(.*\)\s*)?(?:std::)?printf\s*\(")
+_PRINTS = re.compile(r"(?:if\s*\([^;{}]*\)\s*)?(?:std::|::)?printf\s*\(")
+_ASSERTS = re.compile(r"\bassert\s*\(")
 
 
 def severity(case: Case) -> Severity:
@@ -38,16 +42,31 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """To leave it, or to compile the call out of release builds."""
-    if any("assert" in (evidence.subject or "") for evidence in _evidence(case)):
-        return (Advice("Usually fine. `-DNDEBUG` compiles assert out of release builds."),)
-    text = "Usually fine. To be rid of it in release builds, compile the call out."
     place = case.location
-    call = whole_statement(case.sources, place.file, place.line) if place is not None else ""
-    if place is None or not _PRINTS.match(call):
-        return (Advice(text),)
-    if re.match(r"\s*else\b", case.sources.line(place.file, place.line + 1)):
-        return (Advice(text),)
-    return (Advice(text, f"#ifndef NDEBUG\n{call}\n#endif"),)
+    text = "Leave it where the message is rare: nothing is stored unless it is printed."
+    written = case.sources.line(place.file, place.line) if place is not None else ""
+    if any("assert" in (evidence.subject or "") for evidence in _evidence(case)):
+        if _ASSERTS.search(written):
+            return (Advice(f"{text} `-DNDEBUG` compiles `assert` out of release builds."),)
+        return (Advice(f"{text} `-DNDEBUG` compiles it out where it comes from `assert` itself."),)
+    text += " To be rid of it in release builds, compile "
+    lines = _lines(case)
+    if len(lines) > 1:
+        return (Advice(f"{text}out every call that shares the buffer, at {listed(lines)}."),)
+    text += "the call out"
+    call = written_statement(case.sources, place) if place is not None else None
+    if call is not None and _PRINTS.match(call):
+        return (Advice(f"{text}.", f"#ifndef NDEBUG\n{call}\n#endif"),)
+    if "printf" not in written:
+        return (Advice(f"{text}, which a macro or a function of that line makes."),)
+    return (Advice(f"{text} (`#ifndef NDEBUG`, with the condition that it stands under)."),)
+
+
+def _lines(case: Case) -> list[str]:
+    """The lines that store arguments, in words."""
+    home = case.facts.home
+    places = {reader_line(access.chain, home) for access in (*case.accesses, *case.generic)}
+    return [case.line(place) for place in sorted(place for place in places if place is not None)]
 
 
 def _evidence(case: Case) -> tuple[Evidence, ...]:

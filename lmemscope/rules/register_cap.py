@@ -48,7 +48,8 @@ def cap_of(facts: KernelFacts) -> Cap:
             cap is not None and cap >= HARDWARE_CAP and used <= allowed
         )
         if told and allowed < HARDWARE_CAP:
-            text = f"__launch_bounds__({bounds.max_threads}{f', {blocks}' if blocks > 1 else ''})"
+            minimum = f", {bounds.min_blocks}" if bounds.min_blocks else ""
+            text = f"__launch_bounds__({bounds.max_threads}{minimum})"
             if _leaves_room(allowed, used):
                 return Cap("allocator", None, f"ptxas's own choice; {text} leaves {allowed}")
             return Cap(
@@ -82,7 +83,8 @@ def _looser(threads: int, blocks: int, allowed: int) -> tuple[str, str | None]:
     smaller = threads // 2 // WARP * WARP
     if not smaller or registers_for(smaller, 1) <= allowed:
         return "", None
-    looser = f"__launch_bounds__({smaller})"
+    # Without a minimum ptxas may leave room for more blocks, and does not use all of them.
+    looser = f"__launch_bounds__({smaller}, 1)"
     left = registers_for(smaller, 1)
     return (
         f"blocks of {smaller} threads, {looser}, leave {left} registers instead of {allowed}",

@@ -11,7 +11,8 @@ are the same in all lanes, so a 4-byte access moves 4 sectors. Spills outside lo
 
 How to remove it. Find what set the cap: ``__launch_bounds__``, ``-maxrregcount``, or the
 architecture's 255. Loosen the first two, at the price of fewer threads in flight; looser launch
-bounds are offered only where they leave more than now. Under 255 the kernel itself must hold less
+bounds are offered only where they leave more than now. A minimum of one block is
+written out, since ptxas may otherwise leave room for more. Under 255 the kernel itself must hold less
 at once: smaller tiles, less unrolling, values recomputed or staged in shared memory. ptxas may also
 spill below every cap, mostly around calls: then no limit is in the way, and raising one changes
 nothing. From CUDA 13, ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of
@@ -77,7 +78,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
     cap = cap_of(case.facts)
     if cap.kind == "launch-bounds" and cap.code is not None:
         first = Advice(
-            f"Loosen the launch bounds: {cap.way_out}; fewer threads will be in flight.", cap.code
+            f"Loosen the launch bounds: {cap.way_out}; fewer threads will be in flight, and what "
+            "does not fit those is still spilled.",
+            cap.code,
         )
     elif cap.kind == "option":
         first = Advice(

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
-from lmemscope.rules.indexing import without_usable_advice
+from lmemscope.rules.indexing import unnamed, without_usable_advice
 from lmemscope.rules.shared import shared_memory
 from lmemscope.rules.unrolling import unrolled_loop
 
@@ -43,7 +43,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
     unrolled = unrolled_loop(case)
     if unrolled:
         return unrolled
-    return shared_memory(case) or without_usable_advice(case)
+    return (*unnamed(case), *shared_memory(case)) or without_usable_advice(case)
 
 
 RULE = Rule("LM202", "rolled-loop", severity, certain, message, advice, __name__)

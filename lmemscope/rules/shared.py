@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 
+from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, traits_of
 from lmemscope.rules.base import Case
-from lmemscope.rules.declared import Declaration, declaration_of
+from lmemscope.rules.declared import Declaration, declaration_of, statement_from
+from lmemscope.rules.launched import block_of
 
 STATIC_BYTES = 48 * 1024
 """Static shared memory of a block: CUDA C++ Programming Guide, "Compute Capabilities"; more must
@@ -26,28 +28,29 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     """The array in shared memory, one element of each index beside that of the next thread.
 
     Only for what fits: its size times the block, beside what the kernel has there already. The
-    block is that of ``__launch_bounds__``, else one of 128 threads, else the largest that fits.
+    block is that of ``__launch_bounds__`` or of the launches, else one of 128 threads,
+    else the largest that fits.
     """
     found = case.object
     if found is None or found.name is None or found.confidence == "possible" or not found.size:
         return ()
     taken = (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
     room = STATIC_BYTES - taken
-    bounds = case.facts.launch_bounds
-    known = bounds.max_threads if bounds is not None else None
+    known = block_of(case)
     made = declaration_of(case)
     size = found.size
     if made is not None and made.extents and made.element_bytes is not None:
         size = made.elements * made.element_bytes
-    threads = next((n for n in ((known,) if known else _BLOCKS) if size * n <= room), None)
+    threads = next((n for n in ((known.threads,) if known else _BLOCKS) if size * n <= room), None)
     if threads is None:
         return ()
     beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
     if known:
-        block = f"the {threads} threads of __launch_bounds__"
+        block = known.described
     else:
         block = f"a block of {threads} threads"
-        block += ", the most that fit" if threads < _BLOCKS[0] else " (the real size is not known)"
+        block += ", the most that fit" if threads < _BLOCKS[0] else ""
+        block += " (the real size is not known)"
     text = (
         f"Keep {case.name} in shared memory, one copy per thread: {size} bytes × {block} = "
         f"{_amount(size * threads)} of 48 KB{beside}."
@@ -77,22 +80,44 @@ def _others(case: Case) -> int:
 
 
 def _is_passed(case: Case, made: Declaration) -> bool:
-    """Whether a call that was inlined gets the array as a pointer."""
-    bare = re.compile(rf"[(,]\s*{re.escape(made.path)}\s*[,)]")
-    calls = {frame.location for access in case.accesses for frame in access.chain}
-    return any(bare.search(case.sources.line(place.file, place.line)) for place in calls)
+    """Whether a call that was inlined gets the array, a row or a part of it as a pointer."""
+    used = re.compile(rf"(?<![\w.>]){re.escape(made.path)}(?!\w)")
+    calls = {frame.location for access in case.accesses for frame in access.chain[1:]}
+    for place in calls:
+        text = statement_from(case.sources, place)
+        for found in used.finditer(text):
+            subscripts, at = 0, found.end()
+            while text.startswith("[", at) and (closed := closed_at(text, at)) is not None:
+                subscripts, at = subscripts + 1, closed
+            if subscripts < len(made.extents):
+                return True
+    return False
 
 
 def too_large(case: Case) -> str:
     """Why shared memory is not offered, as a sentence; empty where that is not known."""
     if case.object is None or not case.object.size:
         return ""
-    bounds = case.facts.launch_bounds
-    threads = (bounds.max_threads if bounds is not None else None) or _BLOCKS[-1]
+    known = block_of(case)
+    threads = known.threads if known is not None else _BLOCKS[-1]
     need = case.object.size * threads
     if need <= STATIC_BYTES:
         return ""
     return f" One copy per thread takes {_amount(need)} for {threads} threads; a block has 48 KB."
+
+
+def shared_room(case: Case) -> str:
+    """What one copy per thread takes of shared memory, as a sentence, where it fits."""
+    size = case.object.size if case.object is not None else 0
+    known = block_of(case)
+    threads = known.threads if known is not None else _BLOCKS[0]
+    taken = (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
+    if not size or size * threads > STATIC_BYTES - taken:
+        return ""
+    return (
+        f" In shared memory, one copy per thread takes {_amount(size * threads)} for {threads} "
+        "threads."
+    )
 
 
 def _stands_alone(case: Case, made: Declaration) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from lmemscope.formats.statements import bracketed
 from lmemscope.model import Advice
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import Declaration, declaration_of
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.loops import (
     Loop,
+    body_of,
     counting_loops,
     early_exit,
     loop_at,
@@ -38,7 +40,11 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
     if loop is None and declaration_of(case) is None:
         return ()
     if loop is None:
-        text = f"Unroll every loop that indexes {case.name} (`#pragma unroll`)."
+        text = (
+            f"Unroll every loop that indexes {case.name} (`#pragma unroll`), those in macros and "
+            "functions that are inlined too; one that asks for it already may need a bound that "
+            "the compiler can see."
+        )
         return (Advice(f"{text}{outcome(case)}"),)
     leaves = early_exit(case.sources, loop.file, loop.line)
     if leaves is not None:
@@ -85,13 +91,16 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
     made, loop = declaration_of(case), next(iter(counting_loops(case)), None)
     expression = index.expression or ""
     of_one_dimension = made is not None and len(made.extents) == 1
-    if made is not None and of_one_dimension and loop is not None and expression == loop.counter:
+    extent = _counted(made, loop, expression)
+    if made is not None and loop is not None and extent is not None:
         # Whatever else the index is made of decides how often the loop turns.
         open_ended = not all(counter.constant_trip for counter in counters)
-        small = made.elements <= _MOST_GUARDED
-        if loop.counts_up and open_ended and small and _LIMIT.fullmatch(loop.condition):
-            return (_guarded(case, made, loop),)
-        return ()
+        small = made.extents[extent] <= _MOST_GUARDED
+        stays = _LIMIT.fullmatch(loop.condition) is not None and not _is_changed(case, loop)
+        if loop.counts_up and open_ended and small and stays:
+            return (_guarded(case, made, loop, extent),)
+        if of_one_dimension:
+            return ()
     if len(counters) != len(index.sources):
         return ()
     sites = case.share.sites
@@ -103,35 +112,68 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
     return (
         Advice(
             f"The loop at line {loop.line} ends at `{loop.bound}`, which is not known when "
-            "compiling: make it a constant (a template parameter or `constexpr`), and unroll the "
-            f"loop.{outcome(case)}"
+            "compiling. If that has one value, or few, make it a constant (a template parameter or "
+            "`constexpr`) and unroll the loop; if not, let the loop run to the largest value, with "
+            f"its condition inside.{outcome(case, of_one_loop=True)}"
         ),
     )
 
 
-def _guarded(case: Case, made: Declaration, loop: Loop) -> Advice:
-    """The loop over the whole array, its own condition inside."""
+def _counted(made: Declaration | None, loop: Loop | None, expression: str) -> int | None:
+    """The dimension of an array that a loop's counter alone indexes; None where none is."""
+    if made is None or loop is None or not made.extents:
+        return None
+    parts = bracketed(expression) if expression.startswith("[") else [expression]
+    if len(parts) != len(made.extents) or parts.count(loop.counter) != 1:
+        return None
+    others = (part for part in parts if part != loop.counter)
+    if any(not re.fullmatch(r"\w+", part) for part in others):
+        return None
+    return parts.index(loop.counter)
+
+
+def _is_changed(case: Case, loop: Loop) -> bool:
+    """Whether the body changes what the condition is made of: it may come true again then."""
+    names = set(re.findall(r"(?<![\w.>])[A-Za-z_]\w*", loop.condition))
+    changes = re.compile(
+        rf"(?<![\w.>])(?:{'|'.join(map(re.escape, sorted(names)))})\s*(?:[-+*/%&|^]?=(?!=)|\+\+|--)"
+        rf"|(?:\+\+|--|&)\s*(?:{'|'.join(map(re.escape, sorted(names)))})\b"
+    )
+    return any(changes.search(text) for text in body_of(case.sources, loop))
+
+
+def _guarded(case: Case, made: Declaration, loop: Loop, dimension: int) -> Advice:
+    """The loop over a whole dimension, its own condition inside."""
     bound = (
         f"ends at `{loop.bound}`"
         if loop.bound is not None
         else f"ends where `{loop.condition}` fails"
     )
-    extent = made.written[0]
+    extent = made.written[dimension]
     header = f"for ({loop.init}; {loop.counter} < {extent}; {loop.step})"
+    after = ""
+    if not loop.declares_counter:
+        after = f" `{loop.counter}` is then {extent} behind the loop, whatever its condition says."
     return Advice(
         f"The loop at line {loop.line} {bound}, which is not known when compiling. Let it run over "
-        f"all {made.elements} elements with that condition inside, unroll it, and do the same for "
-        f"every other loop that indexes {case.name}.{outcome(case)}",
+        f"all {made.extents[dimension]} elements with that condition inside, unroll it, and do the "
+        f"same for every other loop that indexes {case.name}.{after}{outcome(case)}",
         f"#pragma unroll\n{header} if ({loop.condition}) {loop.rest}".rstrip(),
     )
 
 
-def outcome(case: Case) -> str:
-    """What follows once every index is a constant; no promise where more keeps it in memory."""
+def outcome(case: Case, *, of_one_loop: bool = False) -> str:
+    """What follows once every index is a constant; no promise where more keeps it in memory.
+
+    Args:
+        case: of the object.
+        of_one_loop: the advice is about one loop, and others may index the object.
+    """
     also = case.object.also if case.object is not None else ()
     if also:
         return f" It stays in memory until {listed(list(also))} is removed too."
-    if case.index is not None and all(s.kind == "loop-counter" for s in case.index.sources):
+    counted = case.index is not None and all(s.kind == "loop-counter" for s in case.index.sources)
+    if counted and not of_one_loop:
         return " Then every index is a constant."
     return " Then this index is a constant; every other must be one too."
 
@@ -160,8 +202,10 @@ def _shift(case: Case, made: Declaration) -> Advice:
         f"{name}[{counter}] = {name}[{counter} + 1];"
     )
     return Advice(
-        f"Move the elements of {case.name} by one in an unrolled loop instead of moving an index: "
-        f"the newest is then always `{name}[{last}]`. Unroll every other loop over it.",
+        f"If one element of {case.name} is replaced at a time, as in a ring, move the elements by "
+        "one in an unrolled loop instead of moving an index: the newest is then always "
+        f"`{name}[{last}]`, and the one of k steps before it `{name}[{last} - k]`. Unroll every "
+        "other loop over it.",
         code,
     )
 

@@ -1,0 +1,194 @@
+"""Whether an argument is visibly pi times something, and what it is without pi."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from lmemscope.formats.statements import closed_at
+from lmemscope.model import SourceLocation, SourceText
+
+_NUMBER = re.compile(r"(?P<digits>\d+\.\d*(?:[eE][-+]?\d+)?)(?P<suffix>[fFlL]?)")
+_WORD = re.compile(r"[A-Za-z_]\w*(?:::\w+)*")
+_ARCCOSINE = re.compile(r"(?:std::)?(?P<name>acosf?)\s*\(\s*-\s*1(?:\.0*)?[fF]?\s*\)")
+_CONVENTIONS = re.compile(
+    r"(?:CUDART_|M_|k|c_|_)?(?P<twice>2|TWO|two|two_)?_?(?:PI|Pi|pi)"
+    r"(?:_?(?P<kind>F|D|f|d|float|double|Value|Const))?"
+)
+"""What constants of that value are called: ``M_PI``, ``CUDART_PI_F``, ``kPi``, ``twoPi``."""
+_MULTIPLES = {math.pi / 2: "0.5", math.pi: "1.0", 2 * math.pi: "2.0", 4 * math.pi: "4.0"}
+_PRECISION = 1e-6
+"""How near to pi a number is that is meant to be: six digits."""
+_LINES_LOOKED_AT = 20
+_DEPTH = 3
+"""How many definitions of variables are followed."""
+_JOINED = frozenset({"::", "->"})
+_CASTS = re.compile(r"\((?:float|double|real|T|scalar_t)\)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """What is multiplied with pi.
+
+    Attributes:
+        code: the argument with a number in place of pi; None where a variable holds the product.
+    """
+
+    code: str | None
+
+
+def without_pi(argument: str, sources: SourceText, place: SourceLocation) -> Factor | None:
+    """The argument without its factor pi; None where it is not visibly such a product.
+
+    Args:
+        argument: as written.
+        sources: for definitions of variables and constants.
+        place: the line that it stands on.
+    """
+    return _factor(argument.strip(), sources, place, _DEPTH)
+
+
+def _factor(text: str, sources: SourceText, place: SourceLocation, depth: int) -> Factor | None:
+    parts = _product(text)
+    if parts is None:
+        return None
+    for start, end, divides in parts:
+        part = text[start:end]
+        if divides:
+            continue
+        bare = part.strip()
+        lead = start + len(part) - len(part.lstrip())
+        sign = re.match(r"[-+]\s*", bare)
+        if sign is not None:
+            bare, lead = bare[sign.end() :], lead + sign.end()
+        cast = _CASTS.match(bare)
+        if cast is not None:
+            bare, lead = bare[cast.end() :], lead + cast.end()
+        number = _as_number(bare, sources, place)
+        if number is not None:
+            return Factor(text[:lead] + number + text[lead + len(bare) :])
+        if bare.startswith("(") and closed_at(bare, 0) == len(bare):
+            inner = _factor(bare[1:-1], sources, place, depth)
+            if inner is not None:
+                code = inner.code
+                return Factor(
+                    None
+                    if code is None
+                    else f"{text[: lead + 1]}{code}{text[lead + len(bare) - 1 :]}"
+                )
+        elif depth and _WORD.fullmatch(bare) and "::" not in bare:
+            written = _definition(bare, sources, place)
+            if written is not None and _factor(written[0], sources, written[1], depth - 1):
+                return Factor(None)
+    return None
+
+
+def _product(text: str) -> list[tuple[int, int, bool]] | None:
+    """Start and end of each factor, and whether it divides; None of what is no product."""
+    found, start, divides, at = [], 0, False, 0
+    while at < len(text):
+        char = text[at]
+        if char in "([":
+            closed = closed_at(text, at)
+            if closed is None:
+                return None
+            at = closed
+            continue
+        if char in "*/":
+            found.append((start, at, divides))
+            start, divides = at + 1, char == "/"
+        elif char in "+-" and text[at : at + 2] != "->":
+            before = text[:at].rstrip()
+            exponent = re.search(r"\d\.?\d*[eE]$", before) is not None
+            if before and not before.endswith(("*", "/")) and not exponent:
+                return None
+        elif char in "?:<>=&|^%,!~" and not {text[at : at + 2], text[at - 1 : at + 1]} & _JOINED:
+            return None
+        at += 1
+    found.append((start, len(text), divides))
+    return found
+
+
+def _as_number(text: str, sources: SourceText, place: SourceLocation) -> str | None:
+    """The number of half turns that stands for pi or a multiple; None of everything else."""
+    number = _NUMBER.fullmatch(text)
+    if number is not None:
+        turns = _half_turns(float(number["digits"]))
+        return f"{turns}{number['suffix'].lower()}" if turns is not None else None
+    arccosine = _ARCCOSINE.fullmatch(text)
+    if arccosine is not None:
+        return "1.0f" if arccosine["name"] == "acosf" else "1.0"
+    if _WORD.fullmatch(text) is None:
+        return None
+    name = text.rpartition("::")[2]
+    value = _constant(name, sources, place)
+    if value is not None:
+        return value
+    meant = _CONVENTIONS.fullmatch(name)
+    if meant is None or _is_assigned(name, sources, place):
+        return None
+    turns = "2.0" if meant["twice"] else "1.0"
+    return f"{turns}f" if (meant["kind"] or "") in ("F", "f", "float") else turns
+
+
+def _half_turns(value: float) -> str | None:
+    return next(
+        (turns for pi, turns in _MULTIPLES.items() if abs(value - pi) < pi * _PRECISION), None
+    )
+
+
+def _constant(name: str, sources: SourceText, place: SourceLocation) -> str | None:
+    """Half turns of a macro or constant of the same file whose value is a number."""
+    pattern = re.compile(
+        rf"#\s*define\s+{name}\s+\(?(?P<macro>[^()]+?)\)?\s*$"
+        rf"|\b(?P<type>float|double)\s+(?:const\s+)?{name}\s*(?:=|\{{)\s*(?P<value>[^;{{}}]+?)\s*[;}}]"
+    )
+    values = set()
+    for line in sources.matching(place.file, pattern):
+        found = pattern.search(line)
+        assert found is not None
+        text = (found["macro"] or found["value"]).strip()
+        number = _NUMBER.fullmatch(text) or re.fullmatch(
+            r"(?P<digits>[\d.]+)(?P<suffix>[fF]?)", text
+        )
+        twice = re.fullmatch(r"2(?:\.0*)?[fF]?\s*\*\s*(?P<word>\w+)", text)
+        arccosine = _ARCCOSINE.fullmatch(text)
+        turns = None
+        if number is not None:
+            turns = _half_turns(float(number["digits"]))
+        elif arccosine is not None or _CONVENTIONS.fullmatch(text) is not None:
+            turns = "2.0" if re.search(r"2|(?i:two)", text.partition("(")[0]) else "1.0"
+        elif twice is not None and _CONVENTIONS.fullmatch(twice["word"]) is not None:
+            turns = "2.0"
+        if turns is None:
+            return None
+        is_float = found["type"] == "float" or (number is not None and bool(number["suffix"]))
+        values.add(f"{turns}f" if is_float else turns)
+    return values.pop() if len(values) == 1 else None
+
+
+def _is_assigned(name: str, sources: SourceText, place: SourceLocation) -> bool:
+    """Whether a file gives a name a value that is not known to be pi's."""
+    pattern = re.compile(rf"#\s*define\s+{name}\s|(?<![\w.])\b{name}\s*=(?!=)")
+    return bool(sources.matching(place.file, pattern))
+
+
+def _definition(
+    name: str, sources: SourceText, place: SourceLocation
+) -> tuple[str, SourceLocation] | None:
+    """The value of a variable that is defined above a line and not changed; with that line."""
+    changed = re.compile(
+        rf"(?<![\w.>]){name}\s*(?:[-+*/%]?=(?!=)|\+\+|--)|(?:\+\+|--|&)\s*{name}\b"
+    )
+    defined = re.compile(
+        rf"\b(?:float|double|auto|T|real)\s+(?:const\s+)?{name}\s*=\s*(?P<value>[^;,]+);"
+    )
+    for number in range(place.line, max(0, place.line - _LINES_LOOKED_AT), -1):
+        text = sources.line(place.file, number)
+        found = defined.search(text)
+        if found is not None:
+            return found["value"].strip(), SourceLocation(place.file, number)
+        if changed.search(text):
+            return None
+    return None
