@@ -246,6 +246,9 @@ def test_one_dimension_of_several_is_walked_as_a_whole() -> None:
     facts = kernel("dynamic-index", index=index, depth=1, kind="float[2][6][3]")
     source = "\n\n\n\n\nfor (int j = 0; j < n; ++j)\n  s += table[0][j][c];\n"
     assert "for (int j = 0; j < 6; ++j) if (j < n)" in codes(facts, source)
+    inner = "\n\n\n\nfor (j = 0; j < n; ++j)\nfor (c = 0; c < {}; ++c)\n  s += table[0][j][c];\n"
+    for bound in ("3", "WIDTH"):
+        assert "for (j = 0; j < 6; ++j) if (j < n)" in codes(facts, inner.format(bound))
     both = dataclasses.replace(
         facts.objects[0], index=dataclasses.replace(index, expression="[0][j][j + 1]")
     )

@@ -76,7 +76,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 "float and use __sinf and its like."
             )
         )
-    promise = "If arguments always stay below 1e5, promise it before each such call"
+    promise = (
+        "If arguments always stay below 1e5, promise it before the statement of each such call"
+    )
     if call is not None and call.is_repeatable:
         absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
         code = f"__builtin_assume({absolute}({call.argument}) < {limit});"
