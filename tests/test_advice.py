@@ -539,6 +539,15 @@ def test_volatile_arrays_get_no_assembly() -> None:
     assert codes(kernel("volatile", kind="volatile double")) == 'asm volatile("" : "+d"(table));'
 
 
+def test_a_volatile_that_a_template_deduces_is_not_to_be_dropped_from_the_declaration() -> None:
+    (one,) = kernel("volatile", kind="volatile int").objects
+    assert one.declared is not None
+    above = "\n" * (one.declared.line - 1)
+    assert "remove_volatile_t" in said(kernel("volatile", kind="volatile int"), f"{above}T table;")
+    plain = f"{above}volatile int table;"
+    assert said(kernel("volatile", kind="volatile int"), plain).startswith("Drop `volatile`")
+
+
 # Whose code it is.
 
 CUB = SourceLocation("/venv/lib/python3.11/site-packages/nvidia/cu13/include/cub/a.cuh", 9)
