@@ -246,31 +246,22 @@ def test_the_index_of_a_helper_is_that_of_its_parameter() -> None:
     assert indexed(f".loc 1 3 0{INLINED}\n{LOAD}", text, *parameters) == (3, None)
 
 
-@pytest.mark.parametrize(("file", "line"), [("/opt/cuda/targets/x/include/a.h", 8), ("b.h", 3)])
-def test_a_librarys_line_without_its_calls_gets_those_of_the_nearest(file: str, line: int) -> None:
+def test_machine_code_without_its_calls_gets_those_that_ptx_tells() -> None:
     body = f"""{depot(64)}
 .loc 1 1 0
 {ADDRESS}
-.loc 2 3 0, function_name $L__info_string0, inlined_at 1 7 0
-add.u32 %r5, %r1, 1;
-.loc 2 3 0, function_name $L__info_string0, inlined_at 1 8 0
+.loc 1 3 0, function_name $L__info_string0, inlined_at 1 8 0
 add.u32 %r6, %r1, 2;
-.loc 2 0 0
+.loc 1 0 0
 add.u32 %r7, %r1, 3;
-.loc 2 3 0
+.loc 1 3 0
 {LOAD}
-.loc 2 3 0, function_name $L__info_string0, inlined_at 1 9 0
-add.u32 %r8, %r1, 2;
 ret;"""
-    ptx = program(body, inlined=("_Z3sinf",), variables=(f'.file 2 "{file}"',))
-    fact = attributed(
-        layers(ptx, ldl("ld.local", base=4), frame=64), [variable("v", "int[16]", 64)]
-    )
-    (one,) = fact.objects
-    assert one.index is not None
-    place = one.index.location
-    assert place is not None
-    assert place.line == line
+    ptx = program(body, inlined=("_Z3cosf",))
+    for line, called in ((3, [3, 8]), (4, [4])):
+        given = layers(ptx, ldl("ld.local", base=4, source=line), frame=64)
+        (one,) = attributed(given).accesses
+        assert [frame.location.line for frame in one.chain] == called
 
 
 def test_a_name_of_a_helpers_own_is_not_the_variable() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.origin import Origin
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import line_at
-from lmemscope.formats.ptx import PtxFunction
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.sites import Site
-from lmemscope.model import InlineFrame, SourceLocation, is_library, reader_line
+from lmemscope.model import InlineFrame, SourceLocation, reader_line
 
 Chain = tuple[InlineFrame, ...]
 
@@ -24,7 +24,6 @@ class Lines:
         self._layers = layers
         self._callers: dict[tuple[str, str], Chain | None] = {}
         self._files: dict[str, str] = {}
-        self._inlined: dict[str, dict[SourceLocation, list[tuple[int, Chain]]]] = {}
 
     def definition(self, function: CubinFunction) -> SourceLocation | None:
         """Where a kernel is defined, as far as line information tells."""
@@ -64,7 +63,7 @@ class Lines:
         if entry is None:
             return ()
         origin = self._layers.origins.of(kernel, site)
-        return self._with_callers(self.shown_chain(entry.chain), origin.ptx_line)
+        return self._with_callers(self.shown_chain(entry.chain), origin)
 
     def _without_line(self, kernel: CubinFunction, site: Site) -> Chain | None:
         """What is around an access of the program's own that has no line; None where it has."""
@@ -81,49 +80,25 @@ class Lines:
     def of_instruction(self, instruction: Instruction) -> Chain:
         """The chain of a PTX instruction; empty without line information."""
         ptx = self._layers.ptx
-        if ptx is None:
-            return ()
-        return self._with_callers(self.shown_chain(ptx.chain(instruction)), instruction.line)
+        return self.shown_chain(ptx.chain(instruction)) if ptx is not None else ()
 
-    def _with_callers(self, chain: Chain, line: int | None) -> Chain:
-        """A chain with the calls around a library's line that compilers left out.
+    def _with_callers(self, chain: Chain, origin: Origin) -> Chain:
+        """A chain of machine code with the calls around it that compilers left out.
 
-        Behind a line number 0, nvcc gives the rest of an inlined function without where it was
-        inlined. The nearest instruction before it of the same line, which has that, tells; a
-        library's line alone can be no code of a user's function.
-
-        Args:
-            chain: with paths as a reader knows them.
-            line: of the PTX text, or None.
+        Behind a line number 0, nvcc does not say again where the same place is inlined. Reading PTX
+        in order makes up for that; ptxas copies the line as it stands.
         """
-        ptx = self._layers.ptx
-        if len(chain) != 1 or line is None or ptx is None or not is_library(chain[0].location.file):
+        flow = self._layers.flow
+        if len(chain) != 1 or flow is None or origin.function is None or origin.ptx_line is None:
             return chain
-        function = ptx.function_at(line)
-        first = function.first_loc if function is not None else None
-        if function is None or first is None or is_library(ptx.files.get(first[0], "")):
+        dataflow = flow.dataflow(origin.function)
+        if dataflow is None:
             return chain
-        listed = self._inlined_in(function).get(chain[0].location, ())
-        before = [one for at, one in listed if at <= line]
-        return (before or [one for _, one in listed[:1]] or [chain])[-1]
-
-    def _inlined_in(self, function: PtxFunction) -> dict[SourceLocation, list[tuple[int, Chain]]]:
-        """By a library's line, where a function has it inlined: lines of PTX, and the chains."""
-        known = self._inlined.get(function.name)
-        if known is None:
-            known = self._inlined[function.name] = {}
-            ptx = self._layers.ptx
-            assert ptx is not None
-            last = None
-            for instruction in function.body.instructions:
-                if instruction.loc is None or instruction.loc is last:
-                    continue
-                last = instruction.loc
-                chain = ptx.chain(instruction)
-                if len(chain) > 1 and is_library(chain[0].location.file):
-                    shown = self.shown_chain(chain)
-                    known.setdefault(shown[0].location, []).append((instruction.line, shown))
-        return known
+        for index in dataflow.by_line.get(origin.ptx_line, ()):
+            told = self.of_instruction(dataflow.body.instructions[index])
+            if told[:1] and told[0].location == chain[0].location:
+                return told
+        return chain
 
     def of_callers(self, kernel: str, function: str) -> Chain | None:
         """The chain of a call of a function without lines of its own; None for other functions.
