@@ -299,6 +299,9 @@ def test_one_dimension_of_several_is_walked_as_a_whole() -> None:
     facts = kernel("dynamic-index", index=index, depth=1, kind="float[2][6][3]")
     source = "\n\n\n\n\nfor (int j = 0; j < n; ++j)\n  s += table[0][j][c];\n"
     assert "for (int j = 0; j < 6; ++j) if (j < n)" in codes(facts, source)
+    inner = "\n\n\n\nfor (j = 0; j < n; ++j)\nfor (c = 0; c < {}; ++c)\n  s += table[0][j][c];\n"
+    for bound in ("3", "WIDTH"):
+        assert "for (j = 0; j < 6; ++j) if (j < n)" in codes(facts, inner.format(bound))
     both = dataclasses.replace(
         facts.objects[0], index=dataclasses.replace(index, expression="[0][j][j + 1]")
     )
@@ -597,6 +600,15 @@ def test_there_is_no_tangent_of_half_turns() -> None:
 def test_volatile_arrays_get_no_assembly() -> None:
     assert codes(kernel("volatile", kind="volatile int[6]")) == ""
     assert codes(kernel("volatile", kind="volatile double")) == 'asm volatile("" : "+d"(table));'
+
+
+def test_a_volatile_that_a_template_deduces_is_not_to_be_dropped_from_the_declaration() -> None:
+    (one,) = kernel("volatile", kind="volatile int").objects
+    assert one.declared is not None
+    above = "\n" * (one.declared.line - 1)
+    assert "remove_volatile_t" in said(kernel("volatile", kind="volatile int"), f"{above}T table;")
+    plain = f"{above}volatile int table;"
+    assert said(kernel("volatile", kind="volatile int"), plain).startswith("Drop `volatile`")
 
 
 # Whose code it is.

@@ -246,6 +246,24 @@ def test_the_index_of_a_helper_is_that_of_its_parameter() -> None:
     assert indexed(f".loc 1 3 0{INLINED}\n{LOAD}", text, *parameters) == (3, None)
 
 
+def test_machine_code_without_its_calls_gets_those_that_ptx_tells() -> None:
+    body = f"""{depot(64)}
+.loc 1 1 0
+{ADDRESS}
+.loc 1 3 0, function_name $L__info_string0, inlined_at 1 8 0
+add.u32 %r6, %r1, 2;
+.loc 1 0 0
+add.u32 %r7, %r1, 3;
+.loc 1 3 0
+{LOAD}
+ret;"""
+    ptx = program(body, inlined=("_Z3cosf",))
+    for line, called in ((3, [3, 8]), (4, [4])):
+        given = layers(ptx, ldl("ld.local", base=4, source=line), frame=64)
+        (one,) = attributed(given).accesses
+        assert [frame.location.line for frame in one.chain] == called
+
+
 def test_a_name_of_a_helpers_own_is_not_the_variable() -> None:
     theirs = variable("list", "float*", 8, 2, function="_Z4pickPii", is_parameter=True)
     text = [(1, "int list[16];"), (3, "return list[q];"), (9, "x = pick(other) + list[n];")]

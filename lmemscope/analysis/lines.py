@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.origin import Origin
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.ptx_body import Instruction
@@ -59,7 +60,10 @@ class Lines:
         if given is not None:
             return given
         entry = line_at(self._layers.cubin.source_lines.get(kernel.section, []), site.pc)
-        return self.shown_chain(entry.chain) if entry is not None else ()
+        if entry is None:
+            return ()
+        origin = self._layers.origins.of(kernel, site)
+        return self._with_callers(self.shown_chain(entry.chain), origin)
 
     def _without_line(self, kernel: CubinFunction, site: Site) -> Chain | None:
         """What is around an access of the program's own that has no line; None where it has."""
@@ -77,6 +81,24 @@ class Lines:
         """The chain of a PTX instruction; empty without line information."""
         ptx = self._layers.ptx
         return self.shown_chain(ptx.chain(instruction)) if ptx is not None else ()
+
+    def _with_callers(self, chain: Chain, origin: Origin) -> Chain:
+        """A chain of machine code with the calls around it that compilers left out.
+
+        Behind a line number 0, nvcc does not say again where the same place is inlined. Reading PTX
+        in order makes up for that; ptxas copies the line as it stands.
+        """
+        flow = self._layers.flow
+        if len(chain) != 1 or flow is None or origin.function is None or origin.ptx_line is None:
+            return chain
+        dataflow = flow.dataflow(origin.function)
+        if dataflow is None:
+            return chain
+        for index in dataflow.by_line.get(origin.ptx_line, ()):
+            told = self.of_instruction(dataflow.body.instructions[index])
+            if told[:1] and told[0].location == chain[0].location:
+                return told
+        return chain
 
     def of_callers(self, kernel: str, function: str) -> Chain | None:
         """The chain of a call of a function without lines of its own; None for other functions.

@@ -40,7 +40,7 @@ def message(case: Case) -> str:
     linked = functions & only_linked(case.facts)
     if not linked:
         return text
-    which = "they are" if linked == functions else f"{names_of(linked)}: "
+    which = "they are" if linked == functions else f"{names_of(linked)} are"
     return (
         f"{text}; {which} linked for the addresses that the kernel stores, as those of virtual "
         "functions, and it calls none of them"

@@ -76,7 +76,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 "float and use __sinf and its like."
             )
         )
-    promise = "If arguments always stay below 1e5, promise it before each such call"
+    promise = (
+        "If arguments always stay below 1e5, promise it before the statement of each such call"
+    )
     if call is not None and call.is_repeatable:
         absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
         code = f"__builtin_assume({absolute}({call.argument}) < {limit});"
@@ -94,11 +96,10 @@ def _half_turns(case: Case, call: _Call | None, is_float: bool | None) -> tuple[
     if factor is None:
         return ()
     suffix = "f" if is_float else ""
-    several = case.object is not None and len(case.object.called_from) > 1
-    others = " Other calls keep it." if several else ""
     text = (
         f"The argument is pi times something: use {call.name}pi{suffix} of that factor, which is "
-        f"at least as accurate and has no slow path.{others}"
+        "at least as accurate and has no slow path; the path goes when every call that shares it "
+        "is replaced."
     )
     if factor.code is None or call.name == "sincos":
         return (Advice(text),)

@@ -88,7 +88,7 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
     counters = [s for s in index.sources if s.kind == "loop-counter"] if index is not None else []
     if index is None or not counters or not _fits_registers(case):
         return ()
-    made, loop = declaration_of(case), next(iter(counting_loops(case)), None)
+    made, loop = declaration_of(case), _open_loop(case)
     expression = index.expression or ""
     of_one_dimension = made is not None and len(made.extents) == 1
     extent = _counted(made, loop, expression)
@@ -117,6 +117,13 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
             f"its condition inside.{outcome(case, of_one_loop=True)}"
         ),
     )
+
+
+def _open_loop(case: Case) -> Loop | None:
+    """The innermost loop around the access whose end is not a constant; one that may be at last."""
+    loops = [one for one in counting_loops(case) if one.bound is None or not one.bound.isdigit()]
+    named = (one for one in loops if one.bound is None or not _may_be_constant(one.bound))
+    return next(named, next(iter(loops), None))
 
 
 def _counted(made: Declaration | None, loop: Loop | None, expression: str) -> int | None:

@@ -7,7 +7,8 @@ How to recognise it. PTX: ``ld.volatile.local``, ``st.volatile.local``.
 
 What it costs. A store and a load for every use.
 
-How to remove it. Drop ``volatile``: no other thread can see a local variable. A single number that
+How to remove it. Drop ``volatile``: no other thread can see a local variable. Where a template
+deduces it from an argument, ``std::remove_volatile_t`` drops it. A single number that
 should not be optimised away is kept by an empty assembly statement with a constraint of its type
 (``"+r"`` for 32-bit integers, ``"+l"`` for 64-bit ones, ``"+f"``, ``"+d"``), without memory. An
 array that is also indexed at run time stays in memory all the same.
@@ -48,8 +49,16 @@ def advice(case: Case) -> tuple[Advice, ...]:
     """To drop the word, or what has its effect without memory."""
     also = list(case.object.also) if case.object is not None else []
     stays = f" It stays in memory until {' and '.join(also)} is removed too." if also else ""
-    found = [Advice(f"Drop `volatile`: no other thread can see {case.name}.{stays}")]
     made = declaration_of(case)
+    found = [Advice(f"Drop `volatile`: no other thread can see {case.name}.{stays}")]
+    if made is not None and _is_deduced(case):
+        found = [
+            Advice(
+                f"{case.name} is volatile for its type, which a template or a typedef gives: "
+                "declare it without (`std::remove_volatile_t`, or call with a type that is not "
+                f"volatile), for no other thread can see it.{stays}"
+            )
+        ]
     constraint = None
     if made is not None and not made.extents and case.object is not None:
         constraint = _CONSTRAINTS.get(_plain(case.object.type))
@@ -61,6 +70,13 @@ def advice(case: Case) -> tuple[Advice, ...]:
             )
         )
     return tuple(found)
+
+
+def _is_deduced(case: Case) -> bool:
+    """Whether the declaration does not say ``volatile`` itself."""
+    declared = case.object.declared if case.object is not None else None
+    text = case.sources.line(declared.file, declared.line) if declared is not None else ""
+    return bool(text) and "volatile" not in text
 
 
 def _plain(kind: str | None) -> str:
