@@ -11,21 +11,24 @@ decides between equals, and lowers the confidence.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
 from lmemscope.analysis.declared_type import declared
-from lmemscope.analysis.layout import Part
+from lmemscope.analysis.layout import Part, parts_of
 from lmemscope.analysis.mentions import Mentions, same_function
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
+from lmemscope.analysis.sharing import Use, sharers
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
 
 _RIVALRY = 0.5
 """A name that this share of the best one's lines mention could be meant as well."""
+_ALL = 0.95
+"""A name that this share of an object's lines mention is that of all of it."""
 _REPETITION = 0.5
 """What a variable that has an object already scores less: copies of inlined ones share alike."""
 
@@ -60,11 +63,14 @@ class NamedObject:
         found: the object; of all its pieces, where the compiler split it.
         pieces: depot offsets of these.
         name: None where nothing fits.
+        turns: the variables that it is in turn, each with its own accesses, largest first; empty
+            where it is one.
     """
 
     found: StackObject
     pieces: tuple[int, ...]
     name: ObjectName | None
+    turns: tuple[NamedObject, ...] = ()
 
 
 class Names:
@@ -123,8 +129,51 @@ class Names:
             if best is not None:
                 confidence = _confidence(best, known, chosen, number)
                 name = self.name(best.variable, best.part, confidence)
-            result.append(NamedObject(one.found, one.pieces, name))
+            others = {c.variable for c in chosen if c is not None and c is not best and c.agrees}
+            turns = self._turns(objects, places, one, best, others)
+            name = turns[0].name if turns else name
+            result.append(NamedObject(one.found, one.pieces, name, turns))
         return tuple(result)
+
+    def _turns(
+        self,
+        objects: FunctionObjects,
+        places: Places,
+        one: Joined,
+        best: Candidate | None,
+        others: Collection[Variable],
+    ) -> tuple[NamedObject, ...]:
+        """The variables that share an object; ``others`` are what other objects are."""
+        if best is not None and best.mention >= _ALL:
+            return ()
+        owner = same_function(objects.dataflow.function.name)
+        instructions = objects.body.instructions
+        known = {a.index: relative(places.of(a), one.found) for a in one.found.accesses}
+        passing = [call.index for call, _ in one.found.passed_to] + one.found.stored_at
+        uses = [
+            Use(instructions[index], index, known.get(index))
+            for index in sorted({*known, *passing})
+        ]
+        lines = self._mentions.lines(owner, (use.instruction for use in uses))
+        variables = [
+            variable
+            for name in sorted(lines.functions)
+            for variable in self._by_function.get(name, ())
+            if variable not in others
+        ]
+        single = best.variable if best is not None else None
+        return tuple(
+            NamedObject(
+                turn.found,
+                one.pieces,
+                self.name(
+                    turn.variable,
+                    parts_of(turn.variable)[0],
+                    "certain" if turn.is_exact else "likely",
+                ),
+            )
+            for turn in sharers(owner, one.found, uses, variables, self._mentions, single)
+        )
 
     def name(self, variable: Variable, part: Part, confidence: Confidence) -> ObjectName:
         """What a variable, or a part of it, is called."""

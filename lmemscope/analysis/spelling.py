@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.statements import Path, Statement, Subscript, WrittenCall, statement_at
@@ -68,7 +69,9 @@ class Spelling:
 
     def __init__(self, names: Names, sources: SourceText) -> None:
         self._names, self._sources = names, sources
+        self._expansion = Expansion(sources)
         self._statements: dict[SourceLocation, Statement] = {}
+        self._expanded: dict[SourceLocation, tuple[Statement, ...]] = {}
         self._handled: dict[tuple[str, frozenset[Path]], _Handles] = {}
         self._referring: dict[tuple[str, frozenset[Path]], frozenset[Path]] = {}
 
@@ -90,16 +93,17 @@ class Spelling:
         for depth in range(start, -1, -1):
             if depth < start:
                 outer = chain[depth + 1].location
-                aliases = self._passed(aliases, self._at(outer), functions[depth], variable)
+                aliases = self._passed(aliases, outer, functions[depth], variable)
             aliases = self._with_references(aliases, functions[depth])
             known[depth] = aliases
         for frame, aliases in zip(chain, known, strict=True):
             place = frame.location
             if not aliases or place.line <= 0 or is_library(place.file):
                 continue
-            found = _fitting(self._at(place).subscripts, aliases, place.line, is_store=is_store)
-            if found:
-                return Written(place.file, found)
+            for statement in (self._at(place), *self._inside_macros(place)):
+                found = _fitting(statement.subscripts, aliases, place.line, is_store=is_store)
+                if found:
+                    return Written(place.file, found)
         for frame, function, aliases in zip(chain, functions, known, strict=True):
             place = frame.location
             if aliases and place.line > 0 and not is_library(place.file):
@@ -182,6 +186,15 @@ class Spelling:
             )
         return self._statements[place]
 
+    def _inside_macros(self, place: SourceLocation) -> tuple[Statement, ...]:
+        """The statement at a place with its macros replaced once, twice, and so on."""
+        if place not in self._expanded:
+            made = self._at(place).rewritten(
+                lambda text, _: self._expansion.of_text(text, place.file, place.line)
+            )
+            self._expanded[place] = tuple(made)
+        return self._expanded[place]
+
     def _with_references(self, aliases: frozenset[Path], function: str) -> frozenset[Path]:
         """With the pointers and references of a function that are initialised with the variable."""
         key = (function, aliases)
@@ -218,11 +231,11 @@ class Spelling:
     def _passed(
         self,
         aliases: frozenset[Path],
-        statement: Statement,
+        place: SourceLocation,
         callee: str,
         variable: Variable | None,
     ) -> frozenset[Path]:
-        """What the variable is called inside a function that a statement calls."""
+        """What the variable is called inside a function that is called at a place."""
         name = short_name(demangle(callee))
         if "lambda" in name or "UlE" in callee or "{lambda" in demangle(callee):
             return aliases  # It captures what it names.
@@ -231,7 +244,11 @@ class Spelling:
         is_member = any(one.name == "this" for one in parameters)
         explicit = [one for one in parameters if one.name != "this"]
         result: set[Path] = set()
-        calls = list(statement.calls(plain)) if plain is not None else []
+        calls: list[WrittenCall] = []
+        if plain is not None:
+            calls = list(self._at(place).calls(plain))
+            for statement in self._inside_macros(place) if not calls else ():
+                calls = calls or list(statement.calls(plain))
         for call in calls:
             for parameter, paths in zip(explicit, call.arguments, strict=False):
                 if _REFERENCE.search(parameter.type):
