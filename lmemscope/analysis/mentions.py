@@ -20,7 +20,7 @@ from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
 _Chain = tuple[InlineFrame, ...]
 _CLOSURE = "(lambda)"
 """What the type of a lambda's object is called here, behind its qualifiers."""
-_LONGEST = 12
+_LONGEST = 32
 """Lines of a call at most."""
 _LONGEST_INITIALISER = 64
 """Lines of a declaration at most."""

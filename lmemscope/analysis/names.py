@@ -23,7 +23,7 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObje
 from lmemscope.analysis.ptx.places import Place, Places
 from lmemscope.analysis.sharing import Use, sharers
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
+from lmemscope.model import Confidence, SourceLocation, SourceText, Variable, is_library
 
 _RIVALRY = 0.5
 """A name that this share of the best one's lines mention could be meant as well."""
@@ -289,6 +289,9 @@ def _of_variable(candidates: Sequence[Candidate], like: Candidate) -> Candidate 
 def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Those that lines name; where they name none, the only one that fits, or that any names."""
     named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
+    if any(c.is_exact and c.fit and not _is_librarys_scalar(c) for c in named):
+        # What a library passes on is where its user's variable is.
+        named = [c for c in named if not _is_librarys_scalar(c)]
     if any(c.fit for c in named):
         return [c for c in named if c.fit]
     # Code may go through an array by other elements than its own: ((char *)words)[i].
@@ -298,6 +301,10 @@ def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     # Where the compiler moved most accesses to other lines, the few that are left count.
     silent = [c for c in silent if c.mention] or silent
     return silent if len(silent) == 1 else []
+
+
+def _is_librarys_scalar(candidate: Candidate) -> bool:
+    return not candidate.is_aggregate and is_library(candidate.variable.file)
 
 
 def _confidence(
@@ -327,6 +334,7 @@ def _rivals(other: Candidate, best: Candidate) -> bool:
         and other.fit == 1.0
         and other.is_aggregate == best.is_aggregate
         and other.mention > best.mention * _RIVALRY
+        and not _is_librarys_scalar(other)
     )
 
 

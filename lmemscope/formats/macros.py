@@ -1,4 +1,4 @@
-"""Function-like macros in the text of C++ files, and lines with their calls replaced.
+"""Macros in the text of C++ files, and lines with these replaced.
 
 No preprocessor: conditions are not evaluated. A macro with several definitions in force, none of
 them taken back by ``#undef``, is not replaced.
@@ -13,27 +13,31 @@ from dataclasses import dataclass
 from lmemscope.formats.statements import closed_at, parts_of
 
 _DIRECTIVE = re.compile(r"\s*#\s*(?P<kind>define|undef|include)\s+(?P<rest>.*)", re.DOTALL)
-_DEFINED = re.compile(r"(?P<name>[A-Za-z_]\w*)\((?P<parameters>[^()]*)\)(?P<body>.*)", re.DOTALL)
+_DEFINED = re.compile(
+    r"(?P<name>[A-Za-z_]\w*)(?:\((?P<parameters>[^()]*)\)|(?=\s))(?P<body>.*)", re.DOTALL
+)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _QUOTED = re.compile(r'"(?P<name>[^"]+)"')
 _PASTE = re.compile(r"\s*##\s*")
 _STRINGIFIED = re.compile(r"(?<!#)#\s*([A-Za-z_]\w*)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_SAYS_MORE = re.compile(r"[\[;]")
+"""In the body of a macro without parameters that is no constant."""
 _LONGEST = 20_000
 """Characters that an expansion may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A function-like macro; ``body`` is on one line."""
+    """A macro; ``body`` is on one line, ``parameters`` are None where none can be given."""
 
     name: str
-    parameters: tuple[str, ...]
+    parameters: tuple[str, ...] | None
     body: str
 
     def replaced(self, arguments: Sequence[str]) -> str:
         """Its body with arguments for parameters."""
-        given = dict(zip(self.parameters, arguments, strict=True))
+        given = dict(zip(self.parameters or (), arguments, strict=True))
         body = _STRINGIFIED.sub('""', self.body)
         return _PASTE.sub("", _NAME.sub(lambda found: given.get(found[0], found[0]), body))
 
@@ -43,7 +47,7 @@ class Definitions:
     """What one file's text says of macros.
 
     Attributes:
-        steps: line, name, and the macro; None for ``#undef`` and for macros without parameters.
+        steps: line, name, and the macro; None for ``#undef`` and for constants.
         includes: names of the files that it includes in quotes.
     """
 
@@ -93,10 +97,14 @@ def _macro(text: str) -> Macro | None:
     found = _DEFINED.match(_COMMENT.sub(" ", text))
     if found is None:
         return None
+    body = found["body"].partition("//")[0].strip()
+    if found["parameters"] is None:
+        # A constant is what the line says by its name.
+        return Macro(found["name"], None, body) if _SAYS_MORE.search(body) else None
     parameters = tuple(one.strip() for one in found["parameters"].split(",") if one.strip())
     if any(_NAME.fullmatch(one) is None for one in parameters):
         return None  # ``...``
-    return Macro(found["name"], parameters, found["body"].partition("//")[0].strip())
+    return Macro(found["name"], parameters, body)
 
 
 def expanded(text: str, macros: Mapping[str, Macro]) -> str | None:
@@ -109,6 +117,10 @@ def expanded(text: str, macros: Mapping[str, Macro]) -> str | None:
     for found in _NAME.finditer(text):
         macro = macros.get(found[0])
         if macro is None or found.start() < at:
+            continue
+        if macro.parameters is None:
+            kept += [text[at : found.start()], macro.body]
+            at = found.end()
             continue
         opened = found.end() + len(text[found.end() :]) - len(text[found.end() :].lstrip())
         closed = closed_at(text, opened) if text[opened : opened + 1] == "(" else None

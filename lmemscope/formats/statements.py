@@ -15,7 +15,7 @@ from functools import cached_property
 Path = tuple[str, ...]
 """A variable with members: ``("s", "a", "b")`` is ``s.a.b``, and ``s->a[2].b`` too."""
 
-_REACH = 12
+_REACH = 32
 """How many lines a statement may go on before and after the one that is asked for."""
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
