@@ -109,6 +109,14 @@ class Mentions:
                 named += count * self._agreement(chain[at], at, is_store, variable)
         return named / total if total else 0.0
 
+    def coverage(self, owner: str, lines: AccessLines, variable: Variable) -> float:
+        """The share of the accesses that are in the function which declares a variable."""
+        inside = total = 0
+        for chain, _, count in lines.chains:
+            total += count
+            inside += count * (_position(owner, chain, variable) is not None)
+        return inside / total if total else 0.0
+
     def in_scope(self, owner: str, instruction: Instruction, variable: Variable) -> bool:
         """Whether an instruction's line is one on which a variable is known."""
         chain = self._chains[self._known(instruction)][1]

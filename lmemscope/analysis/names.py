@@ -27,8 +27,6 @@ from lmemscope.model import Confidence, SourceLocation, SourceText, Variable, is
 
 _RIVALRY = 0.5
 """A name that this share of the best one's lines mention could be meant as well."""
-_ALL = 0.95
-"""A name that this share of an object's lines mention is that of all of it."""
 _REPETITION = 0.5
 """What a variable that has an object already scores less: copies of inlined ones share alike."""
 
@@ -144,8 +142,6 @@ class Names:
         others: Collection[Variable],
     ) -> tuple[NamedObject, ...]:
         """The variables that share an object; ``others`` are what other objects are."""
-        if best is not None and best.mention >= _ALL:
-            return ()
         owner = same_function(objects.dataflow.function.name)
         instructions = objects.body.instructions
         known = {a.index: relative(places.of(a), one.found) for a in one.found.accesses}

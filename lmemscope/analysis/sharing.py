@@ -84,6 +84,10 @@ def sharers(
         mentions: what the lines say.
         single: the one that it is, if it is one.
     """
+    first = _claim(owner, found, uses, single, mentions) if single is not None else None
+    alone = len(first.named) if first is not None else 0
+    if alone >= (1 - _GAIN) * len(uses):
+        return ()
     claims = [claim for v in variables if (claim := _claim(owner, found, uses, v, mentions))]
     best: list[_Claim] = []
     for first in claims:
@@ -92,7 +96,6 @@ def sharers(
         group = _grown(first, claims)
         if len(group) > 1 and len(_named(group)) > len(_named(best)):
             best = group
-    alone = max((len(c.named) for c in claims if c.variable == single), default=0)
     if not best or len(_named(best)) <= alone + _GAIN * len(uses):
         return ()
     best.sort(key=lambda claim: (-claim.variable.size, claim.variable.order))
