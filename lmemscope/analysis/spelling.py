@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.scopes import Scopes
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.statements import Path, Statement, Subscript, WrittenCall, statement_at
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, is_library
@@ -20,6 +21,10 @@ from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, i
 _REFERENCE = re.compile(r"[*&\[]")
 _INITIALISED = r"\b{name}\b\s*\)?\s*(?:\[[^\]]*\]\s*)*(?:=|\(|\{{)(?P<value>.*)"
 _BINDING = re.compile(r"&\s*\[(?P<names>[^\]]*)\]\s*[=({]\s*(?P<value>\w+)")
+_POINTED = re.compile(
+    r"\s*(?P<pointer>\w+(?:(?:\.|->)\w+)+)\s*=\s*(?:&\s*)?(?P<value>[A-Za-z_][\w.]*)(?:\[0\])?\s*;"
+)
+_MEMBER = re.compile(r"\.|->")
 _REACH = 12
 """Lines behind an access in which a loop may move a pointer on."""
 _OPERATOR = re.compile(r"operator\W")
@@ -70,6 +75,9 @@ class Spelling:
     def __init__(self, names: Names, sources: SourceText) -> None:
         self._names, self._sources = names, sources
         self._expansion = Expansion(sources)
+        self._scopes = Scopes(sources)
+        self._onlys: dict[tuple[Variable, Path, bool], Written | None] = {}
+        self._pointed: dict[Variable, frozenset[tuple[Path, Path]]] = {}
         self._statements: dict[SourceLocation, Statement] = {}
         self._expanded: dict[SourceLocation, tuple[Statement, ...]] = {}
         self._handled: dict[tuple[str, frozenset[Path]], _Handles] = {}
@@ -90,6 +98,8 @@ class Spelling:
         variable, start = self._declared(named, functions)
         known: list[frozenset[Path]] = [frozenset()] * len(chain)
         aliases = frozenset({tuple(named.name.split("."))})
+        if variable is not None:
+            aliases |= self._set_to(aliases, variable)
         for depth in range(start, -1, -1):
             if depth < start:
                 outer = chain[depth + 1].location
@@ -110,7 +120,56 @@ class Spelling:
                 through = self._through(place, function, aliases, is_store=is_store)
                 if through is not None:
                     return through
-        return None
+        return self._only(named, variable, is_store=is_store) if variable is not None else None
+
+    def _only(self, named: ObjectName, variable: Variable, *, is_store: bool) -> Written | None:
+        """The one run-time subscript of the right direction that a variable has in its scope.
+
+        Compilers move accesses to other lines. Where nothing but that subscript can be one, it is.
+        """
+        path = tuple(named.name.split("."))
+        key = (variable, path, is_store)
+        if key not in self._onlys:
+            self._onlys[key] = self._found_only(path, variable, is_store=is_store)
+        return self._onlys[key]
+
+    def _found_only(self, path: Path, variable: Variable, *, is_store: bool) -> Written | None:
+        text = "\n".join(self._scope(variable))
+        name = re.compile(rf"\b{re.escape(path[0])}\b")
+        expanded = list(self._expansion.of_text(text, variable.file, variable.line))
+        if not text or any(len(name.findall(t)) > len(name.findall(text)) for t in expanded):
+            return None
+        starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        statement = Statement(text, starts, variable.line + 1)
+        if any(one[: len(path)] == path[: len(one)] for one in statement.whole):
+            return None  # Its address goes elsewhere.
+        found = [
+            one
+            for one in statement.subscripts
+            if not one.is_constant
+            and one.path[: len(path)] == path[: len(one.path)]
+            and (one.writes if is_store else one.reads)
+        ]
+        texts = {one.text for one in found}
+        return Written(variable.file, (found[0],)) if len(texts) == 1 else None
+
+    def _scope(self, variable: Variable) -> list[str]:
+        """The lines of a variable's scope behind its declaration; none where that is not known."""
+        last = self._scopes.last(variable)
+        if last is None:
+            return []
+        lines = range(variable.line + 1, last + 1)
+        return [self._sources.line(variable.file, number) for number in lines]
+
+    def _set_to(self, aliases: frozenset[Path], variable: Variable) -> frozenset[Path]:
+        """Pointers in structures that are set to a variable: ``view.data = a;``."""
+        if variable not in self._pointed:
+            found = [match for line in self._scope(variable) if (match := _POINTED.match(line))]
+            self._pointed[variable] = frozenset(
+                (tuple(_MEMBER.split(match["pointer"])), tuple(match["value"].split(".")))
+                for match in found
+            )
+        return frozenset(p for p, value in self._pointed[variable] if value in aliases)
 
     def _through(
         self, place: SourceLocation, function: str, aliases: frozenset[Path], *, is_store: bool
@@ -253,6 +312,11 @@ class Spelling:
             for parameter, paths in zip(explicit, call.arguments, strict=False):
                 if _REFERENCE.search(parameter.type):
                     result |= _renamed(aliases, paths, parameter.name)
+                elif parameter.members:
+                    # A copy of a structure holds the pointers that the structure holds.
+                    inside = {one for one in aliases if len(one) > 1}
+                    wholes = [path for path in paths if path not in aliases]
+                    result |= _renamed(inside, wholes, parameter.name)
             if is_member:
                 result |= _members(aliases, call, variable)
         if calls:
