@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope.analysis.expansion import Expansion
+from lmemscope.analysis.mentions import is_closure
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.formats.demangle import demangle, short_name
@@ -76,7 +77,7 @@ class Spelling:
         self._names, self._sources = names, sources
         self._expansion = Expansion(sources)
         self._scopes = Scopes(sources)
-        self._onlys: dict[tuple[Variable, Path, bool], Written | None] = {}
+        self._onlys: dict[tuple[Variable, Path], tuple[Subscript, ...]] = {}
         self._pointed: dict[Variable, frozenset[tuple[Path, Path]]] = {}
         self._statements: dict[SourceLocation, Statement] = {}
         self._expanded: dict[SourceLocation, tuple[Statement, ...]] = {}
@@ -120,38 +121,47 @@ class Spelling:
                 through = self._through(place, function, aliases, is_store=is_store)
                 if through is not None:
                     return through
-        return self._only(named, variable, is_store=is_store) if variable is not None else None
+        if variable is None:
+            return None
+        return self._only(named, variable, chain[start].location, is_store=is_store)
 
-    def _only(self, named: ObjectName, variable: Variable, *, is_store: bool) -> Written | None:
+    def _only(
+        self, named: ObjectName, variable: Variable, place: SourceLocation, *, is_store: bool
+    ) -> Written | None:
         """The one run-time subscript of the right direction that a variable has in its scope.
 
-        Compilers move accesses to other lines. Where nothing but that subscript can be one, it is.
+        Compilers move accesses to other lines, most of them up. Where nothing but that subscript
+        can be one, it is. A lambda's is used where the lambda is called.
         """
         path = tuple(named.name.split("."))
-        key = (variable, path, is_store)
+        key = (variable, path)
         if key not in self._onlys:
-            self._onlys[key] = self._found_only(path, variable, is_store=is_store)
-        return self._onlys[key]
+            self._onlys[key] = self._all_in_scope(path, variable)
+        found = [one for one in self._onlys[key] if (one.writes if is_store else one.reads)]
+        if len({one.text for one in found}) != 1:
+            return None
+        first = next((one for one in found if one.line >= place.line), found[-1])
+        closures = [one for one in self._names.declared_in(variable.function) if is_closure(one)]
+        if place.line > 0 and any(one.line == first.line for one in closures):
+            return Written(place.file, (replace(first, line=place.line),))
+        return Written(variable.file, (first,))
 
-    def _found_only(self, path: Path, variable: Variable, *, is_store: bool) -> Written | None:
+    def _all_in_scope(self, path: Path, variable: Variable) -> tuple[Subscript, ...]:
+        """All run-time subscripts of a variable; none where it is used in another way too."""
         text = "\n".join(self._scope(variable))
         name = re.compile(rf"\b{re.escape(path[0])}\b")
-        expanded = list(self._expansion.of_text(text, variable.file, variable.line))
-        if not text or any(len(name.findall(t)) > len(name.findall(text)) for t in expanded):
-            return None
+        expanded = self._expansion.of_text(text, variable.file, variable.line)
+        if any(len(name.findall(one)) > len(name.findall(text)) for one in expanded):
+            return ()
         starts = [0, *(found.end() for found in re.finditer("\n", text))]
         statement = Statement(text, starts, variable.line + 1)
         if any(one[: len(path)] == path[: len(one)] for one in statement.whole):
-            return None  # Its address goes elsewhere.
-        found = [
+            return ()  # Its address goes elsewhere.
+        return tuple(
             one
             for one in statement.subscripts
-            if not one.is_constant
-            and one.path[: len(path)] == path[: len(one.path)]
-            and (one.writes if is_store else one.reads)
-        ]
-        texts = {one.text for one in found}
-        return Written(variable.file, (found[0],)) if len(texts) == 1 else None
+            if not one.is_constant and one.path[: len(path)] == path[: len(one.path)]
+        )
 
     def _scope(self, variable: Variable) -> list[str]:
         """The lines of a variable's scope behind its declaration; none where that is not known."""
