@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 
 from lmemscope.formats.macros import Definitions, Macro, definitions_of, expanded
 from lmemscope.model import SourceText, is_library
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _DEEPEST = 4
 """How often macros are replaced in what macros were replaced by."""
 _FILES = 64
@@ -28,25 +30,33 @@ class Expansion:
         self._definitions: dict[str, Definitions] = {}
         self._included: dict[str, dict[str, frozenset[Macro | None]]] = {}
         self._names: dict[str, frozenset[str]] = {}
-        self._texts: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._texts: dict[tuple[str, str, int], tuple[str, ...]] = {}
 
     def of_line(self, file: str, number: int) -> tuple[str, ...]:
         """A line with its macros replaced once, twice, and so on; empty without a macro's call."""
-        key = (file, number)
+        text = self._sources.line(file, number)
+        if not self._uses(file, text):
+            return ()
+        last = number
+        while text.count("(") > text.count(")") and last - number < _LONGEST:
+            last += 1
+            text += "\n" + self._sources.line(file, last)
+        return self.of_text(text, file, number)
+
+    def of_text(self, text: str, file: str, number: int) -> tuple[str, ...]:
+        """As `of_line`, of a text that stands at a line of a file."""
+        key = (text, file, number)
         if key not in self._texts:
-            text = self._sources.line(file, number)
-            if any(name in text for name in self._known(file)):
-                last = number
-                while text.count("(") > text.count(")") and last - number < _LONGEST:
-                    last += 1
-                    text += "\n" + self._sources.line(file, last)
-            self._texts[key] = tuple(self.of_text(text, file, number))
+            uses = self._uses(file, text)
+            self._texts[key] = tuple(self._replaced(text, file, number)) if uses else ()
         return self._texts[key]
 
-    def of_text(self, text: str, file: str, number: int) -> Iterator[str]:
-        """As `of_line`, of a text that stands at a line of a file."""
-        if not any(name in text for name in self._known(file)):
-            return
+    def _uses(self, file: str, text: str) -> bool:
+        """Whether a text may hold the name of a macro."""
+        known = self._known(file)
+        return bool(known) and not known.isdisjoint(_WORD.findall(text))
+
+    def _replaced(self, text: str, file: str, number: int) -> Iterator[str]:
         macros = self._macros(file, number)
         for _ in range(_DEEPEST):
             replaced = expanded(text, macros)
