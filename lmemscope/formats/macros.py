@@ -23,7 +23,7 @@ _STRINGIFIED = re.compile(r"(?<!#)#\s*([A-Za-z_]\w*)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SAYS_MORE = re.compile(r"[\[;]")
 """In the body of a macro without parameters that is no constant."""
-_LONGEST = 20_000
+_LONGEST = 200_000
 """Characters that an expansion may have."""
 
 
