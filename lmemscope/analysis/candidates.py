@@ -54,6 +54,7 @@ class Candidate:
         mention: share of the accesses whose lines name it.
         fit: share of the accesses that its type has a place for.
         repeats: whether it may be several objects: its function is inlined.
+        coverage: share of the accesses that are in its function.
     """
 
     variable: Variable
@@ -62,6 +63,7 @@ class Candidate:
     mention: float
     fit: float
     repeats: bool
+    coverage: float = 1.0
 
     @property
     def is_exact(self) -> bool:
@@ -87,7 +89,7 @@ class Candidate:
     def score(self) -> float:
         """Orders candidates: lines count most, then types, then sizes."""
         score = 6.0 * self.mention + 4.0 * self.fit
-        score += 3.0 * self.is_exact + 3.5 * self.is_aggregate
+        score += 3.0 * self.is_exact + 3.5 * self.is_aggregate + self.coverage
         return score - 0.01 * abs(self.slack) - 0.02 * bool(self.part.path)
 
 
@@ -129,6 +131,7 @@ def candidates_of(
             if not mentions.takes_address(owner, lines, variable):
                 continue
         repeats = variable.function != owner
+        coverage = mentions.coverage(owner, lines, variable) if repeats else 1.0
         for part in parts:
             left = shape.size - part.size
             # The compiler splits a record into its members, and keeps some in registers.
@@ -139,7 +142,7 @@ def candidates_of(
             fit = _fit([p for p in parts if p.path.startswith(part.path)], part, shape)
             if is_indexed and left < 0 and not part.path and not part.is_array:
                 continue
-            result.append(Candidate(variable, part, left, mention, fit, repeats))
+            result.append(Candidate(variable, part, left, mention, fit, repeats, coverage))
     return result
 
 

@@ -15,7 +15,7 @@ from lmemscope.analysis.ptx.callgraph import ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.trig import call_lines
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.model import LocalObject, SourceText, traits_of
+from lmemscope.model import Evidence, LocalObject, SourceText, traits_of
 
 
 class KernelObjects:
@@ -98,7 +98,8 @@ def find_objects(
             cause = _commonest([causes[offset] for offset in named.pieces])
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
-                made = _local_object(layers, name, member, cause)
+                proven = _of_turn(cause, objects, member) if named.turns else cause
+                made = _local_object(layers, name, member, proven)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
                 escape = reader.escape(kernel.name, objects, member.found, cause.evidence)
                 made = replace(made, index=index, called_from=called_from, escape=escape)
@@ -111,6 +112,17 @@ def _commonest(causes: Sequence[ProvenCause]) -> ProvenCause:
     """The cause of most pieces of an object; the first piece's of equals."""
     count = Counter(proven.cause for proven in causes)
     return max(causes, key=lambda proven: count[proven.cause])
+
+
+def _of_turn(cause: ProvenCause, objects: FunctionObjects, member: Member) -> ProvenCause:
+    """The cause of one of the variables that share an object, where its own index is that."""
+    indexed = [access for access in member.found.accesses if access.leaves]
+    if cause.cause not in ("dynamic-index", "rolled-loop") or not indexed:
+        return cause
+    dynamic = [a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)]
+    shown = objects.body.instructions[(dynamic or indexed)[0].index]
+    evidence = Evidence("ptx-instruction", ptx_line=shown.line, opcode=shown.opcode)
+    return replace(cause, cause="dynamic-index" if dynamic else "rolled-loop", evidence=(evidence,))
 
 
 def _called(listed: Sequence[tuple[NamedObject, Sequence[Member]]]) -> LocalNames:

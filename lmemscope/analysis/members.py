@@ -33,9 +33,13 @@ class Member:
 def split(names: Names, objects: FunctionObjects, named: NamedObject) -> list[Member]:
     """The arrays that indexed accesses lie in, then the rest; the whole where they do not tell.
 
+    Variables that share the object are objects of their own.
+
     A structure whose address goes elsewhere stays whole: what is done to it there is not seen.
     """
     found, name = named.found, named.name
+    if named.turns:
+        return [whole(turn) for turn in named.turns]
     if name is None:
         return [whole(named)]
     indexed = _indexed_arrays(names, objects, named)

@@ -8,7 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.layout import is_reference
+from lmemscope.analysis.scopes import Scopes
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction, Loc
@@ -18,7 +20,7 @@ from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
 _Chain = tuple[InlineFrame, ...]
 _CLOSURE = "(lambda)"
 """What the type of a lambda's object is called here, behind its qualifiers."""
-_LONGEST = 12
+_LONGEST = 32
 """Lines of a call at most."""
 _LONGEST_INITIALISER = 64
 """Lines of a declaration at most."""
@@ -59,6 +61,8 @@ class Mentions:
         self, by_function: dict[str, list[Variable]], ptx: PtxModule, sources: SourceText
     ) -> None:
         self._by_function, self._ptx, self._sources = by_function, ptx, sources
+        self._expansion = Expansion(sources)
+        self._scopes = Scopes(sources)
         self._said: dict[tuple[str, int, str], bool] = {}
         self._texts: dict[SourceLocation, str] = {}
         self._chains: dict[object, tuple[Loc | None, _Chain]] = {}
@@ -105,6 +109,32 @@ class Mentions:
                 named += count * self._agreement(chain[at], at, is_store, variable)
         return named / total if total else 0.0
 
+    def coverage(self, owner: str, lines: AccessLines, variable: Variable) -> float:
+        """The share of the accesses that are in the function which declares a variable."""
+        inside = total = 0
+        for chain, _, count in lines.chains:
+            total += count
+            inside += count * (_position(owner, chain, variable) is not None)
+        return inside / total if total else 0.0
+
+    def in_scope(self, owner: str, instruction: Instruction, variable: Variable) -> bool:
+        """Whether an instruction's line is one on which a variable is known."""
+        chain = self._chains[self._known(instruction)][1]
+        at = _position(owner, chain, variable)
+        if at is None or chain[at].location.line <= 0:
+            return False
+        place = chain[at].location
+        return self._scopes.holds(variable, place.file, place.line)
+
+    def named_by(self, owner: str, instruction: Instruction, variable: Variable) -> bool:
+        """Whether an instruction's line names a variable, on the side that it accesses."""
+        chain = self._chains[self._known(instruction)][1]
+        at = _position(owner, chain, variable)
+        if at is None or not self._names(chain, at, variable, self._names_of(variable)):
+            return False
+        is_store = _STORES.get(instruction.operation)
+        return self._agreement(chain[at], at, is_store, variable) == 1.0
+
     def _agreement(
         self, frame: InlineFrame, at: int, is_store: bool | None, variable: Variable
     ) -> float:
@@ -112,7 +142,8 @@ class Mentions:
         if at or is_store is None:
             return 1.0
         words = self._names_of(variable)
-        text = self._text(frame)
+        texts = [text for text in self._levels(frame) if any(contains(text, w) for w in words)]
+        text = texts[0] if texts else self._text(frame)
         return 1.0 if any(_on_its_side(text, word, is_store) for word in words) else _OTHER_SIDE
 
     def _inside(self, variable: Variable, placed: Sequence[tuple[_Chain, int]]) -> tuple[str, ...]:
@@ -140,6 +171,9 @@ class Mentions:
 
     def _names(self, chain: _Chain, at: int, variable: Variable, inside: Sequence[str]) -> bool:
         """Whether a chain names a variable: on its function's line, or in a lambda inside it."""
+        place = chain[at].location
+        if not self._scopes.holds(variable, place.file, place.line):
+            return False  # What has the name there is another variable.
         words = self._names_of(variable)
         if self._handed_in(chain, at, words) or (not at and self._declares(chain[0], variable)):
             return True
@@ -178,8 +212,12 @@ class Mentions:
         if not at:
             return any(self.says(frame, word) for word in words)
         statement = self._statement(frame)
-        if not any(contains(statement, word) for word in words):
+        place = frame.location
+        texts = (statement, *self._expansion.of_text(statement, place.file, place.line))
+        naming = [text for text in texts if any(contains(text, word) for word in words)]
+        if not naming:
             return False
+        statement = naming[0]
         inner = chain[at - 1].function or ""
         parameters = [
             v.name for v in self._by_function.get(inner, ()) if v.is_parameter and v.name != "this"
@@ -223,8 +261,13 @@ class Mentions:
         place = frame.location
         key = (place.file, place.line, name)
         if key not in self._said:
-            self._said[key] = contains(self._text(frame), name)
+            self._said[key] = any(contains(text, name) for text in self._levels(frame))
         return self._said[key]
+
+    def _levels(self, frame: InlineFrame) -> tuple[str, ...]:
+        """A line's text as it stands, then with its macros replaced."""
+        place = frame.location
+        return (self._text(frame), *self._expansion.of_line(place.file, place.line))
 
     def _text(self, frame: InlineFrame) -> str:
         place = frame.location

@@ -11,18 +11,19 @@ decides between equals, and lowers the confidence.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
 from lmemscope.analysis.declared_type import declared
-from lmemscope.analysis.layout import Part
+from lmemscope.analysis.layout import Part, parts_of
 from lmemscope.analysis.mentions import Mentions, same_function
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
+from lmemscope.analysis.sharing import Use, sharers
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
+from lmemscope.model import Confidence, SourceLocation, SourceText, Variable, is_library
 
 _RIVALRY = 0.5
 """A name that this share of the best one's lines mention could be meant as well."""
@@ -60,11 +61,14 @@ class NamedObject:
         found: the object; of all its pieces, where the compiler split it.
         pieces: depot offsets of these.
         name: None where nothing fits.
+        turns: the variables that it is in turn, each with its own accesses, largest first; empty
+            where it is one.
     """
 
     found: StackObject
     pieces: tuple[int, ...]
     name: ObjectName | None
+    turns: tuple[NamedObject, ...] = ()
 
 
 class Names:
@@ -123,8 +127,49 @@ class Names:
             if best is not None:
                 confidence = _confidence(best, known, chosen, number)
                 name = self.name(best.variable, best.part, confidence)
-            result.append(NamedObject(one.found, one.pieces, name))
+            others = {c.variable for c in chosen if c is not None and c is not best and c.agrees}
+            turns = self._turns(objects, places, one, best, others)
+            name = turns[0].name if turns else name
+            result.append(NamedObject(one.found, one.pieces, name, turns))
         return tuple(result)
+
+    def _turns(
+        self,
+        objects: FunctionObjects,
+        places: Places,
+        one: Joined,
+        best: Candidate | None,
+        others: Collection[Variable],
+    ) -> tuple[NamedObject, ...]:
+        """The variables that share an object; ``others`` are what other objects are."""
+        owner = same_function(objects.dataflow.function.name)
+        instructions = objects.body.instructions
+        known = {a.index: relative(places.of(a), one.found) for a in one.found.accesses}
+        passing = [call.index for call, _ in one.found.passed_to] + one.found.stored_at
+        uses = [
+            Use(instructions[index], index, known.get(index))
+            for index in sorted({*known, *passing})
+        ]
+        lines = self._mentions.lines(owner, (use.instruction for use in uses))
+        variables = [
+            variable
+            for name in sorted(lines.functions)
+            for variable in self._by_function.get(name, ())
+            if variable not in others
+        ]
+        single = best.variable if best is not None else None
+        return tuple(
+            NamedObject(
+                turn.found,
+                one.pieces,
+                self.name(
+                    turn.variable,
+                    parts_of(turn.variable)[0],
+                    "certain" if turn.is_exact else "likely",
+                ),
+            )
+            for turn in sharers(owner, one.found, uses, variables, self._mentions, single)
+        )
 
     def name(self, variable: Variable, part: Part, confidence: Confidence) -> ObjectName:
         """What a variable, or a part of it, is called."""
@@ -240,6 +285,9 @@ def _of_variable(candidates: Sequence[Candidate], like: Candidate) -> Candidate 
 def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Those that lines name; where they name none, the only one that fits, or that any names."""
     named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
+    if any(c.is_exact and c.fit and not _is_librarys_scalar(c) for c in named):
+        # What a library passes on is where its user's variable is.
+        named = [c for c in named if not _is_librarys_scalar(c)]
     if any(c.fit for c in named):
         return [c for c in named if c.fit]
     # Code may go through an array by other elements than its own: ((char *)words)[i].
@@ -249,6 +297,10 @@ def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     # Where the compiler moved most accesses to other lines, the few that are left count.
     silent = [c for c in silent if c.mention] or silent
     return silent if len(silent) == 1 else []
+
+
+def _is_librarys_scalar(candidate: Candidate) -> bool:
+    return not candidate.is_aggregate and is_library(candidate.variable.file)
 
 
 def _confidence(
@@ -278,6 +330,7 @@ def _rivals(other: Candidate, best: Candidate) -> bool:
         and other.fit == 1.0
         and other.is_aggregate == best.is_aggregate
         and other.mention > best.mention * _RIVALRY
+        and not _is_librarys_scalar(other)
     )
 
 

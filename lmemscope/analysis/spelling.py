@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from lmemscope.analysis.expansion import Expansion
+from lmemscope.analysis.mentions import is_closure
 from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.scopes import Scopes
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.statements import Path, Statement, Subscript, WrittenCall, statement_at
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, is_library
@@ -19,6 +22,10 @@ from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, i
 _REFERENCE = re.compile(r"[*&\[]")
 _INITIALISED = r"\b{name}\b\s*\)?\s*(?:\[[^\]]*\]\s*)*(?:=|\(|\{{)(?P<value>.*)"
 _BINDING = re.compile(r"&\s*\[(?P<names>[^\]]*)\]\s*[=({]\s*(?P<value>\w+)")
+_POINTED = re.compile(
+    r"\s*(?P<pointer>\w+(?:(?:\.|->)\w+)+)\s*=\s*(?:&\s*)?(?P<value>[A-Za-z_][\w.]*)(?:\[0\])?\s*;"
+)
+_MEMBER = re.compile(r"\.|->")
 _REACH = 12
 """Lines behind an access in which a loop may move a pointer on."""
 _OPERATOR = re.compile(r"operator\W")
@@ -68,7 +75,12 @@ class Spelling:
 
     def __init__(self, names: Names, sources: SourceText) -> None:
         self._names, self._sources = names, sources
+        self._expansion = Expansion(sources)
+        self._scopes = Scopes(sources)
+        self._onlys: dict[tuple[Variable, Path], tuple[Subscript, ...]] = {}
+        self._pointed: dict[Variable, frozenset[tuple[Path, Path]]] = {}
         self._statements: dict[SourceLocation, Statement] = {}
+        self._expanded: dict[SourceLocation, tuple[Statement, ...]] = {}
         self._handled: dict[tuple[str, frozenset[Path]], _Handles] = {}
         self._referring: dict[tuple[str, frozenset[Path]], frozenset[Path]] = {}
 
@@ -87,26 +99,87 @@ class Spelling:
         variable, start = self._declared(named, functions)
         known: list[frozenset[Path]] = [frozenset()] * len(chain)
         aliases = frozenset({tuple(named.name.split("."))})
+        if variable is not None:
+            aliases |= self._set_to(aliases, variable)
         for depth in range(start, -1, -1):
             if depth < start:
                 outer = chain[depth + 1].location
-                aliases = self._passed(aliases, self._at(outer), functions[depth], variable)
+                aliases = self._passed(aliases, outer, functions[depth], variable)
             aliases = self._with_references(aliases, functions[depth])
             known[depth] = aliases
         for frame, aliases in zip(chain, known, strict=True):
             place = frame.location
             if not aliases or place.line <= 0 or is_library(place.file):
                 continue
-            found = _fitting(self._at(place).subscripts, aliases, place.line, is_store=is_store)
-            if found:
-                return Written(place.file, found)
+            for statement in (self._at(place), *self._inside_macros(place)):
+                found = _fitting(statement.subscripts, aliases, place.line, is_store=is_store)
+                if found:
+                    return Written(place.file, found)
         for frame, function, aliases in zip(chain, functions, known, strict=True):
             place = frame.location
             if aliases and place.line > 0 and not is_library(place.file):
                 through = self._through(place, function, aliases, is_store=is_store)
                 if through is not None:
                     return through
-        return None
+        if variable is None:
+            return None
+        return self._only(named, variable, chain[start].location, is_store=is_store)
+
+    def _only(
+        self, named: ObjectName, variable: Variable, place: SourceLocation, *, is_store: bool
+    ) -> Written | None:
+        """The one run-time subscript of the right direction that a variable has in its scope.
+
+        Compilers move accesses to other lines, most of them up. Where nothing but that subscript
+        can be one, it is. A lambda's is used where the lambda is called.
+        """
+        path = tuple(named.name.split("."))
+        key = (variable, path)
+        if key not in self._onlys:
+            self._onlys[key] = self._all_in_scope(path, variable)
+        found = [one for one in self._onlys[key] if (one.writes if is_store else one.reads)]
+        if len({one.text for one in found}) != 1:
+            return None
+        first = next((one for one in found if one.line >= place.line), found[-1])
+        closures = [one for one in self._names.declared_in(variable.function) if is_closure(one)]
+        if place.line > 0 and any(one.line == first.line for one in closures):
+            return Written(place.file, (replace(first, line=place.line),))
+        return Written(variable.file, (first,))
+
+    def _all_in_scope(self, path: Path, variable: Variable) -> tuple[Subscript, ...]:
+        """All run-time subscripts of a variable; none where it is used in another way too."""
+        text = "\n".join(self._scope(variable))
+        name = re.compile(rf"\b{re.escape(path[0])}\b")
+        expanded = self._expansion.of_text(text, variable.file, variable.line)
+        if any(len(name.findall(one)) > len(name.findall(text)) for one in expanded):
+            return ()
+        starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        statement = Statement(text, starts, variable.line + 1)
+        if any(one[: len(path)] == path[: len(one)] for one in statement.whole):
+            return ()  # Its address goes elsewhere.
+        return tuple(
+            one
+            for one in statement.subscripts
+            if not one.is_constant and one.path[: len(path)] == path[: len(one.path)]
+        )
+
+    def _scope(self, variable: Variable) -> list[str]:
+        """The lines of a variable's scope behind its declaration; none where that is not known."""
+        last = self._scopes.last(variable)
+        if last is None:
+            return []
+        lines = range(variable.line + 1, last + 1)
+        return [self._sources.line(variable.file, number) for number in lines]
+
+    def _set_to(self, aliases: frozenset[Path], variable: Variable) -> frozenset[Path]:
+        """Pointers in structures that are set to a variable: ``view.data = a;``."""
+        if variable not in self._pointed:
+            found = [match for line in self._scope(variable) if (match := _POINTED.match(line))]
+            self._pointed[variable] = frozenset(
+                (tuple(_MEMBER.split(match["pointer"])), tuple(match["value"].split(".")))
+                for match in found
+            )
+        return frozenset(p for p, value in self._pointed[variable] if value in aliases)
 
     def _through(
         self, place: SourceLocation, function: str, aliases: frozenset[Path], *, is_store: bool
@@ -182,6 +255,15 @@ class Spelling:
             )
         return self._statements[place]
 
+    def _inside_macros(self, place: SourceLocation) -> tuple[Statement, ...]:
+        """The statement at a place with its macros replaced once, twice, and so on."""
+        if place not in self._expanded:
+            made = self._at(place).rewritten(
+                lambda text, _: self._expansion.of_text(text, place.file, place.line)
+            )
+            self._expanded[place] = tuple(made)
+        return self._expanded[place]
+
     def _with_references(self, aliases: frozenset[Path], function: str) -> frozenset[Path]:
         """With the pointers and references of a function that are initialised with the variable."""
         key = (function, aliases)
@@ -218,11 +300,11 @@ class Spelling:
     def _passed(
         self,
         aliases: frozenset[Path],
-        statement: Statement,
+        place: SourceLocation,
         callee: str,
         variable: Variable | None,
     ) -> frozenset[Path]:
-        """What the variable is called inside a function that a statement calls."""
+        """What the variable is called inside a function that is called at a place."""
         name = short_name(demangle(callee))
         if "lambda" in name or "UlE" in callee or "{lambda" in demangle(callee):
             return aliases  # It captures what it names.
@@ -231,11 +313,20 @@ class Spelling:
         is_member = any(one.name == "this" for one in parameters)
         explicit = [one for one in parameters if one.name != "this"]
         result: set[Path] = set()
-        calls = list(statement.calls(plain)) if plain is not None else []
+        calls: list[WrittenCall] = []
+        if plain is not None:
+            calls = list(self._at(place).calls(plain))
+            for statement in self._inside_macros(place) if not calls else ():
+                calls = calls or list(statement.calls(plain))
         for call in calls:
             for parameter, paths in zip(explicit, call.arguments, strict=False):
                 if _REFERENCE.search(parameter.type):
                     result |= _renamed(aliases, paths, parameter.name)
+                elif parameter.members:
+                    # A copy of a structure holds the pointers that the structure holds.
+                    inside = {one for one in aliases if len(one) > 1}
+                    wholes = [path for path in paths if path not in aliases]
+                    result |= _renamed(inside, wholes, parameter.name)
             if is_member:
                 result |= _members(aliases, call, variable)
         if calls:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 Path = tuple[str, ...]
 """A variable with members: ``("s", "a", "b")`` is ``s.a.b``, and ``s->a[2].b`` too."""
 
-_REACH = 12
+_REACH = 32
 """How many lines a statement may go on before and after the one that is asked for."""
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
@@ -91,6 +91,12 @@ class Statement:
     def __init__(self, text: str, starts: list[int], first: int) -> None:
         self._text = _STRING.sub(lambda found: "_" * len(found.group()), text)
         self._starts, self._first = starts, first
+
+    def rewritten(self, rewrite: Callable[[str, int], Iterable[str]]) -> Iterator[Statement]:
+        """The same lines with other texts, as a function makes them of the text and its line."""
+        for text in rewrite(self._text, self._first):
+            starts = [0, *(found.end() for found in re.finditer("\n", text))]
+            yield Statement(text, starts, self._first)
 
     @cached_property
     def subscripts(self) -> tuple[Subscript, ...]:

@@ -52,6 +52,10 @@ class SourceText:
         lines = self._lines_of(file)
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
+    def lines(self, file: str) -> Sequence[str]:
+        """All lines of a file as they stand there."""
+        return self._lines_of(file)
+
     def matching(self, file: str, pattern: re.Pattern[str]) -> list[str]:
         """Text of the lines, without comments, in which a pattern is found."""
         lines = (_without_comment(line) for line in self._lines_of(file))

@@ -191,6 +191,8 @@ class Rule:
         found = case.object
         sites = case.share.sites
         location = case.location
+        # Of variables that share a place of the frame, one has the bytes there.
+        own = found.size if found is not None else 0
         related = (found.declared, *found.called_from[1:]) if found is not None else ()
         return Finding(
             rule=self.id,
@@ -200,7 +202,7 @@ class Rule:
             cause=self.cause,
             object=found.name if found is not None else None,
             type=found.type if found is not None else None,
-            bytes=case.share.frame_bytes or sites.load_bytes + sites.store_bytes,
+            bytes=case.share.frame_bytes or own or sites.load_bytes + sites.store_bytes,
             location=location,
             related=tuple(place for place in related if place is not None and place != location),
             index=case.index if _is_indexed(self.cause, found) else None,

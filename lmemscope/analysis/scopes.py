@@ -1,0 +1,82 @@
+"""The lines on which a variable is known by its name: from its declaration to its block's end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lmemscope.model import SourceText, Variable
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
+_LONGEST = 4000
+"""Lines of a block at most."""
+
+
+class Scopes:
+    """Scopes of one unit's variables.
+
+    Args:
+        sources: the user's files.
+    """
+
+    def __init__(self, sources: SourceText) -> None:
+        self._sources = sources
+        self._ends: dict[tuple[str, int, str], int | None] = {}
+
+    def holds(self, variable: Variable, file: str, line: int) -> bool:
+        """Whether a line is in a variable's scope, or where that is cannot be told.
+
+        Args:
+            variable: whose.
+            file, line: in the function that declares it, or in a lambda there.
+        """
+        if variable.is_parameter or variable.line <= 0 or line <= 0 or file != variable.file:
+            return True
+        end = self._end(variable)
+        return end is None or variable.line <= line <= end
+
+    def last(self, variable: Variable) -> int | None:
+        """The last line of a variable's scope; None where it cannot be told."""
+        return None if variable.is_parameter else self._end(variable)
+
+    def _end(self, variable: Variable) -> int | None:
+        key = (variable.file, variable.line, variable.name)
+        if key not in self._ends:
+            self._ends[key] = self._found(variable)
+        return self._ends[key]
+
+    def _found(self, variable: Variable) -> int | None:
+        named = re.compile(rf"(?<!\w){re.escape(variable.name)}(?!\w)")
+        first = named.search(self._sources.line(variable.file, variable.line))
+        if first is None:
+            return None  # Declared by a macro, or without a name.
+        braces = parentheses = 0
+        header = False
+        # Whether it is declared in the head of a loop or a condition: then that is its scope.
+        for number, text in self._lines(variable):
+            for char in text[first.end() if number == variable.line else 0 :]:
+                braces += (char == "{") - (char == "}")
+                parentheses += (char == "(") - (char == ")")
+                if parentheses < 0:
+                    parentheses, header = 0, True
+                elif braces < 0 or (header and not parentheses and not braces and char in ";}"):
+                    return number
+        return None
+
+    def _lines(self, variable: Variable) -> Iterator[tuple[int, str]]:
+        """Lines from the declaration on; of what a condition chooses from, the first alone."""
+        skipped = depth = 0
+        for number in range(variable.line, variable.line + _LONGEST):
+            text = self._sources.line(variable.file, number)
+            word = text.lstrip()[1:].lstrip() if text.lstrip().startswith("#") else None
+            if word is not None:
+                if word.startswith("if"):
+                    depth += 1
+                elif word.startswith("el") and not skipped:
+                    skipped = max(depth, 1)
+                elif word.startswith("endif"):
+                    skipped = 0 if skipped >= max(depth, 1) else skipped
+                    depth = max(depth - 1, 0)
+                continue
+            if not skipped:
+                yield number, _QUOTED.sub("", text)

@@ -1,0 +1,174 @@
+"""One place of the frame for several variables: the compiler reuses it where their lives are apart.
+
+Which of them an access is follows from its line. Variables share a place only if none is in scope
+on a line where another one is, so that the lines of the accesses fall apart into groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lmemscope.analysis.candidates import PADDING
+from lmemscope.analysis.layout import fits, is_reference, parts_of
+from lmemscope.analysis.mentions import Mentions
+from lmemscope.analysis.ptx.objects import StackObject
+from lmemscope.analysis.ptx.places import Place
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.model import Variable
+
+_GAIN = 0.1
+"""The share of the uses that several variables have to name beyond what a single one names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An instruction that accesses an object or hands its address on.
+
+    Attributes:
+        instruction: which.
+        index: of it.
+        place: from the object's beginning; None of what is no access.
+    """
+
+    instruction: Instruction
+    index: int
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sharer:
+    """A variable with its own part of an object's uses.
+
+    Attributes:
+        variable: which.
+        found: the object as that variable uses it.
+        is_exact: whether the object is as large, but for padding.
+    """
+
+    variable: Variable
+    found: StackObject
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """Uses of an object that may be a variable's, by their numbers.
+
+    Attributes:
+        variable: whose.
+        named: on whose lines it stands, in the direction of the use.
+        live: on whose lines it is in scope.
+    """
+
+    variable: Variable
+    named: frozenset[int]
+    live: frozenset[int]
+
+
+def sharers(
+    owner: str,
+    found: StackObject,
+    uses: Sequence[Use],
+    variables: Sequence[Variable],
+    mentions: Mentions,
+    single: Variable | None,
+) -> tuple[Sharer, ...]:
+    """The variables that an object is in turn, largest first; empty where it is one.
+
+    Args:
+        owner: mangled name of the function whose depot it is in.
+        found: the object.
+        uses: of it.
+        variables: that it may be, those of the functions on the lines that are nothing else.
+        mentions: what the lines say.
+        single: the one that it is, if it is one.
+    """
+    first = _claim(owner, found, uses, single, mentions) if single is not None else None
+    alone = len(first.named) if first is not None else 0
+    if alone >= (1 - _GAIN) * len(uses):
+        return ()
+    claims = [claim for v in variables if (claim := _claim(owner, found, uses, v, mentions))]
+    best: list[_Claim] = []
+    for first in claims:
+        if found.size - first.variable.size >= PADDING:
+            continue
+        group = _grown(first, claims)
+        if len(group) > 1 and len(_named(group)) > len(_named(best)):
+            best = group
+    if not best or len(_named(best)) <= alone + _GAIN * len(uses):
+        return ()
+    best.sort(key=lambda claim: (-claim.variable.size, claim.variable.order))
+    return tuple(
+        Sharer(
+            claim.variable,
+            _own(found, claim.variable, {uses[number].index for number in numbers}),
+            found.size - claim.variable.size < PADDING,
+        )
+        for claim, numbers in zip(best, _divided(uses, best), strict=True)
+    )
+
+
+def _claim(
+    owner: str, found: StackObject, uses: Sequence[Use], variable: Variable, mentions: Mentions
+) -> _Claim | None:
+    """What speaks for a variable; None of what the object cannot be."""
+    is_aggregate = variable.type.endswith("]") or bool(variable.members)
+    if not 0 < variable.size <= found.size or is_reference(variable.type) or not is_aggregate:
+        return None
+    live = frozenset(
+        number
+        for number, use in enumerate(uses)
+        if mentions.in_scope(owner, use.instruction, variable)
+    )
+    named = frozenset(n for n in live if mentions.named_by(owner, uses[n].instruction, variable))
+    parts = parts_of(variable)
+    places = [place for n in named if (place := uses[n].place) is not None]
+    if not named or not all(_inside(place, variable) and fits(parts, place) for place in places):
+        return None
+    is_read = any(uses[n].instruction.operation != "st" for n in named)
+    return _Claim(variable, named, live) if is_read else None
+
+
+def _inside(place: Place, variable: Variable) -> bool:
+    return bool(place.step) or place.start is None or place.start + place.width <= variable.size
+
+
+def _grown(first: _Claim, claims: Sequence[_Claim]) -> list[_Claim]:
+    """A variable with others that are nowhere in scope together, while these name more uses."""
+    group, live = [first], set(first.live)
+    while True:
+        apart = [claim for claim in claims if live.isdisjoint(claim.live)]
+        more = max(apart, key=lambda c: (len(c.named), c.variable.size), default=None)
+        if more is None:
+            return group
+        group.append(more)
+        live |= more.live
+
+
+def _named(group: Sequence[_Claim]) -> set[int]:
+    return {number for claim in group for number in claim.named}
+
+
+def _divided(uses: Sequence[Use], group: Sequence[_Claim]) -> list[set[int]]:
+    """The uses of each; one without a line of its own belongs to the next one that has it."""
+    whose = [next((k for k, c in enumerate(group) if n in c.live), None) for n in range(len(uses))]
+    known = [k for k in whose if k is not None]
+    following = known[-1]
+    divided: list[set[int]] = [set() for _ in group]
+    for number in range(len(uses) - 1, -1, -1):
+        mine = whose[number]
+        following = following if mine is None else mine
+        divided[following].add(number)
+    return divided
+
+
+def _own(found: StackObject, variable: Variable, indices: set[int]) -> StackObject:
+    exact = found.size - variable.size < PADDING
+    return StackObject(
+        found.offset,
+        found.size if exact else variable.size,
+        [access for access in found.accesses if access.index in indices],
+        [(call, position) for call, position in found.passed_to if call.index in indices],
+        [index for index in found.stored_at if index in indices],
+    )

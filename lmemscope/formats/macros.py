@@ -1,0 +1,139 @@
+"""Macros in the text of C++ files, and lines with these replaced.
+
+No preprocessor: conditions are not evaluated. A macro with several definitions in force, none of
+them taken back by ``#undef``, is not replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lmemscope.formats.statements import closed_at, parts_of
+
+_DIRECTIVE = re.compile(r"\s*#\s*(?P<kind>define|undef|include)\s+(?P<rest>.*)", re.DOTALL)
+_DEFINED = re.compile(
+    r"(?P<name>[A-Za-z_]\w*)(?:\((?P<parameters>[^()]*)\)|(?=\s))(?P<body>.*)", re.DOTALL
+)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_QUOTED = re.compile(r'"(?P<name>[^"]+)"')
+_PASTE = re.compile(r"\s*##\s*")
+_STRINGIFIED = re.compile(r"(?<!#)#\s*([A-Za-z_]\w*)")
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_SAYS_MORE = re.compile(r"[\[;]")
+"""In the body of a macro without parameters that is no constant."""
+_LONGEST = 200_000
+"""Characters that an expansion may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A macro; ``body`` is on one line, ``parameters`` are None where none can be given."""
+
+    name: str
+    parameters: tuple[str, ...] | None
+    body: str
+
+    def replaced(self, arguments: Sequence[str]) -> str:
+        """Its body with arguments for parameters."""
+        given = dict(zip(self.parameters or (), arguments, strict=True))
+        body = _STRINGIFIED.sub('""', self.body)
+        return _PASTE.sub("", _NAME.sub(lambda found: given.get(found[0], found[0]), body))
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """What one file's text says of macros.
+
+    Attributes:
+        steps: line, name, and the macro; None for ``#undef`` and for constants.
+        includes: names of the files that it includes in quotes.
+    """
+
+    steps: tuple[tuple[int, str, Macro | None], ...]
+    includes: tuple[str, ...]
+
+    def before(self, line: int | None) -> Iterator[tuple[str, frozenset[Macro | None]]]:
+        """Each name with the definitions in force at a line, or at the file's end."""
+        known: dict[str, frozenset[Macro | None]] = {}
+        for at, name, macro in self.steps:
+            if line is not None and at >= line:
+                break
+            known[name] = known.get(name, frozenset()) | {macro} if macro else frozenset()
+        yield from known.items()
+
+
+def definitions_of(lines: Iterable[str]) -> Definitions:
+    """Macros and quoted includes of a file; ``lines`` are all of it, comments included."""
+    steps: list[tuple[int, str, Macro | None]] = []
+    includes: list[str] = []
+    begun, first = "", 0
+    for number, line in enumerate(lines, 1):
+        if not begun:
+            if "#" not in line or not line.lstrip().startswith("#"):
+                continue
+            first = number
+        begun += line.rstrip()
+        if begun.endswith("\\"):
+            begun = begun[:-1] + " "
+            continue
+        found = _DIRECTIVE.match(begun)
+        begun = ""
+        if found is None:
+            continue
+        if found["kind"] == "include":
+            quoted = _QUOTED.match(found["rest"])
+            includes += [quoted["name"]] if quoted is not None else []
+            continue
+        name = _NAME.match(found["rest"])
+        if name is not None:
+            macro = _macro(found["rest"]) if found["kind"] == "define" else None
+            steps.append((first, name[0], macro))
+    return Definitions(tuple(steps), tuple(includes))
+
+
+def _macro(text: str) -> Macro | None:
+    found = _DEFINED.match(_COMMENT.sub(" ", text))
+    if found is None:
+        return None
+    body = found["body"].partition("//")[0].strip()
+    if found["parameters"] is None:
+        # A constant is what the line says by its name.
+        return Macro(found["name"], None, body) if _SAYS_MORE.search(body) else None
+    parameters = tuple(one.strip() for one in found["parameters"].split(",") if one.strip())
+    if any(_NAME.fullmatch(one) is None for one in parameters):
+        return None  # ``...``
+    return Macro(found["name"], parameters, body)
+
+
+def expanded(text: str, macros: Mapping[str, Macro]) -> str | None:
+    """A text with each macro call in it replaced once, line for line; None without a call.
+
+    What stands in brackets inside a replaced body stays as it is written there.
+    """
+    kept: list[str] = []
+    at = 0
+    for found in _NAME.finditer(text):
+        macro = macros.get(found[0])
+        if macro is None or found.start() < at:
+            continue
+        if macro.parameters is None:
+            kept += [text[at : found.start()], macro.body]
+            at = found.end()
+            continue
+        opened = found.end() + len(text[found.end() :]) - len(text[found.end() :].lstrip())
+        closed = closed_at(text, opened) if text[opened : opened + 1] == "(" else None
+        if closed is None:
+            continue
+        inside = text[opened + 1 : closed - 1]
+        arguments = [" ".join(one.split()) for one in parts_of(inside)] if inside.strip() else []
+        if len(arguments) != len(macro.parameters):
+            continue
+        lines = text.count("\n", found.start(), closed)
+        kept += [text[at : found.start()], macro.replaced(arguments), "\n" * lines]
+        at = closed
+    if not kept:
+        return None
+    result = "".join(kept) + text[at:]
+    return result if len(result) <= _LONGEST else None

@@ -1,0 +1,102 @@
+"""Variables in one place of the frame, and names that several variables have."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.analysis.members import split
+from lmemscope.analysis.names import NamedObject, Names
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.objects import FunctionObjects
+from lmemscope.model import Variable
+from tests.builders import depot, program, source_text, variable
+
+SOURCE = """{
+  {
+    float head[12];
+    head[i] = x;
+    y = head[i];
+  }
+  {
+    float tail[16];
+    tail[i] = x;
+    y = tail[i];
+  }
+}
+"""
+HEAD = variable("head", "float[12]", 48, 3)
+TAIL = variable("tail", "float[16]", 64, 8)
+ALWAYS = variable("head", "float[16]", 64, 1)
+
+
+def found(
+    source: str, lines: str, *variables: Variable
+) -> tuple[Names, FunctionObjects, NamedObject]:
+    """An object of 64 bytes with an indexed access on each line, such as ``s4 l5``."""
+    body = [depot(64), "add.u64 %rd1, %SPL, 0;", "ld.param.u32 %r2, [k_param_0];"]
+    body += ["mul.wide.s32 %rd2, %r2, 4;", "add.s64 %rd3, %rd1, %rd2;"]
+    for line in lines.split():
+        body.append(f".loc 1 {line[1:]} 0")
+        stored = "st.local.f32 [%rd3], %f1;"
+        body.append(stored if line[0] == "s" else "ld.local.f32 %f2, [%rd3];")
+    ptx = program("\n".join([*body, "ret;"]))
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    names = Names(variables, ptx, source_text({"a.cu": source}))
+    (one,) = names.of_objects(objects, objects.objects.values())
+    return names, objects, one
+
+
+def turns(source: str, lines: str, *variables: Variable) -> list[tuple[str, int, int]]:
+    """Name, size and number of accesses of what an object becomes."""
+    names, objects, one = found(source, lines, *variables)
+    return [
+        (member.name.name, member.size, len(member.found.accesses))
+        for member in split(names, objects, one)
+        if member.name is not None
+    ]
+
+
+def test_variables_of_scopes_that_do_not_meet_share_a_place() -> None:
+    found = turns(SOURCE, "s4 l5 s9 l10 l10", HEAD, TAIL)
+    assert found == [("tail", 64, 3), ("head", 48, 2)]
+
+
+def test_what_has_no_line_is_the_next_ones() -> None:
+    assert turns(SOURCE, "s4 l5 s0 s9 l10", HEAD, TAIL) == [("tail", 64, 3), ("head", 48, 2)]
+
+
+@pytest.mark.parametrize(
+    ("source", "lines", "variables"),
+    [
+        (SOURCE, "s9 l10 l10", (HEAD, TAIL)),
+        (SOURCE.replace("head[i]", "f(tail, head[i])"), "s9 l10", (TAIL,)),
+        # Both are known on each line: one place cannot be both.
+        (SOURCE.replace("  }\n  {\n", "\n\n"), "s4 l5 s9 l10 l10", (HEAD, TAIL)),
+    ],
+)
+def test_one_variable_has_the_place_alone(
+    source: str, lines: str, variables: tuple[Variable, ...]
+) -> None:
+    assert found(source, lines, *variables)[2].turns == ()
+
+
+def test_the_scope_decides_between_variables_of_one_name() -> None:
+    source = SOURCE.replace("tail", "head")
+    inner = variable("head", "float[16]", 64, 8)
+    _, _, one = found(source, "s9 l10", variable("head", "float[16]", 64, 3), inner)
+    assert one.name is not None
+    assert (one.name.declared.line, one.name.confidence) == (8, "certain")
+
+
+def test_a_users_variable_comes_before_a_librarys_parameter() -> None:
+    librarys = variable("made", "int *", 8, 4, file="/usr/local/cuda/include/api.h")
+    users = variable("made", "int *", 8, 2, order=9)
+    body = [depot(8), "add.u64 %rd1, %SPL, 0;", ".loc 1 3 0", "ld.local.u64 %rd2, [%rd1];", "ret;"]
+    ptx = program("\n".join(body))
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    names = Names((librarys, users), ptx, source_text({"a.cu": "{\nint *made;\nf(&made);\n}"}))
+    (one,) = names.of_objects(objects, objects.objects.values())
+    assert one.name is not None
+    assert one.name.declared.line == 2
