@@ -13,10 +13,11 @@ How to remove it. Find what set the cap: ``__launch_bounds__``, ``-maxrregcount`
 architecture's 255. Loosen the first two, at the price of fewer threads in flight; looser launch
 bounds are offered only where they leave more than now. A minimum of one block is written out, since
 ptxas may otherwise leave room for more. Under 255 the kernel itself must hold less at once: smaller
-tiles, less unrolling, values recomputed or staged in shared memory. ptxas may also spill below every
-cap, mostly around calls: then no limit is in the way, and raising one changes nothing. From CUDA 13, ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of
-the kernel spills to shared memory, which then is missing elsewhere and can lower occupancy; it
-wants ``__launch_bounds__``, so that ptxas knows how many threads share it, no calls, and no dynamic
+tiles, less unrolling, values recomputed or staged in shared memory. ptxas may also spill below
+every cap, mostly around calls: then no limit is in the way, and raising one changes nothing. From
+CUDA 13, ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of the kernel
+spills to shared memory, which then is missing elsewhere and can lower occupancy; it wants
+``__launch_bounds__``, so that ptxas knows how many threads share it, no calls, and no dynamic
 shared memory.
 
 When to leave it. A few bytes outside the hot loop, where more threads in flight are worth more.
