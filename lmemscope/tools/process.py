@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmemscope.errors import StageTimeoutError, ToolMissingError
+from lmemscope.tools import lifeline
+from lmemscope.tools.lifeline import Lifeline
 
 _peak = 0
 
@@ -44,12 +46,14 @@ def run(
     Args:
         command: program and arguments.
         cwd: directory to run in.
-        timeout: seconds; the whole process group is killed after that.
+        timeout: seconds; the whole process group is killed after that. Without it the tool is of
+            this process's group, which ends with the run.
 
     Raises:
         ToolMissingError: the program cannot be started.
         StageTimeoutError: it ran longer than ``timeout``.
     """
+    own = Lifeline() if timeout is not None else None
     try:
         process = subprocess.Popen(
             list(command),
@@ -59,17 +63,25 @@ def run(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            start_new_session=timeout is not None,
+            start_new_session=own is not None,
+            pass_fds=lifeline.inherited if own is None else (own.end,),
         )
     except OSError as error:
+        if own is not None:
+            own.release()
         raise ToolMissingError("toolchain", f"{command[0]} cannot be started: {error}") from error
     try:
+        if own is not None:
+            own.tie(process.pid)
         output = _ended(process) if timeout is None else process.communicate(timeout=timeout)[0]
     except subprocess.TimeoutExpired as error:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         name = Path(command[0]).name
         raise StageTimeoutError(name, f"{name} ran longer than {timeout:g} s") from error
+    finally:
+        if own is not None:
+            own.release()
     return Completed(tuple(command), process.returncode, output)
 
 
