@@ -8,7 +8,6 @@ So the lowest layer of both streams takes everything, and remembers what it coul
 from __future__ import annotations
 
 import codecs
-import errno
 import io
 import os
 import select
@@ -84,7 +83,7 @@ def take_over() -> tuple[Channel, Channel]:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as Python opens it
     channels = []
     for descriptor in (1, 2):
-        lost = os.strerror(errno.EBADF) if descriptor in missing else None
+        lost = "it is closed" if descriptor in missing else None
         channels.append(Channel(descriptor, lost))
     out, err = channels
     sys.stdout = _text(out, sys.stdout)
