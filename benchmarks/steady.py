@@ -1,13 +1,14 @@
 """Whether results stay the same when workers are killed, and when fifty runs share one cache.
 
-    python benchmarks/steady.py killed [--units 50] [--weight 12] [--every 1.0] [-j N]
+    python benchmarks/steady.py killed [--units 50] [--seconds 1.1] [--every 1.0] [-j 8]
     python benchmarks/steady.py shared [--runs 50]
 
-``killed`` analyses files that take a compiler a while, undisturbed and then with a worker killed
-(SIGKILL) every second. A unit whose worker was killed twice is a failure that says so; every other
-one has to be the same. ``shared`` starts runs at the same time on one empty cache, and then one at
-a time with a cache that another user owns, a home that cannot be written, and no home at all. For
-the last part it has to be started by root, who gives up the right to pass over permissions.
+``killed`` analyses files for which ptxas takes more than a second (it sleeps first), undisturbed
+and then with a worker killed (SIGKILL) every second. A unit whose worker was killed twice is a
+failure that says so; every other one has to be the same. ``shared`` starts runs at the same time on
+one empty cache, and then one at a time with a cache that another user owns, a home that cannot be
+written, and no home at all. For the last part it has to be started by root, who gives up the right
+to pass over permissions.
 
 Ends with 1 where something differs.
 """
@@ -29,22 +30,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lmemscope.tools.toolchain import INSTALLED
+
 ROOT = Path(__file__).parent.parent
-SOURCE = """
-__global__ void heavy_{name}(double *x, int n) {{
-    double a[100];
-#pragma unroll
-    for (int i = 0; i < 100; ++i) a[i] = x[i + {name}];
-#pragma unroll
-    for (int r = 0; r < {weight}; ++r)
-#pragma unroll
-        for (int i = 0; i < 100; ++i) a[i] = a[(i + 7) % 100] * 1.5 + a[i] / a[(i + 3) % 100];
-#pragma unroll
-    for (int i = 0; i < 100; ++i) x[i] = a[i];
-    float b[{size}];
-    for (int i = 0; i < n; ++i) b[i % {size}] += (float)x[i];
-    for (int i = 0; i < {size}; ++i) x[i] += b[(i + n) % {size}];
-}}
+SLOW = """#!/bin/sh
+[ "$1" = --version ] || sleep {seconds}
+exec {tool} "$@"
 """
 _DROPPED = "-dac_override,-dac_read_search"
 
@@ -101,15 +92,25 @@ def children(process: int) -> list[int]:
     return found
 
 
-def killed(units: int, weight: int, every: float, jobs: str) -> int:
+def killed(units: int, seconds: float, every: float, jobs: str) -> int:
     """The number of units that differ."""
     with tempfile.TemporaryDirectory() as base:
-        sources = Path(base, "sources")
+        sources, bin_directory = Path(base, "sources"), Path(base, "toolkit", "bin")
         sources.mkdir()
-        for name in range(units):
-            text = SOURCE.format(name=name, weight=weight, size=16 + name)
-            (sources / f"unit_{name:02}.cu").write_text(text)
-        scan = command("scan", ".", "--arch", "sm_90", "--format", "json", "-j", jobs)
+        bin_directory.mkdir(parents=True)
+        dump = command("dump", str(ROOT / "kernels" / "histogram.cu"), "--ptx", "--arch", "sm_90")
+        made = subprocess.run(
+            dump, env=environment(Path(base, "first")), capture_output=True, text=True, check=True
+        )
+        for number in range(units):
+            text = made.stdout.replace("histogram", f"histogram_{number:02}")
+            (sources / f"unit_{number:02}.ptx").write_text(text)
+        slow = bin_directory / "ptxas"
+        slow.write_text(SLOW.format(seconds=seconds, tool=INSTALLED.find("ptxas")))
+        slow.chmod(0o755)
+        (bin_directory / "nvdisasm").symlink_to(INSTALLED.find("nvdisasm"))
+        toolkit = ("--toolkit", str(bin_directory.parent))
+        scan = command("scan", ".", *toolkit, "--arch", "sm_90", "--format", "json", "-j", jobs)
         started = time.monotonic()
         reference = subprocess.run(
             scan,
@@ -119,8 +120,8 @@ def killed(units: int, weight: int, every: float, jobs: str) -> int:
             text=True,
             check=True,
         )
-        seconds = time.monotonic() - started
-        print(f"undisturbed: {units} units, {seconds:.0f} s", flush=True)
+        took = time.monotonic() - started
+        print(f"undisturbed: {units} units, {took:.0f} s", flush=True)
         running = subprocess.Popen(
             scan,
             cwd=sources,
@@ -226,13 +227,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("part", choices=("killed", "shared"))
     parser.add_argument("--units", type=int, default=50)
-    parser.add_argument("--weight", type=int, default=12)
+    parser.add_argument("--seconds", type=float, default=1.1)
     parser.add_argument("--every", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("-j", "--jobs", default="2")
+    parser.add_argument("-j", "--jobs", default="8")
     given = parser.parse_args()
     if given.part == "killed":
-        wrong = killed(given.units, given.weight, given.every, given.jobs)
+        wrong = killed(given.units, given.seconds, given.every, given.jobs)
     else:
         wrong = shared(given.runs)
     raise SystemExit(int(wrong > 0))

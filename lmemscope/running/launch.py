@@ -11,6 +11,7 @@ import tempfile
 import time
 from typing import IO, NamedTuple
 
+from lmemscope.errors import WorkerCrashError
 from lmemscope.running import scratch
 from lmemscope.tools.lifeline import Lifeline
 
@@ -86,11 +87,10 @@ def start(preload: str | None) -> Launched:
     """Start a worker that calls ``module:function`` before it takes tasks.
 
     Raises:
-        OSError: no process can be started.
+        WorkerCrashError: no process can be started.
         LmemscopeError: there is no place for temporary files.
     """
     environment = worker_environment()
-    stderr = tempfile.TemporaryFile(dir=environment["TMPDIR"])  # noqa: SIM115 - the worker's
     lifeline = Lifeline()
     # The path is set from inside: PYTHONPATH stays as the user has it, for a user's file that a
     # worker may have to run.
@@ -98,15 +98,25 @@ def start(preload: str | None) -> Launched:
         f"import sys; sys.path[:] = {import_path()!r}\n"
         f"from lmemscope.running.serve import serve; serve({preload!r}, {lifeline.end})"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        env=environment,
-        pass_fds=(lifeline.end,),
-        start_new_session=True,
-    )
+    try:
+        stderr = tempfile.TemporaryFile(dir=environment["TMPDIR"])  # noqa: SIM115 - the worker's
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=environment,
+            pass_fds=(lifeline.end,),
+            start_new_session=True,
+        )
+    except OSError as error:
+        lifeline.release()
+        raise WorkerCrashError(
+            "worker",
+            f"no worker process can be started: {error.strerror}",
+            hint="a limit of processes, files or memory is reached, or there is no room for "
+            f"temporary files in {os.path.dirname(environment['TMPDIR'])}",
+        ) from error
     return launched(process, stderr, lifeline)
 
 

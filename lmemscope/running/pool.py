@@ -89,7 +89,7 @@ class WorkerPool(Executor):
         while started_early:
             self._spare.append(_Worker(started_early.pop()))
         if not self._spare:
-            self._spare.append(_Worker(_started(self._preload)))
+            self._spare.append(_Worker(start(self._preload)))
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule ``fn(*args)``; ``fn`` must be importable by name and everything picklable."""
@@ -136,7 +136,7 @@ class WorkerPool(Executor):
         if spare is not None and not spare.alive():
             spare.close()
             spare = None
-        worker = spare if spare is not None else _Worker(_started(self._preload))
+        worker = spare if spare is not None else _Worker(start(self._preload))
         with self._lock:
             self._running.add(worker)
             # It was not among them when `shutdown` stopped all.
@@ -305,14 +305,3 @@ class _Worker:
             "and report the crash to the compiler's vendor",
             log=said or None,
         )
-
-
-def _started(preload: str | None) -> Launched:
-    try:
-        return start(preload)
-    except OSError as error:
-        raise WorkerCrashError(
-            "worker",
-            f"no worker process can be started: {error.strerror}",
-            hint="the system's limits of processes, files or memory are reached: try -j 1",
-        ) from error
