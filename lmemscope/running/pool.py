@@ -202,8 +202,10 @@ class WorkerPool(Executor):
                 if self._ended:
                     raise
                 if again:
-                    error.message += ", twice"
-                    raise
+                    said = f"{error.message}, twice"
+                    raise WorkerKilledError(
+                        error.stage, said, hint=error.hint, log=error.log
+                    ) from error
                 worker, again = None, True
             except BaseException:
                 self._retire(worker)
