@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from types import FrameType
 from typing import NoReturn
 
@@ -59,7 +60,9 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
     if _received is not None:
         _abandon(number, frame)
     _received = number
-    # Code that was interrupted here may swallow the exception: C code, a finalizer, an import.
+    # Code that was interrupted here may swallow the exception: C code, an import, and a finalizer,
+    # of which Python would tell.
+    sys.unraisablehook = lambda _: None
     signal.signal(signal.SIGALRM, _abandon)
     signal.setitimer(signal.ITIMER_REAL, _GRACE_SECONDS)
     raise Stopped(number)
