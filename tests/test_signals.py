@@ -214,3 +214,13 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
             assert {*tmp_path.iterdir()} == {held, own, foreign}
             following.communicate("")
         assert {*tmp_path.iterdir()} == {held, foreign}
+
+
+@linux
+def test_a_tool_that_the_program_runs_itself_ends_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "numbers"
+    code = "import sys; from tests import crashing; crashing.run_program_that_starts_another"
+    with started(f"{code}(sys.argv[1])", str(file)) as program:
+        ours = numbers(file)
+        program.kill()
+        assert_all_end(ours)
