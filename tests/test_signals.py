@@ -101,6 +101,8 @@ def test_what_a_tool_started_ends_when_the_worker_was_killed_first(tmp_path: Pat
         # The program cannot see to the worker's tools: it is stopped, and then killed.
         program.send_signal(signal.SIGSTOP)
         os.kill(worker, signal.SIGKILL)
+        assert_all_end([worker])
+        assert all(map(running, tools))
         program.kill()
         assert_all_end(tools)
 
