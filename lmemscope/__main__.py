@@ -55,9 +55,9 @@ def _run(arguments: Sequence[str]) -> int:
             completion.register()
         cli(prog_name="lmemscope")
     except LmemscopeError as error:
-        from lmemscope.commands.running import say
+        from lmemscope.commands.running import complained
 
-        return say(error)
+        return complained(error)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

@@ -127,7 +127,7 @@ def exit_code(report: Report) -> int:
     return EXIT_INCOMPLETE if failed else EXIT_CLEAN
 
 
-def say(error: LmemscopeError) -> int:
+def complained(error: LmemscopeError) -> int:
     """Print an error of our own to stderr; the exit code that it carries."""
     click.echo(f"error: [{error.stage}] {error.message}", err=True)
     if error.log:
