@@ -5,48 +5,116 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from lmemscope.commands.streams import Channel
 
 _COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report"})
+_TEMPORARY = _COMPILING | {"diff"}
 _HELP = frozenset({"-h", "--help"})
+_EXIT_INTERNAL = _EXIT_UNWRITTEN = 3
+_DEBUG = "LMEMSCOPE_DEBUG"
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line, and end the process with its exit code."""
     try:
-        _run(sys.argv[1:])
+        from lmemscope.commands import stopping, streams
+        from lmemscope.errors import Stopped
+
+        stopping.install()
+        channels = streams.take_over()
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        _leave(130)
+        os._exit(130)
+    try:
+        try:
+            code = _run(sys.argv[1:])
+        except Stopped as stop:
+            stopping.take_time()
+            sys.stderr.write(f"{stopping.said(stop.number)}\n")
+            code = stopping.exit_code(stop.number)
+        except BaseException as error:  # noqa: BLE001 - the one place where all mistakes end
+            code = _internal(error)
+        _leave(code, channels)
+    except Stopped as stop:
+        _leave(stopping.exit_code(stop.number), channels)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """The exit code of a command."""
+    from lmemscope.errors import LmemscopeError
+
+    try:
+        _prepare(arguments)
+        from lmemscope.commands.group import cli
+
+        if "_LMEMSCOPE_COMPLETE" in os.environ:
+            from lmemscope.commands import completion
+
+            completion.register()
+        cli(prog_name="lmemscope")
+    except LmemscopeError as error:
+        from lmemscope.commands.running import complained
+
+        return complained(error)
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        _leave(code)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
 
 
-def _run(arguments: Sequence[str]) -> None:
-    if arguments and arguments[0] in _COMPILING and not _HELP.intersection(arguments):
+def _prepare(arguments: Sequence[str]) -> None:
+    if not arguments or _HELP.intersection(arguments):
+        return
+    if arguments[0] in _TEMPORARY:
+        from lmemscope.running import scratch
+
+        scratch.use()
+    if arguments[0] in _COMPILING:
         # The worker loads NVRTC, or what a cached run needs, while this process parses the flags.
         from lmemscope.running import launch, marks
 
         preload = marks.preload("--toolkit" in arguments)
         launch.started_early.append(launch.start(preload))
-    from lmemscope.commands.group import cli
-
-    if "_LMEMSCOPE_COMPLETE" in os.environ:
-        from lmemscope.commands import completion
-
-        completion.register()
-    cli(prog_name="lmemscope")
 
 
-def _leave(code: int) -> NoReturn:
-    """End now: workers see their pipes close, and tearing down the interpreter takes longer."""
+def _internal(error: BaseException) -> int:
+    """Say that this program made a mistake: never exit code 1, which is the gate's answer."""
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    sys.stderr.write(f"error: [internal] lmemscope failed: {what}\n")
+    if os.environ.get(_DEBUG):
+        import traceback
+
+        traceback.print_exception(error)
+        sys.stderr.write("hint: this is a bug in lmemscope; please report it with these lines\n")
+    else:
+        sys.stderr.write(
+            "hint: this is a bug in lmemscope; please report it with what the same command prints "
+            f"under {_DEBUG}=1\n"
+        )
+    return _EXIT_INTERNAL
+
+
+def _leave(code: int, channels: tuple[Channel, Channel]) -> NoReturn:
+    """End now: tearing down the interpreter takes longer.
+
+    What could not be written is not there to be read, whatever the command found; what could not be
+    said beside it spoils a success, and changes no other answer.
+    """
+    from lmemscope.commands import stopping
+
+    out, err = channels
     try:
         sys.stdout.flush()
+        if out.lost is not None and code < 128:
+            code = _EXIT_UNWRITTEN
+            sys.stderr.write(f"error: [output] standard output cannot be written: {out.lost}\n")
         sys.stderr.flush()
-    except BrokenPipeError:
-        code = code or 1
-    os._exit(code)
+        if err.lost is not None:
+            code = code or _EXIT_UNWRITTEN
+        stopping.end()
+    finally:
+        os._exit(code)
 
 
 if __name__ == "__main__":

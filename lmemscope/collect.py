@@ -8,6 +8,7 @@ imports none of the analysis, and a worker none of this. One unit's trouble is t
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.discover.headers import uninstantiated, unseen
 from lmemscope.discover.walk import Builds, Discovery, Found, Globs, discover
-from lmemscope.errors import LmemscopeError, UncompiledError, UsageError
+from lmemscope.errors import InternalError, LmemscopeError, Stopped, UncompiledError, UsageError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches, nearest_names
 from lmemscope.model import (
@@ -30,6 +31,7 @@ from lmemscope.model import (
     Unit,
     UnitReport,
     Wanted,
+    count,
     distinct_tools,
 )
 from lmemscope.pipeline import analyse_unit
@@ -51,11 +53,12 @@ class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
     Attributes:
         report: of the units that were done.
         done, total: units.
+        number: of the signal.
     """
 
-    def __init__(self, report: Report, done: int, total: int) -> None:
+    def __init__(self, report: Report, done: int, total: int, number: int) -> None:
         super().__init__(f"{done} of {total} done")
-        self.report, self.done, self.total = report, done, total
+        self.report, self.done, self.total, self.number = report, done, total, number
 
 
 def run(
@@ -95,6 +98,9 @@ def run(
         whole = len(done) == len(futures)
         over_all = _of_all_units(planned, reports, toolchain, paths, settings) if whole else ()
         left_out = (*planned.left_out, *over_all)
+        if not whole:
+            # Who reads it later must not take it for all: a gate finds evidence missing.
+            left_out += (Gap("run", f"interrupted: {len(done)} of {total} done", "evidence"),)
         reports += [UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors]
         notes = (one if isinstance(one, str) else one.reason for one in left_out)
         return Report(
@@ -107,15 +113,17 @@ def run(
             filters=(*settings.filters, *(() if settings.causes else ("--no-causes",))),
         )
 
+    total = count(len(units), "input")
     by_future = dict(zip(futures, units, strict=True))
     try:
         for done, future in enumerate(as_completed(futures), start=1):
             if progress is not None:
                 progress(done, len(units), by_future[future].name)
-    except KeyboardInterrupt as stop:
+        return gathered(by_future)
+    except (KeyboardInterrupt, Stopped) as stop:
         ended = {future for future in futures if future.done() and not future.cancelled()}
-        raise Interrupted(gathered(ended), len(ended), len(units)) from stop
-    return gathered(by_future)
+        number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+        raise Interrupted(gathered(ended), len(ended), len(units), number) from stop
 
 
 def plan_units(
@@ -251,6 +259,10 @@ def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
         if unit.input not in error.message:
             error.message = f"{unit.input}: {error.message}"
         return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error))
+    except Exception as error:  # noqa: BLE001 - a mistake of ours, and of this unit alone
+        return UnitReport(
+            unit.name, unit.frontend, unit.arch, (), _failure(InternalError.of(error))
+        )
 
 
 def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[str]:

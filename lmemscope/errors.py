@@ -92,5 +92,36 @@ class WorkerCrashError(LmemscopeError):
     """The process that compiled a unit died (a crash inside NVRTC or ptxas)."""
 
 
+class OutputError(LmemscopeError):
+    """What was found cannot be written: a full disk, a file that cannot be opened."""
+
+
+class Stopped(BaseException):
+    """A signal told the program to end.
+
+    No `KeyboardInterrupt`, which libraries take for themselves, and no error.
+
+    Attributes:
+        number: of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
 class InternalError(LmemscopeError):
     """A mistake in lmemscope itself; ``log`` is the traceback."""
+
+    @classmethod
+    def of(cls, error: BaseException, doing: str = "") -> InternalError:
+        """What was raised by mistake, such as ``on a.cu``, with a request to report it."""
+        import traceback
+
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return cls(
+            "internal",
+            f"lmemscope failed{doing and ' '}{doing}: {what}",
+            hint="this is a bug in lmemscope; please report it with the input and the lines above",
+            log="".join(traceback.format_exception(error)),
+        )

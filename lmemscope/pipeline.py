@@ -11,7 +11,6 @@ import importlib
 import os
 import sys
 import threading
-import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -240,9 +239,4 @@ def _ours(unit: Unit) -> Iterator[None]:
     except LmemscopeError:
         raise
     except Exception as error:
-        raise InternalError(
-            "internal",
-            f"lmemscope failed on {unit.input}: {type(error).__name__}: {error}",
-            hint="this is a bug in lmemscope; please report it with the input and the lines above",
-            log="".join(traceback.format_exception(error)),
-        ) from error
+        raise InternalError.of(error, f"on {unit.input}") from error

@@ -61,3 +61,36 @@ def span(_unit: object) -> tuple[float, float]:
 
 def hang(_unit: object) -> None:
     time.sleep(600)
+
+
+def run_program_that_starts_another(file: str) -> None:
+    """Note this process, a program that it runs, and one that the program runs."""
+    from lmemscope.tools import process
+
+    script = f'sleep 600 & echo {os.getpid()} $$ $! >> "$0"; wait'
+    process.run(["sh", "-c", script, file])
+
+
+def note_and_die(file: str, number: int) -> None:
+    with open(file, "a") as stream:
+        stream.write("x")
+    os.kill(os.getpid(), number)
+
+
+def recurse(value: int) -> int:
+    return recurse(value + 1) + 1
+
+
+def exhaust(value: int) -> None:
+    raise MemoryError(value)
+
+
+def leave_politely(value: int) -> None:
+    sys.exit(value)
+
+
+def nested(depth: int) -> object:
+    made: list[object] = []
+    for _ in range(depth):
+        made = [made]
+    return made

@@ -25,6 +25,7 @@ import traceback
 from typing import IO, Any, NoReturn
 
 from lmemscope.running import launch
+from lmemscope.tools.lifeline import Lifeline
 
 _IMPORTED = (
     "lmemscope.running.serve",
@@ -55,11 +56,13 @@ _NUMBER = struct.Struct("=q")
 class ForkedWorker:
     """What a pool asks of a `subprocess.Popen`."""
 
-    def __init__(self, request: dict[str, Any], where: str, stderr: IO[bytes]) -> None:
+    def __init__(
+        self, request: dict[str, Any], where: str, stderr: IO[bytes], lifeline: int
+    ) -> None:
         taken, given = os.pipe(), os.pipe()
         self._link = socket.socket(socket.AF_UNIX)
         self._link.connect(where)
-        files = [taken[0], given[1], stderr.fileno()]
+        files = [taken[0], given[1], stderr.fileno(), lifeline]
         body = json.dumps(request).encode()
         socket.send_fds(self._link, [_NUMBER.pack(len(body))], files)
         self._link.sendall(body)
@@ -107,15 +110,17 @@ def workers_are_forked() -> None:
     listening.close()
 
     def start(preload: str | None) -> launch.Launched:
-        stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
+        environment = launch.worker_environment()
+        stderr = tempfile.TemporaryFile(dir=environment["TMPDIR"])  # noqa: SIM115 - the worker's
+        lifeline = Lifeline()
         request = {
             "preload": preload,
             "path": launch.import_path(),
             "directory": os.getcwd(),
-            "environment": dict(os.environ),
+            "environment": environment,
         }
-        process: Any = ForkedWorker(request, where, stderr)
-        return launch.Launched(process, stderr)
+        process: Any = ForkedWorker(request, where, stderr, lifeline.end)
+        return launch.launched(process, stderr, lifeline)
 
     launch.start = start
 
@@ -155,7 +160,7 @@ def _tell(link: socket.socket, number: int) -> None:
 
 
 def _forked(link: socket.socket, others: tuple[socket.socket, ...]) -> int:
-    head, files, _, _ = socket.recv_fds(link, _NUMBER.size, 3)
+    head, files, _, _ = socket.recv_fds(link, _NUMBER.size, 4)
     request = json.loads(link.recv(_NUMBER.unpack(head)[0], socket.MSG_WAITALL))
     child = os.fork()
     if child == 0:
@@ -172,7 +177,8 @@ def _become(request: dict[str, Any], files: list[int]) -> NoReturn:
     try:
         os.setsid()
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for number, file in enumerate(files):
+        *streams, lifeline = files
+        for number, file in enumerate(streams):
             os.dup2(file, number)
             os.close(file)
         os.chdir(request["directory"])
@@ -182,7 +188,7 @@ def _become(request: dict[str, Any], files: list[int]) -> NoReturn:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115 - as Python opens its own
         from lmemscope.running.serve import serve
 
-        serve(request["preload"])
+        serve(request["preload"], lifeline)
         code = 0
     except BaseException:  # noqa: BLE001 - shown as the interpreter would
         traceback.print_exc()

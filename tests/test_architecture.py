@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").glob("*.py"))
 
 LAYERS = (
-    {"model", "errors", "files"},
+    {"model", "errors", "files", "whole"},
     {"formats"},
     {"config"},
     {"analysis"},

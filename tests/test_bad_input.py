@@ -199,7 +199,7 @@ def test_every_command_checks_its_destination_first(
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_is_the_users_to_solve(good: Path) -> None:
     finished = scan(good, "-o", "/dev/full", "--format", "json")
-    assert finished.code == 2
+    assert finished.code == 3
     assert "/dev/full cannot be written: No space left" in finished.err
 
 

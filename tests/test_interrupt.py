@@ -79,6 +79,9 @@ def test_the_program_shows_what_is_done_and_goes_on_the_next_time(
     out, err = running.communicate(timeout=100)
     assert running.returncode == 130
     assert [unit["input"] for unit in json.loads(out)["units"]] == ["a.cu"]
+    (tmp_path / "half.json").write_text(out)
+    gate = run_program("check", "half.json", "--max-frame", "1000", cwd=tmp_path)
+    assert (gate.code, "interrupted: 1 of 2 inputs done" in gate.out) == (3, True)
     assert err.splitlines() == ["interrupted: 1 of 2 inputs done; the next run goes on from there"]
     kept = {path: path.stat().st_ino for path in Path(own_store).rglob("*.report-*")}
     (tmp_path / "b.cu").unlink()

@@ -23,7 +23,7 @@ def info() -> None:
     """Show where the store is and how much it holds."""
     from lmemscope.lowering import store
 
-    directory = default_directory()
+    directory = _directory()
     held = store.contents(directory)
     click.echo(f"directory  {directory}")
     click.echo(f"entries    {held.entries}")
@@ -35,7 +35,7 @@ def clear() -> None:
     """Remove every entry."""
     from lmemscope.lowering import store
 
-    directory = default_directory()
+    directory = _directory()
     try:
         removed = store.clear(directory)
     except OSError as error:
@@ -46,6 +46,17 @@ def clear() -> None:
         ) from error
     noun = "entry" if removed.entries == 1 else "entries"
     click.echo(f"removed {removed.entries} {noun}, {_size(removed.bytes)}")
+
+
+def _directory() -> str:
+    directory = default_directory()
+    if directory is None:
+        raise UsageError(
+            "cache",
+            "there is no cache: this user has no home",
+            hint="name a directory in LMEMSCOPE_CACHE_DIR",
+        )
+    return directory
 
 
 def _size(size: float) -> str:

@@ -218,13 +218,15 @@ def _write(
 
         text = render_gate_markdown(report, result)
     elif sink.format_name == "github":
-        from lmemscope.exporters.gate_markdown import render_gate_markdown
         from lmemscope.exporters.github import render_annotations
 
         text = render_annotations(result) + plain
-        summary = os.environ.get("GITHUB_STEP_SUMMARY")
-        if summary:
-            append(summary, render_gate_markdown(report, result))
     sink.write(text)
     if sink.target is not None and sink.format_name != "text":
         click.echo(plain, nl=False)
+    # Last: where it cannot be written, the answer has been given all the same.
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary and sink.format_name == "github":
+        from lmemscope.exporters.gate_markdown import render_gate_markdown
+
+        append(summary, render_gate_markdown(report, result))

@@ -6,12 +6,10 @@ Commands are imported when they run: ``--help`` must not pay for a compiler bind
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 import click
 
 from lmemscope import __version__
-from lmemscope.errors import LmemscopeError
 
 _COMMANDS = {
     "cache": "Show or empty the store of compilers' outputs.",
@@ -33,7 +31,8 @@ Exit codes:
   0  clean, or nothing asked to fail
   1  the gate failed
   2  usage: unknown option, architecture or value
-  3  an input could not be analysed, or evidence is missing
+  3  an input could not be analysed, evidence is missing, or output cannot be written
+  129, 130, 143  ended by a signal: hung up, interrupted, terminated
 """
 
 
@@ -50,18 +49,6 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = importlib.import_module(f"lmemscope.commands.{cmd_name}").command
         return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error of ours is said and becomes the exit code it carries."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            raise SystemExit(130) from None
-        except LmemscopeError as error:
-            from lmemscope.commands.running import fail
-
-            fail(error)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in ``--help``, from the table instead of from the commands."""

@@ -6,11 +6,12 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 
-from lmemscope.errors import UsageError
+from lmemscope import whole
+from lmemscope.commands import streams
+from lmemscope.errors import OutputError, UsageError
 from lmemscope.exporters.formats import FORMATS, render
 from lmemscope.model import Report, View
 
@@ -81,22 +82,20 @@ class Sink:
         """Write everything.
 
         Raises:
-            UsageError: a full disk, or a directory that has vanished meanwhile.
+            OutputError: a full disk, or a directory that has vanished meanwhile. The file is then
+                as it was. What becomes of standard output is known at the end: `streams`.
         """
+        if self.target is None:
+            click.echo(content, nl=False, color=self.color)
+            return
+        if isinstance(content, str):
+            content = content.encode("utf-8", streams.ESCAPED)
         try:
-            if self.target is None:
-                click.echo(content, nl=False, color=self.color)
-            elif isinstance(content, bytes):
-                Path(self.target).write_bytes(content)
-            else:
-                Path(self.target).write_text(content, encoding="utf-8")
+            whole.write(self.target, content)
         except BrokenPipeError:
-            raise
+            pass  # a pipe whose reader has seen enough
         except OSError as error:
-            where = self.target or "standard output"
-            raise _unusable(
-                f"{where} cannot be written: {error.strerror}", "name another file with -o"
-            ) from error
+            raise _unwritten(self.target, error, "name another file with -o") from error
 
 
 def rendered(report: Report, sink: Sink, *, verbose: bool, with_accesses: bool, view: View) -> str:
@@ -116,13 +115,13 @@ def append(path: str, text: str) -> None:
     """Add to a file that others write too.
 
     Raises:
-        UsageError: it cannot be written.
+        OutputError: it cannot be written.
     """
     try:
-        with open(path, "a", encoding="utf-8") as stream:
-            stream.write(text)
+        with open(path, "ab") as stream:
+            stream.write(text.encode("utf-8", streams.ESCAPED))
     except OSError as error:
-        raise _unusable(f"{path} cannot be written: {error.strerror}", "check the path") from error
+        raise _unwritten(path, error, "check the path") from error
 
 
 def _format_of(target: str | None, formats: Formats) -> str:
@@ -146,6 +145,10 @@ def color_wanted(color: str, target: str | None) -> bool:
     if color != "auto":
         return color == "always"
     return target is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _unwritten(path: str, error: OSError, hint: str) -> OutputError:
+    return OutputError("output", f"{path} cannot be written: {error.strerror}", hint=hint)
 
 
 def _unusable(message: str, hint: str) -> UsageError:

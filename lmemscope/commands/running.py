@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
+from lmemscope.commands import stopping
 from lmemscope.errors import LmemscopeError, UsageError
 from lmemscope.model import count
 from lmemscope.running.launch import UNITS
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
     from lmemscope.model import Artifacts, Report
 
-EXIT_CLEAN, EXIT_INCOMPLETE, EXIT_INTERRUPTED = 0, 3, 130
+EXIT_CLEAN, EXIT_INCOMPLETE = 0, 3
 _NAME_WIDTH = 50
 
 
@@ -59,15 +60,13 @@ def analyse(
         raise
     except collect.Interrupted as stop:
         pool.shutdown(wait=False, cancel_futures=True)
+        stopping.take_time()
         if interrupted is not None:
             interrupted(stop.report)
         kept = "; the next run goes on from there" if settings.cache is not None else ""
         total = count(stop.total, "input")
-        click.echo(f"interrupted: {stop.done} of {total} done{kept}", err=True)
-        raise SystemExit(EXIT_INTERRUPTED) from stop
-    except KeyboardInterrupt:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
+        click.echo(f"{stopping.said(stop.number)}: {stop.done} of {total} done{kept}", err=True)
+        raise SystemExit(stopping.exit_code(stop.number)) from stop
     if settings.cache is not None and settings.executor is None:
         _keep(settings.cache, report)
     # The workers end by themselves when this process does: nobody has to wait for them.
@@ -128,14 +127,14 @@ def exit_code(report: Report) -> int:
     return EXIT_INCOMPLETE if failed else EXIT_CLEAN
 
 
-def fail(error: LmemscopeError) -> NoReturn:
-    """Print an error of our own to stderr and leave with the exit code it carries."""
+def complained(error: LmemscopeError) -> int:
+    """Print an error of our own to stderr; the exit code that it carries."""
     click.echo(f"error: [{error.stage}] {error.message}", err=True)
     if error.log:
         click.echo("\n".join(f"  {line}" for line in error.log.splitlines()), err=True)
     if error.hint:
         click.echo(f"hint: {error.hint}", err=True)
-    raise SystemExit(error.exit_code)
+    return error.exit_code
 
 
 def _import_renderer(on_terminal: bool) -> None:

@@ -20,13 +20,12 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
-from lmemscope import __version__
+from lmemscope import __version__, whole
 from lmemscope.errors import FormatError
 from lmemscope.formats import codec
 from lmemscope.model import Frontend, Gap, Tool, Unit
@@ -113,13 +112,7 @@ class Slot:
         with contextlib.suppress(OSError):
             content = _encode(record, blobs, tools)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
-            try:
-                with os.fdopen(descriptor, "wb") as stream:
-                    stream.write(content)
-                os.replace(temporary, path)
-            except OSError:
-                os.unlink(temporary)
+            whole.write(path, content)
 
     def _path(self, stage: str) -> str:
         return os.path.join(self.directory, "entries", self.key[:2], f"{self.key}.{stage}{_ENTRY}")
@@ -219,8 +212,7 @@ def remember_route(directory: str | None, unit: Unit, missing: str) -> None:
     path = _route_path(directory, unit)
     with contextlib.suppress(OSError):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write(missing)
+        whole.write(path, missing.encode("utf-8", "surrogateescape"))
 
 
 def remembered_route(directory: str | None, unit: Unit) -> str | None:
@@ -228,8 +220,8 @@ def remembered_route(directory: str | None, unit: Unit) -> str | None:
     if directory is None:
         return None
     try:
-        with open(_route_path(directory, unit), encoding="utf-8") as stream:
-            header = stream.read()
+        with open(_route_path(directory, unit), "rb") as stream:
+            header = os.fsdecode(stream.read())
         read = includes.closure(unit.path, unit.options)
     except (OSError, ValueError):
         return None

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from typing import IO, NamedTuple
+
+from lmemscope.errors import WorkerCrashError
+from lmemscope.running import scratch
+from lmemscope.tools.lifeline import Lifeline
 
 UNITS = "lmemscope.pipeline:load"
 """What a worker that analyses units calls before the first arrives."""
@@ -15,34 +22,119 @@ COMPILED_UNITS = "lmemscope.pipeline:load_compiler"
 """The same, where the first unit is expected to need NVRTC."""
 
 
+_ENDING_SECONDS = 5.0
+_POLL_SECONDS = 0.01
+
+
 class Launched(NamedTuple):
-    """A started worker; its standard error is an unlinked file, read back when it crashes."""
+    """A started worker, which leads a group of processes and lives no longer than this process.
+
+    Attributes:
+        process: the worker.
+        stderr: its standard error, an unlinked file, read back when it crashes.
+        lifeline: what ends its group if this process can no longer do so.
+    """
 
     process: subprocess.Popen[bytes]
     stderr: IO[bytes]
+    lifeline: Lifeline
+
+    def kill(self) -> None:
+        """End the worker and all that it started, also where the worker itself has died.
+
+        Any thread may call this: until the worker is waited for, nobody else has its number.
+        """
+        if self.process.returncode is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def await_end(self) -> None:
+        """Wait a little for a worker that is about to end by itself, and leave its number its."""
+        deadline = time.monotonic() + _ENDING_SECONDS
+        how = os.WEXITED | os.WNOWAIT | os.WNOHANG
+        with contextlib.suppress(ChildProcessError):
+            while time.monotonic() < deadline:
+                if os.waitid(os.P_PID, self.process.pid, how) is not None:
+                    return
+                time.sleep(_POLL_SECONDS)
+
+    def release(self) -> None:
+        """End the worker, and close what leads to it."""
+        self.kill()
+        self.process.wait()
+        self.lifeline.release()
+        for pipe in (self.process.stdin, self.process.stdout, self.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        with contextlib.suppress(ValueError):
+            _alive.remove(self)
 
 
 started_early: list[Launched] = []
 """Workers that the program started before it knew what for."""
 
+_alive: list[Launched] = []
+
+
+def kill_all() -> None:
+    """End every worker of this process."""
+    for launched in tuple(_alive):
+        launched.kill()
+
 
 def start(preload: str | None) -> Launched:
-    """Start a worker that calls ``module:function`` before it takes tasks."""
-    stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
+    """Start a worker that calls ``module:function`` before it takes tasks.
+
+    Raises:
+        WorkerCrashError: no process can be started.
+        LmemscopeError: there is no place for temporary files.
+    """
+    environment = worker_environment()
+    lifeline = Lifeline()
     # The path is set from inside: PYTHONPATH stays as the user has it, for a user's file that a
     # worker may have to run.
     code = (
         f"import sys; sys.path[:] = {import_path()!r}\n"
-        f"from lmemscope.running.serve import serve; serve({preload!r})"
+        f"from lmemscope.running.serve import serve; serve({preload!r}, {lifeline.end})"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        start_new_session=True,
-    )
-    return Launched(process, stderr)
+    try:
+        stderr = tempfile.TemporaryFile(dir=environment["TMPDIR"])  # noqa: SIM115 - the worker's
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=environment,
+            pass_fds=(lifeline.end,),
+            start_new_session=True,
+        )
+    except OSError as error:
+        lifeline.release()
+        raise WorkerCrashError(
+            "worker",
+            f"no worker process can be started: {error.strerror}",
+            hint="a limit of processes, files or memory is reached, or there is no room for "
+            f"temporary files in {os.path.dirname(environment['TMPDIR'])}",
+        ) from error
+    return launched(process, stderr, lifeline)
+
+
+def launched(process: subprocess.Popen[bytes], stderr: IO[bytes], lifeline: Lifeline) -> Launched:
+    """Take charge of a worker that leads a group of its own."""
+    lifeline.tie(process.pid)
+    made = Launched(process, stderr, lifeline)
+    _alive.append(made)
+    return made
+
+
+def worker_environment() -> dict[str, str]:
+    """This process's, with temporary files in the run's directory.
+
+    Raises:
+        LmemscopeError: there is no place for temporary files.
+    """
+    return {**os.environ, "TMPDIR": scratch.directory()}
 
 
 def import_path() -> list[str]:

@@ -18,7 +18,8 @@ from lmemscope.running.launch import COMPILED_UNITS, UNITS
 
 def expects_compiler() -> bool:
     """Whether this very command needed a compiler when it last ran here, or never ran."""
-    return "--no-cache" in sys.argv or not os.path.exists(_mark())
+    mark = _mark()
+    return "--no-cache" in sys.argv or mark is None or not os.path.exists(mark)
 
 
 def preload(toolkit_named: bool) -> str:
@@ -32,6 +33,8 @@ def preload(toolkit_named: bool) -> str:
 def note(cached: bool) -> None:
     """Leave the mark for the next run, or take it away."""
     mark = _mark()
+    if mark is None:
+        return
     with contextlib.suppress(OSError):
         if not cached:
             os.unlink(mark)
@@ -41,6 +44,9 @@ def note(cached: bool) -> None:
                 pass
 
 
-def _mark() -> str:
+def _mark() -> str | None:
+    directory = default_directory()
+    if directory is None:
+        return None
     command = "\0".join([os.getcwd(), *sys.argv[1:]]).encode("utf-8", "surrogateescape")
-    return os.path.join(default_directory(), "warm", f"{zlib.crc32(command):08x}")
+    return os.path.join(directory, "warm", f"{zlib.crc32(command):08x}")

@@ -17,7 +17,6 @@ import contextlib
 import json
 import os
 import re
-import tempfile
 import threading
 import time
 import zlib
@@ -25,6 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from lmemscope import whole
 from lmemscope.model import Unit, UnitReport
 
 MIB = 1 << 20
@@ -168,13 +168,7 @@ class Needs:
         entries = [*kept.items(), *new.items()][-REMEMBERED:]
         with contextlib.suppress(OSError):
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(self._path))
-            try:
-                with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-                    json.dump(dict(entries), stream)
-                os.replace(temporary, self._path)
-            except OSError:
-                os.unlink(temporary)
+            whole.write(self._path, json.dumps(dict(entries)).encode("ascii"))
 
 
 def _read_needs(path: str | None) -> dict[str, int]:

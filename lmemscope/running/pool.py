@@ -27,14 +27,21 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import IO, Any
 
-from lmemscope.errors import StageTimeoutError, WorkerCrashError
+from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError, WorkerCrashError
 from lmemscope.model import Unit
 from lmemscope.running.launch import Launched, start, started_early
 from lmemscope.running.memory import Admission, Needs, free_memory
 from lmemscope.running.serve import LENGTH, send
 
 _CRASH_TAIL = 2000
+_SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 _Task = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
+_Answer = tuple[bool, Any, int | None]
+"""Whether it succeeded; the result or the exception; bytes of memory that it took."""
+
+
+class WorkerKilledError(WorkerCrashError):
+    """Somebody ended the process: no crash of the compiler's."""
 
 
 class WorkerPool(Executor):
@@ -70,11 +77,15 @@ class WorkerPool(Executor):
         self._spare: list[_Worker] = []
         self._running: set[_Worker] = set()
         self._lock = threading.Lock()
-        self._closed = False
+        self._closed = self._ended = False
         self._submitted = 0
 
     def prestart(self) -> None:
-        """Start one process now, unless the program already did."""
+        """Start one process now, unless the program already did.
+
+        Raises:
+            WorkerCrashError: none can be started.
+        """
         while started_early:
             self._spare.append(_Worker(started_early.pop()))
         if not self._spare:
@@ -99,6 +110,7 @@ class WorkerPool(Executor):
         """End the workers: after the queued tasks, or at once with ``cancel_futures``."""
         self._closed = True
         if cancel_futures:
+            self._ended = True
             self._admission.close()
             with contextlib.suppress(queue.Empty):
                 while True:
@@ -120,9 +132,17 @@ class WorkerPool(Executor):
 
     def _take_worker(self) -> _Worker:
         with self._lock:
-            worker = self._spare.pop() if self._spare else _Worker(start(self._preload))
+            spare = self._spare.pop() if self._spare else None
+        if spare is not None and not spare.alive():
+            spare.close()
+            spare = None
+        worker = spare if spare is not None else _Worker(start(self._preload))
+        with self._lock:
             self._running.add(worker)
-            return worker
+            # It was not among them when `shutdown` stopped all.
+            if self._ended:
+                worker.stop()
+        return worker
 
     def _serve_slot(self) -> None:
         worker: _Worker | None = None
@@ -134,25 +154,62 @@ class WorkerPool(Executor):
                 continue
             try:
                 if future.set_running_or_notify_cancel():
-                    worker = self._do(task, self._take_worker() if worker is None else worker)
+                    worker = self._do(task, worker)
             finally:
                 self._admission.leave(ticket)
         if worker is not None:
             self._retire(worker)
 
-    def _do(self, task: _Task, worker: _Worker) -> _Worker | None:
-        """Run a task; the worker comes back unless it had to go."""
+    def _do(self, task: _Task, worker: _Worker | None) -> _Worker | None:
+        """Run a task, twice if its process is killed; the worker comes back unless it had to go.
+
+        Whatever happens, the task's future has its result then: somebody waits for it.
+        """
         future, fn, args = task
         try:
-            ok, value, peak = worker.call(fn, args, self._timeout)
-        except (StageTimeoutError, WorkerCrashError) as error:
+            worker, (ok, value, peak) = self._attempt(fn, args, worker)
+        except LmemscopeError as error:
             future.set_exception(error)
-            self._retire(worker)
+            return None
+        except Exception as error:  # noqa: BLE001 - handed on, not swallowed
+            future.set_exception(InternalError.of(error))
             return None
         if self._needs is not None and args and isinstance(args[0], Unit):
             self._needs.note(args[0], value, peak)
         future.set_result(value) if ok else future.set_exception(value)
         return worker
+
+    def _attempt(
+        self, fn: Callable[..., Any], args: tuple[Any, ...], worker: _Worker | None
+    ) -> tuple[_Worker, _Answer]:
+        """The worker that did it, and its answer.
+
+        A process that somebody killed says nothing of the task: it may be what the system ends
+        when memory is short, or a person. A second time it is the task's failure.
+        """
+        again = False
+        while True:
+            # One that was killed between two tasks did not have this one.
+            if worker is not None and not worker.alive():
+                self._retire(worker)
+                worker = None
+            if worker is None:
+                worker = self._take_worker()
+            try:
+                return worker, worker.call(fn, args, self._timeout)
+            except WorkerKilledError as error:
+                self._retire(worker)
+                if self._ended:
+                    raise
+                if again:
+                    said = f"{error.message}, twice"
+                    raise WorkerKilledError(
+                        error.stage, said, hint=error.hint, log=error.log
+                    ) from error
+                worker, again = None, True
+            except BaseException:
+                self._retire(worker)
+                raise
 
     def _need(self, args: tuple[Any, ...]) -> int:
         """Bytes to wait for; only units take much, and one at a time never waits."""
@@ -170,16 +227,20 @@ class _Worker:
     """One child process and the two pipes to it."""
 
     def __init__(self, launched: Launched) -> None:
+        self._launched = launched
         self._process, self._stderr = launched.process, launched.stderr
 
-    def call(
-        self, fn: Callable[..., Any], args: tuple[Any, ...], timeout: float | None
-    ) -> tuple[bool, Any, int | None]:
-        """Run one task; returns (succeeded, result or exception, bytes of memory it took).
+    def alive(self) -> bool:
+        """Whether it could take a task; only the thread that owns the worker may ask."""
+        return self._process.poll() is None
+
+    def call(self, fn: Callable[..., Any], args: tuple[Any, ...], timeout: float | None) -> _Answer:
+        """Run one task.
 
         Raises:
             StageTimeoutError: no answer within ``timeout`` seconds; the process is killed.
-            WorkerCrashError: the process died.
+            WorkerKilledError: somebody killed the process.
+            WorkerCrashError: the process died otherwise.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -197,24 +258,16 @@ class _Worker:
             ) from error
         except (EOFError, OSError) as error:
             raise self._crash() from error
-        answer: tuple[bool, Any, int | None] = pickle.loads(body)
+        answer: _Answer = pickle.loads(body)
         return answer
 
     def stop(self) -> None:
         """End the process and everything it started; any thread may call this."""
-        if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        self._launched.kill()
 
     def close(self) -> None:
         """End the process and release its pipes; only the thread that owns the worker may."""
-        self.stop()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        self._stderr.close()
+        self._launched.release()
 
     def _read(self, stream: IO[bytes], size: int, deadline: float | None) -> bytes:
         descriptor = stream.fileno()
@@ -232,10 +285,21 @@ class _Worker:
         return bytes(data)
 
     def _crash(self) -> WorkerCrashError:
+        self._launched.await_end()
+        # What it started may still run, and is reached by its number only until that is given back.
+        self.stop()
         code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         self._stderr.seek(0)
         said = self._stderr.read()[-_CRASH_TAIL:].decode("utf-8", "replace").strip()
+        if -code in _SENT_BY_OTHERS:
+            return WorkerKilledError(
+                "compile",
+                f"the worker process was killed ({how})",
+                hint="the other inputs were analysed; a system that is short of memory does this: "
+                "try -j 1",
+                log=said or None,
+            )
         return WorkerCrashError(
             "compile",
             f"the compiler process died ({how})",

@@ -15,7 +15,9 @@ import signal
 import sys
 from typing import IO
 
+from lmemscope.errors import InternalError
 from lmemscope.running.peak import Peak
+from lmemscope.tools import lifeline
 
 LENGTH = 8
 
@@ -27,9 +29,16 @@ def send(stream: IO[bytes], value: object) -> None:
     stream.flush()
 
 
-def serve(preload: str | None) -> None:
-    """The worker's main loop: answer tasks from standard input until it closes."""
+def serve(preload: str | None, lifeline_end: int | None = None) -> None:
+    """The worker's main loop: answer tasks from standard input until it closes.
+
+    Args:
+        preload: ``module:function`` to call first.
+        lifeline_end: the descriptor by which the kernel ends this group with the parent.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if lifeline_end is not None:
+        lifeline.inherited = (lifeline_end,)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     if preload is not None:
@@ -46,6 +55,13 @@ def serve(preload: str | None) -> None:
         peak = Peak()
         try:
             answer = (True, fn(*args))
-        except BaseException as error:  # noqa: BLE001 - sent home, where it is raised again
+        except Exception as error:  # noqa: BLE001 - sent home, where it is raised again
             answer = (False, error)
-        send(answers, (*answer, peak.taken()))
+        except BaseException as error:  # noqa: BLE001 - there it would end the whole run
+            answer = (False, InternalError.of(error))
+        try:
+            send(answers, (*answer, peak.taken()))
+        except (OSError, EOFError):
+            raise  # nobody is there to tell
+        except Exception as error:  # noqa: BLE001 - what cannot be pickled, or only too deep down
+            send(answers, (False, InternalError.of(error), None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmemscope.errors import StageTimeoutError, ToolMissingError
+from lmemscope.tools import lifeline
+from lmemscope.tools.lifeline import Lifeline
 
 _peak = 0
 
@@ -46,10 +49,14 @@ def run(
         cwd: directory to run in.
         timeout: seconds; the whole process group is killed after that.
 
+    The tool never outlives the run: without a time limit it is of its worker's group, which ends
+    with the program, and else it leads one of its own that does.
+
     Raises:
         ToolMissingError: the program cannot be started.
         StageTimeoutError: it ran longer than ``timeout``.
     """
+    own = Lifeline() if timeout is not None or not lifeline.inherited else None
     try:
         process = subprocess.Popen(
             list(command),
@@ -59,18 +66,38 @@ def run(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            start_new_session=timeout is not None,
+            start_new_session=own is not None,
+            pass_fds=lifeline.inherited if own is None else (own.end,),
         )
     except OSError as error:
+        if own is not None:
+            own.release()
         raise ToolMissingError("toolchain", f"{command[0]} cannot be started: {error}") from error
     try:
+        if own is not None:
+            own.tie(process.pid)
         output = _ended(process) if timeout is None else process.communicate(timeout=timeout)[0]
     except subprocess.TimeoutExpired as error:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        _kill(process, group=True)
         name = Path(command[0]).name
         raise StageTimeoutError(name, f"{name} ran longer than {timeout:g} s") from error
+    except BaseException:
+        # Who was told to end waits for nobody.
+        _kill(process, group=own is not None)
+        raise
+    finally:
+        if own is not None:
+            own.release()
     return Completed(tuple(command), process.returncode, output)
+
+
+def _kill(process: subprocess.Popen[str], *, group: bool) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL) if group else process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
 
 
 def _ended(process: subprocess.Popen[str]) -> str:

@@ -11,10 +11,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
-import signal
 import sys
-import threading
-import time
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -23,31 +20,15 @@ from typing import Any
 RUN_NAME = "__lmemscope__"
 """What the file sees as ``__name__``: neither its main block nor an import of its package."""
 
-_WATCH_SECONDS = 0.5
-
 
 def main() -> None:
     """Read the request, write the answer."""
-    threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     try:
         answer = _jit(request) if request["kind"] == "jit.rawkernel" else _numba(request)
     except BaseException as error:  # noqa: BLE001 - the user's code may raise anything
         answer = {"error": f"{type(error).__name__}: {error}"}
     Path(sys.argv[2]).write_text(json.dumps(answer), encoding="utf-8")
-
-
-def _end_with(parent: int) -> None:
-    """End this process, and what the user's code started, once the process that asked is gone.
-
-    A worker that is stopped can no longer apply the time limit, and a file that loops would run
-    for ever.
-    """
-    while os.getppid() == parent:
-        time.sleep(_WATCH_SECONDS)
-    if os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
 
 
 def _numba(request: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,131 @@
+"""Files that are written whole or not at all.
+
+A file is written beside its place, under a name of its own, and renamed: whoever reads it meanwhile
+sees the old one, and so does everyone after a full disk or a killed program. What a killed program
+left beside is removed by the next one that writes the same file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import zlib
+
+_CANNOT_BE_BESIDE = (errno.EACCES, errno.EPERM, errno.EROFS)
+_IN_PLACE = ("/dev/", "/proc/")
+
+_unfinished: set[str] = set()
+
+
+def write(path: str, content: bytes) -> None:
+    """Replace a file's content, or make the file.
+
+    A link stays one, and the file that it leads to keeps its permissions. A device or a pipe is
+    written to, and so is a file in a directory that takes no other.
+
+    Raises:
+        OSError: it cannot be written; a regular file is then as it was.
+    """
+    known = _status(path)
+    device = known is not None and not stat.S_ISREG(known.st_mode)
+    if device or os.path.abspath(path).startswith(_IN_PLACE):
+        _write_in_place(path, content)
+        return
+    target = os.path.realpath(path)
+    if known is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
+    try:
+        descriptor, temporary = _beside(target)
+    except OSError as error:
+        if known is None or error.errno not in _CANNOT_BE_BESIDE:
+            raise
+        _write_in_place(target, content)
+        return
+    try:
+        with open(descriptor, "wb") as stream:
+            if known is not None:
+                _made_like(descriptor, known)
+            stream.write(content)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    finally:
+        _unfinished.discard(temporary)
+
+
+def discard() -> None:
+    """Remove what this process has begun: for one that ends in the middle of `write`."""
+    for temporary in tuple(_unfinished):
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _write_in_place(path: str, content: bytes) -> None:
+    with open(path, "wb") as stream:
+        stream.write(content)
+
+
+def _beside(target: str) -> tuple[int, str]:
+    """A new file in the target's directory, locked as long as it is open, and its path.
+
+    Not with `tempfile`: the file is to have the permissions that the user's umask gives.
+    """
+    directory, name = os.path.split(target)
+    prefix = f".lmemscope-{zlib.crc32(os.fsencode(name)):08x}-"
+    _sweep(directory, prefix)
+    while True:
+        temporary = os.path.join(directory, f"{prefix}{os.urandom(4).hex()}")
+        with contextlib.suppress(FileExistsError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            descriptor = os.open(temporary, flags, 0o666)
+            break
+    _unfinished.add(temporary)
+    with contextlib.suppress(OSError):  # some network file systems have no locks
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return descriptor, temporary
+
+
+_OLD_SECONDS = 60.0
+"""What another program has made and not yet locked is younger."""
+
+
+def _sweep(directory: str, prefix: str) -> None:
+    """Remove what killed programs left of earlier attempts at the same file."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(directory):
+            if name.startswith(prefix):
+                _remove_if_abandoned(os.path.join(directory, name))
+
+
+def _remove_if_abandoned(path: str) -> None:
+    import time
+
+    with contextlib.suppress(OSError):
+        if time.time() - os.lstat(path).st_mtime < _OLD_SECONDS:
+            return
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+        finally:
+            os.close(descriptor)
+
+
+def _made_like(descriptor: int, known: os.stat_result) -> None:
+    """Give a file the owner and permissions of the one that it takes the place of."""
+    with contextlib.suppress(OSError):  # only root may give files away
+        os.fchown(descriptor, known.st_uid, known.st_gid)
+    with contextlib.suppress(OSError):
+        os.fchmod(descriptor, stat.S_IMODE(known.st_mode))

@@ -1,0 +1,228 @@
+"""When the program is told to end, or is killed: no process of its own is left, and no file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from lmemscope.errors import InternalError, WorkerCrashError
+from lmemscope.running.pool import WorkerPool
+from lmemscope.tools import lifeline
+from tests import crashing
+from tests.conftest import ROOT
+
+SECONDS = 20.0
+"""That a loaded machine may take; a process that ends at all does so at once."""
+
+POOL = """
+import sys, time
+from lmemscope.running.pool import WorkerPool
+from tests import crashing
+pool = WorkerPool(1)
+pool.submit(crashing.run_program_that_starts_another, sys.argv[1])
+time.sleep(600)
+"""
+SCRATCH = """
+import os, sys
+from lmemscope.running import scratch
+print(scratch.directory(), flush=True)
+open(os.path.join(scratch.directory(), "file"), "w").close()
+sys.stdin.read()
+"""
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs F_SETSIG")
+
+
+def running(process: int) -> bool:
+    """Whether a process is there and not a zombie."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def numbers(file: Path, lines: int = 1) -> list[int]:
+    """Process numbers in a file, once there are that many lines."""
+    deadline = time.monotonic() + SECONDS
+    while not file.exists() or file.read_text().count("\n") < lines:
+        assert time.monotonic() < deadline, "the program was not started"
+        time.sleep(0.01)
+    return [int(word) for word in file.read_text().split()]
+
+
+def assert_all_end(processes: list[int]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while left := [process for process in processes if running(process)]:
+        assert time.monotonic() < deadline, f"still running: {left}"
+        time.sleep(0.01)
+
+
+@contextmanager
+def started(code: str, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """A Python program; killed in the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@linux
+def test_what_a_tool_started_ends_with_a_killed_program(tmp_path: Path) -> None:
+    file = tmp_path / "numbers"
+    with started(POOL, str(file)) as program:
+        ours = numbers(file)
+        assert all(map(running, ours))
+        program.kill()
+        assert_all_end(ours)
+
+
+@linux
+def test_what_a_tool_started_ends_when_the_worker_was_killed_first(tmp_path: Path) -> None:
+    file = tmp_path / "numbers"
+    with started(POOL, str(file)) as program:
+        worker, *tools = numbers(file)
+        # The program cannot see to the worker's tools: it is stopped, and then killed.
+        program.send_signal(signal.SIGSTOP)
+        os.kill(worker, signal.SIGKILL)
+        assert_all_end([worker])
+        assert all(map(running, tools))
+        program.kill()
+        assert_all_end(tools)
+
+
+@linux
+def test_a_program_in_a_group_of_its_own_ends_too() -> None:
+    line = lifeline.Lifeline()
+    code = "import time; time.sleep(600)"
+    process = subprocess.Popen(
+        [sys.executable, "-Sc", code], start_new_session=True, pass_fds=(line.end,)
+    )
+    line.tie(process.pid)
+    time.sleep(0.05)
+    assert process.poll() is None
+    # As if this process ended: its own end of the pipe is closed, the other one is not.
+    child_end = os.dup(line.end)
+    line.release()
+    assert process.wait(SECONDS) == -signal.SIGKILL
+    os.close(child_end)
+
+
+def test_a_unit_whose_worker_is_killed_is_tried_once_more(tmp_path: Path) -> None:
+    file = tmp_path / "numbers"
+    with WorkerPool(1) as pool:
+        future = pool.submit(crashing.run_program_that_starts_another, str(file))
+        first = numbers(file)
+        os.kill(first[0], signal.SIGKILL)
+        both = numbers(file, lines=2)
+        assert_all_end(first)
+        second = both[len(first) :]
+        assert all(map(running, second))
+        os.kill(second[0], signal.SIGKILL)
+        with pytest.raises(WorkerCrashError, match=r"killed \(signal SIGKILL\), twice"):
+            future.result(SECONDS)
+        assert_all_end(second)
+        assert pool.submit(crashing.double, 2).result(SECONDS) == 4
+
+
+def test_a_worker_killed_between_two_tasks_costs_neither(tmp_path: Path) -> None:
+    file = tmp_path / "tried"
+    with WorkerPool(1) as pool:
+        os.kill(pool.submit(crashing.process_id).result(SECONDS), signal.SIGKILL)
+        time.sleep(0.05)
+        with pytest.raises(WorkerCrashError, match="twice"):
+            pool.submit(crashing.note_and_die, str(file), signal.SIGKILL).result(SECONDS)
+    assert file.read_text() == "xx"
+
+
+def test_a_crash_is_not_tried_again(tmp_path: Path) -> None:
+    file = tmp_path / "tried"
+    with WorkerPool(1) as pool, pytest.raises(WorkerCrashError, match="SIGSEGV"):
+        pool.submit(crashing.note_and_die, str(file), signal.SIGSEGV).result(SECONDS)
+    assert file.read_text() == "x"
+
+
+@pytest.mark.parametrize("task", [crashing.recurse, crashing.exhaust, crashing.leave_politely])
+def test_whatever_a_task_raises_is_its_own(task: object) -> None:
+    with WorkerPool(1) as pool:
+        failed = pool.submit(task, 1)  # type: ignore[arg-type]
+        after = pool.submit(crashing.process_id)
+        with pytest.raises((RecursionError, MemoryError, InternalError)):
+            failed.result(SECONDS)
+        assert after.result(SECONDS) != os.getpid()
+
+
+def test_a_result_that_cannot_be_sent_is_a_mistake_of_ours() -> None:
+    with WorkerPool(1) as pool:
+        with pytest.raises(InternalError, match=r"Error"):
+            pool.submit(crashing.nested, 100_000).result(SECONDS)
+        assert pool.submit(crashing.double, 2).result(SECONDS) == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_program_with_its_code(tmp_path: Path, number: signal.Signals) -> None:
+    code = "from lmemscope.__main__ import main; main()"
+    log = subprocess.Popen(
+        [sys.executable, "-c", code, "scan", "-"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + SECONDS
+    while not list(tmp_path.glob("lmemscope-run-*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    log.send_signal(number)
+    assert log.wait(SECONDS) == 128 + number
+    out, err = log.communicate()
+    said = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+    assert (out, err) == ("", f"{said[number]}\n")
+    assert not list(tmp_path.glob("lmemscope-run-*"))
+
+
+def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
+    place = {"TMPDIR": str(tmp_path)}
+    with started(SCRATCH, **place) as alive, started(SCRATCH, **place) as killed:
+        assert alive.stdout is not None
+        assert killed.stdout is not None
+        held, abandoned = Path(alive.stdout.readline().strip()), Path(killed.stdout.readline()[:-1])
+        killed.kill()
+        killed.wait()
+        assert abandoned.exists()
+        foreign = tmp_path / "lmemscope-of-somebody"
+        foreign.mkdir()
+        with started(SCRATCH, **place) as following:
+            assert following.stdout is not None
+            own = Path(following.stdout.readline().strip())
+            assert {*tmp_path.iterdir()} == {held, own, foreign}
+            following.communicate("")
+        assert {*tmp_path.iterdir()} == {held, foreign}
+
+
+@linux
+def test_a_tool_that_the_program_runs_itself_ends_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "numbers"
+    code = "import sys; from tests import crashing; crashing.run_program_that_starts_another"
+    with started(f"{code}(sys.argv[1])", str(file)) as program:
+        ours = numbers(file)
+        program.kill()
+        assert_all_end(ours)
