@@ -6,7 +6,7 @@ Commands are imported when they run: ``--help`` must not pay for a compiler bind
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -51,6 +51,19 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"lmemscope.commands.{cmd_name}").command
         return command
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments; what click says of wrong ones quotes them visibly."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.ClickException as error:
+            _refuse(error)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error of ours is said and becomes the exit code it carries."""
         try:
@@ -58,6 +71,8 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             raise SystemExit(130) from None
+        except click.ClickException as error:
+            _refuse(error)
         except LmemscopeError as error:
             from lmemscope.commands.running import fail
 
@@ -67,6 +82,12 @@ class LazyGroup(click.Group):
         """The list in ``--help``, from the table instead of from the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, _COMMANDS[name]) for name in self.list_commands(ctx)])
+
+
+def _refuse(error: click.ClickException) -> NoReturn:
+    from lmemscope.commands.say import refuse
+
+    refuse(error)
 
 
 @click.group(

@@ -10,9 +10,9 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
-import click
-
+from lmemscope.commands.say import complain, say
 from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.exporters.escape import visible
 from lmemscope.model import count
 from lmemscope.running.launch import UNITS
 from lmemscope.running.memory import Needs
@@ -63,7 +63,7 @@ def analyse(
             interrupted(stop.report)
         kept = "; the next run goes on from there" if settings.cache is not None else ""
         total = count(stop.total, "input")
-        click.echo(f"interrupted: {stop.done} of {total} done{kept}", err=True)
+        say(f"interrupted: {stop.done} of {total} done{kept}", err=True)
         raise SystemExit(EXIT_INTERRUPTED) from stop
     except KeyboardInterrupt:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -130,11 +130,7 @@ def exit_code(report: Report) -> int:
 
 def fail(error: LmemscopeError) -> NoReturn:
     """Print an error of our own to stderr and leave with the exit code it carries."""
-    click.echo(f"error: [{error.stage}] {error.message}", err=True)
-    if error.log:
-        click.echo("\n".join(f"  {line}" for line in error.log.splitlines()), err=True)
-    if error.hint:
-        click.echo(f"hint: {error.hint}", err=True)
+    complain(error)
     raise SystemExit(error.exit_code)
 
 
@@ -169,6 +165,7 @@ def _progress() -> Iterator[Progress | None]:
 
         def show(done: int, total: int, name: str) -> None:
             rate = done / max(time.monotonic() - started, 1e-3)
+            name = visible(name)
             shown = name if len(name) <= _NAME_WIDTH else "…" + name[1 - _NAME_WIDTH :]
             said = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
             bar.update(task, completed=done, total=total, description=shown, rate=said)

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from lmemscope.exporters import escape_json
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice, quoted, rows
-from lmemscope.formats import codec
 from lmemscope.model import (
     Accepted,
     Finding,
@@ -85,7 +85,7 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
             }
         ],
     }
-    return codec.pretty(document)
+    return escape_json.document(document)
 
 
 def render(report: Report, how: Presentation) -> str:
