@@ -37,8 +37,7 @@ def text(foreign: str) -> Markdown:
     """A sentence, without any mark or link of its own; it stays on one line."""
     escaped = _MARKS.sub(r"\\\1", visible(foreign))
     escaped = _LEADING.sub(lambda m: f"{m[1]}&#{ord(m[2][0])};{m[2][1:]}", escaped)
-    # A backslash before a dollar does not keep GitHub from reading mathematics.
-    return Markdown(_unlinked(escaped).replace("$", "<span>$</span>"))
+    return Markdown(_unlinked(escaped))
 
 
 def code(foreign: str) -> Markdown:
@@ -109,4 +108,6 @@ def _of(part: Part) -> Markdown:
 
 def _unlinked(markup: str) -> str:
     """GitHub would tell the person of that name, or lead the reader elsewhere."""
-    return _LINKED.sub(lambda match: f"{match[0]}<!-- -->", markup)
+    unlinked = _LINKED.sub(lambda match: f"{match[0]}<!-- -->", markup)
+    # A backslash before a dollar does not keep GitHub from reading mathematics.
+    return unlinked.replace("$", "<span>$</span>")
