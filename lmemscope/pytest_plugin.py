@@ -89,7 +89,7 @@ class Scanner:
         for unit in report.units:
             if unit.failure is not None:
                 failure = unit.failure
-                _fail(f"[{failure.stage}] {failure.message}\n{failure.log or ''}")
+                failed(f"[{failure.stage}] {failure.message}\n{failure.log or ''}")
             for kernel in unit.kernels:
                 facts = kernel.facts
                 short = short_name(facts.demangled)
@@ -151,7 +151,7 @@ def _limits(mark: pytest.Mark) -> dict[str, Any]:
     limits = {}
     for name, value in mark.kwargs.items():
         if name not in rows:
-            _fail(f"usage: mark.lmem takes no {name}, but: {', '.join(rows)}")
+            failed(f"usage: mark.lmem takes no {name}, but: {', '.join(rows)}")
         if value is not None:
             place = Place(f"usage: mark.lmem: {name}")
             wrong = None
@@ -160,7 +160,7 @@ def _limits(mark: pytest.Mark) -> dict[str, Any]:
             except UsageError as error:
                 wrong = "\n".join(filter(None, (error.message, error.hint)))
             if wrong is not None:
-                _fail(wrong)
+                failed(wrong)
     return limits
 
 
@@ -171,14 +171,14 @@ def _check(kernels: Kernels, limits: Mapping[str, Any]) -> None:
             found = view.limited[limit.removeprefix("max_")]
             if found.value is None or found.value > allowed:
                 told = f"{limit} is {allowed}, found {found.shown}"
-                _fail(f"{view.name}: {told}{_why(view)}")
+                failed(f"{view.name}: {told}{_why(view)}")
         forbidden = view.causes & set(limits.get("forbid", ()))
         if forbidden:
             named = ", ".join(sorted(forbidden))
-            _fail(f"{view.name}: {named} is forbidden{_why(view)}")
+            failed(f"{view.name}: {named} is forbidden{_why(view)}")
 
 
-def _fail(text: str) -> NoReturn:
+def failed(text: str) -> NoReturn:
     """Fail the test; names and logs in the text are foreign, and pytest prints them as they are."""
     from lmemscope.exporters.escape_terminal import document, lines
 

@@ -182,6 +182,21 @@ def test_what_cannot_be_seen_is_spelled_out() -> None:
     assert visible("naïve größe 你好 a\u00a0b") == "naïve größe 你好 a\u00a0b"
 
 
+def test_a_listing_is_shown_and_not_obeyed() -> None:
+    from lmemscope.commands import dump
+
+    shown = dump.shown("ptx", [b"ld.local \x1b]0;t\x07\xff\r\n::add-mask::x\n\tok\n"], color=True)
+    assert shown == "\x1b[33;1mld.local \\x1b]0;t\\x07\ufffd\x1b[0m\n\\x3a:add-mask::x\n\tok\n"
+
+
+def test_a_failure_of_the_plugin_is_shown_and_not_obeyed() -> None:
+    from lmemscope.pytest_plugin import failed
+
+    with pytest.raises(pytest.fail.Exception) as found:
+        failed("[compile] \x1b[31m\u202e\n::error::x")
+    assert str(found.value) == "[compile] \\x1b[31m\\u202e\n\\x3a:error::x"
+
+
 def test_sentences_keep_their_code_in_both_formats() -> None:
     sentence = "`a<b>` is <c>, `d"
     assert escape_html.prose(sentence).markup == "<code>a&lt;b&gt;</code> is &lt;c&gt;, `d"
