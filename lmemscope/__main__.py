@@ -80,12 +80,15 @@ def _prepare(arguments: Sequence[str]) -> None:
 
 def _internal(error: BaseException) -> int:
     """Say that this program made a mistake: never exit code 1, which is the gate's answer."""
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    # A message may quote what was read; nothing is imported for it, for memory may be short.
+    said = ascii(str(error))[1:-1]
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
     sys.stderr.write(f"error: [internal] lmemscope failed: {what}\n")
     if os.environ.get(_DEBUG):
         import traceback
 
-        traceback.print_exception(error)
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            sys.stderr.write(f"  {ascii(line)[1:-1]}\n")
         sys.stderr.write("hint: this is a bug in lmemscope; please report it with these lines\n")
     else:
         sys.stderr.write(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -89,7 +89,7 @@ class Scanner:
         for unit in report.units:
             if unit.failure is not None:
                 failure = unit.failure
-                pytest.fail(f"[{failure.stage}] {failure.message}\n{failure.log or ''}", False)
+                failed(f"[{failure.stage}] {failure.message}\n{failure.log or ''}")
             for kernel in unit.kernels:
                 facts = kernel.facts
                 short = short_name(facts.demangled)
@@ -151,7 +151,7 @@ def _limits(mark: pytest.Mark) -> dict[str, Any]:
     limits = {}
     for name, value in mark.kwargs.items():
         if name not in rows:
-            pytest.fail(f"usage: mark.lmem takes no {name}, but: {', '.join(rows)}", False)
+            failed(f"usage: mark.lmem takes no {name}, but: {', '.join(rows)}")
         if value is not None:
             place = Place(f"usage: mark.lmem: {name}")
             wrong = None
@@ -160,7 +160,7 @@ def _limits(mark: pytest.Mark) -> dict[str, Any]:
             except UsageError as error:
                 wrong = "\n".join(filter(None, (error.message, error.hint)))
             if wrong is not None:
-                pytest.fail(wrong, False)
+                failed(wrong)
     return limits
 
 
@@ -171,11 +171,18 @@ def _check(kernels: Kernels, limits: Mapping[str, Any]) -> None:
             found = view.limited[limit.removeprefix("max_")]
             if found.value is None or found.value > allowed:
                 told = f"{limit} is {allowed}, found {found.shown}"
-                pytest.fail(f"{view.name}: {told}{_why(view)}", False)
+                failed(f"{view.name}: {told}{_why(view)}")
         forbidden = view.causes & set(limits.get("forbid", ()))
         if forbidden:
             named = ", ".join(sorted(forbidden))
-            pytest.fail(f"{view.name}: {named} is forbidden{_why(view)}", False)
+            failed(f"{view.name}: {named} is forbidden{_why(view)}")
+
+
+def failed(text: str) -> NoReturn:
+    """Fail the test; names and logs in the text are foreign, and pytest prints them as they are."""
+    from lmemscope.exporters.escape_terminal import document, lines
+
+    pytest.fail(document(lines(text)).removesuffix("\n"), False)
 
 
 def _why(view: KernelView) -> str:

@@ -61,7 +61,8 @@ def probe(page: str, tmp_path: Path, width: int, dark: bool) -> dict[str, Any]:
     import json
 
     path = tmp_path / "page.html"
-    path.write_text(page.replace("</head>", f"{PROBE}</head>", 1))
+    # Before the page's policy, which would not let it run.
+    path.write_text(page.replace("<head>", f'<head><meta charset="utf-8">{PROBE}', 1))
     assert BROWSER is not None
     done = subprocess.run(
         [

@@ -12,6 +12,7 @@ from lmemscope.commands.options import configured_options
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.saved import filtered, gathered, is_saved
+from lmemscope.commands.say import say
 from lmemscope.config.options import DEFAULT_BASELINE
 from lmemscope.config.settings import Configuration, Settings
 from lmemscope.errors import UsageError
@@ -68,12 +69,12 @@ def command(
     )
     sink.write(BaselineFile.at(path, configuration).text(made))
     known = count(len(made.entries), "known finding")
-    click.echo(f"{path}: {known}, {_archs(report, settings, DEFAULT_ARCH)}")
+    say(f"{path}: {known}, {_archs(report, settings, DEFAULT_ARCH)}")
     if above is not None and above.found and path == DEFAULT_BASELINE:
-        click.echo(f"note: from here `check` takes this baseline now, and no more {above.path}")
+        say(f"note: from here `check` takes this baseline now, and no more {above.path}")
     for note in report.notes:
-        click.echo(f"note: {note}")
+        say(f"note: {note}")
     for unit in report.units:
         if unit.failure is not None:
-            click.echo(f"error: [{unit.failure.stage}] {unit.failure.message}", err=True)
+            say(f"error: [{unit.failure.stage}] {unit.failure.message}", err=True)
     raise SystemExit(exit_code(report))

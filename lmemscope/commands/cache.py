@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from lmemscope.commands.say import say
 from lmemscope.config.cache_directory import default_directory
 from lmemscope.errors import UsageError
 
@@ -25,9 +26,9 @@ def info() -> None:
 
     directory = _directory()
     held = store.contents(directory)
-    click.echo(f"directory  {directory}")
-    click.echo(f"entries    {held.entries}")
-    click.echo(f"size       {_size(held.bytes)} of at most {_size(store.LIMIT)}")
+    say(f"directory  {directory}")
+    say(f"entries    {held.entries}")
+    say(f"size       {_size(held.bytes)} of at most {_size(store.LIMIT)}")
 
 
 @command.command(name="clear")
@@ -45,7 +46,7 @@ def clear() -> None:
             hint="check its permissions",
         ) from error
     noun = "entry" if removed.entries == 1 else "entries"
-    click.echo(f"removed {removed.entries} {noun}, {_size(removed.bytes)}")
+    say(f"removed {removed.entries} {noun}, {_size(removed.bytes)}")
 
 
 def _directory() -> str:

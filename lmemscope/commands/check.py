@@ -15,6 +15,7 @@ from lmemscope.commands.baseline_file import baseline_for
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.output import Formats, Sink, append
 from lmemscope.commands.saved import filtered, gathered, is_saved
+from lmemscope.commands.say import show
 from lmemscope.config.settings import Configuration, Settings
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ def _write(
         text = render_annotations(result) + plain
     sink.write(text)
     if sink.target is not None and sink.format_name != "text":
-        click.echo(plain, nl=False)
+        show(plain)
     # Last: where it cannot be written, the answer has been given all the same.
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary and sink.format_name == "github":

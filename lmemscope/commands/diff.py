@@ -14,6 +14,7 @@ from lmemscope.commands.output import Formats, Sink
 from lmemscope.commands.revision import BuildCopy, worktree
 from lmemscope.commands.running import analyse, exit_code
 from lmemscope.commands.saved import filtered, gathered
+from lmemscope.commands.say import say
 from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
 
@@ -69,10 +70,10 @@ def command(
     found = difference(old, new, ignore_arch=ignore_arch, ignore_input=ignore_input)
     sink.write(render_difference(found, sink.format_name, toolchain_changes(old, new)))
     for note in dict.fromkeys((*old.notes, *new.notes)):
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     for unit in (*old.units, *new.units):
         if unit.failure is not None:
-            click.echo(f"error: [{unit.failure.stage}] {unit.failure.message}", err=True)
+            say(f"error: [{unit.failure.stage}] {unit.failure.message}", err=True)
     raise SystemExit(max(exit_code(old), exit_code(new)))
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import click
 
 from lmemscope.commands.options import flag
+from lmemscope.commands.say import say
 from lmemscope.config.options import option
 from lmemscope.errors import ToolMissingError
 from lmemscope.model import Tool
@@ -184,16 +185,16 @@ def command(toolkit: str | None) -> None:
     for finding in findings:
         if finding.tool is not None:
             version = finding.tool.version or ""
-            click.echo(f"{finding.name:<14} {version:<10} {finding.tool.path}")
+            say(f"{finding.name:<14} {version:<10} {finding.tool.path}")
         else:
-            click.echo(f"{finding.name:<14} {'missing':<10} {finding.purpose}: {finding.hint}")
-    click.echo(f"{'default arch':<14} {choose_arch()[1]}")
+            say(f"{finding.name:<14} {'missing':<10} {finding.purpose}: {finding.hint}")
+    say(f"{'default arch':<14} {choose_arch()[1]}")
     wheels = installed_wheels() if toolkit is None else {}
     for warning in (several_cupys(wheels), mixed_lines(findings, wheels)):
         if warning is not None:
-            click.echo(f"warning: {warning}")
+            say(f"warning: {warning}")
     for problem in mismatches(findings):
-        click.echo(f"note: {problem}")
+        say(f"note: {problem}")
     missing = [f.name for f in findings if f.tool is None and f.name in _ESSENTIAL]
     if missing:
         raise ToolMissingError("toolchain", f"missing: {', '.join(missing)}")

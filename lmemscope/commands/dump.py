@@ -11,6 +11,7 @@ from lmemscope.commands.output import Sink
 from lmemscope.commands.running import lower_all
 from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.exporters import escape_terminal
 from lmemscope.model import Artifacts
 
 _KINDS = ("ptx", "sass", "cubin", "log")
@@ -58,7 +59,7 @@ def command(
         raise UsageError("usage", "one cubin at a time", hint="name one --arch")
     outputs = [_content(kind, artifacts, settings.kernels) for artifacts in lowered]
     raw = sink.target is not None or kind == "cubin"
-    sink.write(b"\n".join(outputs) if raw else _shown(kind, outputs, sink.color))
+    sink.write(b"\n".join(outputs) if raw else shown(kind, outputs, sink.color))
     if errors:
         raise errors[0]
 
@@ -134,11 +135,12 @@ def _no_match(artifacts: Artifacts, kernels: tuple[str, ...]) -> LmemscopeError:
     )
 
 
-def _shown(kind: str, outputs: list[bytes], color: bool) -> str:
+def shown(kind: str, outputs: list[bytes], color: bool) -> str:
+    """As a terminal or a log may have it; a file that ``-o`` names gets the bytes themselves."""
     marks = {"ptx": _LOCAL_PTX, "sass": _LOCAL_SASS, "log": _LOCAL_LOG}[kind]
-    lines = []
+    made = []
     for output in outputs:
-        for line in output.decode("utf-8", "replace").splitlines():
-            marked = color and any(mark in line for mark in marks) and " 0 bytes" not in line[:24]
-            lines.append(click.style(line, fg="yellow", bold=True) if marked else line)
-    return "".join(f"{line}\n" for line in lines)
+        for one in escape_terminal.lines(output.decode("utf-8", "replace").rstrip("\n")):
+            marked = any(mark in one.text for mark in marks) and " 0 bytes" not in one.text[:24]
+            made.append(escape_terminal.styled(one, "33;1", on=color and marked))
+    return escape_terminal.document(made)

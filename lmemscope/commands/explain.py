@@ -12,6 +12,7 @@ from lmemscope.commands.options import compile_options, completing
 from lmemscope.commands.output import color_wanted
 from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code
 from lmemscope.commands.saved import gathered
+from lmemscope.commands.say import complain, say, show
 from lmemscope.config.settings import Settings
 from lmemscope.model import Quote
 
@@ -66,9 +67,9 @@ def command(
         if found.findings or separator or show_all
     ]
     if texts:
-        click.echo("\n".join(texts), nl=False)
+        show("\n".join(texts))
     elif any(unit.kernels for unit in report.units):
-        click.echo("No kernel uses local memory.")
+        say("No kernel uses local memory.")
     _complain(report)
     if separator and not any(unit.kernels for unit in report.units):
         _say_unmatched(report, path, kernel)
@@ -80,15 +81,10 @@ def _complain(report: Report) -> None:
     """Say what failed, and why units hold no kernel at all."""
     for unit in report.units:
         if unit.failure is not None:
-            failure = unit.failure
-            click.echo(f"error: [{failure.stage}] {failure.message}", err=True)
-            if failure.log:
-                click.echo("\n".join(f"  {line}" for line in failure.log.splitlines()), err=True)
-            if failure.hint:
-                click.echo(f"hint: {failure.hint}", err=True)
+            complain(unit.failure)
         elif not unit.kernels and not unit.others:
             for gap in unit.gaps:
-                click.echo(f"note: {unit.input}: [{gap.stage}] {gap.reason}", err=True)
+                say(f"note: {unit.input}: [{gap.stage}] {gap.reason}", err=True)
 
 
 def _say_unmatched(report: Report, path: str, glob: str) -> None:
@@ -98,7 +94,7 @@ def _say_unmatched(report: Report, path: str, glob: str) -> None:
     readable = [unit for unit in report.units if unit.failure is None]
     if not readable:
         return
-    click.echo(f"error: [explain] {path} has no kernel that matches {glob}", err=True)
+    say(f"error: [explain] {path} has no kernel that matches {glob}", err=True)
     near = nearest_names(glob, (name for unit in readable for name in unit.others))
     known = f"the nearest names are {', '.join(near)}; " if near else ""
-    click.echo(f"hint: {known}`lmemscope scan` lists its kernels", err=True)
+    say(f"hint: {known}`lmemscope scan` lists its kernels", err=True)

@@ -6,6 +6,7 @@ Commands are imported when they run: ``--help`` must not pay for a compiler bind
 from __future__ import annotations
 
 import importlib
+from typing import Any, NoReturn
 
 import click
 
@@ -50,10 +51,36 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"lmemscope.commands.{cmd_name}").command
         return command
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments; what click says of wrong ones quotes them visibly."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.ClickException as error:
+            _refuse(error)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what click says of wrong arguments quotes them visibly."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            _refuse(error)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in ``--help``, from the table instead of from the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, _COMMANDS[name]) for name in self.list_commands(ctx)])
+
+
+def _refuse(error: click.ClickException) -> NoReturn:
+    from lmemscope.commands.say import refuse
+
+    refuse(error)
 
 
 @click.group(

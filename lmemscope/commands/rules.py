@@ -5,7 +5,9 @@ from __future__ import annotations
 import click
 
 from lmemscope.commands.options import completing
+from lmemscope.commands.say import say
 from lmemscope.errors import UsageError
+from lmemscope.exporters.escape_terminal import lines
 
 
 @click.command(name="rules")
@@ -19,9 +21,9 @@ def command(name: str | None) -> None:
 
     if name is None:
         for found in RULES:
-            click.echo(f"{found.id}  {found.cause:<15}  {found.title}")
+            say(f"{found.id}  {found.cause:<15}  {found.title}")
         return
     one = rule(name)
     if one is None:
         raise UsageError("rules", f"there is no rule {name}", hint="`lmemscope rules` lists them")
-    click.echo(f"{one.id} {one.cause}\n\n{one.page}")
+    say(f"{one.id} {one.cause}", "", *lines(one.page))

@@ -10,10 +10,10 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 from lmemscope.commands import stopping
+from lmemscope.commands.say import complain, say
 from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.exporters.escape import visible
 from lmemscope.model import count
 from lmemscope.running.launch import UNITS
 from lmemscope.running.memory import Needs
@@ -65,7 +65,8 @@ def analyse(
             interrupted(stop.report)
         kept = "; the next run goes on from there" if settings.cache is not None else ""
         total = count(stop.total, "input")
-        click.echo(f"{stopping.said(stop.number)}: {stop.done} of {total} done{kept}", err=True)
+        said = stopping.said(stop.number)
+        say(f"{said}: {stop.done} of {total} done{kept}", err=True)
         raise SystemExit(stopping.exit_code(stop.number)) from stop
     if settings.cache is not None and settings.executor is None:
         _keep(settings.cache, report)
@@ -129,11 +130,7 @@ def exit_code(report: Report) -> int:
 
 def complained(error: LmemscopeError) -> int:
     """Print an error of our own to stderr; the exit code that it carries."""
-    click.echo(f"error: [{error.stage}] {error.message}", err=True)
-    if error.log:
-        click.echo("\n".join(f"  {line}" for line in error.log.splitlines()), err=True)
-    if error.hint:
-        click.echo(f"hint: {error.hint}", err=True)
+    complain(error)
     return error.exit_code
 
 
@@ -168,6 +165,7 @@ def _progress() -> Iterator[Progress | None]:
 
         def show(done: int, total: int, name: str) -> None:
             rate = done / max(time.monotonic() - started, 1e-3)
+            name = visible(name)
             shown = name if len(name) <= _NAME_WIDTH else "…" + name[1 - _NAME_WIDTH :]
             said = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
             bar.update(task, completed=done, total=total, description=shown, rate=said)

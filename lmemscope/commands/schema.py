@@ -6,6 +6,8 @@ import importlib
 
 import click
 
+from lmemscope.commands.say import say, show
+
 _EXIT_USAGE = 2
 SCHEMAS = {
     "baseline": "lmemscope.gate.baseline:BaselineDocument",
@@ -24,19 +26,19 @@ def command(name: str | None) -> None:
       lmemscope schema
       lmemscope schema report > report.schema.json
     """
-    from lmemscope.formats.codec import pretty
+    from lmemscope.exporters.escape_json import document
     from lmemscope.formats.documents import schema_of
     from lmemscope.formats.json_schema import json_schema
 
     if name is None:
         for known in SCHEMAS:
-            click.echo(f"{known:<9}  {schema_of(structure(known))}")
+            say(f"{known:<9}  {schema_of(structure(known))}")
         return
     if name not in SCHEMAS:
-        click.echo(f"error: [schema] there is no schema {name}", err=True)
-        click.echo(f"hint: one of {', '.join(SCHEMAS)}", err=True)
+        say(f"error: [schema] there is no schema {name}", err=True)
+        say(f"hint: one of {', '.join(SCHEMAS)}", err=True)
         raise SystemExit(_EXIT_USAGE)
-    click.echo(pretty(json_schema(structure(name))), nl=False)
+    show(document(json_schema(structure(name))))
 
 
 def structure(name: str) -> type[object]:

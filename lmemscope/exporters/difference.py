@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from lmemscope.exporters import escape_json, escape_terminal
 from lmemscope.exporters.escape_markdown import code, constant, document, line, row
+from lmemscope.exporters.escape_terminal import Part
 from lmemscope.exporters.layout import number
-from lmemscope.formats import codec
 from lmemscope.gate.difference import KernelDifference, ToolChange
 from lmemscope.model import count
 
@@ -25,10 +26,11 @@ def render_difference(
             "toolchain": tools,
             "kernels": found,
         }
-        return codec.pretty(document)
+        return escape_json.document(document)
     if format_name == "markdown":
-        return _markdown(found) + (f"\n{_tools(tools)}\n" if tools else "")
-    return (f"{_tools(tools)}\n\n" if tools else "") + _text(found)
+        return _markdown(found, tools)
+    above: list[Part] = [_tools(tools), ""] if tools else []
+    return escape_terminal.document([*above, *_text(found)])
 
 
 def _tools(tools: Sequence[ToolChange]) -> str:
@@ -36,10 +38,10 @@ def _tools(tools: Sequence[ToolChange]) -> str:
     return f"Toolchain: {', '.join(changes)}."
 
 
-def _text(found: Sequence[KernelDifference]) -> str:
+def _text(found: Sequence[KernelDifference]) -> list[Part]:
     if not found:
-        return "No kernel differs.\n"
-    lines = []
+        return ["No kernel differs."]
+    lines: list[Part] = []
     for one in found:
         lines.append(f"{one.change}: {one.kernel} ({one.input}, {one.arch})")
         lines += [f"  {what}: {number(was)} → {number(now)}" for what, was, now in one.figures]
@@ -48,7 +50,7 @@ def _text(found: Sequence[KernelDifference]) -> str:
         lines += [f"    {sentence}" for sentence in one.why]
         lines.append("")
     lines.append(f"{_counted(found)}.")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _counted(found: Sequence[KernelDifference]) -> str:
@@ -64,9 +66,10 @@ def _counted(found: Sequence[KernelDifference]) -> str:
     return f"{count(kernels, 'kernel')} differ{'s' if kernels == 1 else ''}{on}"
 
 
-def _markdown(found: Sequence[KernelDifference]) -> str:
+def _markdown(found: Sequence[KernelDifference], tools: Sequence[ToolChange]) -> str:
+    below = [constant(""), line(_tools(tools))] if tools else []
     if not found:
-        return "# Local memory: no kernel differs\n"
+        return document([constant("# Local memory: no kernel differs"), *below])
     lines = [
         line(constant("# Local memory: "), _counted(found)),
         constant(""),
@@ -80,4 +83,4 @@ def _markdown(found: Sequence[KernelDifference]) -> str:
         causes = ", ".join([*(f"+ {c}" for c in one.appeared), *(f"− {c}" for c in one.vanished)])
         names = code(one.kernel), code(one.input)
         lines.append(row((_MARKS[one.change], *names, one.arch, figures, causes)))
-    return document(lines)
+    return document([*lines, *below])

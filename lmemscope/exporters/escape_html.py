@@ -6,14 +6,17 @@ is `Html` is markup already. There is no other way in: see tests/test_escaping.p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import LiteralString
 
-from lmemscope.exporters.escape import spans, visible
+from lmemscope.exporters.escape import COMMAND_ANYWHERE, spans, visible
 
 _VOID = frozenset({"br", "meta"})
+# What a CI server would take for a command in a page that is printed; an entity costs nothing.
+_AT_START = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,8 @@ NOTHING = Html("")
 
 def html(text: str, *, lines: bool = False) -> Html:
     """Foreign text; ``lines`` keeps ends of lines and tabs, for ``pre``."""
-    return Html(escape(visible(text, lines=lines)))
+    markup = _AT_START.sub(r"\1&#58;", escape(visible(text, lines=lines)))
+    return Html(COMMAND_ANYWHERE.sub("&#35;#", markup))
 
 
 def constant(markup: LiteralString) -> Html:

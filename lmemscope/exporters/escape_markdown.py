@@ -11,14 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import LiteralString
 
-from lmemscope.exporters.escape import spans, visible
+from lmemscope.exporters.escape import COMMAND_ANYWHERE, spans, visible
 from lmemscope.exporters.escape_html import html
 
 # An underscore within a word marks nothing.
 _MARKS = re.compile(r"([\\`*\[\]<>#~&!]|(?<!\w)_|_(?!\w))")
 _NO_SPAN = re.compile(r"[`\\]")
-_MENTION = re.compile(r"@(?=\w)")
-_LEADING = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
+# Mentions, addresses, numbers of issues: GitHub links them in what Markdown has made.
+_LINKED = re.compile(r"@(?=\w)|:(?=//)|\bwww(?=\.)|(?<!&)#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
+_LEADING = re.compile(r"^(\s*)([-+=]|:(?=:)|\d+(?=[.)]))")
+_AT_START = re.compile(r"\s*::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,10 @@ Part = Markdown | str
 
 
 def text(foreign: str) -> Markdown:
-    """A sentence, without any mark of its own; it stays on one line and mentions nobody."""
+    """A sentence, without any mark or link of its own; it stays on one line."""
     escaped = _MARKS.sub(r"\\\1", visible(foreign))
     escaped = _LEADING.sub(lambda m: f"{m[1]}&#{ord(m[2][0])};{m[2][1:]}", escaped)
-    return Markdown(_unmentioned(escaped))
+    return Markdown(_unlinked(escaped))
 
 
 def code(foreign: str) -> Markdown:
@@ -43,7 +45,7 @@ def code(foreign: str) -> Markdown:
     shown = visible(foreign)
     if not shown.strip():
         return Markdown("")
-    if _NO_SPAN.search(shown):
+    if _NO_SPAN.search(shown) or COMMAND_ANYWHERE.search(shown):
         spelled = "".join(c if c.isalnum() or c == " " else f"&#{ord(c)};" for c in shown)
         return Markdown(f"<code>{spelled}</code>")
     return Markdown(f"`{shown}`")
@@ -74,14 +76,21 @@ def summary(*parts: str, bold: str = "") -> Markdown:
     """The line that stays of folded details; it is HTML, in which Markdown means nothing."""
     head = f"<b>{html(bold).markup}</b>" if bold else ""
     tail = "".join(html(part).markup for part in parts)
-    return Markdown(_unmentioned(f"<summary>{head}{tail}</summary>"))
+    return Markdown(_unlinked(f"<summary>{head}{tail}</summary>"))
 
 
 def block(
     lines: Iterable[str], language: LiteralString = "text", *, indent: LiteralString = ""
 ) -> list[Markdown]:
-    """A fenced block, fenced by more backticks than the text has anywhere in a row."""
+    """A fenced block, fenced by more backticks than the text has anywhere in a row.
+
+    What a CI server would take for a command, were the document printed, cannot be escaped in
+    one: such a block is HTML.
+    """
     shown = [part for one in lines for part in visible(one, lines=True).split("\n")]
+    if any(_AT_START.match(one) or COMMAND_ANYWHERE.search(one) for one in shown):
+        escaped = [html(one).markup for one in shown]
+        return [Markdown(f"{indent}{one}") for one in ("<pre>", *escaped, "</pre>")]
     longest = max((len(found) for one in shown for found in re.findall("`+", one)), default=0)
     fence = "`" * max(3, longest + 1)
     made = [f"{fence}{language}", *shown, fence]
@@ -97,6 +106,8 @@ def _of(part: Part) -> Markdown:
     return part if isinstance(part, Markdown) else text(part)
 
 
-def _unmentioned(markup: str) -> str:
-    """GitHub would tell the person of that name."""
-    return _MENTION.sub("@<!-- -->", markup)
+def _unlinked(markup: str) -> str:
+    """GitHub would tell the person of that name, or lead the reader elsewhere."""
+    unlinked = _LINKED.sub(lambda match: f"{match[0]}<!-- -->", markup)
+    # A backslash before a dollar does not keep GitHub from reading mathematics.
+    return unlinked.replace("$", "<span>$</span>")

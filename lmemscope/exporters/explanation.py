@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import LiteralString
 
-from lmemscope.exporters import layout
+from lmemscope.exporters import escape_terminal, layout
+from lmemscope.exporters.escape_terminal import Part, Shown, document, styled
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import (
     CallFacts,
@@ -60,12 +61,12 @@ class Explainer:
         where = f"{place.file}:{place.line}" if place is not None else unit.input
         room = max(self._width - len(f"    {where}{unit.arch}"), _NAME)
         name = _cut(short_name(facts.demangled), room)
-        lines = [self._styled(f"{name}  {where}  {unit.arch}", "bold")]
+        lines: list[Part] = [self._styled(f"{name}  {where}  {unit.arch}", "bold")]
         lines += self._wrapped(self._figures(kernel), "  ")
         uses = facts.accesses or facts.frame or facts.lines
         if not uses and not kernel.findings:
             lines += ["", "  No local memory. Nothing to explain."]
-            return "\n".join(lines) + "\n"
+            return document(lines)
         if uses:
             lines += ["", *self._wrapped(_INTRODUCTION, "  ")]
         lines += self._annotated(unit, kernel)
@@ -76,7 +77,7 @@ class Explainer:
         for found in facts.disagreements:
             values = ", ".join(f"{source} says {value}" for source, value in found.values)
             lines += ["", f"Sources disagree on {found.quantity}: {values}{found.why}."]
-        return "\n".join(lines) + "\n"
+        return document(lines)
 
     def _figures(self, kernel: KernelReport) -> str:
         facts = kernel.facts
@@ -97,7 +98,7 @@ class Explainer:
             parts.append("stack depth not statically known")
         return ", ".join(parts) + "." + _calls(facts.calls)
 
-    def _annotated(self, unit: UnitReport, kernel: KernelReport) -> list[str]:
+    def _annotated(self, unit: UnitReport, kernel: KernelReport) -> list[Part]:
         """Source lines that touch local memory, with what they do."""
         facts = kernel.facts
         rows: dict[SourceLocation, list[LocalAccess]] = defaultdict(list)
@@ -119,13 +120,14 @@ class Explainer:
         if not places:
             return []
         digits = len(str(max(place.line for place in places)))
-        lines, file, quoted = [""], None, layout.quoted(unit)
+        lines: list[Part] = [""]
+        file, quoted = None, layout.quoted(unit)
         for place in places:
             if place.file != file:
                 file = place.file
                 lines.append(self._styled(f"{file}", "bold"))
-            text = quoted.get(place, "")
-            lines.append(f"  {place.line:>{digits}} | {text.expandtabs(2)}")
+            text = quoted.get(place, "").expandtabs(2)
+            lines.append(f"  {place.line:>{digits}} | {text}")
             notes = [declared[place]] if place in declared else []
             notes += self._line_notes(kernel, rows.get(place, []))
             notes += summed.get(place, [])
@@ -160,13 +162,13 @@ class Explainer:
             notes.append(what)
         return notes
 
-    def _frame(self, kernel: KernelReport) -> list[str]:
+    def _frame(self, kernel: KernelReport) -> list[Part]:
         """The stack frame as ranges, and how its words lie across the lanes."""
         facts = kernel.facts
         if not facts.frame or not facts.stack_frame:
             return []
         total = facts.stack_frame
-        lines = ["", self._styled(f"Stack frame, {total} bytes per thread", "bold")]
+        lines: list[Part] = ["", self._styled(f"Stack frame, {total} bytes per thread", "bold")]
         rows = [(part, frame_label(kernel, part)) for part in facts.frame]
         label_room = self._width - _BESIDE_BAR - _BAR // 4
         longest = min(max(len(label) for _, label in rows), label_room)
@@ -199,9 +201,9 @@ class Explainer:
             lines.append(f"{title:<{column}}{cells}…  {(word * 32 + 31) * 4}")
         return lines
 
-    def _finding(self, number: int, finding: Finding) -> list[str]:
+    def _finding(self, number: int, finding: Finding) -> list[Part]:
         head = f"{number}. {finding.severity} {finding.rule} {finding.name}"
-        lines = ["", self._styled(head, finding.severity)]
+        lines: list[Part] = ["", self._styled(head, finding.severity)]
         lines += self._wrapped(_sentence(finding.message), "   ")
         if finding.location is not None:
             lines.append(f"   at {finding.location.file}:{finding.location.line}")
@@ -224,12 +226,12 @@ class Explainer:
                 ]
         return lines
 
-    def _quotes(self, kernel: KernelReport) -> list[str]:
+    def _quotes(self, kernel: KernelReport) -> list[Part]:
         """Live registers, and lines of the artefacts, where the report holds them."""
         quotes = kernel.quotes
         if quotes is None:
             return []
-        lines: list[str] = []
+        lines: list[Part] = []
         if quotes.live_registers is not None:
             place = quotes.live_at
             where = f" at {place.file}:{place.line}" if place is not None else ""
@@ -244,18 +246,13 @@ class Explainer:
                 lines += [f"  {text}" for text in quoted]
         return lines
 
-    def _wrapped(self, text: str, indent: str, hanging: str = "") -> list[str]:
-        return textwrap.wrap(
-            text,
-            self._width,
-            initial_indent=indent,
-            subsequent_indent=indent + hanging,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+    def _wrapped(
+        self, text: str, indent: LiteralString, hanging: LiteralString = ""
+    ) -> list[Shown]:
+        return escape_terminal.wrapped(text, self._width, indent, indent + hanging)
 
-    def _styled(self, text: str, style: str) -> str:
-        return f"\x1b[{_COLORS[style]}m{text}\x1b[0m" if self._color else text
+    def _styled(self, part: Part, style: str) -> Shown:
+        return styled(part, _COLORS[style], on=self._color)
 
 
 _INTERLEAVED = (

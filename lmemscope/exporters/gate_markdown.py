@@ -49,13 +49,25 @@ def cut(text: str, limit: int = LIMIT) -> str:
     if len(text) <= limit:
         return text
     note = "\n\n*Cut here: the report is longer than a comment may be.*\n"
-    kept = text[: limit - len(note) - len("\n</details>")]
-    kept = kept[: kept.rfind("\n")]
-    open_details = kept.count("<details>") - kept.count("</details>")
-    if kept.count("\n```") % 2 or kept.count("  ```") % 2:
-        kept = kept[: kept.rfind("<details>")]
-        open_details = kept.count("<details>") - kept.count("</details>")
-    return kept + "\n</details>" * max(open_details, 0) + note
+    room = limit - len(note) - len("\n</details>")
+    # Where the text may end, and how many details are open there.
+    end = opened = 0
+    length = depth = 0
+    closing = ""
+    for one in text.split("\n"):
+        length += len(one) + 1
+        if length > room:
+            break
+        mark = one.strip()
+        if closing:
+            closing = "" if mark == closing else closing
+        elif mark == "<pre>" or mark.startswith("```"):
+            closing = "</pre>" if mark == "<pre>" else "`" * (len(mark) - len(mark.lstrip("`")))
+        else:
+            depth += (mark == "<details>") - (mark == "</details>")
+        if not closing:
+            end, opened = length - 1, depth
+    return text[:end] + "\n</details>" * opened + note
 
 
 def _table(failures: Sequence[GateFailure]) -> list[Markdown]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import LiteralString
 
+from lmemscope.exporters.escape_terminal import Part, document, line, lines, styled, wrapped
 from lmemscope.exporters.layout import verdict_text
 from lmemscope.model import GateFailure, GateResult, count, is_library
 
@@ -36,61 +38,64 @@ def render_gate(
     width: int = _WIDTH,
 ) -> str:
     """Failures first, then what is worth knowing, then one line that sums up."""
-    lines: list[str] = []
+    made: list[Part] = []
     for failure in result.failures:
-        lines += [*_failure(failure, color, min(width, _WIDTH)), ""]
+        made += [*_failure(failure, color, min(width, _WIDTH)), ""]
     if result.missing:
-        lead = "note" if result.complete else _styled("error", "1;31", color)
-        lines.append(f"{lead}: evidence that the gate needs is missing:")
-        lines += [f"  {piece.text}" for piece in result.missing]
+        lead = "note" if result.complete else styled("error", "1;31", on=color)
+        made.append(line(lead, ": evidence that the gate needs is missing:"))
+        made += [f"  {piece.text}" for piece in result.missing]
         if not result.complete:
-            lines.append("  accept that with --allow-incomplete")
-        lines.append("")
-    lines += [f"note: {note}" for note in result.notes]
-    lines += [f"note: {text}" for text in result.unused]
+            made.append("  accept that with --allow-incomplete")
+        made.append("")
+    made += [f"note: {note}" for note in result.notes]
+    made += [f"note: {text}" for text in result.unused]
     for one in result.better:
         entry = one.entry
-        lines.append(
+        made.append(
             f"note: better than the baseline: {entry.kernel} ({entry.arch}): {entry.cause} was "
             f"{entry.bytes} bytes and is {one.bytes}; "
             + ("the baseline has it now" if written.ratchet else "--ratchet takes the new figure")
         )
     for entry in result.gone:
-        lines.append(
+        made.append(
             f"note: gone: {entry.kernel} ({entry.arch}): {entry.cause}; "
             + ("removed from" if written.update else "--update removes it from")
             + " the baseline"
         )
     if verbose:
-        lines += [
+        made += [
             f"accepted: {a.kernel} ({a.arch}): {a.finding.cause}, {a.finding.bytes} bytes: {a.by}"
             for a in result.accepted
         ]
     sentence = f"Gate {verdict_text(result)}."
-    verdict = _styled(sentence, "32" if result.verdict == "passed" else "1;31", color)
+    verdict = styled(sentence, "32" if result.verdict == "passed" else "1;31", on=color)
     known = (
         f" {count(len(result.accepted), 'finding')} known or allowed." if result.accepted else ""
     )
-    return "\n".join([*lines, f"{verdict}{known}"]) + "\n"
+    return document([*made, line(verdict, known)])
 
 
-def _failure(failure: GateFailure, color: bool, width: int) -> list[str]:
+def _failure(failure: GateFailure, color: bool, width: int) -> list[Part]:
     head = f"{failure.kind}: {failure.kernel} ({failure.input}, {failure.arch}): {failure.found}"
-    lines = [_styled(head, "1;31", color)]
-    lines += [f"  expected: {failure.expected}", f"  found:    {failure.found}"]
+    made: list[Part] = [styled(head, "1;31", on=color)]
+    made += [f"  expected: {failure.expected}", f"  found:    {failure.found}"]
     finding = failure.finding
     if failure.location is not None:
-        lines.append(f"  where:    {failure.location.file}:{failure.location.line}")
+        made.append(f"  where:    {failure.location.file}:{failure.location.line}")
     if finding is not None:
-        lines += _wrapped(f"{finding.rule} {finding.message}", "  why:      ", width)
+        made += _led("  why:      ", f"{finding.rule} {finding.message}", width)
         for advice in finding.advice[:1]:
             # A log does not tell what would remove anything.
             lead = "  explain:  " if failure.route == "log" else "  remove:   "
-            lines += _wrapped(advice.text, lead, width)
+            made += _led(lead, advice.text, width)
             if advice.code is not None:
-                lines += [f"              {line}" for line in advice.code.splitlines()]
-    lines += _wrapped(_acceptance(failure), "  accept:   ", width)
-    return lines
+                made += lines(advice.code.rstrip("\n"), "              ")
+    return [*made, *_led("  accept:   ", _acceptance(failure), width)]
+
+
+def _led(lead: LiteralString, text: str, width: int) -> Sequence[Part]:
+    return wrapped(text, width, lead, " " * len(lead))
 
 
 def _acceptance(failure: GateFailure) -> str:
@@ -106,18 +111,3 @@ def _acceptance(failure: GateFailure) -> str:
         f'// lmemscope: allow {finding.cause} {finding.bytes} "reason" above the kernel, '
         "or lmemscope baseline"
     )
-
-
-def _wrapped(text: str, lead: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=lead,
-        subsequent_indent=" " * len(lead),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _styled(text: str, code: str, color: bool) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if color else text

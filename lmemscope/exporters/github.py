@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lmemscope.exporters.escape_github import command
 from lmemscope.exporters.layout import advice
 from lmemscope.model import GateFailure, GateResult
 
@@ -11,12 +12,13 @@ from lmemscope.model import GateFailure, GateResult
 def render_annotations(result: GateResult) -> str:
     """One ``::error`` per failure and piece of missing evidence; accepted ones are warnings."""
     lines = [_annotation(failure) for failure in result.failures]
-    level = "warning" if result.complete else "error"
     for piece in result.missing:
-        place = "" if piece.input is None else f"file={_property(piece.input)},"
-        text = _data(f"evidence is missing: {piece.text}")
-        lines.append(f"::{level} {place}title=lmemscope::{text}")
-    return "".join(f"{line}\n" for line in lines)
+        text, said = f"evidence is missing: {piece.text}", "lmemscope"
+        if result.complete:
+            lines.append(command("warning", text, file=piece.input, title=said))
+        else:
+            lines.append(command("error", text, file=piece.input, title=said))
+    return "".join(lines)
 
 
 def _annotation(failure: GateFailure) -> str:
@@ -27,17 +29,6 @@ def _annotation(failure: GateFailure) -> str:
         first = replace(failure.finding, advice=failure.finding.advice[:1])
         if first.advice:
             text += f". {advice(first, failure.route)}"
-    place = ""
-    if failure.location is not None:
-        place = f"file={_property(failure.location.file)},line={failure.location.line},"
-    return f"::error {place}title={_property(title)}::{_data(text)}"
-
-
-def _data(text: str) -> str:
-    """Escapes of GitHub's workflow commands for messages."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    """Escapes for properties: those of messages, colon and comma."""
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    place = failure.location
+    file, line = (None, None) if place is None else (place.file, place.line)
+    return command("error", text, file=file, line=line, title=title)

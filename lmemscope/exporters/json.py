@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar, get_args
 from msgspec import UNSET, UnsetType
 
 from lmemscope.errors import FormatError
+from lmemscope.exporters import escape_json
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.report_document import (
     AccessDocument,
@@ -32,7 +33,7 @@ from lmemscope.exporters.report_document import (
     ToolDocument,
     UnitDocument,
 )
-from lmemscope.formats import codec, documents
+from lmemscope.formats import documents
 from lmemscope.model import (
     CauseShare,
     Disagreement,
@@ -63,7 +64,7 @@ _ABSENT = object()
 
 def render_json(report: Report, *, with_accesses: bool = False) -> str:
     """The document as text; accesses are many, so only when asked."""
-    return codec.pretty(to_document(report, with_accesses=with_accesses))
+    return escape_json.document(to_document(report, with_accesses=with_accesses))
 
 
 def render(report: Report, how: Presentation) -> str:

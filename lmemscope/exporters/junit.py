@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from xml.etree import ElementTree
 
+from lmemscope.exporters import escape_xml
 from lmemscope.exporters.layout import advice
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import GateFailure, GateResult, MissingEvidence, Report, UnitReport
@@ -28,9 +29,7 @@ def render_junit(report: Report, result: GateResult) -> str:
         for piece in result.missing:
             _evidence(suite, piece, logs, accepted=result.complete)
         _count(suite)
-    ElementTree.indent(root)
-    text = ElementTree.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+    return escape_xml.document(root)
 
 
 def _unit(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import LiteralString
 
 from lmemscope.analysis.groups import Group, arch_order
 from lmemscope.analysis.groups import Row as Row
+from lmemscope.exporters import escape_terminal
+from lmemscope.exporters.escape_terminal import Shown
 from lmemscope.formats.demangle import short_name as short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
@@ -80,21 +82,18 @@ def shortened(text: str, width: int) -> str:
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
-def wrapped(sentence: str, width: int | None, indent: str = "") -> str:
+def wrapped(sentence: str, width: int | None, indent: LiteralString = "") -> list[Shown]:
     """Lines of a terminal's width, broken between words; as it is where nobody knows the width.
 
     Args:
-        sentence: without line ends.
+        sentence: foreign text.
         width: columns, or None.
         indent: before each line; lines after the first have two blanks more where there is one.
     """
     if width is None:
-        return f"{indent}{sentence}"
+        return [escape_terminal.line(indent, sentence)]
     later = f"{indent}  " if indent else ""
-    lines = textwrap.wrap(
-        sentence, width, initial_indent=indent, subsequent_indent=later, break_on_hyphens=False
-    )
-    return "\n".join(lines)
+    return escape_terminal.wrapped(sentence, width, indent, later, break_words=True)
 
 
 def scoped(name: str, width: int = _SCOPED) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmemscope.exporters import layout
-from lmemscope.exporters.escape import visible
+from lmemscope.exporters.escape_terminal import Part, line, lines, styled
 from lmemscope.exporters.formats import Presentation
 from lmemscope.model import Failure, Report, UnitReport, count
 
@@ -13,56 +13,54 @@ _LOG_LINES = 20
 _APART = 3
 
 
-def remarks(report: Report, how: Presentation) -> list[str]:
-    """Paragraphs, each with an empty line before it."""
+def remarks(report: Report, how: Presentation) -> list[Part]:
+    """Lines of paragraphs, each with an empty line before it."""
     sections = (
         _disagreements(report, how.width),
         _routes(report, how.width),
         _gaps(report, how.width),
         _unknown(report, how.verbose),
-        "".join(
-            "\n" + layout.wrapped(visible(f"note: {note}"), how.width) for note in report.notes
-        ),
+        *(layout.wrapped(f"note: {note}", how.width) for note in report.notes),
         *(
             _failure(unit, unit.failure, how.color, how.verbose)
             for unit in report.units
             if unit.failure is not None
         ),
     )
-    return [text for text in sections if text]
+    return [one for section in sections if section for one in ("", *section)]
 
 
-def _disagreements(report: Report, width: int | None) -> str:
+def _disagreements(report: Report, width: int | None) -> Sequence[Part]:
     kernels: dict[str, list[str]] = {}
     for unit, kernel in layout.rows(report):
         for found in kernel.facts.disagreements:
             values = ", ".join(f"{source} {value}" for source, value in found.values)
             name = f"{layout.short_name(kernel.facts.demangled)} ({unit.arch})"
             kernels.setdefault(f"{found.quantity}: {values}{found.why}", []).append(name)
-    lines = [f"{name}: {said}" for said, found in kernels.items() for name in _few(found)]
-    return _listed("Sources that disagree:", lines, width)
+    said = [f"{name}: {what}" for what, found in kernels.items() for name in _few(found)]
+    return _listed("Sources that disagree:", said, width)
 
 
-def _routes(report: Report, width: int | None) -> str:
+def _routes(report: Report, width: int | None) -> Sequence[Part]:
     return _listed("NVRTC and nvcc differ:", layout.route_differences(report), width)
 
 
-def _gaps(report: Report, width: int | None) -> str:
+def _gaps(report: Report, width: int | None) -> Sequence[Part]:
     inputs: dict[tuple[str, str], list[str]] = {}
     for unit in report.units:
         for gap in unit.gaps:
             inputs.setdefault((gap.stage, gap.reason), []).append(unit.input)
-    lines = [
+    said = [
         f"{where}: [{stage}] {reason}"
         for (stage, reason), found in inputs.items()
         for where in _few(layout.distinct(found))
     ]
-    return _listed("Not known:", lines, width)
+    return _listed("Not known:", said, width)
 
 
-def _listed(title: str, lines: Sequence[str], width: int | None) -> str:
-    shown = (layout.wrapped(visible(line), width, "  ") for line in lines)
-    return "\n".join([f"\n{title}", *shown]) if lines else ""
+def _listed(title: str, said: Sequence[str], width: int | None) -> Sequence[Part]:
+    shown = (part for one in said for part in layout.wrapped(one, width, "  "))
+    return [title, *shown] if said else []
 
 
 def _few(names: list[str]) -> list[str]:
@@ -70,32 +68,31 @@ def _few(names: list[str]) -> list[str]:
     return names if len(names) <= _APART else [f"{names[0]} and {len(names) - 1} more"]
 
 
-def _unknown(report: Report, verbose: bool) -> str:
-    found = [(unit, line) for unit in report.units for line in unit.unknown_log_lines]
+def _unknown(report: Report, verbose: bool) -> Sequence[Part]:
+    found = [(unit, text) for unit in report.units for text in unit.unknown_log_lines]
     if not found:
-        return ""
+        return []
     if not verbose:
-        return f"\n{count(len(found), 'line')} of the ptxas report not understood (-v shows)."
-    return "\n".join(
-        [
-            "\nLines of the ptxas report not understood:",
-            *(visible(f"  {u.input}: {t}") for u, t in found),
-        ]
-    )
+        return [f"{count(len(found), 'line')} of the ptxas report not understood (-v shows)."]
+    title = "Lines of the ptxas report not understood:"
+    return [title, *(f"  {unit.input}: {text}" for unit, text in found)]
 
 
-def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> str:
+def _failure(unit: UnitReport, failure: Failure, color: bool, verbose: bool) -> Sequence[Part]:
     name = f" for {unit.arch}" if unit.arch else ""
-    lead = "\x1b[1;31merror:\x1b[0m" if color else "error:"
-    lines = [f"\n{lead} [{failure.stage}] {visible(failure.message, lines=True)}{name}"]
+    lead = styled("error:", "1;31", on=color)
+    first, *others = lines(failure.message)
+    made: list[Part] = [line(lead, f" [{failure.stage}] ", first), *others]
+    made[-1] = line(made[-1], name)
     if failure.log:
         log = failure.log.strip().splitlines()
         kept = log if verbose else log[:_LOG_LINES]
-        lines += [f"  {visible(line, lines=True)}" for line in kept]
+        made += [part for one in kept for part in lines(one, "  ")]
         if len(log) > len(kept):
-            lines.append(f"  … {count(len(log) - len(kept), 'more line')} (-v shows all)")
+            made.append(f"  … {count(len(log) - len(kept), 'more line')} (-v shows all)")
     if failure.command and verbose:
-        lines.append(f"command: {visible(failure.command)}")
+        made.append(f"command: {failure.command}")
     if failure.hint:
-        lines.append(f"hint: {visible(failure.hint, lines=True)}")
-    return "\n".join(lines)
+        first, *others = lines(failure.hint)
+        made += [line("hint: ", first), *others]
+    return made

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from lmemscope.exporters import escape_json
+from lmemscope.exporters.escape_sarif import message, name, uri
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice, quoted, rows
-from lmemscope.formats import codec
 from lmemscope.model import (
     Accepted,
     Finding,
@@ -34,6 +36,7 @@ _GATE_RULES: dict[str, dict[str, Any]] = {
         ("expectation", "An expectation in a source does not hold."),
     )
 }
+_VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*", re.ASCII)
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 
@@ -71,8 +74,8 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
                 "tool": {
                     "driver": {
                         "name": "lmemscope",
-                        "version": report.version,
-                        "semanticVersion": report.version,
+                        "version": name(report.version),
+                        **_semantic(report.version),
                         "rules": [
                             *(_rule(index) for index in range(len(RULES))),
                             *(_GATE_RULES.values() if result is not None else ()),
@@ -85,13 +88,18 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
             }
         ],
     }
-    return codec.pretty(document)
+    return escape_json.document(document)
 
 
 def render(report: Report, how: Presentation) -> str:
     """As `render_sarif`, without a gate's result; SARIF is always the same."""
     del how
     return render_sarif(report)
+
+
+def _semantic(version: str) -> dict[str, str]:
+    """A version that has the form of one; a saved report may say anything."""
+    return {"semanticVersion": version} if _VERSION.fullmatch(version) else {}
 
 
 def _rule(index: int) -> dict[str, Any]:
@@ -117,13 +125,13 @@ def _result(
         "ruleId": finding.rule,
         "ruleIndex": next(i for i, rule in enumerate(RULES) if rule.id == finding.rule),
         "level": _LEVELS[finding.severity],
-        "message": {
-            "text": f"{kernel} ({arch}): {finding.message}. {advice(finding, unit.frontend)}"
-        },
+        "message": message(
+            f"{kernel} ({arch}): {finding.message}. {advice(finding, unit.frontend)}"
+        ),
         "locations": [
             {
                 "physicalLocation": _physical(place, lines),
-                "logicalLocations": [{"fullyQualifiedName": kernel, "kind": "function"}],
+                "logicalLocations": [_logical(kernel)],
             }
         ],
         "partialFingerprints": {"lmemscope/v1": f"{arch}:{finding.fingerprint}"},
@@ -158,7 +166,7 @@ class _Answers:
                 accepted.remove(one)
                 kind = "inSource" if one.in_source else "external"
                 document["suppressions"] = [
-                    {"kind": kind, "status": "accepted", "justification": one.by}
+                    {"kind": kind, "status": "accepted", "justification": name(one.by)}
                 ]
                 return
         minded = any(
@@ -178,14 +186,16 @@ def _exceeded(failure: GateFailure) -> dict[str, Any]:
         "ruleId": failure.kind,
         "ruleIndex": len(RULES) + list(_GATE_RULES).index(failure.kind),
         "level": "error",
-        "message": {"text": text},
+        "message": message(text),
         "locations": [
             {
                 "physicalLocation": _physical(place, {}),
-                "logicalLocations": [{"fullyQualifiedName": failure.kernel, "kind": "function"}],
+                "logicalLocations": [_logical(failure.kernel)],
             }
         ],
-        "partialFingerprints": {"lmemscope/v1": hashlib.sha256(key.encode()).hexdigest()[:16]},
+        "partialFingerprints": {
+            "lmemscope/v1": hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        },
         "properties": {"arch": failure.arch},
     }
 
@@ -197,10 +207,14 @@ def _missing(result: GateResult) -> list[dict[str, Any]]:
 
 
 def _notification(level: str, text: str, path: str | None) -> dict[str, Any]:
-    document: dict[str, Any] = {"level": level, "message": {"text": text}}
+    document: dict[str, Any] = {"level": level, "message": message(text)}
     if path is not None:
         document["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(path)}}]
     return document
+
+
+def _logical(kernel: str) -> dict[str, str]:
+    return {"fullyQualifiedName": name(kernel), "kind": "function"}
 
 
 def _physical(place: SourceLocation, lines: Mapping[SourceLocation, str]) -> dict[str, Any]:
@@ -213,11 +227,4 @@ def _physical(place: SourceLocation, lines: Mapping[SourceLocation, str]) -> dic
 
 
 def _artifact(path: str) -> dict[str, str]:
-    from urllib.parse import quote
-
-    try:
-        # A name that is no UTF-8 is its bytes.
-        name = quote(path, errors="surrogateescape")
-    except UnicodeEncodeError:
-        name = quote(path, errors="surrogatepass")
-    return {"uri": name if not path.startswith("/") else f"file://{name}"}
+    return {"uri": uri(path)}

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from lmemscope.analysis.groups import Group, distinct_kernels, totals
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape import visible
+from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.remarks import remarks
 from lmemscope.exporters.selection import listed
 from lmemscope.model import (
-    VERDICT_KINDS,
     Cause,
     KernelFacts,
     Report,
@@ -26,7 +26,6 @@ from lmemscope.model import (
 )
 
 _CODES = {"bold red": "1;31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
-_ANSI = {kind.name: f"\x1b[{_CODES[kind.color]}m" for kind in VERDICT_KINDS}
 _NAME_WIDTH = 44
 _NARROW, _MEDIUM, _COMFORTABLE, _WIDE = 72, 90, 100, 120
 _SCREEN, _LEAST = 40, 6
@@ -85,13 +84,14 @@ def render(report: Report, how: Presentation) -> str:
 
     def text(rows: int) -> str:
         lines = [_Line(entry, visible(said_of(entry))) for entry in entries[:rows]]
-        tables = []
+        table: list[Part] = []
         if lines:
             width = how.width
-            tables = [_plain(lines, how) if width is None else _drawn(lines, how, width)]
+            table = _plain(lines, how) if width is None else _drawn(lines, how, width)
+            table.append("")
         said = [*_left(entries[rows:], folded, len(entries), worst), _summary(report)]
-        middle = [layout.wrapped(one, how.width) for one in said]
-        return "\n".join([*above, *tables, *middle, *below]) + "\n"
+        middle = [part for one in said for part in layout.wrapped(one, how.width)]
+        return document([*above, *table, *middle, *below])
 
     if not folded or how.width is None or how.view.top is not None:
         return text(len(entries))
@@ -100,7 +100,7 @@ def render(report: Report, how: Presentation) -> str:
     return text(min(len(entries), _LEAST + most))
 
 
-def _by_cause(entries: Sequence[Group]) -> list[str]:
+def _by_cause(entries: Sequence[Group]) -> list[Part]:
     """How much each cause accounts for, most site bytes first; none where there is one cause."""
     causes = totals(entries)
     if len(causes) < 2:
@@ -117,13 +117,13 @@ def _by_cause(entries: Sequence[Group]) -> list[str]:
         for one in causes[:_CAUSES]
     ]
     widths = [max(len(line[index]) for line in lines) for index in range(len(lines[0]))]
-    drawn = [
+    drawn: list[Part] = [
         "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
         for line in lines
     ]
     if len(causes) > _CAUSES:
         drawn.append(f"and {count(len(causes) - _CAUSES, 'cause')} more")
-    return ["\n".join(drawn) + "\n"]
+    return [*drawn, ""]
 
 
 def _left(
@@ -141,7 +141,7 @@ def _left(
         lines.append(f"{_kernels_of(folded)} clean: --all shows them.")
     if worst is not None:
         target = shlex.quote(f"{worst.input.partition('[')[0]}::{worst.name}*")
-        lines.append(f"Next: lmemscope explain {visible(target)}")
+        lines.append(f"Next: lmemscope explain {target}")
     return lines
 
 
@@ -225,30 +225,31 @@ def _doubt(entry: Group) -> str:
     return " (sources disagree, see below)" if disagree else ""
 
 
-def _plain(shown: Sequence[_Line], how: Presentation) -> str:
+def _plain(shown: Sequence[_Line], how: Presentation) -> list[Part]:
     """For pipes and files: no borders, no wrapping, columns aligned by spaces."""
     entries = [line.entry for line in shown]
     several = _several(entries, how)
     columns = [one for n, one in enumerate(_COLUMNS[:-1]) if n != _BYTES or several]
     lines = [[column.title for column in columns] + ["file", "verdict"]]
     for row, name in zip(shown, _names(entries, None), strict=True):
-        cells = [name, *_cells(row.entry)]
+        cells = [name, *map(visible, _cells(row.entry))]
         if not several:
             del cells[_BYTES]
         lines.append([*cells, visible(row.entry.input), row.said])
     right = [column.right for column in columns] + [False]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(right))]
-    drawn = []
-    for index, line in enumerate(lines):
+    widths = [max(len(cells[i]) for cells in lines) for i in range(len(right))]
+    drawn: list[Part] = []
+    for index, cells_of in enumerate(lines):
         cells = [
             cell.rjust(size) if is_right else cell.ljust(size)
-            for cell, size, is_right in zip(line[:-1], widths, right, strict=True)
+            for cell, size, is_right in zip(cells_of[:-1], widths, right, strict=True)
         ]
-        verdict = line[-1]
-        if how.color and index:
-            verdict = f"{_ANSI[entries[index - 1].verdict.kind]}{verdict}\x1b[0m"
-        drawn.append("  ".join([*cells, verdict]))
-    return "\n".join(drawn) + "\n"
+        verdict = line(cells_of[-1])
+        if index:
+            color = verdict_kind(entries[index - 1].verdict.kind).color
+            verdict = styled(verdict, _CODES[color], on=how.color)
+        drawn.append(line("".join(f"{cell}  " for cell in cells), verdict))
+    return drawn
 
 
 def _several(entries: Sequence[Group], how: Presentation) -> bool:
@@ -294,14 +295,14 @@ def _room(width: int, name: int, sizes: Mapping[int, int]) -> int:
     return width - name - sum(sizes.values()) - _BETWEEN * (len(sizes) + 1)
 
 
-def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> str:
+def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> list[Part]:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     entries = [line.entry for line in lines]
-    cells = [[*_cells(line.entry), line.said] for line in lines]
+    cells = [[*map(visible, _cells(one.entry)), one.said] for one in lines]
     many_files = len({entry.input for entry in entries}) > 1
     name_width = min(_NAME_WIDTH, max(16, width * 3 // 10))
     names = _names(entries, name_width)
@@ -335,7 +336,8 @@ def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> str:
         emoji=False,
     )
     console.print(table)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    # Each cell was made visible above, as the text that rich measures and breaks.
+    return [Shown(one.rstrip()) for one in stream.getvalue().split("\n")[:-1]]
 
 
 def _summary(report: Report) -> str:

@@ -1,0 +1,53 @@
+"""What a command says beside its report: notes, errors, figures; foreign text is made visible.
+
+No command writes to a stream in another way, but for `lmemscope.commands.output.Sink`, which takes
+what an exporter made.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from lmemscope.exporters.escape_terminal import Part, document, line, lines
+
+if TYPE_CHECKING:
+    from lmemscope.errors import LmemscopeError
+    from lmemscope.model import Failure
+
+
+def say(*parts: Part, err: bool = False) -> None:
+    """Lines; a string is one line of foreign text, whatever it holds.
+
+    Args:
+        parts: a line each.
+        err: to standard error.
+    """
+    click.echo(document(parts), nl=False, err=err)
+
+
+def show(text: str) -> None:
+    """What an exporter made for a terminal."""
+    click.echo(text, nl=False, color=True)
+
+
+def complain(error: LmemscopeError | Failure) -> None:
+    """What went wrong and what to do, to standard error."""
+    first, *others = lines(error.message)
+    made: list[Part] = [line(f"error: [{error.stage}] ", first), *others]
+    if error.log:
+        made += [part for one in error.log.splitlines() for part in lines(one, "  ")]
+    if error.hint:
+        first, *others = lines(error.hint)
+        made += [line("hint: ", first), *others]
+    say(*made, err=True)
+
+
+def refuse(error: click.ClickException) -> NoReturn:
+    """End with an error of click's own, which quotes arguments, as click does, but visibly."""
+    told = io.StringIO()
+    error.show(told)
+    say(*lines(told.getvalue().rstrip("\n")), err=True)
+    raise SystemExit(error.exit_code)

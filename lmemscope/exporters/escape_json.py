@@ -1,0 +1,27 @@
+"""JSON for files and screens: ASCII, so that no string of it is anything but a string.
+
+Outside of strings JSON is ASCII. Inside, every other character has an escape, which any reader of
+JSON undoes; so the text may be shown, piped and logged whatever an input is called.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lmemscope.exporters.escape import COMMAND_ANYWHERE
+from lmemscope.formats import codec
+
+_OTHER = re.compile("[^\n -~]")
+
+
+def document(value: object) -> str:
+    """A structure as a file: indented, the last line ended."""
+    text = codec.pretty(value)
+    if not text.isascii() or "\x7f" in text:
+        text = _OTHER.sub(_escaped, text)
+    return COMMAND_ANYWHERE.sub(r"\\u0023#", text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be")
+    return "".join(f"\\u{units[n]:02x}{units[n + 1]:02x}" for n in range(0, len(units), 2))

@@ -1,0 +1,80 @@
+"""Text for terminals, pipes and logs, made only here: what is no `Shown` is foreign text.
+
+`line` is one line whatever its parts hold, `lines` keeps the ends of lines of a log or a listing,
+`styled` alone makes escape sequences, `document` is the only way out. There is no other way to put
+text on a screen: see tests/test_escaping.py.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import LiteralString
+
+from lmemscope.exporters.escape import COMMAND_ANYWHERE, COMMAND_AT_START, visible
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Text that a screen shows and does not obey; styles are in it already."""
+
+    text: str
+
+
+Part = Shown | str
+
+
+def line(*parts: Part) -> Shown:
+    """Parts in one line; strings are foreign text."""
+    return Shown("".join(_of(part) for part in parts))
+
+
+def lines(foreign: str, indent: LiteralString = "") -> list[Shown]:
+    """A text of several lines."""
+    return [Shown(f"{indent}{one}") for one in visible(foreign, lines=True).split("\n")]
+
+
+def styled(part: Part, codes: LiteralString, *, on: bool) -> Shown:
+    """A line, or what stands in one, in a style.
+
+    Args:
+        part: what is shown.
+        codes: of the escape sequence, such as ``1;31``.
+        on: whether escape sequences are wanted.
+    """
+    text = _of(part)
+    return Shown(f"\x1b[{codes}m{text}\x1b[0m" if on else text)
+
+
+def wrapped(
+    foreign: str, width: int, lead: str = "", later: str = "", *, break_words: bool = False
+) -> list[Shown]:
+    """A sentence in lines of a width, broken between words.
+
+    Args:
+        foreign: the sentence.
+        width: columns.
+        lead: before the first line; ``later``: before the others.
+        break_words: whether a word that is wider is broken too.
+    """
+    made = textwrap.wrap(
+        visible(foreign),
+        width,
+        initial_indent=visible(lead),
+        subsequent_indent=visible(later),
+        break_long_words=break_words,
+        break_on_hyphens=False,
+    )
+    return [Shown(one) for one in made]
+
+
+def document(parts: Iterable[Part]) -> str:
+    """Lines as they are written, the last one ended; none of them is a command to a CI server."""
+    text = "".join(f"{_of(part)}\n" for part in parts)
+    text = COMMAND_AT_START.sub(r"\1\\x3a", text)
+    return COMMAND_ANYWHERE.sub(r"\\x23#", text)
+
+
+def _of(part: Part) -> str:
+    return part.text if isinstance(part, Shown) else visible(part)
