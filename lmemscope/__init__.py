@@ -8,7 +8,13 @@
             print(kernel.facts.demangled, kernel.facts.stack_frame, kernel.verdict.text)
 """
 
-from __future__ import annotations
+# No import from `__future__`: `python -m` would take that from the current directory, too.
+import sys
+
+from lmemscope import environment
+
+if environment.is_module_run():
+    sys.path[:] = environment.import_path()
 
 from typing import TYPE_CHECKING, Any
 

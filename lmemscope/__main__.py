@@ -7,12 +7,15 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from lmemscope import environment
+
 _COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report"})
 _HELP = frozenset({"-h", "--help"})
 
 
 def main() -> None:
     """Run the command line."""
+    environment.settle()
     try:
         _run(sys.argv[1:])
     except KeyboardInterrupt:

@@ -24,6 +24,7 @@ import tempfile
 import traceback
 from typing import IO, Any, NoReturn
 
+from lmemscope import environment
 from lmemscope.running import launch
 
 _IMPORTED = (
@@ -110,9 +111,9 @@ def workers_are_forked() -> None:
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
         request = {
             "preload": preload,
-            "path": launch.import_path(),
+            "path": environment.import_path(),
             "directory": os.getcwd(),
-            "environment": dict(os.environ),
+            "environment": environment.cleaned(),
         }
         process: Any = ForkedWorker(request, where, stderr)
         return launch.Launched(process, stderr)

@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").glob("*.py"))
 
 LAYERS = (
-    {"model", "errors"},
+    {"model", "errors", "environment"},
     {"formats"},
     {"config"},
     {"analysis"},

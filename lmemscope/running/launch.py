@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
 from typing import IO, NamedTuple
+
+from lmemscope.environment import cleaned, import_path
 
 UNITS = "lmemscope.pipeline:load"
 """What a worker that analyses units calls before the first arrives."""
@@ -40,25 +41,7 @@ def start(preload: str | None) -> Launched:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,
+        env=cleaned(),
         start_new_session=True,
     )
     return Launched(process, stderr)
-
-
-def import_path() -> list[str]:
-    """Where a worker imports from: where this process does, but not the current directory.
-
-    That may be a directory of sources to scan, with a ``json.py`` of its own. It stays only where
-    this package itself came from it.
-    """
-    own = os.path.realpath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
-    here = os.path.realpath(os.curdir)
-    path = []
-    for entry in sys.path:
-        real = os.path.realpath(entry)
-        if real == own or real != here:
-            path.append(os.path.abspath(entry))
-    # Behind the others: what lies beside the package must not hide the standard library.
-    if own not in map(os.path.realpath, path):
-        path.append(own)
-    return path

@@ -6,10 +6,11 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lmemscope.environment import for_tools
 from lmemscope.errors import StageTimeoutError, ToolMissingError
 
 _peak = 0
@@ -37,7 +38,11 @@ class Completed:
 
 
 def run(
-    command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
+    command: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Completed:
     """Run a tool to its end; never through a shell, never with standard input.
 
@@ -45,6 +50,7 @@ def run(
         command: program and arguments.
         cwd: directory to run in.
         timeout: seconds; the whole process group is killed after that.
+        env: its environment; without one, this process's as `for_tools` cleans it.
 
     Raises:
         ToolMissingError: the program cannot be started.
@@ -54,6 +60,7 @@ def run(
         process = subprocess.Popen(
             list(command),
             cwd=cwd,
+            env=for_tools() if env is None else env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
