@@ -11,10 +11,11 @@
 # No import from `__future__`: `python -m` would take that from the current directory, too.
 import sys
 
-from lmemscope import environment
+if sys.argv[:1] == ["-m"] and any(word.endswith("lmemscope") for word in sys.orig_argv):
+    # `python -m lmemscope` is on its way, which puts that directory first.
+    from lmemscope.environment import import_path
 
-if environment.is_module_run():
-    sys.path[:] = environment.import_path()
+    sys.path[:] = import_path()
 
 from typing import TYPE_CHECKING, Any
 

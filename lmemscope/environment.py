@@ -33,11 +33,6 @@ def import_path() -> list[str]:
     return path
 
 
-def is_module_run() -> bool:
-    """Whether ``python -m lmemscope`` is on its way, which puts the current directory first."""
-    return sys.argv[:1] == ["-m"] and any(one.endswith("lmemscope") for one in sys.orig_argv)
-
-
 def settle() -> None:
     """Make the program search for nothing in the current directory.
 
