@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from lmemscope.environment import for_tools
 from lmemscope.errors import StageTimeoutError, ToolMissingError
 
+_MOST_ERRORS = 1 << 16
 _peak = 0
 
 
@@ -90,3 +92,48 @@ def _ended(process: subprocess.Popen[str]) -> str:
     process.returncode = os.waitstatus_to_exitcode(status)
     _peak = max(_peak, usage.ru_maxrss * 1024)
     return output
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What a program that reads and writes bytes left behind; ``output`` is its stdout alone."""
+
+    returncode: int
+    output: bytes
+    errors: str
+
+
+def capture(
+    command: Sequence[str], env: Mapping[str, str], *, cwd: str, given: bytes = b"", most: int
+) -> Captured:
+    """Run a program on some standard input, to its end or to that of what it may print.
+
+    Args:
+        command: program and arguments.
+        env: its environment.
+        cwd: directory to run in.
+        given: its standard input.
+        most: bytes that it may print; one that prints more is killed.
+
+    Raises:
+        ToolMissingError: the program cannot be started.
+    """
+    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said:
+        asked.write(given)
+        asked.seek(0)
+        try:
+            process = subprocess.Popen(
+                list(command), cwd=cwd, env=env, stdin=asked, stdout=subprocess.PIPE, stderr=said
+            )
+        except OSError as error:
+            raise ToolMissingError(
+                "toolchain", f"{command[0]} cannot be started: {error}"
+            ) from error
+        assert process.stdout is not None
+        with process.stdout:
+            output = process.stdout.read(most)
+            if process.stdout.read(1):
+                process.kill()
+        returncode = process.wait()
+        said.seek(0)
+        return Captured(returncode, output, said.read(_MOST_ERRORS).decode("utf-8", "replace"))
