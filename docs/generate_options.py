@@ -48,7 +48,7 @@ def _setting(row: Option) -> str:
         _flags(row),
         _MERGES[row.merge] if row.flags and row.file else "",
         f"`{row.name}`" if row.api else "—",
-        _meaning(row),
+        _meaning(row) + _trusted(row),
     ]
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
@@ -64,6 +64,13 @@ def _keys(rows: Iterable[Option]) -> Iterable[str]:
 def _meaning(row: Option) -> str:
     # A flag is code, or a renderer makes a dash of its hyphens.
     return re.sub(r"(?<![`\w])(--[a-z][\w-]*)", r"`\1`", row.meaning or row.help)
+
+
+def _trusted(row: Option) -> str:
+    if not row.guarded:
+        return ""
+    what = "what could do harm" if row.kind.shape == "many" else "it"
+    return f" Of a file, {what} is [left out](security.md) without `--trust-build`."
 
 
 def _takes(row: Option) -> str:

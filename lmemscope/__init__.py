@@ -8,7 +8,14 @@
             print(kernel.facts.demangled, kernel.facts.stack_frame, kernel.verdict.text)
 """
 
-from __future__ import annotations
+# No import from `__future__`: `python -m` would take that from the current directory, too.
+import sys
+
+if sys.argv[:1] == ["-m"] and any(word.endswith("lmemscope") for word in sys.orig_argv):
+    # `python -m lmemscope` is on its way, which puts that directory first.
+    from lmemscope.environment import import_path
+
+    sys.path[:] = import_path()
 
 from typing import TYPE_CHECKING, Any
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from lmemscope.commands.streams import Channel
 
+from lmemscope import environment
+
 _COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report"})
 _TEMPORARY = _COMPILING | {"diff"}
 _HELP = frozenset({"-h", "--help"})
@@ -19,6 +21,7 @@ _DEBUG = "LMEMSCOPE_DEBUG"
 
 def main() -> None:
     """Run the command line, and end the process with its exit code."""
+    environment.settle()
     try:
         from lmemscope.commands import stopping, streams
         from lmemscope.errors import Stopped

@@ -36,6 +36,7 @@ def scan(
     exclude: Sequence[str] = (),
     toolkit: str | os.PathLike[str] | None = None,
     build_database: bool = True,
+    trust_build: bool = False,
     cache: bool = True,
     executor: Executor | None = None,
 ) -> Report:
@@ -61,6 +62,8 @@ def scan(
         toolkit: a CUDA installation, or a directory of wheels, to take every tool from.
         build_database: whether a project's ``compile_commands.json`` says how its files are
             compiled.
+        trust_build: whether to take options of builds that may run a program, load a library or
+            write a file.
         cache: whether to keep what the compilers made for the next call.
         executor: where units run; by default worker processes of this machine.
 

@@ -171,7 +171,7 @@ def _planned(
             hint="name a CUDA installation, or a directory that CUDA wheels are installed in",
         )
     files.allow(settings.max_file_size)
-    found = discover(paths, _globs(settings), Builds(use=settings.build_database))
+    found = discover(paths, _globs(settings), _builds(settings))
     narrowed = narrow(found) if narrow is not None else None
     inputs: Sequence[Found] = found.inputs if narrowed is None else narrowed.inputs
     elsewhere = narrowed.elsewhere if narrowed is not None else frozenset()
@@ -201,8 +201,12 @@ def _planned(
     compiled = units
     if narrow is not None and found.headers:
         compiled, _ = plan.make_units(found.inputs, archs, settings, supported)
-    left_out = (*found.notes, *notes)
+    left_out = (*settings.left_out, *found.notes, *notes)
     return _Planned(found, units, tuple(found.errors), left_out, why, elsewhere, compiled)
+
+
+def _builds(settings: Settings) -> Builds:
+    return Builds(use=settings.build_database, trust=settings.trust_build)
 
 
 def _globs(settings: Settings) -> Globs:

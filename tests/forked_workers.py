@@ -24,6 +24,7 @@ import tempfile
 import traceback
 from typing import IO, Any, NoReturn
 
+from lmemscope import environment
 from lmemscope.running import launch
 from lmemscope.tools.lifeline import Lifeline
 
@@ -110,14 +111,14 @@ def workers_are_forked() -> None:
     listening.close()
 
     def start(preload: str | None) -> launch.Launched:
-        environment = launch.worker_environment()
-        stderr = tempfile.TemporaryFile(dir=environment["TMPDIR"])  # noqa: SIM115 - the worker's
+        given = launch.worker_environment()
+        stderr = tempfile.TemporaryFile(dir=given["TMPDIR"])  # noqa: SIM115 - the worker's
         lifeline = Lifeline()
         request = {
             "preload": preload,
-            "path": launch.import_path(),
+            "path": environment.import_path(),
             "directory": os.getcwd(),
-            "environment": environment,
+            "environment": given,
         }
         process: Any = ForkedWorker(request, where, stderr, lifeline.end)
         return launch.launched(process, stderr, lifeline)

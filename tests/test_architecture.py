@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").glob("*.py"))
 
 LAYERS = (
-    {"model", "errors", "files", "whole"},
+    {"model", "errors", "files", "whole", "environment"},
     {"formats"},
     {"config"},
     {"analysis"},

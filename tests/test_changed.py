@@ -344,6 +344,18 @@ def test_warnings_of_git_are_no_names(repository: Repository) -> None:
     assert repository.names(read_revision("HEAD", ["."]).changed) == ["k.cu"]
 
 
+def test_line_ends_that_git_converted_are_no_change(repository: Repository) -> None:
+    (repository.top / "k.cu").write_bytes(b"int x;\r\n")
+    assert read_revision("main", ["."]).changed == frozenset()
+
+
+def test_files_left_out_of_a_sparse_checkout_are_not_gone(repository: Repository) -> None:
+    (repository.top / "k.cu").unlink()
+    assert repository.names(read_revision("main", ["."]).deleted) == ["k.cu"]
+    repository.git("update-index", "--skip-worktree", "k.cu")
+    assert read_revision("main", ["."]).changed == frozenset()
+
+
 @pytest.mark.parametrize(
     "name", ["", "-x", "--output=stolen", "nowhere", "main..main", "^main", "main:k.cu", "\0"]
 )
@@ -365,7 +377,7 @@ def test_no_repository_and_no_git_are_refused(
     assert read_revision("main", ["repository/k.cu"]).top == str(repository.top)
     with pytest.raises(UsageError, match="is in no git repository with a working tree"):
         read_revision("main", ["elsewhere.cu"])
-    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UsageError, match="git cannot be started"):
         read_revision("main", ["repository/k.cu"])
 
@@ -467,6 +479,7 @@ def test_a_pull_request_is_checked(repository: Repository) -> None:
         kernel = f"{include}\n__global__ void {name}(int *p, int n) {{ {ARRAY} }}\n"
         (top / "src" / f"{name}.cu").write_text(kernel)
     (top / "src" / "none.cu").write_text("int none;\n")
+    (top / "lmemscope-baseline.json").unlink()
     assert run_program("baseline", "src", cwd=top).code == 0
     repository.git("add", ".")
     repository.git("commit", "-qm", "two")

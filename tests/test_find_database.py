@@ -305,7 +305,8 @@ def test_refused_options_are_named_once(source: Path) -> None:
     (note,) = read_database(str(path)).notes
     assert note.count("-ccbin=/opt/g++") == 1
     assert "-fplugin=p.so" in note
-    assert note.endswith("the host compiler on PATH is used")
+    assert note.endswith("the host compiler on PATH is used; --trust-build takes them")
+    assert read_database(str(path), trust=True).notes == ()
 
 
 def test_only_the_commands_asked_for_are_taken_apart(source: Path) -> None:

@@ -52,6 +52,7 @@ GOOD: dict[str, tuple[list[str], str, object]] = {
     "toolkit": (["/"], '"/"', "/"),
     "executor": (["dask://h:1"], '"dask://h:1"', "dask://h:1"),
     "build-database": ([], "false", False),
+    "trust-build": ([], "", True),
     "cache": ([], "false", None),
     "include": (["src/*"], '["src/*"]', ("src/*",)),
     "exclude": (["old/*"], '["old/*"]', ("old/*",)),
@@ -62,7 +63,7 @@ GOOD: dict[str, tuple[list[str], str, object]] = {
     "sort": (["frame"], "", "frame"),
     "group": ([], "", True),
     "all": ([], "", True),
-    "baseline": (["/b.json"], '"/b.json"', "/b.json"),
+    "baseline": (["b.json"], '"b.json"', "b.json"),
     "tolerance": (["16"], "16", 16),
     "toolchain-tolerance": (["20"], "20", 20),
     "uninstantiated": (["note"], '"note"', "note"),
@@ -95,7 +96,7 @@ WRONG: dict[str, list[str]] = {
     "cache": ['"no"', "0"],
     "include": ["1", "[1]"],
     "exclude": ["1", "[1]"],
-    "baseline": ["1", '""', "true"],
+    "baseline": ["1", '""', "true", '"/b.json"', '"../b.json"', '"a/../../b.json"'],
     "tolerance": ['"many"', "-1", "1.5", "true"],
     "toolchain-tolerance": ['"many"', "-1", "1.5", "true"],
     "uninstantiated": ['"ignore"', "true", '["note"]'],
@@ -138,7 +139,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def written(text: str) -> Configuration:
     Path("lmemscope.toml").write_text(text)
-    return from_flags({})
+    return from_flags({"trust_build": True})
 
 
 def flagged(*arguments: str) -> Configuration:
@@ -198,7 +199,8 @@ def test_a_value_arrives_by_every_door(row: Option, here: Path) -> None:
         given = {"cache": False, "causes": False, "build-database": False}.get(row.key, expected)
         assert value_of(Configuration(from_arguments({row.name: given})), row) == expected
     if row.file:
-        assert value_of(written(f"{row.key} = {in_toml}"), row) == expected
+        inside = str(here / "b.json") if row.key == "baseline" else expected
+        assert value_of(written(f"{row.key} = {in_toml}"), row) == inside
     else:
         with pytest.raises(UsageError, match=f"unknown key {row.key}"):
             written(f"{row.key} = true")
@@ -330,7 +332,7 @@ def test_commands_have_the_flags_of_their_groups(command: click.Command) -> None
 def test_every_field_that_is_set_has_an_option() -> None:
     names = {row.name for row in OPTIONS} | {"archs", "root", "options", "view", "time_limit"}
     # What `explain` quotes follows from its own flags; `check` takes the baseline's defaults.
-    names |= {"quotes", "default_archs", "narrowed"}
+    names |= {"quotes", "default_archs", "narrowed", "left_out"}
     for kind in (Settings, CompileOptions, View):
         assert {field.name for field in dataclasses.fields(kind)} <= names
     limits = {field.name for field in dataclasses.fields(Limit)}
@@ -359,7 +361,7 @@ def test_the_documentation_is_the_table() -> None:
         ('signatures = ["a()"]', ["--signature", "b()"], "signatures", ("b()", "a()")),
         ('defines = ["A"]', ["-D", "B"], "defines", ("A", "B")),
         ('instantiate = ["a<1>"]', ["--instantiate", "b<1>"], "instantiate", ("a<1>", "b<1>")),
-        ('nvcc-args = ["-a"]', ["--nvcc-arg", "-b"], "nvcc-args", ("-a", "-b")),
+        ('nvcc-args = ["-G"]', ["--nvcc-arg", "-b"], "nvcc-args", ("-G", "-b")),
         ("maxrregcount = 40", ["--maxrregcount", "32"], "maxrregcount", 32),
         ("timeout = 0.5", ["--timeout", "2"], "timeout", 2.0),
         ('frontend = "nvcc"', ["--frontend", "auto"], "frontend", "auto"),
@@ -397,7 +399,7 @@ def test_paths_of_the_file_start_at_the_file(here: Path, monkeypatch: pytest.Mon
         '[[tool.lmemscope.allowances]]\ncause = "volatile"\nreason = "r"\nexpires = 2027-06-30\n'
     )
     monkeypatch.chdir(here / "sub")
-    found = flagged("-I", "own")
+    found = flagged("-I", "own", "--trust-build")
     assert found.baseline == str(here / "b.json")
     assert found.settings.options.include_dirs == (str(here / "sub/own"), str(here / "inc"))
     assert found.settings.toolkit == str(here / "sub")

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from lmemscope import pipeline
+from lmemscope.environment import import_path
 from lmemscope.errors import CompileError, StageTimeoutError, WorkerCrashError
 from lmemscope.model import Unit, Wanted
 from lmemscope.running import marks as marks_left
-from lmemscope.running.launch import COMPILED_UNITS, UNITS, import_path
+from lmemscope.running.launch import COMPILED_UNITS, UNITS
 from lmemscope.running.pool import WorkerPool
 from tests import crashing
 from tests.conftest import ROOT

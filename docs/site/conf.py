@@ -23,7 +23,7 @@ version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "README"
-include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**.md"]
+include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**.md"]
 nitpicky = False
 
 myst_heading_anchors = 3
@@ -58,6 +58,7 @@ CONTENTS = """
 docs/ci
 docs/build-logs
 docs/configuration
+docs/security
 docs/installing
 docs/completion
 docs/rules/README
@@ -82,6 +83,7 @@ docs/real-projects
 docs/site/api
 docs/json
 CONTRIBUTING
+SECURITY
 CHANGELOG
 ```
 """

@@ -51,6 +51,8 @@ def command(
 
     path = target or configuration.baseline or DEFAULT_BASELINE
     sink = Sink.open(path, "baseline")
+    file = BaselineFile.at(path, configuration)
+    file.check_replaceable()
     above = baseline_for(configuration)
     settings = configuration.settings
     given = click.get_current_context().get_parameter_source("kernels")
@@ -67,7 +69,7 @@ def command(
     made = baseline.from_report(
         report, archs=_compiled_for(report) if settings.archs else (), default_arch=DEFAULT_ARCH
     )
-    sink.write(BaselineFile.at(path, configuration).text(made))
+    sink.write(file.text(made))
     known = count(len(made.entries), "known finding")
     say(f"{path}: {known}, {_archs(report, settings, DEFAULT_ARCH)}")
     if above is not None and above.found and path == DEFAULT_BASELINE:

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 from lmemscope.commands.saved import filtered
 from lmemscope.config.options import DEFAULT_BASELINE
+from lmemscope.errors import UsageError
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Configuration
     from lmemscope.model import Baseline, Report
+
+
+_BEGINNING = 4096
+_SIGN = b"lmemscope.baseline/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,25 @@ class BaselineFile:
         here = os.getcwd()
         above = here == own or here.startswith(os.path.join(own, ""))
         return cls(path, own if above else os.path.abspath(configuration.settings.root))
+
+    def check_replaceable(self) -> None:
+        """Make sure that writing it loses nothing but a baseline, a damaged one included.
+
+        A configuration, or a link in a tree, may name any file of the user's.
+
+        Raises:
+            UsageError: something else is there, or a link that leads to nothing yet.
+        """
+        hint = "name another file with -o, or remove this one"
+        if os.path.islink(self.path) and not os.path.exists(self.path):
+            raise UsageError("baseline", f"{self.path} is a link to nothing", hint=hint)
+        if not os.path.isfile(self.path):
+            return
+        with open(self.path, "rb") as stream:
+            beginning = stream.read(_BEGINNING)
+        if beginning and _SIGN not in beginning:
+            said = f"{self.path} is no baseline, and is not overwritten"
+            raise UsageError("baseline", said, hint=hint)
 
     def load(self) -> Baseline:
         """Read it.

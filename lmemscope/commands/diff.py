@@ -11,7 +11,7 @@ import click
 
 from lmemscope.commands.options import comparing_options
 from lmemscope.commands.output import Formats, Sink
-from lmemscope.commands.revision import BuildCopy, worktree
+from lmemscope.commands.revision import BuildCopy, written_out
 from lmemscope.commands.running import analyse, exit_code
 from lmemscope.commands.saved import filtered, gathered
 from lmemscope.commands.say import say
@@ -110,8 +110,8 @@ def _sides(
 
 
 def _at(revision: str, paths: Sequence[str], settings: Settings) -> Report:
-    """Scan paths as they were in a revision, from a temporary worktree."""
-    with worktree(revision) as checkout:
+    """Scan paths as they were in a revision, written out to a temporary directory."""
+    with written_out(revision) as checkout:
         here = os.getcwd()
         if settings.build_database:
             BuildCopy(checkout).write(paths)

@@ -54,6 +54,8 @@ def command(
     if kind == "cubin" and target is None and sys.stdout.isatty():
         raise UsageError("usage", "a cubin is binary", hint="write it with -o FILE")
     sink = Sink.open(target, kind, color=color)
+    for note in settings.left_out:
+        click.echo(f"note: {note}", err=True)
     lowered, errors = lower_all(path, settings)
     if kind == "cubin" and len(lowered) > 1:
         raise UsageError("usage", "one cubin at a time", hint="name one --arch")

@@ -128,10 +128,17 @@ def _reading(function: Function, argument: str) -> Function:
             for name, value in values.items()
             if name in _NAMES and source(name) not in _UNSAID
         }
-        read = from_flags(given)
+        read = from_flags(given, admit=_admitted)
         return function(**own, **{argument: read if argument == "configuration" else read.settings})
 
     return command  # type: ignore[return-value]
+
+
+def _admitted(name: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    # Few configurations hold arguments to tools.
+    from lmemscope.discover.found_arguments import admitted
+
+    return admitted(name, words)
 
 
 def _checking(row: Option) -> Callable[[click.Context, click.Parameter, Any], Any]:

@@ -1,4 +1,4 @@
-"""A revision of the repository, checked out beside it, and compiled as its build says.
+"""A revision of the repository, written out beside it, and compiled as its build says.
 
 What git tracks is each revision's own, however a path is written: relative, absolute, or in a build
 database, which names the files of the working tree and is itself seldom tracked. What git does not
@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,9 @@ from lmemscope.files import read_input
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
     from lmemscope.model import Report
+    from lmemscope.tools.git import Repository
 
+_LARGEST = 16 << 30
 _LEAD = re.compile(r"(-I|-isystem=?|-include=?|--?(?!D)[\w-]+=)?(.*)", re.DOTALL)
 _RESPONSE = re.compile(r"(?:@|--?(?:options-file|optf)=)(.+)", re.DOTALL)
 _RESPONSE_NEXT = frozenset({"--options-file", "-optf", "--optf", "-options-file"})
@@ -202,36 +204,51 @@ def _expanded(words: Sequence[str], directory: str) -> Iterator[str]:
 
 
 @contextmanager
-def worktree(revision: str) -> Iterator[Checkout]:
-    """Check out a revision in a temporary directory.
+def written_out(revision: str) -> Iterator[Checkout]:
+    """Write a revision's files into a temporary directory, each as it is stored.
 
     Raises:
-        UsageError: git knows no such revision here.
+        UsageError: there is no repository here, or it knows no such revision.
     """
-    from lmemscope.tools import process
+    from lmemscope.tools.git import Repository
 
+    here = os.getcwd()
+    repository, said = Repository.around(here)
+    commit = repository.commit(revision) if repository is not None else None
+    if repository is None or commit is None:
+        why = said if repository is None else f"{repository.top} has no commit of that name"
+        raise UsageError("git", f"cannot read {revision}: {why}", hint="check the name")
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as base:
-        tree = os.path.join(base, "tree")
-        # An option-like revision must not become an option of git.
-        made = process.run(["git", "worktree", "add", "--detach", "--quiet", "--", tree, revision])
-        if made.returncode != 0:
-            raise UsageError(
-                "git", f"cannot check out {revision}: {made.output.strip()}", hint="check the name"
-            )
-        top = process.run(["git", "rev-parse", "--show-toplevel"]).output.strip()
-        listed = process.run(["git", "-C", top, "ls-files", "-z"]).output
+        tree = os.path.join(os.path.realpath(base), "tree")
         try:
-            yield Checkout(
-                os.path.realpath(top), os.path.realpath(tree), os.getcwd(), _tracked(listed)
-            )
-        finally:
-            process.run(["git", "worktree", "remove", "--force", tree])
+            _write_out(repository, commit, tree)
+        except (OSError, ValueError) as error:
+            raise UsageError("git", f"cannot write {revision} out: {error}") from error
+        yield Checkout(repository.top, tree, here, _tracked(repository.indexed()))
 
 
-def _tracked(listed: str) -> frozenset[str]:
-    """Files, as ``git ls-files -z`` lists them, and all directories above them."""
+def _write_out(repository: Repository, commit: str, tree: str) -> None:
+    """Files first: as long as there is no link, a name leads nowhere else."""
+    from lmemscope.tools.git import LINK, MODULE
+
+    entries = repository.entries(commit)
+    if sum(entry.size or 0 for entry in entries) > _LARGEST:
+        raise UsageError("git", f"the revision is larger than {_LARGEST >> 30} GiB")
+    os.makedirs(tree)
+    for entry in entries:
+        own = entry.path if entry.mode == MODULE else os.path.dirname(entry.path)
+        os.makedirs(os.path.join(tree, own), exist_ok=True)
+    for entry, content in repository.contents([e for e in entries if e.mode not in (LINK, MODULE)]):
+        with open(os.path.join(tree, entry.path), "xb") as stream:
+            stream.write(content)
+    for entry, content in repository.contents([e for e in entries if e.mode == LINK]):
+        os.symlink(content, os.fsencode(os.path.join(tree, entry.path)))
+
+
+def _tracked(names: Iterable[str]) -> frozenset[str]:
+    """Files, and all directories above them."""
     found = {"."}
-    for name in listed.split("\0"):
+    for name in names:
         while name and name not in found:
             found.add(name)
             name = os.path.dirname(name)

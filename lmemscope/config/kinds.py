@@ -120,10 +120,16 @@ def switch() -> Kind:
 
 
 def path(accepts: str) -> Kind:
-    """A path; of a file, relative to that file's directory."""
+    """A path; of a file, relative to that file's directory, which it may not leave."""
 
     def check(value: object, place: Place) -> str:
-        return os.path.join(place.directory, _path(value, accepts, place))
+        given = _path(value, accepts, place)
+        found = os.path.join(place.directory, given)
+        top = os.path.join(os.path.realpath(place.directory), "")
+        # A link may lead elsewhere, where a command would write.
+        if place.directory and not os.path.realpath(found).startswith(top):
+            raise place.refuse(given, accepts, "the flag may name any file")
+        return found
 
     return Kind(accepts, check)
 

@@ -30,6 +30,8 @@ class Option:
         default: where nothing says otherwise; None means "not set".
         group: the commands that have its flag.
         file, api: whether the file and `lmemscope.scan` take it.
+        guarded: what a file says may run a program, load a library or write a file, so that it
+            takes ``--trust-build``.
         required: of a key in a table: it must be there.
         rows: the keys of its tables, where its value is a list of tables.
     """
@@ -44,6 +46,7 @@ class Option:
     group: Group = "compile"
     file: bool = True
     api: bool = True
+    guarded: bool = False
     required: bool = False
     rows: tuple[Option, ...] = ()
     meaning: str = ""

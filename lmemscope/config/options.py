@@ -43,6 +43,8 @@ class Settings:
         causes: whether to look for causes and names, or to stop at the facts.
         quotes: lines of the artefacts that reports hold beside findings; `explain` asks for them.
         build_database: whether a project's build database says how its files are compiled.
+        trust_build: whether options of builds that may run a program, load a library or write a
+            file are taken.
         cache: directory where compilers' outputs are kept between runs, or None.
         toolkit: directory of the toolkit to use instead of the installed one, or None.
         executor: where units run (``dask://host:port``), or None for this machine.
@@ -53,6 +55,8 @@ class Settings:
         view: which kernels are shown, and in which order.
         narrowed: of ``include`` and ``exclude`` what flags gave, as typed: a choice for one run,
             while the file's say what the project is. No option sets it.
+        left_out: sentences on what the configuration file asks for in vain, without
+            ``trust_build``. No option sets it.
     """
 
     archs: tuple[str, ...] = ()
@@ -65,6 +69,7 @@ class Settings:
     causes: bool = True
     quotes: tuple[Quote, ...] = ()
     build_database: bool = True
+    trust_build: bool = False
     cache: str | None = None
     toolkit: str | None = None
     executor: str | None = None
@@ -74,6 +79,7 @@ class Settings:
     default_archs: tuple[str, ...] = ()
     view: View = field(default_factory=View)
     narrowed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -91,6 +97,7 @@ def _arguments(tool: str) -> Option:
         metavar="ARG",
         merge="after",
         default=(),
+        guarded=True,
     )
 
 
@@ -244,6 +251,7 @@ OPTIONS = (
         "Take every CUDA tool from DIR: an installation, or a directory of wheels.",
         flags=("--toolkit",),
         metavar="DIR",
+        guarded=True,
     ),
     Option(
         "executor",
@@ -251,6 +259,7 @@ OPTIONS = (
         "Analyse on the workers of a Dask cluster: dask://HOST:PORT.",
         flags=("--executor",),
         metavar="URL",
+        guarded=True,
         # `scan` takes an Executor in its place.
         api=False,
     ),
@@ -260,6 +269,16 @@ OPTIONS = (
         "Compile as the project's compile_commands.json says, which is found by itself.",
         flags=("--build-database/--no-build-database",),
         default=True,
+    ),
+    Option(
+        "trust-build",
+        kinds.switch(),
+        "Take also options of builds and of the configuration file that may run programs, load "
+        "libraries or write files.",
+        flags=("--trust-build",),
+        default=False,
+        # What is to be trusted cannot say so itself.
+        file=False,
     ),
     Option(
         "cache",
@@ -329,7 +348,7 @@ OPTIONS = (
     _shown("all", kinds.switch(), "Every kernel, however many there are.", "--all", default=False),
     Option(
         "baseline",
-        kinds.path("the path of a file"),
+        kinds.path("the path of a file; in a configuration file, one below its directory"),
         "Known findings.",
         flags=("--baseline",),
         metavar="FILE",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from lmemscope.config.cache_directory import default_directory
 from lmemscope.config.gate_options import LIMIT
-from lmemscope.config.kinds import Place
+from lmemscope.config.kinds import Place, shown
 from lmemscope.config.option import Option
 from lmemscope.config.options import OPTIONS, Settings
 from lmemscope.model import Allowance, CompileOptions, Limit, Policy, View
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Configuration", "Settings", "available_cpus", "from_arguments", "from_flags"]
 
+Admit = Callable[[str, tuple[str, ...]], tuple[tuple[str, ...], tuple[str, ...]]]
+"""Of an option's arguments to a tool, by its name: those that can do no harm, and the others."""
+
 _COMPILE_OPTIONS = frozenset(own.name for own in fields(CompileOptions))
 _VIEW = frozenset(own.name for own in fields(View))
-_SETTINGS = frozenset(own.name for own in fields(Settings)) - {"jobs", "cache"}
+_SETTINGS = frozenset(own.name for own in fields(Settings)) - {"jobs", "cache", "left_out"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +48,17 @@ class Configuration:
     file: str | None = None
 
 
-def from_flags(flags: Mapping[str, Any], start: str = ".") -> Configuration:
+def from_flags(
+    flags: Mapping[str, Any], start: str = ".", admit: Admit | None = None
+) -> Configuration:
     """Combine flags with the nearest configuration file.
 
     Args:
         flags: checked values of the flags that were given, by the option's name; a flag that was
             not given is missing, so that one given with its default's value still wins.
         start: directory where the search for the file begins.
+        admit: judges arguments to tools that the file holds; without it, none is taken that is not
+            trusted.
 
     Raises:
         UsageError: the file is not to be read, or says what is not accepted.
@@ -60,10 +67,15 @@ def from_flags(flags: Mapping[str, Any], start: str = ".") -> Configuration:
     from lmemscope.config import file
 
     found = file.read(start)
-    values = {row.name: _combined(row, flags, found.values) for row in OPTIONS}
+    written, refused = dict(found.values), []
+    if not flags.get("trust_build"):
+        refused = list(_leave_out(written, flags, admit))
+    values = {row.name: _combined(row, flags, written) for row in OPTIONS}
     return Configuration(
         settings=replace(
-            _settings(values, os.path.abspath(found.directory)), narrowed=tuple(_narrowed(flags))
+            _settings(values, os.path.abspath(found.directory)),
+            narrowed=tuple(_narrowed(flags)),
+            left_out=tuple(_in_vain(found.path, refused)),
         ),
         policy=_policy(values, flags, found),
         baseline=values["baseline"],
@@ -71,6 +83,29 @@ def from_flags(flags: Mapping[str, Any], start: str = ".") -> Configuration:
         toolchain_tolerance=values["toolchain_tolerance"],
         file=found.path,
     )
+
+
+def _leave_out(
+    written: dict[str, Any], flags: Mapping[str, Any], admit: Admit | None
+) -> Iterator[str]:
+    """Take out of a file's values what nobody trusted it with; names it."""
+    for row in OPTIONS:
+        if not row.guarded or row.name not in written:
+            continue
+        value = written.pop(row.name)
+        if row.kind.shape == "many":
+            written[row.name], refused = admit(row.name, value) if admit else ((), value)
+            yield from (f"{row.key} {word}" for word in refused)
+        elif row.name not in flags:
+            yield f"{row.key} = {shown(value)}"
+
+
+def _in_vain(path: str | None, refused: list[str]) -> Iterator[str]:
+    if refused:
+        yield (
+            f"{path}: left out, because it could run a program, load a library or write a file: "
+            f"{', '.join(refused)}; --trust-build takes it"
+        )
 
 
 def from_arguments(arguments: Mapping[str, object]) -> Settings:

@@ -95,7 +95,7 @@ def read_database(
     Args:
         path: of the database.
         wanted: told the absolute path of each source; the others' commands are not looked at.
-        trust: take options that could run a program or load a library as well.
+        trust: take options that could run a program, load a library or write a file as well.
 
     Raises:
         InputError: it cannot be read, or is no compilation database.
@@ -124,7 +124,7 @@ def read_database(
     entries.sort(key=lambda item: item[0])
     found = tuple(entry for _, entry in entries)
     notes = [f"entry {number}: {why}" for number, why in sorted(broken)]
-    return BuildDatabase(path, found, (*notes, *_left_out(found)))
+    return BuildDatabase(path, found, (*notes, *_left_out(found, trust)))
 
 
 def sources(path: str) -> frozenset[str]:
@@ -136,7 +136,7 @@ def sources(path: str) -> frozenset[str]:
     return frozenset(_records_of(path).by_path)
 
 
-def _left_out(entries: Sequence[Entry]) -> list[str]:
+def _left_out(entries: Sequence[Entry], trust: bool) -> list[str]:
     """Sentences on the options that were not taken, each option once."""
     flags = [entry.flags for entry in entries]
     unknown = dict.fromkeys(word for found in flags for word in found.unknown)
@@ -149,6 +149,8 @@ def _left_out(entries: Sequence[Entry]) -> list[str]:
         notes.append(f"options of the build left out, because {said}: {listed}")
         if any(word.startswith(("-ccbin", "-compiler-bindir")) for word in refused):
             notes[-1] += "; the host compiler on PATH is used"
+        if not trust:
+            notes[-1] += "; --trust-build takes them"
     if linked:
         listed = ", ".join(linked)
         notes.append(f"device code is not optimised while linking, as the build asks by {listed}")

@@ -177,7 +177,9 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
         reading.output = value
     elif kind == "host":
         _host_compiler(reading, name, value)
-    elif kind == "refused":
+    elif kind == "guarded" and reading.trust and _PATH.fullmatch(value):
+        reading.nvcc.append(f"--{name}={value}")
+    elif kind in ("guarded", "refused"):
         reading.refused[f"-{name}={value}"] = None
     elif kind in ("nvcc", "both"):
         _scalar(reading, kind, name, value)
@@ -285,30 +287,47 @@ def _refused_host_word(reading: _Reading, words: Sequence[str]) -> None:
         reading.refused[" ".join(["-Xcompiler", *words])] = None
 
 
-def _read_ptxas_words(reading: _Reading) -> None:
-    words = iter(reading.for_ptxas)
+@dataclass(frozen=True, slots=True)
+class PtxasWords:
+    """Words for ptxas: those that are passed on, those that could write or read elsewhere, and
+    those that are in no table."""
+
+    kept: tuple[str, ...]
+    refused: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def ptxas_words(given: Sequence[str]) -> PtxasWords:
+    """Tell apart the words of ptxas's command line."""
+    kept: list[str] = []
+    refused: list[str] = []
+    unknown: list[str] = []
+    words = iter(given)
     for word in words:
         name, equals, value = word.lstrip("-").partition("=")
         if name in tables.PTXAS_VALUED:
             value = value if equals else next(words, "")
-            fits = tables.SCALAR.fullmatch(value)
-            place = reading.ptxas if fits else reading.refused
             spelled = f"{word[: len(word) - len(word.lstrip('-'))]}{name}={value}"
-            if isinstance(place, list):
-                place.append(spelled)
-            else:
-                place[f"-Xptxas {spelled}"] = None
+            (kept if tables.SCALAR.fullmatch(value) else refused).append(spelled)
         elif name in tables.PTXAS_FLAGS and not equals:
-            reading.ptxas.append(word)
+            kept.append(word)
         elif tables.PTXAS_REFUSED.match(word):
             if name in tables.PTXAS_REFUSED_VALUED and not equals:
                 word = f"{word} {next(words, '')}"
-            reading.refused[f"-Xptxas {word}"] = None
+            refused.append(word)
         elif tables.PTXAS_DROPPED.match(word):
             if name in tables.PTXAS_DROPPED_VALUED and not equals:
                 next(words, "")
         else:
-            reading.unknown[f"-Xptxas {word}"] = None
+            unknown.append(word)
+    return PtxasWords(tuple(kept), tuple(refused), tuple(unknown))
+
+
+def _read_ptxas_words(reading: _Reading) -> None:
+    read = ptxas_words(reading.for_ptxas)
+    reading.ptxas += read.kept
+    reading.refused.update(dict.fromkeys(f"-Xptxas {word}" for word in read.refused))
+    reading.unknown.update(dict.fromkeys(f"-Xptxas {word}" for word in read.unknown))
 
 
 def _archs(value: str) -> list[str]:

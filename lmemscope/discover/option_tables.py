@@ -1,11 +1,12 @@
 """What becomes of each option of a compiler that a build calls: an allow-list.
 
-Build databases come with the tree that is scanned, so nothing of them reaches a tool of ours
-unless a table here says so. Four things can become of a word:
+Build databases and configuration files come with the tree that is scanned, so nothing of them
+reaches a tool of ours unless a table here says so. Some things can become of a word:
 
 - it changes device code, and is *translated*;
 - it changes none, or only names an output, and is *dropped*: we give outputs of our own;
-- it could run a program, load a library or write a file elsewhere, and is *refused*, by name;
+- it could run a program, load a library or write a file elsewhere, and is *refused*, by name, or
+  *guarded*: passed on if the user trusts the build;
 - it is in no table, and is left out, by name, because any of that could be true of it.
 
 Spellings are nvcc's (CUDA Compiler Driver NVCC, "NVCC Command Options"), those of clang's CUDA
@@ -53,9 +54,8 @@ VALUED = {
     **_named("dropped", "drive-prefix dependency-drive-prefix input-drive-prefix qpp-config"),
     **_named("dropped", "device-entity-has-hidden-visibility sysroot isysroot cuda-path"),
     **_named("dropped", "cuda-include-ptx no-cuda-include-ptx Werror"),
-    **_named(
-        "refused", "ldir libdevice-directory run-args arbin archiver-binary Xcicc cicc-options"
-    ),
+    **_named("guarded", "ldir libdevice-directory Xcicc cicc-options"),
+    **_named("refused", "run-args arbin archiver-binary"),
 }
 """Options of the compiler that take a value: joined by ``=``, by nothing where the name is one
 letter, or as the next word."""
@@ -175,3 +175,26 @@ PTXAS_REFUSED = re.compile(
 )
 PTXAS_REFUSED_VALUED = frozenset("o output-file optf options-file ias input-as-string".split())
 PTXAS_DROPPED_VALUED = frozenset("arch gpu-name m machine e entry".split())
+
+NVRTC_VALUED = {
+    **_named("text", "I include-path D define-macro U undefine-macro pre-include include"),
+    **_named("ptxas", "Xptxas ptxas-options"),
+    **_named("scalar", "std maxrregcount ftz prec-div prec-sqrt fmad dopt rdc Ofast-compile Ofc"),
+    **_named("scalar", "relocatable-device-code device-stack-protector jump-table-density jtd"),
+    **_named("scalar", "split-compile modify-stack-limit frandom-seed builtin-move-forward"),
+    **_named("scalar", "builtin-initializer-list diag-suppress diag-error diag-warn"),
+}
+"""Options of NVRTC (its documentation, "Supported Compile Options") that take a value. There is no
+shell behind NVRTC: macros and directories may be called anything."""
+
+NVRTC_FLAGS = frozenset(
+    "dc device-c dw device-w ewp extensible-whole-program G device-debug lineinfo "
+    "generate-line-info use_fast_math extra-device-vectorization restrict w disable-warnings "
+    "device-as-default-execution-space default-device device-int128 device-float128 minimal "
+    "no-source-include no-cache Wreorder err-no display-error-number no-err-no "
+    "no-display-error-number brief-diagnostics brief-diag".split()
+)
+"""Options of NVRTC that stand alone. Precompiled headers and traces are files that it writes."""
+
+NVRTC_JOINED = "IDU"
+"""One-letter options of NVRTC whose value may follow without a space."""

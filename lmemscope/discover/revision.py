@@ -1,28 +1,21 @@
 """A git revision against the working tree: which files are those of the revision.
 
-git is asked for names alone, and never given a revision before it is known to be a commit.
+git is asked for names and hashes alone (`lmemscope.tools.git`); files are compared with them here.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lmemscope.errors import ToolMissingError, UsageError
-from lmemscope.tools import process
-
-_GIT = ("git", "--no-optional-locks", "-c", "core.safecrlf=false", "-c", "diff.relative=false")
-_INHERITED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
-_MODULE = "160000"
+from lmemscope.tools.git import MODULE, Entry, Repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +81,8 @@ def read_revision(name: str, paths: Sequence[str]) -> Revision:
             hint="name a branch, a tag or a commit, such as --changed HEAD",
         )
     try:
-        top = _top(name, paths)
-        return _compared(name, _commit(name, top), top)
+        repository = _repository(name, paths)
+        return _compared(name, _commit(name, repository), repository)
     except ToolMissingError as error:
         raise UsageError(
             "git", f"--changed {name}: {error.message}", hint="install git, or leave --changed out"
@@ -142,21 +135,14 @@ def _line(entry: object) -> str:
     return json.dumps(entry, sort_keys=True)
 
 
-def _git() -> tuple[str, ...]:
-    """git, which finds its repository by itself: a hook's variables hold in its directory alone."""
-    if not any(name in os.environ for name in _INHERITED):
-        return _GIT
-    return ("env", *(word for name in _INHERITED for word in ("-u", name)), *_GIT)
-
-
-def _top(name: str, paths: Sequence[str]) -> str:
-    """Top directory of the working tree."""
+def _repository(name: str, paths: Sequence[str]) -> Repository:
+    """The repository around the current directory, or around the first of the paths."""
     reals = [os.path.realpath(path) for path in paths if path != "-"]
-    here, said = _top_of(None)
-    if here is not None and (not reals or any(_is_below(p, here) or p == here for p in reals)):
+    here, said = Repository.around(os.getcwd())
+    if here is not None and (not reals or any(_is_in(real, here.top) for real in reals)):
         return here
     for real in reals[:1]:
-        there, _ = _top_of(real if os.path.isdir(real) else os.path.dirname(real))
+        there, _ = Repository.around(real if os.path.isdir(real) else os.path.dirname(real))
         if there is not None:
             return there
     if here is not None:
@@ -169,89 +155,80 @@ def _top(name: str, paths: Sequence[str]) -> str:
     )
 
 
-def _top_of(directory: str | None) -> tuple[str | None, str]:
-    """Top of the working tree around a directory, or None and what git said."""
-    if directory is not None and not os.path.isdir(directory):
-        return None, f"{directory} does not exist"
-    cwd = None if directory is None else Path(directory)
-    done = process.run([*_git(), "rev-parse", "--show-toplevel"], cwd=cwd)
-    lines = done.output.splitlines() or [""]
-    if done.returncode != 0 or not os.path.isdir(lines[-1]):
-        return None, lines[0]
-    return os.path.realpath(lines[-1]), ""
-
-
-def _commit(name: str, top: str) -> str:
-    command = [*_git(), "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
-    done = process.run(command, cwd=Path(top))
-    lines = done.output.split() or [""]
-    if done.returncode != 0 or _COMMIT.fullmatch(lines[-1]) is None:
+def _commit(name: str, repository: Repository) -> str:
+    found = repository.commit(name)
+    if found is None:
         raise UsageError(
             "git",
-            f"--changed {name}: the repository {top} has no commit of that name",
+            f"--changed {name}: the repository {repository.top} has no commit of that name",
             hint="check the name (one revision, not A..B), or fetch it: git fetch origin; a "
             "checkout of CI may have its newest commit only (fetch-depth: 0)",
         )
-    return lines[-1]
+    return found
 
 
-def _compared(name: str, commit: str, top: str) -> Revision:
-    files: set[str] = set()
-    modules: set[str] = set()
-    for record in _records(["ls-tree", "-r", "-z", "--full-tree", commit], top):
-        mode, _, path = record.partition("\t")
-        target = modules if mode.startswith(_MODULE) else files
-        target.add(os.path.join(top, path))
-    changed = frozenset(os.path.join(top, path) for path in _differing(commit, top))
-    tracked: frozenset[str] = frozenset()
-    if modules:
-        listed = _records(["ls-files", "-z", "--recurse-submodules"], top)
-        tracked = frozenset(os.path.join(top, path) for path in listed)
+def _compared(name: str, commit: str, repository: Repository) -> Revision:
+    """A commit, with its submodules as they are checked out."""
+    top = repository.top
+    entries = repository.entries(commit)
+    indexed = repository.indexed()
+    known = {os.path.join(top, one.path) for one in entries if one.mode != MODULE}
+    modules = {os.path.join(top, one.path): one for one in entries if one.mode == MODULE}
+    changed = {os.path.join(top, one.path) for one in _differing(repository, entries, indexed)}
+    # What is staged and new; what is not staged yet, git does not know.
+    staged = (os.path.join(top, path) for path in indexed)
+    changed |= {
+        path for path in staged if path not in known | modules.keys() and os.path.lexists(path)
+    }
+    tracked: set[str] = set()
+    for path, entry in modules.items():
+        there = _module(path)
+        if there is not None:
+            head = there.commit("HEAD")
+            inner = _compared(name, head, there) if head is not None else None
+            if inner is None or head != entry.object or inner.changed:
+                changed.add(path)
+            tracked |= inner.known | inner.tracked if inner is not None else set()
     return Revision(
         name,
         commit,
         top,
-        known=frozenset(files),
-        changed=changed,
+        known=frozenset(known),
+        changed=frozenset(changed),
         deleted=frozenset(path for path in changed if not os.path.lexists(path)),
         links=frozenset(path for path in changed if os.path.islink(path)),
         modules=frozenset(modules),
-        tracked=tracked,
+        tracked=frozenset(tracked),
     )
 
 
-def _records(arguments: Sequence[str], top: str) -> Iterator[str]:
-    """What git lists. A name spoilt by a warning, or no UTF-8, is one that it does not list."""
-    done = process.run([*_git(), *arguments], cwd=Path(top))
-    _succeeded(done)
-    return (record for record in done.output.split("\0") if record)
+def _differing(
+    repository: Repository, entries: Sequence[Entry], indexed: Mapping[str, bool]
+) -> Iterator[Entry]:
+    for entry in entries:
+        if entry.mode == MODULE or not repository.is_changed(entry):
+            continue
+        # A sparse checkout leaves files out on purpose.
+        if indexed.get(entry.path) and not os.path.lexists(
+            os.path.join(repository.top, entry.path)
+        ):
+            continue
+        yield entry
 
 
-def _differing(commit: str, top: str) -> list[str]:
-    """Paths that differ, through a file: a name that a warning spoils would be overlooked."""
-    with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
-        listed = os.path.join(directory, "names")
-        how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
-        _succeeded(
-            process.run([*_git(), "diff", *how, f"--output={listed}", commit, "--"], cwd=Path(top))
-        )
-        return [os.fsdecode(name) for name in Path(listed).read_bytes().split(b"\0") if name]
-
-
-def _succeeded(done: process.Completed) -> None:
-    if done.returncode != 0:
-        raise UsageError(
-            "git",
-            f"{done.command_line} failed: {done.output.strip()}",
-            hint="mend the repository, or leave --changed out",
-        )
+def _module(path: str) -> Repository | None:
+    """A submodule's own repository, or None where it is not checked out."""
+    if not os.path.lexists(os.path.join(path, ".git")):
+        return None
+    found, _ = Repository.around(path)
+    return found if found is not None and found.top == os.path.realpath(path) else None
 
 
 def _text_at(revision: Revision, path: str) -> str | None:
     """A file's text in the revision, or None where it has none."""
     name = os.path.relpath(path, revision.top)
-    done = process.run([*_git(), "show", f"{revision.commit}:{name}"], cwd=Path(revision.top))
-    return done.output if done.returncode == 0 else None
+    found = Repository(revision.top).text(revision.commit, name)
+    return None if found is None else found.decode("utf-8", "replace")
 
 
 def _text_now(path: str) -> str | None:
@@ -275,6 +252,10 @@ def _section(text: str | None, whole: bool) -> dict[str, Any] | None:
     tools = document.get("tool")
     found = tools.get("lmemscope") if isinstance(tools, dict) else None
     return found if isinstance(found, dict) else None
+
+
+def _is_in(path: str, directory: str) -> bool:
+    return path == directory or _is_below(path, directory)
 
 
 def _is_below(path: str, directory: str) -> bool:

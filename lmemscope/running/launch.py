@@ -11,6 +11,7 @@ import tempfile
 import time
 from typing import IO, NamedTuple
 
+from lmemscope.environment import cleaned, import_path
 from lmemscope.errors import WorkerCrashError
 from lmemscope.running import scratch
 from lmemscope.tools.lifeline import Lifeline
@@ -134,23 +135,4 @@ def worker_environment() -> dict[str, str]:
     Raises:
         LmemscopeError: there is no place for temporary files.
     """
-    return {**os.environ, "TMPDIR": scratch.directory()}
-
-
-def import_path() -> list[str]:
-    """Where a worker imports from: where this process does, but not the current directory.
-
-    That may be a directory of sources to scan, with a ``json.py`` of its own. It stays only where
-    this package itself came from it.
-    """
-    own = os.path.realpath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
-    here = os.path.realpath(os.curdir)
-    path = []
-    for entry in sys.path:
-        real = os.path.realpath(entry)
-        if real == own or real != here:
-            path.append(os.path.abspath(entry))
-    # Behind the others: what lies beside the package must not hide the standard library.
-    if own not in map(os.path.realpath, path):
-        path.append(own)
-    return path
+    return {**cleaned(), "TMPDIR": scratch.directory()}

@@ -7,14 +7,17 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lmemscope.environment import for_tools
 from lmemscope.errors import StageTimeoutError, ToolMissingError
 from lmemscope.tools import lifeline
 from lmemscope.tools.lifeline import Lifeline
 
+_MOST_ERRORS = 1 << 16
 _peak = 0
 
 
@@ -40,7 +43,11 @@ class Completed:
 
 
 def run(
-    command: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
+    command: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Completed:
     """Run a tool to its end; never through a shell, never with standard input.
 
@@ -48,6 +55,7 @@ def run(
         command: program and arguments.
         cwd: directory to run in.
         timeout: seconds; the whole process group is killed after that.
+        env: its environment; without one, this process's as `for_tools` cleans it.
 
     The tool never outlives the run: without a time limit it is of its worker's group, which ends
     with the program, and else it leads one of its own that does.
@@ -61,6 +69,7 @@ def run(
         process = subprocess.Popen(
             list(command),
             cwd=cwd,
+            env=for_tools() if env is None else env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -110,3 +119,65 @@ def _ended(process: subprocess.Popen[str]) -> str:
     process.returncode = os.waitstatus_to_exitcode(status)
     _peak = max(_peak, usage.ru_maxrss * 1024)
     return output
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What a program that reads and writes bytes left behind; ``output`` is its stdout alone."""
+
+    returncode: int
+    output: bytes
+    errors: str
+
+
+def capture(
+    command: Sequence[str], env: Mapping[str, str], *, cwd: str, given: bytes = b"", most: int
+) -> Captured:
+    """Run a program on some standard input, to its end or to that of what it may print.
+
+    Args:
+        command: program and arguments.
+        env: its environment.
+        cwd: directory to run in.
+        given: its standard input.
+        most: bytes that it may print; one that prints more is killed.
+
+    Raises:
+        ToolMissingError: the program cannot be started.
+    """
+    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said:
+        asked.write(given)
+        asked.seek(0)
+        own = Lifeline()
+        try:
+            process = subprocess.Popen(
+                list(command),
+                cwd=cwd,
+                env=env,
+                stdin=asked,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                start_new_session=True,
+                pass_fds=(own.end,),
+            )
+        except OSError as error:
+            own.release()
+            raise ToolMissingError(
+                "toolchain", f"{command[0]} cannot be started: {error}"
+            ) from error
+        try:
+            own.tie(process.pid)
+            assert process.stdout is not None
+            with process.stdout:
+                output = process.stdout.read(most)
+                if process.stdout.read(1):
+                    process.kill()
+            returncode = process.wait()
+        except BaseException:
+            # Who was told to end waits for nobody.
+            _kill(process, group=True)
+            raise
+        finally:
+            own.release()
+        said.seek(0)
+        return Captured(returncode, output, said.read(_MOST_ERRORS).decode("utf-8", "replace"))

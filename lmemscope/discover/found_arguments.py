@@ -1,0 +1,86 @@
+"""Arguments to tools in a configuration file that is found beside the sources.
+
+They come with the tree, like a build database, and are held to the same lists: what is passed on
+can run no program, load no library and write no file (`lmemscope.discover.option_tables`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from lmemscope.discover import option_tables as tables
+from lmemscope.discover.build_flags import ptxas_words, read_flags
+from lmemscope.errors import InputError
+
+Admitted = tuple[tuple[str, ...], tuple[str, ...]]
+"""Arguments that are passed on, and those that are not, as they are named to the user."""
+
+
+def admitted(name: str, words: Sequence[str]) -> Admitted:
+    """The arguments that can do no harm, and the others.
+
+    Args:
+        name: of the option that holds them: ``nvcc_args``, ``nvrtc_args`` or ``ptxas_args``.
+        words: as the file has them.
+    """
+    return _READERS[name](words)
+
+
+def _for_nvcc(words: Sequence[str]) -> Admitted:
+    try:
+        read = read_flags(words, os.getcwd())
+    except InputError as error:
+        return (), (error.message,)
+    meant = read.options
+    kept = (
+        *(f"-D{define}" for define in meant.defines),
+        *(f"-I{path}" for path in meant.include_dirs),
+        *([f"-std={meant.std}"] if meant.std is not None else []),
+        *([f"-maxrregcount={meant.maxrregcount}"] if meant.maxrregcount is not None else []),
+        *(["-use_fast_math"] if meant.use_fast_math else []),
+        *meant.nvcc_args,
+        *(f"-Xptxas={word}" for word in meant.ptxas_args),
+    )
+    return kept, (*read.refused, *read.unknown)
+
+
+def _for_ptxas(words: Sequence[str]) -> Admitted:
+    read = ptxas_words(words)
+    return read.kept, (*read.refused, *read.unknown)
+
+
+def _for_nvrtc(words: Sequence[str]) -> Admitted:
+    kept: list[str] = []
+    refused: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.lstrip("-").partition("=")
+        spelled = [word]
+        if not word.startswith("-"):
+            refused.append(word)
+            continue
+        if not word.startswith("--") and word[1:2] in tables.NVRTC_JOINED and len(word) > 2:
+            name, value = word[1], word[2:]
+        elif name in tables.NVRTC_VALUED and not equals:
+            value = next(rest, "")
+            spelled.append(value)
+        kind = tables.NVRTC_VALUED.get(name)
+        if kind == "ptxas":
+            read = ptxas_words(value.split(","))
+            kept += [f"--ptxas-options={one}" for one in read.kept]
+            refused += [f"--ptxas-options={one}" for one in (*read.refused, *read.unknown)]
+        elif kind == "text" or (kind == "scalar" and tables.SCALAR.fullmatch(value)):
+            kept += spelled
+        elif name in tables.NVRTC_FLAGS and not equals:
+            kept.append(word)
+        else:
+            refused.append(" ".join(spelled))
+    return tuple(kept), tuple(refused)
+
+
+_READERS: dict[str, Callable[[Sequence[str]], Admitted]] = {
+    "nvcc_args": _for_nvcc,
+    "nvrtc_args": _for_nvrtc,
+    "ptxas_args": _for_ptxas,
+}

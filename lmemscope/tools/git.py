@@ -1,0 +1,220 @@
+"""What a git repository holds, read so that nothing runs that the repository names.
+
+Its configuration and attributes may name programs: hooks, filters, monitors of the file system,
+drivers of diff and merge, pagers, helpers, transports. A checkout, an archive, and a comparison
+with the working tree run filters; looking at the index may ask a monitor; a missing object is
+fetched. So git is asked for objects alone, by commands that need none of that, and the working
+tree is read here. (gitattributes(5); githooks(5); git(1), "GIT_NO_LAZY_FETCH".)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lmemscope.environment import for_tools
+from lmemscope.errors import UsageError
+from lmemscope.tools import process
+
+_GIT = (
+    "git",
+    "--no-pager",
+    "--no-optional-locks",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "protocol.allow=never"),
+)
+_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_FORBIDDEN = frozenset(("", os.curdir, os.pardir, ".git"))
+_LISTING = 1 << 28
+_AT_ONCE = 1 << 26
+_HEADER = 200
+
+LINK, MODULE = 0o120000, 0o160000
+"""Modes of entries that are a symbolic link, or a submodule's commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of a revision.
+
+    Attributes:
+        path: relative to the top, as the file system spells it; with no ``..`` in it.
+        mode: git's; of a file, a link or a submodule.
+        object: name of its content, or of a submodule's commit.
+        size: of its content, in bytes; None where it is not in the repository.
+    """
+
+    path: str
+    mode: int
+    object: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository with a working tree.
+
+    Attributes:
+        top: directory of the working tree, absolute, without symbolic links.
+    """
+
+    top: str
+
+    @classmethod
+    def around(cls, directory: str) -> tuple[Repository | None, str]:
+        """The repository that a directory lies in, or None and what git said.
+
+        Raises:
+            ToolMissingError: there is no git.
+        """
+        if not os.path.isdir(directory):
+            return None, f"{directory} does not exist"
+        done = _asked(["rev-parse", "--show-toplevel"], directory)
+        top = os.fsdecode(done.output.removesuffix(b"\n"))
+        if done.returncode != 0 or not os.path.isdir(top):
+            return None, next(iter(done.errors.splitlines()), "git names no working tree")
+        return cls(os.path.realpath(top)), ""
+
+    def commit(self, name: str) -> str | None:
+        """Hash of the commit of that name, or None."""
+        if not name or name.startswith("-") or "\0" in name:
+            return None
+        done = _asked(["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"], self.top)
+        found = done.output.decode("ascii", "replace").strip()
+        return found if done.returncode == 0 and _COMMIT.fullmatch(found) else None
+
+    def entries(self, commit: str) -> tuple[Entry, ...]:
+        """The files of a commit.
+
+        Raises:
+            UsageError: the repository is damaged, or names more files than any has.
+        """
+        listed = self._listed(["ls-tree", "-r", "-l", "-z", "--full-tree", commit])
+        return tuple(_entry(record) for record in listed.split(b"\0") if record)
+
+    def indexed(self) -> dict[str, bool]:
+        """Paths that git knows in the working tree, and whether each is left out of it.
+
+        Raises:
+            UsageError: as `entries`.
+        """
+        listed = self._listed(["ls-files", "-t", "-z", "--full-name", ":/"])
+        records = (os.fsdecode(record) for record in listed.split(b"\0") if record)
+        return {record[2:]: record.startswith("S") for record in records}
+
+    def contents(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        """The contents of files and links, as they are stored: no filter has seen them.
+
+        Raises:
+            UsageError: one is missing, or the repository is damaged.
+        """
+        together: list[Entry] = []
+        bytes_ = 0
+        for entry in entries:
+            bytes_ += entry.size or 0
+            if together and bytes_ > _AT_ONCE:
+                yield from self._contents(together)
+                together, bytes_ = [], entry.size or 0
+            together.append(entry)
+        if together:
+            yield from self._contents(together)
+
+    def text(self, commit: str, path: str) -> bytes | None:
+        """A file of a commit, or None where it has none.
+
+        Args:
+            commit: its hash.
+            path: relative to the top.
+        """
+        done = _asked(["cat-file", "blob", f"{commit}:{path}"], self.top)
+        return done.output if done.returncode == 0 else None
+
+    def is_changed(self, entry: Entry) -> bool:
+        """Whether the working tree has a file otherwise, or lacks it.
+
+        Line ends aside, since git may be told to convert them. What another filter made of a file
+        is another file here.
+        """
+        path = os.path.join(self.top, entry.path)
+        try:
+            found = os.lstat(path)
+            if entry.mode == LINK or stat.S_ISLNK(found.st_mode):
+                same = entry.mode == LINK and stat.S_ISLNK(found.st_mode)
+                return not same or _name(os.fsencode(os.readlink(path)), entry) != entry.object
+            if not stat.S_ISREG(found.st_mode) or found.st_size < (entry.size or 0):
+                return True
+            if entry.size is not None and found.st_size > 2 * entry.size:
+                return True
+            with open(path, "rb") as stream:
+                content = stream.read()
+        except OSError:
+            return True
+        return all(
+            _name(one, entry) != entry.object for one in (content, content.replace(b"\r\n", b"\n"))
+        )
+
+    def _contents(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        asked = "".join(f"{entry.object}\n" for entry in entries).encode()
+        most = sum((entry.size or 0) + _HEADER for entry in entries)
+        done = _asked(["cat-file", "--batch"], self.top, asked, most)
+        position = 0
+        for entry in entries:
+            end = done.output.find(b"\n", position)
+            header = done.output[position : max(end, position)].split()
+            if end < 0 or header[:2] != [entry.object.encode(), b"blob"]:
+                raise UsageError(
+                    "git",
+                    f"{self.top} does not hold the content of {entry.path} in that revision",
+                    hint="a partial clone fetches it with: git checkout of that revision, or "
+                    "git fetch --refetch",
+                )
+            start = end + 1
+            position = start + int(header[2]) + 1
+            yield entry, done.output[start : position - 1]
+
+    def _listed(self, arguments: Sequence[str]) -> bytes:
+        done = _asked(arguments, self.top)
+        if done.returncode != 0:
+            raise UsageError(
+                "git",
+                f"git {arguments[0]} fails in {self.top}: {done.errors.strip()}",
+                hint="mend the repository, or leave git out of it",
+            )
+        return done.output
+
+
+def _asked(
+    arguments: Sequence[str], directory: str, given: bytes = b"", most: int = _LISTING
+) -> process.Captured:
+    environment = for_tools() | {
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+    for name in _ELSEWHERE:  # A hook's variables hold in its directory alone.
+        environment.pop(name, None)
+    return process.capture([*_GIT, *arguments], environment, cwd=directory, given=given, most=most)
+
+
+def _entry(record: bytes) -> Entry:
+    """A line of ``git ls-tree -l``: mode, type, object, size, tab, path."""
+    about, _, name = record.partition(b"\t")
+    mode, _, found, size = about.split()
+    path = os.fsdecode(name)
+    # git writes no such name, but another program may have.
+    if not _FORBIDDEN.isdisjoint(path.lower().split("/")):
+        raise UsageError("git", f"the revision holds a file that it calls {path!r}")
+    return Entry(path, int(mode, 8), found.decode(), int(size) if size.isdigit() else None)
+
+
+def _name(content: bytes, entry: Entry) -> str:
+    """What git calls a content, by the hash that the repository uses."""
+    kind = hashlib.sha1 if len(entry.object) == 40 else hashlib.sha256
+    return kind(b"blob %d\0" % len(content) + content).hexdigest()
