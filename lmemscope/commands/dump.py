@@ -9,6 +9,7 @@ import click
 from lmemscope.commands.options import compile_options
 from lmemscope.commands.output import Sink
 from lmemscope.commands.running import lower_all
+from lmemscope.commands.say import say
 from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError, UsageError
 from lmemscope.exporters import escape_terminal
@@ -55,7 +56,7 @@ def command(
         raise UsageError("usage", "a cubin is binary", hint="write it with -o FILE")
     sink = Sink.open(target, kind, color=color)
     for note in settings.left_out:
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     lowered, errors = lower_all(path, settings)
     if kind == "cubin" and len(lowered) > 1:
         raise UsageError("usage", "one cubin at a time", hint="name one --arch")

@@ -100,7 +100,7 @@ def run(
     return Completed(tuple(command), process.returncode, output)
 
 
-def _kill(process: subprocess.Popen[str], *, group: bool) -> None:
+def _kill(process: subprocess.Popen[str] | subprocess.Popen[bytes], *, group: bool) -> None:
     if process.returncode is None:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL) if group else process.kill()
