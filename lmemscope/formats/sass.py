@@ -21,7 +21,9 @@ _INSTRUCTION = re.compile(
 )
 _NOTE = re.compile(r'\(\*"(\w+)"\*\)$')
 _ADDRESS = re.compile(r"^\s+/\*([0-9a-f]{4,16})\*/")
-_SOURCE = re.compile(r'^\s*//## File "([^"]*)", line (\d{1,18})(?: inlined at "([^"]*)", line (\d{1,18}))?')
+_SOURCE = re.compile(
+    r'^\s*//## File "([^"]*)", line (\d{1,18})(?: inlined at "([^"]*)", line (\d{1,18}))?'
+)
 _COUNT = re.compile(r"[0-9]{1,9}")
 _PTX_FILE = ".nv_debug_ptx_txt"
 

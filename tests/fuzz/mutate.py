@@ -170,7 +170,11 @@ def _insert(data: bytes, word: bytes, choice: random.Random) -> bytes:
 def _splice(data: bytes, other: bytes, choice: random.Random) -> bytes:
     begin, end = _span(other, choice)
     at = choice.randrange(len(data) + 1)
-    return data[:at] + other[begin:end] + data[at if choice.random() < 0.5 else _span(data, choice)[1] :]
+    return (
+        data[:at]
+        + other[begin:end]
+        + data[at if choice.random() < 0.5 else _span(data, choice)[1] :]
+    )
 
 
 _MUTATIONS: tuple[Mutation, ...] = (

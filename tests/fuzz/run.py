@@ -284,7 +284,9 @@ def report(result: Result, seed: int) -> str:
             f"{result.seconds.get(name, 0):>8.2f} s{failed:>10}"
         )
     failed = sum(result.times.values())
-    lines.append(f"{'all':<16}{result.tried.total():>9}{result.refused.total():>9}{'':>10}{failed:>10}")
+    lines.append(
+        f"{'all':<16}{result.tried.total():>9}{result.refused.total():>9}{'':>10}{failed:>10}"
+    )
     lines.append(f"most memory for one input: {result.memory >> 20} MiB")
     for (name, kind), failure in sorted(result.failures.items()):
         again = f"python -m tests.fuzz {name} --seed {seed} --number {failure.number}"

@@ -403,7 +403,7 @@ def window(x):
     for i in range(N):
         a[i, 0] = x[i]
 '''
-_CUDA = b'''#include <cuda_runtime.h>
+_CUDA = b"""#include <cuda_runtime.h>
 #include "inner.h"
 #if 0
 __global__ void dead() {}
@@ -420,7 +420,7 @@ template <int N> __launch_bounds__(256, 2) __global__ void rm(const float *x, fl
 }
 static __device__ int helper(int i) { return i < 3 ? i : helper(i - 1); }
 int main() { a::b::rm<32><<<1, 32>>>(nullptr, nullptr); /* lmemscope: what */ }
-'''
+"""
 _NAMES_SEEDS = (
     b"_ZN2ns2rmILi32EEEvPf",
     b"_Z1f1AIiiES_IS0_S0_ES_IS1_S1_E",
@@ -431,32 +431,84 @@ _NAMES_SEEDS = (
 _PTX_WORDS = (
     *(b".loc 1 2 3\n", b".loc\t1 7 3, function_name $L__info_string0, inlined_at 1 2 3\n"),
     *(b".local .align 16 .b8 __local_depot0[4096];\n", b"ld.local.u32 %r1, [%rd1+4];\n"),
-    *(b"cvta.local.u64 %SP, %SPL;\n", b"bra $L__BB0_2;\n", b"@%p1 bra $L__BB0_1;\n", b"$L__BB0_9:\n"),
-    *(b".entry k(.param .u64 a)\n{", b".func (.param .b32 r) f(.param .b64 p)\n{", b"ret;\n", b"}\n"),
-    *(b"call.uni (retval0), f, (param0);\n", b"setp.lt.s32 %p1, %r1, %r2;\n", b"add.s64 %rd1, %SPL, "),
+    *(
+        b"cvta.local.u64 %SP, %SPL;\n",
+        b"bra $L__BB0_2;\n",
+        b"@%p1 bra $L__BB0_1;\n",
+        b"$L__BB0_9:\n",
+    ),
+    *(
+        b".entry k(.param .u64 a)\n{",
+        b".func (.param .b32 r) f(.param .b64 p)\n{",
+        b"ret;\n",
+        b"}\n",
+    ),
+    *(
+        b"call.uni (retval0), f, (param0);\n",
+        b"setp.lt.s32 %p1, %r1, %r2;\n",
+        b"add.s64 %rd1, %SPL, ",
+    ),
     *(b".branchtargets $L__BB0_1, $L__BB0_2;\n", b"brx.idx %r1, t;\n", b"mov.u64 %rd1, table;\n"),
     *(b".global .align 4 .b8 table[8] = {1, 2, 3};\n", b'.file 1 "a.cu"\n', b"phi", b"+-", b"%SP"),
 )
 _CUDA_WORDS = (
     *(b"__global__ ", b"__global__ void k(", b"template <", b"<<<1, 2>>>(", b'R"(', b'asm("'),
     *(b"#define K(a) __global__ void a\n", b"#if 0\n", b"#else\n", b"#endif\n", b"namespace a {"),
-    *(b'#include "source.cu"\n', b'#include M\n', b"// lmemscope: allow ", b"??/", b"\\\n", b"/*"),
+    *(b'#include "source.cu"\n', b"#include M\n", b"// lmemscope: allow ", b"??/", b"\\\n", b"/*"),
 )
 _PYTHON_WORDS = (
-    *(b" + CODE", b'f"{N}{CODE}"', b"cp.RawKernel(", b"elif N:\n    pass\n", b"CODE = CODE + CODE\n"),
+    *(
+        b" + CODE",
+        b'f"{N}{CODE}"',
+        b"cp.RawKernel(",
+        b"elif N:\n    pass\n",
+        b"CODE = CODE + CODE\n",
+    ),
     *(b"N = N * N\n", b"(", b'"""', b".strip()", b"Path(__file__).parent / ", b"lambda: ", b"not "),
     *(b"N = 9 ** 9 ** 9\n", b"@cuda.jit\n", b"-" * 50, b"a.b" * 30, b"[" * 30),
 )
 _LOG_WORDS = (
-    *(b"ptxas info    : Compiling entry function 'k' for 'sm_90'\n", b"ptxas info    : Used 9 registers\n"),
-    *(b"ptxas info    : Function properties for k\n", b"nvlink info    : Function properties for 'k':\n"),
+    *(
+        b"ptxas info    : Compiling entry function 'k' for 'sm_90'\n",
+        b"ptxas info    : Used 9 registers\n",
+    ),
+    *(
+        b"ptxas info    : Function properties for k\n",
+        b"nvlink info    : Function properties for 'k':\n",
+    ),
     b"    8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads\n",
     *(b"[1/2] Building CUDA object a.o\n", b"nvcc -c a.cu -Xptxas -v\n", b"a.cu(3): error: no\n"),
 )
-_JSON_WORDS = (b"null", b"[]", b"{}", b"1e999", b'"\\ud800"', b'"\\u001a001A"', b"-1", b"true", b'""')
+_JSON_WORDS = (
+    b"null",
+    b"[]",
+    b"{}",
+    b"1e999",
+    b'"\\ud800"',
+    b'"\\u001a001A"',
+    b"-1",
+    b"true",
+    b'""',
+)
 _FLAG_WORDS = (
-    *(b" @flags.rsp ", b" -I", b" --options-file ", b" -gencode arch=compute_90,code=sm_90 ", b" -D"),
-    *(b" -Xptxas ", b" -Xcompiler ", b" -x cu ", b" -arch=", b"'", b'"', b" -ccbin ", b" -- ", b" -o "),
+    *(
+        b" @flags.rsp ",
+        b" -I",
+        b" --options-file ",
+        b" -gencode arch=compute_90,code=sm_90 ",
+        b" -D",
+    ),
+    *(
+        b" -Xptxas ",
+        b" -Xcompiler ",
+        b" -x cu ",
+        b" -arch=",
+        b"'",
+        b'"',
+        b" -ccbin ",
+        b" -- ",
+        b" -o ",
+    ),
 )
 
 TARGETS = (
@@ -470,11 +522,19 @@ TARGETS = (
     ),
     Target("explain-cubin", lambda: tuple(_pair(name)[1] for name in _NAMES), _explain_cubin, 1),
     Target("explain-log", _seeds("tests/fuzz/seeds/*.log"), _explain_log, 0.5, _LOG_WORDS),
-    Target("ptxas-log", _seeds("tests/data/ptxas_log/1*/*", "tests/fuzz/seeds/*.log"), _ptxas_log, 2, _LOG_WORDS),
+    Target(
+        "ptxas-log",
+        _seeds("tests/data/ptxas_log/1*/*", "tests/fuzz/seeds/*.log"),
+        _ptxas_log,
+        2,
+        _LOG_WORDS,
+    ),
     Target("build-log", _seeds("tests/data/build_log/*"), _build_log, 1, _LOG_WORDS),
     Target("cubin", _seeds("tests/fuzz/seeds/*.cubin"), _cubin, 3),
     Target("line-table", _line_seeds, _line_table, 2),
-    Target("dwarf", _seeds("tests/fuzz/seeds/*.debug.ptx"), _dwarf, 0.5, (b".b8 255,255\n", b"}\n")),
+    Target(
+        "dwarf", _seeds("tests/fuzz/seeds/*.debug.ptx"), _dwarf, 0.5, (b".b8 255,255\n", b"}\n")
+    ),
     Target("sass", _seeds("tests/fuzz/seeds/*.sass", "tests/fuzz/seeds/*.live"), _sass, 1),
     Target("sass-json", _seeds("tests/fuzz/seeds/*.sass.json"), _sass_json, 2, _JSON_WORDS),
     Target("report", _seeds("tests/fuzz/seeds/scan.report.json"), _report, 1, _JSON_WORDS),
@@ -485,7 +545,9 @@ TARGETS = (
     Target("python", lambda: (_PYTHON, *_files("kernels/*.py")), _python, 2, _PYTHON_WORDS),
     Target("cuda", lambda: (_CUDA, *_files("kernels/*.cu")), _cuda, 3, _CUDA_WORDS),
     Target("triton", _seeds("tests/data/triton_cache/*/*.json"), _triton, 2, _JSON_WORDS),
-    Target("names", lambda: _NAMES_SEEDS, _names, 2, (b"S_", b"S0_", b"I", b"E", b"N", b"_Z", b"P")),
+    Target(
+        "names", lambda: _NAMES_SEEDS, _names, 2, (b"S_", b"S0_", b"I", b"E", b"N", b"_Z", b"P")
+    ),
     Target("cache-entry", _entry_seeds, _entry, 1),
 )
 """Every target; the order is that of the series, so that a number means the same input."""
