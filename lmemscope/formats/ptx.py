@@ -26,13 +26,13 @@ from lmemscope.formats.ptx_body import (
     Body,
     Instruction,
     LocalDeclaration,
-    Token,
     number_of,
     parse_body,
     parse_instruction,
     parse_local,
-    tokenise,
 )
+from lmemscope.formats.ptx_initialisers import Initialisers
+from lmemscope.formats.ptx_tokens import Token, tokenise
 from lmemscope.model import InlineFrame, KernelKind, LaunchBounds, SourceLocation
 
 _HEADER_WORDS = (b".entry", b".func")
@@ -49,9 +49,6 @@ _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+(sm_\w+)([^\n]*)", re.MULTILINE)
 _LOC = re.compile(rb"\.loc[ \t]+(\d{1,18})[ \t]+(\d{1,18})")
 _FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d{1,18})[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _STRING_LABEL = re.compile(rb"^(\$L__info_string\w*):\s*((?:\.b8[^\n]*\n\s*)+)", re.MULTILINE)
-_INITIALISED = re.compile(
-    rb"\.[bus](8|16|32|64)[ \t]+([\w$%]+)(?:\[\d*\])*\s*=\s*\{\s*(-?\d{1,20}(?:\s*,\s*-?\d{1,20})*)\s*\}"
-)
 _NAME = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
 _HEADER_DIRECTIVES = frozenset({".maxntid", ".minnctapersm", ".reqntid", ".maxnreg"})
 
@@ -248,7 +245,6 @@ class PtxModule:
         self.is_debug = target is not None and b"debug" in target.group(2)
         self.functions = tuple(self._find_functions())
         self._first_lines = [function.line for function in self.functions]
-        self._values: dict[str, bytes] = {}
         self._opcodes: dict[int, tuple[str, ...]] = {}
 
     def function(self, name: str) -> PtxFunction | None:
@@ -309,9 +305,7 @@ class PtxModule:
 
         Only plain numbers are read: a variable that begins with addresses has no known bytes.
         """
-        if symbol not in self._values and symbol in self._initialised:
-            self._values[symbol] = _initial_value(self._initialised[symbol])
-        return self._values.get(symbol)
+        return self._initialised.value(symbol)
 
     def chain(self, instruction: Instruction) -> tuple[InlineFrame, ...]:
         """Source location of an instruction, innermost first; empty without line information."""
@@ -339,12 +333,8 @@ class PtxModule:
         return frozenset(names & found)
 
     @cached_property
-    def _initialised(self) -> dict[str, re.Match[bytes]]:
-        """The first declaration with an initialiser of plain numbers, by the variable's name."""
-        found: dict[str, re.Match[bytes]] = {}
-        for match in _INITIALISED.finditer(self._text):
-            found.setdefault(match.group(2).decode(), match)
-        return found
+    def _initialised(self) -> Initialisers:
+        return Initialisers(self._text)
 
     @cached_property
     def _lines(self) -> list[bytes]:
@@ -377,12 +367,6 @@ class PtxModule:
             if name is not None:
                 result.append(PtxFunction(name, kind, line, text[begin:end], header))
         return result
-
-
-def _initial_value(declaration: re.Match[bytes]) -> bytes:
-    size = int(declaration.group(1)) // 8
-    numbers = [int(number) for number in declaration.group(3).split(b",")]
-    return b"".join((n % 2 ** (8 * size)).to_bytes(size, "little") for n in numbers)
 
 
 def _function_name(header: str) -> str | None:

@@ -12,6 +12,7 @@ import functools
 import hashlib
 import json
 import os
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -213,15 +214,16 @@ def _line_seeds() -> tuple[bytes, ...]:
 def _line_table(data: bytes) -> None:
     """A mutated line table in a cubin that is whole otherwise."""
     whole = _pair(_NAMES[len(data) % len(_NAMES)])[1]
-    elf = ElfFile(whole)
+    table, size = struct.unpack_from("<Q", whole, 40)[0], 64
     for name in _LINES:
-        section = elf.section(name)
+        section = ElfFile(whole).section(name)
         assert section is not None
-        put = data[: section.size].ljust(section.size, b"\x80" if len(data) % 3 else b"\0")
-        end = section.offset + section.size
-        cubin = Cubin(whole[: section.offset] + put + whole[end:])
-        for table in (cubin.source_lines, cubin.ptx_lines):
-            for entries in table.values():
+        changed = bytearray(whole)
+        # Offset and size of the section (System V ABI, figure 4): behind all that there was.
+        struct.pack_into("<QQ", changed, table + section.index * size + 24, len(whole), len(data))
+        cubin = Cubin(bytes(changed) + data)
+        for lines in (cubin.source_lines, cubin.ptx_lines):
+            for entries in lines.values():
                 line_at(entries, 64)
 
 
@@ -364,7 +366,6 @@ _FLAGS = b"""-DN=3 -I include -isystem "C dir" --std=c++17 -arch=sm_90 -maxrregc
 --expt-relaxed-constexpr -lineinfo -rdc=true --use_fast_math -o a.o -x cu -U M -include pre.h
 """
 _CONFIGURATION = b"""arch = ["sm_90"]
-define = ["N=3"]
 std = "c++17"
 baseline = "lmemscope-baseline.json"
 exclude = ["third_party/**"]
