@@ -1,4 +1,4 @@
-"""Tokens of PTX, the integers among them and the scopes of their names (PTX ISA 9, sections 4.1 to 4.5)."""
+"""Tokens of PTX, its integers and scopes of names (PTX ISA 9, sections 4.1 to 4.5)."""
 
 from __future__ import annotations
 

@@ -379,7 +379,7 @@ forbid = ["register-spill"]
 kernel = "k"
 cause = "dynamic-index"
 reason = "known"
-until = 2030-01-01
+expires = 2030-01-01
 """
 _PYTHON = b'''import cupy as cp
 from cupyx import jit
