@@ -24,6 +24,9 @@ from lmemscope.formats.log_lines import (
     Used,
 )
 
+_MOST_AT_ONCE = 300
+"""Functions that wait for their figures at the same time; each line is weighed against all."""
+
 
 @dataclass(slots=True)
 class CompiledModule:
@@ -106,6 +109,8 @@ class LogStream:
 
     def take(self, event: Event) -> None:
         """Read one more event."""
+        if max(map(len, (self._announced, *self._waiting))) > _MOST_AT_ONCE:
+            self._give_up()
         if isinstance(event, Step):
             self._begin(event)
         elif isinstance(event, Trouble):
@@ -130,6 +135,20 @@ class LogStream:
             self._stacks.take(event.text, self._stacks.waiting, "stack")
         elif isinstance(event, Used):
             self._use(event.text)
+
+    @property
+    def _waiting(self) -> tuple[list[Compiled], list[Compiled]]:
+        return self._stacks.waiting, self._useds.waiting
+
+    def _give_up(self) -> None:
+        """No machine compiles so many at a time: lines are missing, and who waits gets none."""
+        self.is_parallel = True
+        for waiting in (self._announced, *self._waiting):
+            for function in waiting:
+                function.mixed_up = True
+            waiting.clear()
+        self._stacks.loose.clear()
+        self._useds.loose.clear()
 
     def close(self) -> list[Compiled]:
         """Settle what is open.

@@ -21,9 +21,12 @@ PROPERTIES = re.compile(r"^Function properties for '?(.+?)'?:?(?: \(target: (sm_
 STACK = re.compile(
     r"^(\d{1,18}) bytes stack frame, (\d{1,18}) bytes spill stores, (\d{1,18}) bytes spill loads"
 )
+_N = r"(\d{1,18})"
 USED = re.compile(r"^[Uu]sed (\d{1,18}) registers(.*)")
 _PART = re.compile(r"(?:used )?(\d{1,18})(?:\+(\d{1,18}))? (\S.*)")
-UNKNOWN_STACK = re.compile(r"Stack size for entry function '(.+)' cannot be statically determined")
+UNKNOWN_STACK = re.compile(
+    r"Stack size for entry function '([^']+)' cannot be statically determined"
+)
 SPILLED = re.compile(
     r"^Registers are spilled to local memory in function '(.+)', "
     r"(\d{1,18}) bytes spill stores, (\d{1,18}) bytes spill loads"
@@ -34,10 +37,10 @@ _BY_LAUNCH_BOUNDS = re.compile(
     r"^Overriding global maxrregcount (\d{1,18}) with entry-specific value (\d{1,18})"
 )
 _BY_OPTION = re.compile(
-    r"^Overriding maximum register limit (\d{1,18}) for '(.+)' with\s+(\d{1,18}) of maxrregcount option"
+    rf"^Overriding maximum register limit {_N} for '(.+)' with\s+{_N} of maxrregcount option"
 )
 _LOWER_BOUND = re.compile(
-    r"^For profile sm_\w+ adjusting per thread register count of (\d{1,18}) to lower bound of (\d{1,18})"
+    rf"^For profile sm_\w+ adjusting per thread register count of {_N} to lower bound of {_N}"
 )
 _KNOWN = (
     MODULE,
@@ -53,6 +56,8 @@ _KNOWN = (
         )
     ),
 )
+LONGEST = 1 << 16
+"""Characters of a line that are looked at: a mangled name has a few thousand at most."""
 _LEFT_ASIDE = ("bytes cmem", "bytes gmem", "texture", "surface", "sampler")
 _POINTER_STORED = "A pointer to local memory was stored into the parameter buffer"
 _NO_KERNEL = "__cuda_dummy_entry__"
@@ -159,7 +164,7 @@ def parse_ptxas_log(text: str) -> PtxasLog:
     entry: str | None = None
     current: PtxasFunction | None = None
     for raw in text.replace("\0", "").splitlines():
-        line = _PREFIX.sub("", raw.strip()).strip()
+        line = _PREFIX.sub("", raw[:LONGEST].strip()).strip()
         if not line:
             continue
         if match := COMPILING.match(line):
