@@ -221,10 +221,11 @@ class LogStream:
 
         Which one it was cannot be known, so none so far is.
         """
-        for function in (*self._found, *(twin for twins in self._twins.values() for twin in twins)):
-            if getattr(function, which) is not None:
-                setattr(function, which, None)
-                function.mixed_up = True
+        given = (self._stacks if which == "stack" else self._useds).given
+        for function in given:
+            setattr(function, which, None)
+            function.mixed_up = True
+        given.clear()
 
     def _use(self, text: str) -> None:
         """``Used …`` comes after the stack line; lines may lack, and very old ones have neither."""
@@ -259,6 +260,8 @@ class _Pool:
     def __init__(self) -> None:
         self.waiting: list[Compiled] = []
         self.loose: list[str] = []
+        self.given: list[Compiled] = []
+        """Functions that have a line since lines were last doubted."""
         self.was_shared = False
 
     def take(self, text: str, candidates: list[Compiled], which: str) -> Compiled | None:
@@ -274,6 +277,7 @@ class _Pool:
             self.waiting.remove(owner)
             if len(set(self.loose)) == 1:
                 setattr(owner, which, self.loose[0])
+                self.given.append(owner)
             else:
                 owner.mixed_up = True
         self.loose = []

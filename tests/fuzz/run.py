@@ -27,7 +27,9 @@ SECONDS = 5.0
 """What one input may take."""
 MEMORY = 1 << 30
 """Bytes by which one input may make the process larger."""
-_PATIENCE = 2.0
+_STRIDE = 1_000_003
+"""A prime, larger than most runs: it leads through all places of the series."""
+_PATIENCE = 4.0
 """A time limit is kept from outside where code does not return to the interpreter."""
 _ROW = struct.Struct("<qd")
 
@@ -192,7 +194,11 @@ class _Worker:
 
 
 def _place(wanted: dict[str, int], at: int) -> tuple[str, int]:
-    """The target and number of the input at a place in the whole series."""
+    """The target and number of the input at a place in the whole series.
+
+    Targets take turns, so that a run that is out of time has tried each.
+    """
+    at = at * _STRIDE % sum(wanted.values())
     for name, count in wanted.items():
         if at < count:
             return name, at
