@@ -50,7 +50,7 @@ def integer(text: str) -> int:
     digits = text.removesuffix("U")
     try:
         # By length first: a number of thousands of digits is not for int().
-        if len(digits) > _DIGITS:
+        if len(digits) > _DIGITS or not digits.isascii():
             raise ValueError
         is_octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
         value = int(digits, 8) if is_octal else int(digits, 0)
