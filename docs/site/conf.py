@@ -72,6 +72,7 @@ docs/local-memory
 docs/how-it-works
 docs/truth
 docs/performance
+docs/fuzzing
 docs/real-projects
 ```
 
