@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import pytest
 
+from lmemscope.analysis.frame import frame_map
 from lmemscope.errors import FormatError, InputError, LmemscopeError
 from lmemscope.formats.build_log import parse_build_log
 from lmemscope.formats.cubin import Cubin
@@ -32,6 +33,7 @@ from lmemscope.model import CudaSource, Unit
 from lmemscope.sources import includes
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.python import Survey, read_programs, survey
+from tests.builders import cubin_function
 
 SECONDS = 20
 SEEDS = Path(__file__).parent / "fuzz" / "seeds"
@@ -355,3 +357,9 @@ def test_planning_reads_no_python_that_a_worker_has_read() -> None:
     expansion = expand(unit, asked)
     assert [one.program for one in expansion.units] == ["k"]
     assert [note.kind for note in expansion.notes] == ["uninstantiated"]  # type: ignore[union-attr]
+
+
+def test_a_frame_that_no_thread_has() -> None:
+    function = cubin_function("k")
+    (whole,) = frame_map(2**31, function, [], [], [])
+    assert (whole.offset, whole.size, whole.cause) == (0, 2**31, "unattributed")

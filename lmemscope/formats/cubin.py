@@ -35,6 +35,8 @@ _REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE = 0x2F, 0x11, 0x12
 _MAXREG_COUNT, _ANNOTATIONS = 0x1B, 0x55
 _SPILL_REFILL = 1
 _UNKNOWN_STACK = 0xFFFFFFFF
+LARGEST_FRAME = 1 << 20
+"""Bytes; twice what a thread can have of local memory. What a file calls larger is not laid out."""
 _FIRST_WIDE_SM = 70
 _SHARED, _SPARE = 16, 1024
 """How often a site may be in a function's range on average, and more of a few sites."""
