@@ -39,6 +39,7 @@ from lmemscope.tools.toolkit import Toolkit
 
 if TYPE_CHECKING:
     from lmemscope.discover.changed import Narrowed
+    from lmemscope.sources.python import Survey
 
 Progress = Callable[[int, int, str], None]
 """Called as each unit ends: units done, units in all, the input's name."""
@@ -190,7 +191,8 @@ def _planned(
     else:
         arch, why = plan.choose_arch()
         archs = (arch,)
-    units, notes = plan.make_units(inputs, archs, settings, supported, found.inputs)
+    surveys = _surveys(found.inputs, executor) if settings.executor is None else {}
+    units, notes = plan.make_units(inputs, archs, settings, supported, found.inputs, surveys)
     # A build may ask for what is the default too; then the default decided nothing.
     undecided = {one.path for one in inputs if not one.archs}
     if not any(
@@ -200,13 +202,31 @@ def _planned(
     # A header that only files include which are not looked at is compiled all the same.
     compiled = units
     if narrow is not None and found.headers:
-        compiled, _ = plan.make_units(found.inputs, archs, settings, supported)
+        compiled, _ = plan.make_units(found.inputs, archs, settings, supported, surveys=surveys)
     left_out = (*settings.left_out, *found.notes, *notes)
     return _Planned(found, units, tuple(found.errors), left_out, why, elsewhere, compiled)
 
 
 def _builds(settings: Settings) -> Builds:
     return Builds(use=settings.build_database, trust=settings.trust_build)
+
+
+def _surveys(inputs: Sequence[Found], executor: Executor) -> dict[str, Survey]:
+    """What Python files hold; workers look, for one file may take as long as it likes."""
+    paths = {one.path: one.file for one in inputs if one.path.lower().endswith(".py")}
+    if not paths:
+        return {}
+    from lmemscope.sources.python import Survey, survey
+
+    futures = {path: executor.submit(survey, path, name) for path, name in paths.items()}
+    found: dict[str, Survey] = {}
+    for path, future in futures.items():
+        try:
+            found[path] = future.result()
+        except LmemscopeError:
+            # Out of time, or the worker died of it: the unit's own worker will say so.
+            found[path] = Survey(None)
+    return found
 
 
 def _globs(settings: Settings) -> Globs:

@@ -73,6 +73,7 @@ docs/local-memory
 docs/how-it-works
 docs/truth
 docs/performance
+docs/fuzzing
 docs/real-projects
 ```
 

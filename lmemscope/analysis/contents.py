@@ -9,6 +9,7 @@ from functools import cached_property
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values
+from lmemscope.formats.cubin import LARGEST_FRAME
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Address, Instruction, Vector
 
@@ -90,7 +91,7 @@ class Contents:
             for value, position in values:
                 if access.offset is None:
                     name = self._copied_by_loop(access, value)
-                    if name is not None:
+                    if name is not None and self._found.size <= LARGEST_FRAME:
                         copied[name, 0].update(range(self._found.size))
                     continue
                 start = access.offset - self._found.offset + position

@@ -119,7 +119,7 @@ class _Gatherer:
         log = self._layers.log
         if log is None:
             return None
-        return log.entry(name) or next((f for f in log.functions if f.name == name), None)
+        return log.entry(name) or log.first(name)
 
     def _depth_unknown(self, name: str) -> bool:
         """Whether ptxas could not determine a kernel's stack depth.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lmemscope.formats.cubin import CubinFunction
+from lmemscope.formats.cubin import LARGEST_FRAME, CubinFunction
 from lmemscope.formats.sites import STACK_POINTER, Site
 from lmemscope.model import Cause, FrameOwner, FrameRange, LocalAccess, LocalObject, traits_of
 
@@ -74,6 +74,8 @@ def frame_map(
     """
     if not frame:
         return ()
+    if frame > LARGEST_FRAME:
+        return (FrameRange(0, frame, "unknown", "unattributed", None),)
     owners: list[_Owner | None] = [None] * frame
     starts = _depot_starts(frame, objects, placements)
     # What is left of a structure has what its members have not.

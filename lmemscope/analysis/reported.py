@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -9,11 +10,20 @@ from lmemscope.formats.demangle import demangle
 from lmemscope.formats.ptxas_log import PtxasFunction, PtxasLog
 from lmemscope.model import FunctionFacts, KernelFacts, PtxasFacts
 
+_MOST_ALIKE = 64
+
 
 def facts_of_report(log: PtxasLog) -> tuple[KernelFacts, ...]:
     """Facts of every kernel of a report, sorted by mangled name; all but ptxas's are None."""
     linked = {function.name: function for function in log.functions if function.linked}
-    own = [f for f in log.functions if not f.linked and f.entry in (None, f.name)]
+    times: Counter[str] = Counter()
+    own: list[PtxasFunction] = []
+    for function in log.functions:
+        if not function.linked and function.entry in (None, function.name):
+            times[function.name] += 1
+            # Each has all callees of its name: more than there are architectures are noise.
+            if times[function.name] <= _MOST_ALIKE:
+                own.append(function)
     kernels = [_kernel(log, f, linked.get(f.name)) for f in own]
     reported = {function.name for function in own}
     kernels += [_kernel(log, f, f) for name, f in linked.items() if name not in reported]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover.nvcc_words import told_to_all
@@ -16,6 +17,9 @@ from lmemscope.lowering.kinds import CUDA, Asked, kind_of, kind_of_unit
 from lmemscope.model import CompileOptions, Gap, Unit
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
+
+if TYPE_CHECKING:
+    from lmemscope.sources.python import Survey
 
 DEFAULT_ARCH = "sm_90"
 _ARCH = re.compile(r"(?:sm|compute)_(\d+[af]?)|(\d+[af]?)")
@@ -103,6 +107,7 @@ def make_units(
     settings: Settings,
     supported: Sequence[str] | None = None,
     launching: Sequence[Found] | None = None,
+    surveys: Mapping[str, Survey] | None = None,
 ) -> tuple[tuple[Unit, ...], tuple[str | Gap, ...]]:
     """One unit per input and architecture, in the order of the inputs; a cubin has its own.
 
@@ -115,6 +120,7 @@ def make_units(
         settings: how to compile.
         supported: what the compiler supports, or None where every build's architecture is known.
         launching: whose launches instantiate templates of headers; None for the inputs.
+        surveys: of Python files, by absolute path; of others it is found out here.
 
     Returns:
         The units, notes on architectures of builds that were left out, and gaps of inputs that no
@@ -141,6 +147,7 @@ def make_units(
             explicit=bool(settings.archs or of_build),
             frontend=settings.frontend,
             walked=found.walked,
+            surveys=surveys or {},
         )
         expansion = kind_of_unit(unit).route.expand(unit, asked)
         units += expansion.units

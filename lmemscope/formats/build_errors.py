@@ -20,7 +20,7 @@ _FILE = r"(?P<file>(?:[A-Za-z]:)?[^:;|'\"`<>()]*?[^\s:;|'\"`<>()]\.\w+)"
 _CI = re.compile(r"^(?:##\[error\]|Error: )")
 
 _AT = re.compile(
-    rf"^\s*(?:{_FILE}(?:\(\d+(?:[,-]\d+)*\)|(?::\d+){{1,2}})|\"(?P<quoted>[^\"]+)\", line \d+)"
+    rf"^(?:{_FILE}(?:\(\d+(?:[,-]\d+)*\)|(?::\d+){{1,2}})|\"(?P<quoted>[^\"]+)\", line \d+)"
     rf"\s*: *{_ERROR}{_CODE}",
     re.IGNORECASE,
 )
@@ -81,7 +81,7 @@ def error_in(line: str) -> BuildError | None:
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     if found := _COMPILED.match(line):
         return BuildError(text, compiled=found["file"])
-    if found := _AT.match(line):
+    if found := _AT.match(line.lstrip()):
         return BuildError(text, file=(found["file"] or found["quoted"]).strip())
     if found := _PTX.match(line):
         return BuildError(text, file=found["file"])

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 _COUNTED = re.compile(r"^\[\d+/\d+\]\s+")
 _PERCENT = re.compile(r"^\[\s*\d+%\]\s*")
-_CMAKE_OBJECT = re.compile(r"\bBuilding (\w+) object (.+?)\s*$")
+_CMAKE_OBJECT = re.compile(r"\bBuilding (\w+) object (.+)")
 _CMAKE_PLACE = re.compile(r"^(?P<above>.*?)CMakeFiles/[^/]+\.dir/(?P<file>.+?)(?:\.o|\.obj)?$")
 _SAID = re.compile(
     r"^\W*(?:compil\w*|build\w*|nvcc|cuda|cu)\b[^:;|]*?[\s'\"](?P<file>[^\s'\"]+\.cu)(?=[\s'\",.)]|$)",
@@ -31,6 +31,7 @@ _RELOCATABLE = re.compile(
 )
 _DRIVE = re.compile(r"\b[A-Za-z]:\\")
 _TEMPORARY = "tmpxft_"
+_LONGEST = 1 << 14
 _VALUED = frozenset(
     "-o --output-file -odir --output-directory -MF -MT -MQ --dependency-output -include -I "
     "-isystem --orig_src_path_name -D -U -L -l -x -ccbin --compiler-bindir -Xcompiler -Xptxas "
@@ -78,7 +79,7 @@ def step_in(line: str) -> Step | None:
 
 def _cmake(text: str) -> Step | None:
     """``Building CUDA object a/CMakeFiles/x.dir/b/foo.cu.o`` compiles ``a/b/foo.cu``."""
-    match = _CMAKE_OBJECT.search(text)
+    match = _CMAKE_OBJECT.search(text.rstrip())
     if match is None:
         return None
     language, target = match.groups()
@@ -118,6 +119,9 @@ def _runs(text: str, match: re.Match[str]) -> bool:
 
 
 def _words(text: str) -> list[str]:
+    if len(text) > _LONGEST:
+        # shlex takes quadratic time for long words.
+        return text.replace('"', "").replace("'", "").split()
     try:
         if _DRIVE.search(text):
             return [word.strip('"') for word in shlex.split(text, posix=False)]

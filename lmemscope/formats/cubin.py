@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import struct
+from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +22,7 @@ from lmemscope.formats.elf import (
     STT_FUNC,
     ElfFile,
     Section,
+    Symbol,
 )
 from lmemscope.formats.line_table import InlinedLine, read_line_table
 from lmemscope.formats.sites import Site, find_generic_sites, find_sites
@@ -32,7 +35,11 @@ _REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE = 0x2F, 0x11, 0x12
 _MAXREG_COUNT, _ANNOTATIONS = 0x1B, 0x55
 _SPILL_REFILL = 1
 _UNKNOWN_STACK = 0xFFFFFFFF
+LARGEST_FRAME = 1 << 20
+"""Bytes; twice what a thread can have of local memory. What a file calls larger is not laid out."""
 _FIRST_WIDE_SM = 70
+_SHARED, _SPARE = 16, 1024
+"""How often a site may be in a function's range on average, and more of a few sites."""
 _ARCH_OPTION = re.compile(rb"-arch[ =](sm_\d+[af]?)")
 
 
@@ -137,8 +144,8 @@ class Cubin:
     def _functions(self, section: Section) -> list[CubinFunction]:
         inside = [
             symbol
-            for symbol in self.elf.symbols
-            if symbol.section == section.index and symbol.type == STT_FUNC
+            for symbol in self.elf.symbols_by_section.get(section.index, ())
+            if symbol.type == STT_FUNC
         ]
         own = section.name.removeprefix(".text.")
         outer = next((symbol for symbol in inside if symbol.name == own), None)
@@ -151,6 +158,7 @@ class Cubin:
             (s for s in inside if s is not outer and s.binding == STB_LOCAL and s.size),
             key=lambda symbol: (symbol.value, symbol.name),
         )
+        within = _within(sites, callees)
         bodies = tuple(
             CubinFunction(
                 name=symbol.name.removeprefix(prefix),
@@ -164,11 +172,9 @@ class Cubin:
                 stack_known=True,
                 max_registers=None,
                 shared_spills=0,
-                sites=tuple(
-                    site for site in sites if symbol.value <= site.pc < symbol.value + symbol.size
-                ),
+                sites=own_sites,
             )
-            for symbol in callees
+            for symbol, own_sites in zip(callees, within, strict=True)
         )
         claimed = {site.pc for body in bodies for site in body.sites}
         info = self._global_info[outer.index]
@@ -211,6 +217,25 @@ class Cubin:
             elif attribute == _MAXREG_COUNT and len(value) == 2:
                 cap = int.from_bytes(value, "little")
         return frozenset(spills), cap
+
+
+def _within(sites: Sequence[Site], symbols: Sequence[Symbol]) -> list[tuple[Site, ...]]:
+    """The sites of each function's range.
+
+    Raises:
+        FormatError: most functions lie within each other, which no compiler writes.
+    """
+    places = [site.pc for site in sites]
+    found = []
+    left = _SHARED * len(sites) + _SPARE
+    for symbol in symbols:
+        begin = bisect_left(places, symbol.value)
+        end = bisect_left(places, symbol.value + symbol.size)
+        left -= end - begin
+        if left < 0:
+            raise FormatError("cubin", "the functions of the cubin overlap")
+        found.append(tuple(sites[begin:end]))
+    return found
 
 
 def _records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:

@@ -21,9 +21,10 @@ from lmemscope.formats.file_names import file_name
 from lmemscope.model import Member, Variable
 
 _SECTION = re.compile(
-    r"^\s*\.section\s+(\.debug_\w+)\s*\n\s*\{\n(.*?)^\s*\}", re.MULTILINE | re.DOTALL
+    r"^[ \t]*\.section[ \t]+(\.debug_\w+)[ \t]*\n[ \t]*\{\n(.*?)(?:^[ \t]*\}|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d{1,18})[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _WIDTH = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
 _QUALIFIERS = {
     "DW_TAG_const_type": "const ",
@@ -36,7 +37,12 @@ _RECORDS = {
     "DW_TAG_union_type": "union",
 }
 _REFERENCES = ("DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
+_NUMBER = re.compile(r"-?[0-9]{1,20}")
 _DEEPEST = 6
+_LONGEST = 100
+"""Types that stand for each other; more are a circle."""
+_MOST = 100_000
+"""Members of all records."""
 _UNNAMED = re.compile(r"_Z.*E(U[tl].*_)$|__C\d+$|\.?_?anon")
 """What the front end calls types that have no name: ``_ZZ1kvEUlifE_`` is a lambda's."""
 _LOCAL = re.compile(r"_Z.*E(\d+)([A-Za-z_]\w*)$")
@@ -59,9 +65,14 @@ def read_variables(ptx: str) -> tuple[Variable, ...]:
         int(m.group(1)): file_name(m.group(2).encode("utf-8", "surrogateescape"))
         for m in _FILE.finditer(ptx)
     }
+    # pyelftools is imported where something is read, and most runs read none of this.
+    from elftools.common.exceptions import DWARFError, ELFError
+    from elftools.construct.core import ConstructError
+
+    odd = (LookupError, ValueError, ArithmeticError, AttributeError, TypeError, AssertionError)
     try:
         return tuple(_Reader(sections, files).variables())
-    except (KeyError, ValueError, AttributeError, IndexError) as error:
+    except (*odd, RecursionError, MemoryError, DWARFError, ELFError, ConstructError) as error:
         raise FormatError("dwarf", f"debug information cannot be read: {error}") from error
 
 
@@ -83,7 +94,7 @@ def _assemble(text: str) -> bytes:
                 continue
         for value in values.split(","):
             item = value.strip()
-            if item.lstrip("-").isdigit():
+            if _NUMBER.fullmatch(item):
                 out += (int(item) & ((1 << 8 * width) - 1)).to_bytes(width, "little")
             else:
                 out += bytes(width)
@@ -110,6 +121,7 @@ class _Reader:
         self._dwarf = DWARFInfo(config=config, **arguments)
         self._files = files
         self._members: dict[int, tuple[Member, ...]] = {}
+        self._made = 0
 
     def variables(self) -> list[Variable]:
         result: list[Variable] = []
@@ -142,18 +154,17 @@ class _Reader:
 
     def _members_of(self, entry: Any, depth: int = 0) -> tuple[Member, ...]:
         """Members of a record, or of an array's elements."""
-        while entry is not None and entry.tag in (
-            *_QUALIFIERS,
-            "DW_TAG_typedef",
-            "DW_TAG_array_type",
-        ):
-            entry = _referred(entry, "DW_AT_type")
+        entry = _behind(entry, (*_QUALIFIERS, "DW_TAG_typedef", "DW_TAG_array_type"))
         if entry is None or entry.tag not in _RECORDS or depth > _DEEPEST:
             return ()
         if entry.offset not in self._members:
             result: list[Member] = []
             for child in entry.iter_children():
-                result += self._member(child, depth)
+                found = self._member(child, depth)
+                result += found
+                self._made += len(found) + 1
+                if self._made > _MOST:
+                    raise ValueError("records hold each other")
             self._members[entry.offset] = tuple(result)
         return self._members[entry.offset]
 
@@ -223,9 +234,17 @@ def _written(name: str) -> str:
 
 def _is_array(entry: Any) -> bool:
     """Whether a type is an array, behind its typedefs and qualifiers."""
-    while entry is not None and entry.tag in (*_QUALIFIERS, "DW_TAG_typedef"):
-        entry = _referred(entry, "DW_AT_type")
+    entry = _behind(entry, (*_QUALIFIERS, "DW_TAG_typedef"))
     return entry is not None and entry.tag == "DW_TAG_array_type"
+
+
+def _behind(entry: Any, tags: tuple[str, ...]) -> Any:
+    """The first type of another kind that a type stands for, or None."""
+    for _ in range(_LONGEST):
+        if entry is None or entry.tag not in tags:
+            return entry
+        entry = _referred(entry, "DW_AT_type")
+    raise ValueError("types stand for each other")
 
 
 def type_size(entry: Any) -> int:

@@ -8,6 +8,8 @@ time than reading the whole cubin. Layouts: System V ABI, "ELF-64 Object File Fo
 from __future__ import annotations
 
 import struct
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +19,10 @@ _FILE_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELA = struct.Struct("<QQq")
+_REL = struct.Struct("<QQ")
+_SHARED, _SPARE = 4, 1 << 16
+"""How often a byte is read on average: sections of cubins overlap a little, and names share ends;
+and bytes more for a small table of strings."""
 _ELFCLASS64_LITTLE = b"\x7fELF\x02\x01"
 
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL = 2, 4, 8, 9
@@ -70,6 +76,38 @@ def extent(data: bytes) -> int:
     return int(max(programs, sections))
 
 
+class Strings:
+    """A section of strings that end with a NUL byte, looked up by offset, each decoded once.
+
+    Offsets may lie anywhere in a string, so that a damaged table could give one long string in as
+    many lengths as it has bytes; more than any writer shares is refused.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._known: dict[int, str] = {}
+        self._left = _SHARED * len(data) + _SPARE
+
+    def at(self, offset: int) -> str:
+        """The string at an offset; empty behind the end.
+
+        Raises:
+            FormatError: it has no end, or the strings asked for overlap without measure.
+        """
+        known = self._known.get(offset)
+        if known is not None:
+            return known
+        end = self._data.find(b"\0", offset)
+        if end < 0 and offset < len(self._data):
+            raise FormatError("cubin", "the ELF file has a name without an end")
+        self._left -= end - offset
+        if self._left < 0:
+            raise FormatError("cubin", "the ELF file has names that overlap")
+        found = self._data[offset : max(end, offset)].decode("utf-8", "replace")
+        self._known[offset] = found
+        return found
+
+
 class ElfFile:
     """An ELF64 little-endian file in memory.
 
@@ -90,15 +128,22 @@ class ElfFile:
         raw = [_SECTION_HEADER.unpack_from(data, table + i * entry_size) for i in range(count)]
         if any(r[1] not in WITHOUT_BYTES and r[4] + r[5] > len(data) for r in raw):
             raise FormatError("cubin", "the ELF file is cut off: a section lies outside of it")
-        strings = bytes(self.data[raw[names][4] : raw[names][4] + raw[names][5]]) if raw else b""
+        # Readers take each section's bytes by themselves: shared ones would be read many times.
+        if sum(r[5] for r in raw if r[1] not in WITHOUT_BYTES) > _SHARED * len(data):
+            raise FormatError("cubin", "the ELF file has sections that overlap")
+        if raw and names >= len(raw):
+            raise FormatError("cubin", "the ELF file has no names of sections")
+        found = bytes(self.data[raw[names][4] : raw[names][4] + raw[names][5]]) if raw else b""
+        strings = Strings(found)
         self.sections = tuple(
-            Section(i, _string(strings, r[0]), r[1], r[2], r[4], r[5], r[6], r[7])
+            Section(i, strings.at(r[0]), r[1], r[2], r[4], r[5], r[6], r[7])
             for i, r in enumerate(raw)
         )
+        self._by_name = {section.name: section for section in reversed(self.sections)}
 
     def section(self, name: str) -> Section | None:
         """The first section of that name, or None."""
-        return next((section for section in self.sections if section.name == name), None)
+        return self._by_name.get(name)
 
     def content(self, section: Section) -> memoryview:
         """The bytes of a section; empty for one that occupies no space in the file."""
@@ -112,31 +157,46 @@ class ElfFile:
         table = next((section for section in self.sections if section.type == SHT_SYMTAB), None)
         if table is None:
             return ()
-        strings = bytes(self.content(self.sections[table.link]))
+        if table.link >= len(self.sections):
+            raise FormatError("cubin", "the ELF file has symbols without names")
+        strings = Strings(bytes(self.content(self.sections[table.link])))
         content = self.content(table)
         whole = len(content) - len(content) % _SYMBOL.size
         return tuple(
-            Symbol(i, _string(strings, name), info & 15, info >> 4, other, section, value, size)
+            Symbol(i, strings.at(name), info & 15, info >> 4, other, section, value, size)
             for i, (name, info, other, section, value, size) in enumerate(
                 _SYMBOL.iter_unpack(content[:whole])
             )
         )
 
+    @cached_property
+    def symbols_by_section(self) -> Mapping[int, Sequence[Symbol]]:
+        """Symbols by the index of their section, in file order."""
+        result: defaultdict[int, list[Symbol]] = defaultdict(list)
+        for symbol in self.symbols:
+            result[symbol.section].append(symbol)
+        return dict(result)
+
     def relocations(self, section: Section) -> dict[int, Symbol]:
-        """Symbol that each relocated place of a section refers to, by offset in that section."""
+        """Symbol that each relocated place of a section refers to, by offset in that section.
+
+        Raises:
+            FormatError: it is a symbol that there is not.
+        """
         result: dict[int, Symbol] = {}
         for table in self.sections:
             if table.info != section.index or table.type not in (SHT_RELA, SHT_REL):
                 continue
-            content = self.content(table)
-            if table.type == SHT_RELA:
-                for offset, info, _ in _RELA.iter_unpack(content):
-                    result[offset] = self.symbols[info >> 32]
-            else:
-                for offset, info in struct.iter_unpack("<QQ", content):
-                    result[offset] = self.symbols[info >> 32]
+            for offset, info in _references(self.content(table), table.type):
+                if info >> 32 >= len(self.symbols):
+                    raise FormatError("cubin", "the ELF file relocates by a symbol it has not")
+                result[offset] = self.symbols[info >> 32]
         return result
 
 
-def _string(table: bytes, offset: int) -> str:
-    return table[offset : table.find(b"\0", offset)].decode("utf-8", "replace")
+def _references(content: memoryview, kind: int) -> Iterator[tuple[int, int]]:
+    """Offset and symbol of each relocation; a last one that is cut off is left aside."""
+    record = _RELA if kind == SHT_RELA else _REL
+    whole = len(content) - len(content) % record.size
+    for offset, info, *_ in record.iter_unpack(content[:whole]):
+        yield offset, info

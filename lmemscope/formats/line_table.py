@@ -15,10 +15,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lmemscope.errors import FormatError
-from lmemscope.formats.elf import ElfFile
+from lmemscope.formats.elf import ElfFile, Strings
 from lmemscope.formats.file_names import joined
 from lmemscope.model import InlineFrame, SourceLocation
 
+_DEEPEST = 200
+"""Calls inlined into each other; compilers stop long before."""
+_LONGEST = 70
+"""Bits of a LEB128 number, seven to a byte; of 64 some may be written as zeros."""
 _END_SEQUENCE, _SET_ADDRESS, _DEFINE_FILE = 1, 2, 3
 _INLINED_CALL, _SET_FUNCTION_NAME = 0x90, 0x91
 (
@@ -67,21 +71,24 @@ def read_line_table(elf: ElfFile, section_name: str) -> dict[str, list[InlinedLi
     if section is None:
         return {}
     strings_section = elf.section(".debug_str")
-    strings = bytes(elf.content(strings_section)) if strings_section is not None else b""
+    strings = Strings(bytes(elf.content(strings_section)) if strings_section is not None else b"")
     relocations = elf.relocations(section)
     data = bytes(elf.content(section))
     result: dict[str, list[InlinedLine]] = {}
     position = 0
     try:
         while position + 4 <= len(data):
-            program = _LineProgram(data, position, strings)
+            length = int.from_bytes(data[position : position + 4], "little")
+            end = position + 4 + length
+            # A program must not be read beyond its own end: the next one begins there.
+            program = _LineProgram(data[position:end], strings)
             for address_at, entries in program.sequences():
-                symbol = relocations.get(address_at)
-                if symbol is not None:
+                symbol = relocations.get(position + address_at) if address_at >= 0 else None
+                if symbol is not None and symbol.section < len(elf.sections):
                     owner = elf.sections[symbol.section].name
                     result.setdefault(owner, []).extend(entries)
-            position = program.end
-    except (IndexError, struct.error) as error:
+            position = end
+    except (IndexError, ValueError, ZeroDivisionError, struct.error) as error:
         raise FormatError("cubin", f"{section_name} is malformed near byte {position}") from error
     for entries in result.values():
         entries.sort(key=lambda entry: entry.pc)
@@ -102,13 +109,12 @@ class _Row:
 class _LineProgram:
     """One unit of a line section: header, file table, sequences."""
 
-    def __init__(self, data: bytes, start: int, strings: bytes) -> None:
+    def __init__(self, data: bytes, strings: Strings) -> None:
         self._data, self._strings = data, strings
-        length, version, header_length = struct.unpack_from("<IHI", data, start)
-        self.end = start + 4 + length
+        version, header_length = struct.unpack_from("<HI", data, 4)
         if not 2 <= version <= 4:
             raise FormatError("cubin", f"DWARF line program of version {version} is not supported")
-        position = start + 10
+        position = 10
         self._program = position + header_length
         self._min_instruction = data[position]
         position += 1 if version < 4 else 2
@@ -136,7 +142,7 @@ class _LineProgram:
         rows: list[_Row] = []
         state = _Row(0, 1, 1, 0, None)
         address_at = -1
-        while position < self.end:
+        while position < len(data):
             opcode = data[position]
             position += 1
             if opcode >= self._opcode_base:
@@ -156,7 +162,7 @@ class _LineProgram:
                 elif extended == _INLINED_CALL:
                     state.context, at = _uleb(data, position + 1)
                     offset, _ = _uleb(data, at)
-                    state.function = self._name(offset) if state.context else None
+                    state.function = self._strings.at(offset) or None if state.context else None
                 position += size
             elif opcode == _COPY:
                 rows.append(_Row(state.pc, state.file, state.line, state.context, state.function))
@@ -179,29 +185,16 @@ class _LineProgram:
 
     def _resolve(self, rows: list[_Row]) -> list[InlinedLine]:
         """Follow each row's call sites outwards."""
-        chains: dict[int, tuple[InlineFrame, ...]] = {}
-
-        def chain(index: int) -> tuple[InlineFrame, ...]:
-            if index not in chains:
-                row = rows[index]
-                frame = InlineFrame(
-                    SourceLocation(
-                        self._files[row.file] if row.file < len(self._files) else "", row.line
-                    ),
-                    row.function,
-                )
-                # A call site is an earlier row: anything else would be a cycle.
-                outer = chain(row.context - 1) if 0 < row.context <= index else ()
-                chains[index] = (frame, *outer)
-            return chains[index]
-
-        return [InlinedLine(row.pc, chain(index)) for index, row in enumerate(rows)]
-
-    def _name(self, offset: int) -> str | None:
-        if offset >= len(self._strings):
-            return None
-        end = self._strings.find(b"\0", offset)
-        return self._strings[offset:end].decode("utf-8", "replace")
+        chains: list[tuple[InlineFrame, ...]] = []
+        for index, row in enumerate(rows):
+            file = self._files[row.file] if row.file < len(self._files) else ""
+            frame = InlineFrame(SourceLocation(file, row.line), row.function)
+            # A call site is an earlier row: anything else would be a cycle.
+            outer = chains[row.context - 1] if 0 < row.context <= index else ()
+            if len(outer) >= _DEEPEST:
+                raise FormatError("cubin", f"calls are inlined more than {_DEEPEST} deep")
+            chains.append((frame, *outer))
+        return [InlinedLine(row.pc, chain) for row, chain in zip(rows, chains, strict=True)]
 
     def _text(self, position: int) -> tuple[bytes, int]:
         end = self._data.index(b"\0", position)
@@ -210,13 +203,14 @@ class _LineProgram:
 
 def _uleb(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
-    while True:
+    while shift < _LONGEST:
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift
         if not byte & 0x80:
             return value, position
         shift += 7
+    raise ValueError("a number has no end")
 
 
 def _sleb(data: bytes, position: int) -> tuple[int, int]:

@@ -36,6 +36,8 @@ _STAMP = re.compile(
 _TOOL = re.compile(r"\b(?P<tool>ptxas|nvlink) +(?:info|warning|warn|fatal|error) *: *(?P<said>.*)")
 _STACK_LINE = re.compile(r"\d+ bytes stack frame, \d+ bytes spill stores, \d+ bytes spill loads")
 _TARGET = re.compile(r" \(target: (sm_\w+)\)\s*$")
+_LONGEST = 1 << 18
+"""Characters of a line that are looked at; commands that link thousands of objects are long."""
 _TROUBLE = re.compile(r"\berror(?:\s*:| [A-Z]*\d| #)|\*\*\*|^FAILED:", re.IGNORECASE)
 
 
@@ -142,6 +144,7 @@ def events(text: str) -> Iterator[Event]:
 
 def plain(raw: str) -> str:
     """A line as a terminal leaves it, without colours and without what CI systems prepend."""
+    raw = raw[:_LONGEST]
     line = _ESCAPE.sub("", raw) if "\x1b" in raw else raw
     line = line.rstrip("\r\n\0")
     if "\r" in line:

@@ -24,6 +24,9 @@ from lmemscope.formats.log_lines import (
     Used,
 )
 
+_MOST_AT_ONCE = 300
+"""Functions that wait for their figures at the same time; each line is weighed against all."""
+
 
 @dataclass(slots=True)
 class CompiledModule:
@@ -106,6 +109,8 @@ class LogStream:
 
     def take(self, event: Event) -> None:
         """Read one more event."""
+        if max(map(len, (self._announced, *self._waiting))) > _MOST_AT_ONCE:
+            self._give_up()
         if isinstance(event, Step):
             self._begin(event)
         elif isinstance(event, Trouble):
@@ -130,6 +135,20 @@ class LogStream:
             self._stacks.take(event.text, self._stacks.waiting, "stack")
         elif isinstance(event, Used):
             self._use(event.text)
+
+    @property
+    def _waiting(self) -> tuple[list[Compiled], list[Compiled]]:
+        return self._stacks.waiting, self._useds.waiting
+
+    def _give_up(self) -> None:
+        """No machine compiles so many at a time: lines are missing, and who waits gets none."""
+        self.is_parallel = True
+        for waiting in (self._announced, *self._waiting):
+            for function in waiting:
+                function.mixed_up = True
+            waiting.clear()
+        self._stacks.loose.clear()
+        self._useds.loose.clear()
 
     def close(self) -> list[Compiled]:
         """Settle what is open.
@@ -202,10 +221,11 @@ class LogStream:
 
         Which one it was cannot be known, so none so far is.
         """
-        for function in (*self._found, *(twin for twins in self._twins.values() for twin in twins)):
-            if getattr(function, which) is not None:
-                setattr(function, which, None)
-                function.mixed_up = True
+        given = (self._stacks if which == "stack" else self._useds).given
+        for function in given:
+            setattr(function, which, None)
+            function.mixed_up = True
+        given.clear()
 
     def _use(self, text: str) -> None:
         """``Used …`` comes after the stack line; lines may lack, and very old ones have neither."""
@@ -240,6 +260,8 @@ class _Pool:
     def __init__(self) -> None:
         self.waiting: list[Compiled] = []
         self.loose: list[str] = []
+        self.given: list[Compiled] = []
+        """Functions that have a line since lines were last doubted."""
         self.was_shared = False
 
     def take(self, text: str, candidates: list[Compiled], which: str) -> Compiled | None:
@@ -255,6 +277,7 @@ class _Pool:
             self.waiting.remove(owner)
             if len(set(self.loose)) == 1:
                 setattr(owner, which, self.loose[0])
+                self.given.append(owner)
             else:
                 owner.mixed_up = True
         self.loose = []

@@ -26,30 +26,30 @@ from lmemscope.formats.ptx_body import (
     Body,
     Instruction,
     LocalDeclaration,
-    Token,
+    number_of,
     parse_body,
     parse_instruction,
     parse_local,
-    tokenise,
 )
+from lmemscope.formats.ptx_initialisers import Initialisers
+from lmemscope.formats.ptx_tokens import Token, tokenise
 from lmemscope.model import InlineFrame, KernelKind, LaunchBounds, SourceLocation
 
 _HEADER_WORDS = (b".entry", b".func")
 _HEADER = re.compile(rb"[ \t]*(?:\.(?:visible|weak|extern|common)[ \t]+)*\.(entry|func)\b")
 _PLAIN_ACCESS = re.compile(
     rb"[ \t]*(?:@!?%p\d+[ \t]+)?(ld|st)(?:\.(?:weak|volatile))?\.local[.\w]*[ \t]+"
-    rb"(?:[{}%\w, \t]+,[ \t]*)?\[%rd?\d+(?:[+-]+\d+)?\](?:,[ \t]*[{}%\w, \t]+)?;[ \t]*$"
+    rb"(?:[{}%\w, \t]+,[ \t]*)?\[%rd?\d+(?:[+-]+\d+)?\](?:,[{}%\w, \t]+)?;[ \t]*$"
 )
 _PLAIN_ADDRESS = re.compile(
-    rb"[ \t]*(?:add\.[us]64[ \t]+%rd\d+, %SPL?, (\d+)|\.reg[ \t]+\.b64[ \t]+%SPL?);[ \t]*$"
+    rb"[ \t]*(?:add\.[us]64[ \t]+%rd\d+, %SPL?, (\d{1,18})|\.reg[ \t]+\.b64[ \t]+%SPL?);[ \t]*$"
 )
 _VERSION = re.compile(rb"^[ \t]*\.version[ \t]+\d+\.\d+", re.MULTILINE)
 _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+(sm_\w+)([^\n]*)", re.MULTILINE)
-_LOC = re.compile(rb"\.loc[ \t]+(\d+)[ \t]+(\d+)")
-_FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_LOC = re.compile(rb"\.loc[ \t]+(\d{1,18})[ \t]+(\d{1,18})")
+_FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d{1,18})[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _STRING_LABEL = re.compile(rb"^(\$L__info_string\w*):\s*((?:\.b8[^\n]*\n\s*)+)", re.MULTILINE)
-_VALUE = re.compile(rb"\.[bus](8|16|32|64)[ \t]+$")
-_INITIALISER = re.compile(rb"(?:\[\d*\])*\s*=\s*\{\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\}")
+_NAME = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
 _HEADER_DIRECTIVES = frozenset({".maxntid", ".minnctapersm", ".reqntid", ".maxnreg"})
 
 
@@ -128,6 +128,7 @@ class PtxFunction:
         declarations: list[LocalDeclaration] = []
         loads = stores = 0
         offsets: set[int] = set()
+        number, counted = self.line, 0
         for start, end in _lines_with(self.text, (b"local", b"%SP")):
             plain = _PLAIN_ACCESS.match(self.text, start, end)
             if plain is not None:
@@ -140,7 +141,8 @@ class PtxFunction:
                 if address.group(1) is not None:
                     offsets.add(int(address.group(1)))
                 continue
-            number = self.line + self.text.count(b"\n", 0, start)
+            number += self.text.count(b"\n", counted, start)
+            counted = start
             for statement in _statements(self.text[start:end], number):
                 if statement[0][1] == ".local":
                     declarations += parse_local(statement)
@@ -216,7 +218,7 @@ class PtxFunction:
             if kind == "dotted":
                 current = result.setdefault(text, []) if text in _HEADER_DIRECTIVES else None
             elif kind == "number" and current is not None:
-                current.append(int(text, 0))
+                current.append(number_of(text) or 0)
             elif text != ",":
                 current = None
         return result
@@ -243,7 +245,7 @@ class PtxModule:
         self.is_debug = target is not None and b"debug" in target.group(2)
         self.functions = tuple(self._find_functions())
         self._first_lines = [function.line for function in self.functions]
-        self._values: dict[str, bytes | None] = {}
+        self._opcodes: dict[int, tuple[str, ...]] = {}
 
     def function(self, name: str) -> PtxFunction | None:
         """The definition of that name, or None."""
@@ -264,13 +266,16 @@ class PtxModule:
 
         The closing line of a call that is written over several lines counts as no instruction.
         """
-        found = []
-        for statement in _statements(self._lines[number - 1], number) if self._has(number) else ():
-            if statement[0][0] == "dotted":
-                continue
-            with contextlib.suppress(FormatError):
-                found.append(parse_instruction(statement, None).opcode)
-        return tuple(found)
+        if number not in self._opcodes:
+            found = []
+            line = self._lines[number - 1] if self._has(number) else b""
+            for statement in _statements(line, number):
+                if statement[0][0] == "dotted":
+                    continue
+                with contextlib.suppress(FormatError):
+                    found.append(parse_instruction(statement, None).opcode)
+            self._opcodes[number] = tuple(found)
+        return self._opcodes[number]
 
     @cached_property
     def files(self) -> dict[int, str]:
@@ -284,7 +289,7 @@ class PtxModule:
         """Names in ``.debug_str`` by label: functions that ``.loc`` says were inlined."""
         return {
             match.group(1).decode(): bytes(
-                int(number) for number in re.findall(rb"(?<![b\w])\d+", match.group(2))
+                int(number) & 0xFF for number in re.findall(rb"(?<![b\w])\d{1,9}", match.group(2))
             )
             .rstrip(b"\0")
             .decode("utf-8", "replace")
@@ -293,22 +298,14 @@ class PtxModule:
 
     def takes_address(self, function: str) -> bool:
         """Whether a function's address is put into a register or a variable."""
-        name = re.compile(rb"(?<![\w$])" + re.escape(function.encode()) + rb"(?![\w$])")
-        for match in name.finditer(self._text):
-            begin = self._text.rfind(b"\n", 0, match.start()) + 1
-            before = self._text[begin : match.start()]
-            if b"mov" in before or b"=" in before:
-                return True
-        return False
+        return function.encode() in self._addressed
 
     def initial_value(self, symbol: str) -> bytes | None:
         """Bytes that a variable of the module begins with; None without an initialiser.
 
         Only plain numbers are read: a variable that begins with addresses has no known bytes.
         """
-        if symbol not in self._values:
-            self._values[symbol] = _initial_value(self._text, symbol.encode())
-        return self._values[symbol]
+        return self._initialised.value(symbol)
 
     def chain(self, instruction: Instruction) -> tuple[InlineFrame, ...]:
         """Source location of an instruction, innermost first; empty without line information."""
@@ -323,6 +320,21 @@ class PtxModule:
 
     def _has(self, number: int) -> bool:
         return 0 < number <= len(self._lines)
+
+    @cached_property
+    def _addressed(self) -> frozenset[bytes]:
+        """Functions whose names stand behind a ``mov`` or an equals sign on a line."""
+        names = {function.name.encode() for function in self.functions}
+        found: set[bytes] = set()
+        for start, end in _lines_with(self._text, (b"mov", b"=")):
+            places = (self._text.find(word, start, end) for word in (b"mov", b"="))
+            first = min(place for place in places if place >= 0)
+            found.update(match[0] for match in _NAME.finditer(self._text, first, end))
+        return frozenset(names & found)
+
+    @cached_property
+    def _initialised(self) -> Initialisers:
+        return Initialisers(self._text)
 
     @cached_property
     def _lines(self) -> list[bytes]:
@@ -347,8 +359,7 @@ class PtxModule:
             line += text.count(b"\n", counted, begin)
             counted = begin
             brace = text.find(b"{", begin, end)
-            semicolon = text.find(b";", begin, brace)
-            if brace < 0 or semicolon >= 0:
+            if brace < 0 or text.find(b";", begin, brace) >= 0:
                 continue  # a declaration
             kind: KernelKind = "entry" if match.group(1) == b"entry" else "function"
             header = text[begin:brace].decode("utf-8", "replace")
@@ -356,21 +367,6 @@ class PtxModule:
             if name is not None:
                 result.append(PtxFunction(name, kind, line, text[begin:end], header))
         return result
-
-
-def _initial_value(text: bytes, symbol: bytes) -> bytes | None:
-    """Bytes of the first declaration of a symbol with an initialiser of plain numbers."""
-    position = text.find(symbol)
-    while position >= 0:
-        end = position + len(symbol)
-        kind = _VALUE.search(text, max(0, position - 16), position)
-        value = _INITIALISER.match(text, end) if kind is not None else None
-        if kind is not None and value is not None:
-            size = int(kind.group(1)) // 8
-            numbers = [int(number) for number in value.group(1).split(b",")]
-            return b"".join((n % 2 ** (8 * size)).to_bytes(size, "little") for n in numbers)
-        position = text.find(symbol, end)
-    return None
 
 
 def _function_name(header: str) -> str | None:

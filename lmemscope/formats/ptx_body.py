@@ -12,18 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from lmemscope.errors import FormatError
+from lmemscope.formats.ptx_tokens import Scope, Token, integer, tokenise
 
-_LEXER = re.compile(
-    r"""(?P<newline>\n)"""
-    r"""|(?P<skip>[ \t\r\f\v]+|//[^\n]*)"""
-    r"""|(?P<comment>/\*.*?\*/)"""
-    r"""|(?P<name>[%$_A-Za-z][\w$%]*(?:::\w+)*)"""
-    r"""|(?P<dotted>\.\w+(?:::\w+)*)"""
-    r"""|(?P<number>0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|\d+(?:\.\d+(?:[eE][+-]?\d+)?)?U?)"""
-    r"""|(?P<string>"[^"]*")"""
-    r"""|(?P<punct>.)""",
-    re.DOTALL,
-)
+_LARGEST = 1 << 63
+_DEEPEST_INLINED = 200
+_DEEPEST_BRACES = 100
+"""Calls inlined into each other, and braces within each other; compilers stop long before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +44,8 @@ def number_of(operand: object) -> int | None:
     if not isinstance(operand, str):
         return None
     try:
-        return int(operand.rstrip("U"), 0)
-    except ValueError:
+        return integer(operand)
+    except FormatError:
         return None
 
 
@@ -134,23 +128,6 @@ class Body:
     jump_tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-Token = tuple[str, str, int]
-"""Kind, text, line."""
-
-
-def tokenise(text: str, first_line: int = 1) -> Iterator[Token]:
-    """Tokens without white space and comments."""
-    line = first_line
-    for match in _LEXER.finditer(text):
-        kind = match.lastgroup
-        if kind == "newline":
-            line += 1
-        elif kind == "comment":
-            line += match.group().count("\n")
-        elif kind is not None and kind != "skip":
-            yield kind, match.group(), line
-
-
 def parse_body(text: str, first_line: int) -> Body:
     """Parse a function from its header on; what follows its closing brace is ignored.
 
@@ -160,35 +137,15 @@ def parse_body(text: str, first_line: int) -> Body:
     return _BodyParser(tokenise(text, first_line)).parse()
 
 
-@dataclass(slots=True)
-class _Scope:
-    """Braces inside of a function, such as inline assembly has: names declared there are its own.
-
-    Attributes:
-        number: tells its names from those of other braces.
-        begin: index of its first instruction.
-        registers: what its registers are called in the body.
-        labels: its labels.
-    """
-
-    number: int
-    begin: int
-    registers: dict[str, str] = field(default_factory=dict)
-    labels: set[str] = field(default_factory=set)
-
-    def own(self, name: str) -> str:
-        """A name of its own as the body has it; a register always begins with a percent sign."""
-        return f"{name}@{self.number}"
-
-
 class _BodyParser:
     def __init__(self, tokens: Iterator[Token]) -> None:
         self._tokens = tokens
         self._body = Body()
-        self._scopes: list[_Scope] = []
+        self._scopes: list[Scope] = []
         self._opened = 0
         self._loc: Loc | None = None
         self._call_sites: dict[tuple[int, int, int], Loc] = {}
+        self._depths: dict[tuple[int, int, int], int] = {}
 
     def parse(self) -> Body:
         for _, text, _ in self._tokens:
@@ -199,7 +156,7 @@ class _BodyParser:
         for token in self._tokens:
             text = token[1]
             if not statement:
-                if text == ".loc":
+                while text == ".loc":
                     token = self._read_loc()
                     text = token[1]
                 if text == "}":
@@ -208,8 +165,10 @@ class _BodyParser:
                     self._leave()
                     continue
                 if text == "{":
+                    if len(self._scopes) == _DEEPEST_BRACES:
+                        raise FormatError("ptx", f"braces are nested over {_DEEPEST_BRACES} deep")
                     self._opened += 1
-                    self._scopes.append(_Scope(self._opened, len(self._body.instructions)))
+                    self._scopes.append(Scope(self._opened, len(self._body.instructions)))
                     continue
                 if text == ";":
                     continue
@@ -232,33 +191,45 @@ class _BodyParser:
 
         The directive has no terminator, so this returns the first token after it.
         """
-        numbers = [int(next(self._tokens)[1]) for _ in range(3)]
+        here = self._place()
         function: str | None = None
         outer: Loc | None = None
+        depth = 0
         token = next(self._tokens, ("end", "", 0))
         while token[1] == ",":
-            word = next(self._tokens)[1]
+            word = self._next()[1]
             if word == "function_name":
-                function = next(self._tokens)[1]
-                token = next(self._tokens)
+                function = self._next()[1]
+                token = self._next()
                 if token[1] == "+":
-                    next(self._tokens)
-                    token = next(self._tokens)
+                    self._next()
+                    token = self._next()
             elif word == "inlined_at":
-                place = tuple(int(next(self._tokens)[1]) for _ in range(3))
-                outer = self._call_sites.get(place) or Loc(*place)  # type: ignore[arg-type]
+                place = self._place()
+                outer = self._call_sites.get(place) or Loc(*place)
+                depth = self._depths.get(place, 0) + 1
                 token = next(self._tokens, ("end", "", 0))
             else:
                 token = next(self._tokens, ("end", "", 0))
-        loc = Loc(numbers[0], numbers[1], numbers[2], function, outer)
-        known = self._call_sites.get((loc.file, loc.line, loc.column))
+        if depth > _DEEPEST_INLINED:
+            raise FormatError("ptx", f"calls are inlined more than {_DEEPEST_INLINED} deep")
+        known = self._call_sites.get(here)
         if known is not None and function is None and outer is None:
             # Behind code of no line, compilers do not say again where the same place is inlined.
-            loc = known
-        self._call_sites[loc.file, loc.line, loc.column] = loc
-        self._loc = loc
-        if token[1] == ".loc":
-            return self._read_loc()
+            self._loc = known
+        else:
+            self._loc = self._call_sites[here] = Loc(*here, function, outer)
+            self._depths[here] = depth
+        return token
+
+    def _place(self) -> tuple[int, int, int]:
+        """File, line and column, the next three tokens."""
+        return integer(self._next()[1]), integer(self._next()[1]), integer(self._next()[1])
+
+    def _next(self) -> Token:
+        token = next(self._tokens, None)
+        if token is None:
+            raise FormatError("ptx", "a function has no end: the PTX is cut off")
         return token
 
     def _statement(self, tokens: list[Token]) -> None:
@@ -286,16 +257,18 @@ class _BodyParser:
         for position, (kind, name, _) in enumerate(tokens):
             if kind != "name":
                 continue
-            names = [name]
             if [token[1] for token in tokens[position + 1 : position + 2]] == ["<"]:
-                names = [f"{name}{number}" for number in range(int(tokens[position + 2][1], 0))]
-            scope.registers.update((one, scope.own("%" + one.lstrip("%"))) for one in names)
+                count = tokens[position + 2][1] if position + 2 < len(tokens) else ""
+                scope.families[name] = integer(count)
+            else:
+                scope.registers[name] = scope.own("%" + name.lstrip("%"))
 
     def _register(self, name: str) -> str:
         """What a name is called in the body: the innermost braces that declare it count."""
         for scope in reversed(self._scopes):
-            if name in scope.registers:
-                return scope.registers[name]
+            found = scope.declared(name)
+            if found is not None:
+                return found
         return name
 
     def _label(self, name: str) -> None:
@@ -323,18 +296,23 @@ class _BodyParser:
 
 
 def parse_local(tokens: list[Token]) -> list[LocalDeclaration]:
-    """``.local .align 16 .b8 name[192]``, also with several names or dimensions."""
+    """``.local .align 16 .b8 name[192]``, also with several names or dimensions.
+
+    Raises:
+        FormatError: a size is no number, or larger than any memory.
+    """
     align, width, position = 1, 1, 1
     while position < len(tokens) and tokens[position][0] == "dotted":
         word = tokens[position][1]
         if word == ".align":
-            align = int(tokens[position + 1][1])
             position += 1
+            align = integer(tokens[position][1] if position < len(tokens) else "")
         elif word in (".v2", ".v4"):
             width *= int(word[2:])
         else:
             bits = re.sub(r"\D", "", word)
-            width *= max(int(bits) // 8, 1) if bits else 1
+            width *= max(integer(bits) // 8, 1) if bits else 1
+        _check_size(width, word)
         position += 1
     result: list[LocalDeclaration] = []
     while position < len(tokens):
@@ -344,10 +322,18 @@ def parse_local(tokens: list[Token]) -> list[LocalDeclaration]:
             continue
         size = width
         while position < len(tokens) and tokens[position][1] == "[":
-            size *= int(tokens[position + 1][1].rstrip("U"), 0)
-            position += 3
+            dimension = tokens[position + 1][1] if position + 1 < len(tokens) else ""
+            # Of an array of unknown size, such as `extern .shared`, nothing is in the brackets.
+            size *= integer(dimension) if dimension != "]" else 0
+            _check_size(size, name)
+            position += 3 if dimension != "]" else 2
         result.append(LocalDeclaration(name, align, size, line))
     return result
+
+
+def _check_size(size: int, of: str) -> None:
+    if not 0 <= size < _LARGEST:
+        raise FormatError("ptx", f"{of[:40]} has a size that no memory has")
 
 
 def parse_instruction(tokens: list[Token], loc: Loc | None) -> Instruction:
@@ -424,7 +410,7 @@ def _address(tokens: list[Token], position: int) -> tuple[list[Operand], int]:
         if text == "-":
             sign = -sign
         elif kind == "number":
-            offset += sign * int(text.rstrip("U"), 0)
+            offset += sign * integer(text)
             sign = 1
         elif text == "{":
             end = position

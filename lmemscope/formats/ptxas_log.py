@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 from lmemscope.model import KernelKind, PtxasFacts
 
@@ -17,24 +18,29 @@ _PREFIX = re.compile(r"^(ptxas|nvlink)\s+(info|warning|warn|fatal|error|\.)\s*:?
 _LOCATED = re.compile(r"^ptxas .*, line \d+; (?:error|fatal|warning|info)\s*:")
 COMPILING = re.compile(r"^Compiling entry function '(.+)' for '(sm_\w+)'")
 PROPERTIES = re.compile(r"^Function properties for '?(.+?)'?:?(?: \(target: (sm_\w+)\))?$")
-STACK = re.compile(r"^(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-USED = re.compile(r"^[Uu]sed (\d+) registers(.*)")
-_PART = re.compile(r"(?:used )?(\d+)(?:\+(\d+))? (\S.*)")
-UNKNOWN_STACK = re.compile(r"Stack size for entry function '(.+)' cannot be statically determined")
+STACK = re.compile(
+    r"^(\d{1,18}) bytes stack frame, (\d{1,18}) bytes spill stores, (\d{1,18}) bytes spill loads"
+)
+_N = r"(\d{1,18})"
+USED = re.compile(r"^[Uu]sed (\d{1,18}) registers(.*)")
+_PART = re.compile(r"(?:used )?(\d{1,18})(?:\+(\d{1,18}))? (\S.*)")
+UNKNOWN_STACK = re.compile(
+    r"Stack size for entry function '([^']+)' cannot be statically determined"
+)
 SPILLED = re.compile(
     r"^Registers are spilled to local memory in function '(.+)', "
-    r"(\d+) bytes spill stores, (\d+) bytes spill loads"
+    r"(\d{1,18}) bytes spill stores, (\d{1,18}) bytes spill loads"
 )
-FRAME = re.compile(r"^Local memory used for function '(.+)', size of stack frame: (\d+) bytes")
+FRAME = re.compile(r"^Local memory used for function '(.+)', size of stack frame: (\d{1,18}) bytes")
 MODULE = re.compile(r"^\d+ bytes gmem")
 _BY_LAUNCH_BOUNDS = re.compile(
-    r"^Overriding global maxrregcount (\d+) with entry-specific value (\d+)"
+    r"^Overriding global maxrregcount (\d{1,18}) with entry-specific value (\d{1,18})"
 )
 _BY_OPTION = re.compile(
-    r"^Overriding maximum register limit (\d+) for '(.+)' with\s+(\d+) of maxrregcount option"
+    rf"^Overriding maximum register limit {_N} for '(.+)' with\s+{_N} of maxrregcount option"
 )
 _LOWER_BOUND = re.compile(
-    r"^For profile sm_\w+ adjusting per thread register count of (\d+) to lower bound of (\d+)"
+    rf"^For profile sm_\w+ adjusting per thread register count of {_N} to lower bound of {_N}"
 )
 _KNOWN = (
     MODULE,
@@ -50,6 +56,8 @@ _KNOWN = (
         )
     ),
 )
+LONGEST = 1 << 16
+"""Characters of a line that are looked at: a mangled name has a few thousand at most."""
 _LEFT_ASIDE = ("bytes cmem", "bytes gmem", "texture", "surface", "sampler")
 _POINTER_STORED = "A pointer to local memory was stored into the parameter buffer"
 _NO_KERNEL = "__cuda_dummy_entry__"
@@ -97,7 +105,7 @@ class PtxasFunction:
         return PtxasFacts(**{own.name: getattr(self, own.name) for own in fields(PtxasFacts)})
 
 
-@dataclass(slots=True)
+@dataclass
 class PtxasLog:
     """A parsed report.
 
@@ -122,11 +130,28 @@ class PtxasLog:
 
     def entry(self, name: str) -> PtxasFunction | None:
         """The kernel (or relocatable function) of that name."""
-        return next((f for f in self.functions if f.name == name and f.entry in (None, name)), None)
+        found = self._by_entry.get(name, ())
+        return next((f for f in found if f.name == name), None)
 
     def callees(self, entry: str) -> list[PtxasFunction]:
         """Functions compiled with a kernel, not inlined into it."""
-        return [f for f in self.functions if f.entry == entry and f.name != entry]
+        return [f for f in self._by_entry.get(entry, ()) if f.name != entry]
+
+    def first(self, name: str) -> PtxasFunction | None:
+        """The first function of that name, whichever kernel it was compiled with."""
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_entry(self) -> dict[str, list[PtxasFunction]]:
+        """Functions by the kernel that they belong to, by their own names where by none."""
+        found: dict[str, list[PtxasFunction]] = {}
+        for function in self.functions:
+            found.setdefault(function.entry or function.name, []).append(function)
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, PtxasFunction]:
+        return {function.name: function for function in reversed(self.functions)}
 
 
 def parse_ptxas_log(text: str) -> PtxasLog:
@@ -139,7 +164,7 @@ def parse_ptxas_log(text: str) -> PtxasLog:
     entry: str | None = None
     current: PtxasFunction | None = None
     for raw in text.replace("\0", "").splitlines():
-        line = _PREFIX.sub("", raw.strip()).strip()
+        line = _PREFIX.sub("", raw[:LONGEST].strip()).strip()
         if not line:
             continue
         if match := COMPILING.match(line):
@@ -192,8 +217,12 @@ def parse_ptxas_log(text: str) -> PtxasLog:
             or any(shape.match(line) for shape in _KNOWN)
         ):
             unknown.append(raw.rstrip())
+    own: dict[str, list[PtxasFunction]] = {}
+    for function in log.functions:
+        if not function.linked:
+            own.setdefault(function.name, []).append(function)
     for name, found in warned.items():
-        _take_warning(log, name, found)
+        _take_warning(log, name, found, own.get(name, []))
     log.stack_unknown = frozenset(stack_unknown)
     log.unknown_lines, log.messages = tuple(unknown), tuple(messages)
     return log
@@ -207,9 +236,8 @@ class _Warned:
     spills: set[tuple[int, int]] = field(default_factory=set)
 
 
-def _take_warning(log: PtxasLog, name: str, warned: _Warned) -> None:
+def _take_warning(log: PtxasLog, name: str, warned: _Warned, alike: list[PtxasFunction]) -> None:
     """What only a warning says of a function: ptxas was not asked for its report, or lines lack."""
-    alike = [f for f in log.functions if f.name == name and not f.linked]
     if not alike:
         alike = [PtxasFunction(name, "function", None)]
         log.functions += alike

@@ -17,11 +17,14 @@ from lmemscope.formats.sites import INSTRUCTION_BYTES
 
 _HEADER = re.compile(r"^\.text\.([^:\s]+):$")
 _INSTRUCTION = re.compile(
-    r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P[T0-9]+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*"
-    r'(?:\(\*"(\w+)"\*\)\s*)?;'
+    r"^\s+/\*([0-9a-f]{4,16})\*/\s+(?:(@!?U?P[T0-9]+)\s+)?([A-Z][\w.]*)\s*(.*)"
 )
-_ADDRESS = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/")
-_SOURCE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
+_NOTE = re.compile(r'\(\*"(\w+)"\*\)$')
+_ADDRESS = re.compile(r"^\s+/\*([0-9a-f]{4,16})\*/")
+_SOURCE = re.compile(
+    r'^\s*//## File "([^"]*)", line (\d{1,18})(?: inlined at "([^"]*)", line (\d{1,18}))?'
+)
+_COUNT = re.compile(r"[0-9]{1,9}")
 _PTX_FILE = ".nv_debug_ptx_txt"
 
 
@@ -111,7 +114,7 @@ def parse_json(text: str) -> dict[str, tuple[SassInstruction, ...]]:
             )
             for function in functions
         }
-    except (ValueError, KeyError, IndexError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise FormatError("nvdisasm", "nvdisasm printed no JSON of the known form") from error
 
 
@@ -124,18 +127,8 @@ def parse_text(text: str) -> dict[str, tuple[SassInstruction, ...]]:
         if header:
             current = result.setdefault(header.group(1), [])
             continue
-        match = _INSTRUCTION.match(line)
-        if match and current is not None:
-            pc, predicate, opcode, operands, note = match.groups()
-            current.append(
-                SassInstruction(
-                    int(pc, 16),
-                    opcode,
-                    operands.replace(", ", ","),
-                    predicate,
-                    note == "SpillRefill",
-                )
-            )
+        if current is not None and (found := _instruction(line)) is not None:
+            current.append(found)
     return {name: tuple(instructions) for name, instructions in result.items()}
 
 
@@ -167,11 +160,24 @@ def parse_printed_lines(text: str) -> dict[str, dict[int, PrintedLine]]:
                 pending.append((outer_file, int(outer_line)))
             chain = tuple(pending)
             continue
-        match = _INSTRUCTION.match(line)
-        if match and current is not None:
-            current[int(match.group(1), 16)] = PrintedLine(chain, ptx_line)
+        if current is not None and (found := _instruction(line)) is not None:
+            current[found.pc] = PrintedLine(chain, ptx_line)
             pending = []
     return result
+
+
+def _instruction(line: str) -> SassInstruction | None:
+    """The instruction that a line of a listing is, or None."""
+    code, semicolon, _ = line.partition(";")
+    match = _INSTRUCTION.match(code.rstrip()) if semicolon else None
+    if match is None:
+        return None
+    pc, predicate, opcode, operands = match.groups()
+    note = _NOTE.search(operands, max(operands.rfind("(*"), 0))
+    if note is not None:
+        operands = operands[: note.start()].rstrip()
+    is_spill = note is not None and note[1] == "SpillRefill"
+    return SassInstruction(int(pc, 16), opcode, operands.replace(", ", ","), predicate, is_spill)
 
 
 def _guard(predicate: str | None) -> str | None:
@@ -194,6 +200,6 @@ def parse_live_registers(text: str) -> dict[str, dict[int, int]]:
             continue
         match = _ADDRESS.match(code)
         number = counts.partition("|")[0].strip()
-        if match and current is not None and number.isdigit():
+        if match and current is not None and _COUNT.fullmatch(number):
             current[int(match.group(1), 16)] = int(number)
     return result

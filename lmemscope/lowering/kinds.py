@@ -7,12 +7,16 @@ of their kind is met: most commands meet one kind only.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from lmemscope.files import open_regular
 from lmemscope.model import Artifacts, Frontend, Gap, Unit
+
+if TYPE_CHECKING:
+    from lmemscope.sources.python import Survey
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +28,14 @@ class Asked:
         explicit: whether the user or the build asked for them; else they are the default.
         frontend: route asked for.
         walked: a directory stood for the file; nobody named it.
+        surveys: what is known of Python files already, by absolute path.
     """
 
     archs: tuple[str, ...]
     explicit: bool
     frontend: Frontend
     walked: bool
+    surveys: Mapping[str, Survey] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

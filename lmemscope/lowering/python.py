@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,10 @@ from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.cupy import CupyProgram, cupy_options
 from lmemscope.sources.numba import WAYS_OUT, NumbaKernel
 from lmemscope.sources.python import (
-    is_broken,
+    LARGEST,
     may_hold_kernels,
-    needs_running,
     program_of,
-    programs_in,
+    survey,
 )
 from lmemscope.tools import nvrtc, process, ptxas, python_child
 from lmemscope.tools.toolchain import Toolchain
@@ -39,7 +39,8 @@ def is_walked(path: str, beside: frozenset[str]) -> bool:
     """Files with words that kernels need; a cheap look, since most Python files have none."""
     del beside
     try:
-        return may_hold_kernels(read_input(path))
+        # Nobody wrote a larger one by hand; of one that is named, the reader says so.
+        return os.stat(path).st_size <= LARGEST and may_hold_kernels(read_input(path))
     except OSError:
         return False
 
@@ -49,20 +50,25 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
 
     A directory does not stand for what nobody may compile without running it.
     """
-    parts = programs_in(unit)
-    notes: tuple[Gap, ...] = ()
-    if asked.walked and parts == (unit,) and not is_broken(unit):
+    surveyed = asked.surveys.get(unit.path) or survey(unit.path, unit.input)
+    programs = surveyed.programs
+    if asked.walked and programs == ():
         # The words were there, but no kernel: nobody asked about this file.
         return Expansion(())
-    if asked.walked and not unit.options.run_python:
-        kept = tuple(part for part in parts if not needs_running(part))
-        if len(kept) < len(parts):
+    notes: tuple[Gap, ...] = ()
+    if programs and asked.walked and not unit.options.run_python:
+        kept = tuple(program for program in programs if not program[1])
+        if len(kept) < len(programs):
             reason = (
                 f"{unit.input} holds kernels that only running it would compile, and was not run; "
                 "name it with --run-python"
             )
             notes = (Gap("run", reason, "uninstantiated"),)
-        parts = kept
+        programs = kept
+        if not programs:
+            return Expansion((), notes)
+    # The name is there even where it is alone: a baseline must not change when another joins it.
+    parts = [replace(unit, program=name, variant=name) for name, _ in programs or ()] or [unit]
     return Expansion(tuple(one for part in parts for one in per_arch(part, asked).units), notes)
 
 

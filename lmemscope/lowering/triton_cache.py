@@ -28,7 +28,7 @@ def beside(cubin: str) -> TritonFiles | None:
     stem = os.path.splitext(cubin)[0]
     try:
         metadata = json.loads(read_beside(f"{stem}.json"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(metadata, dict) or "num_warps" not in metadata:
         return None

@@ -10,10 +10,17 @@ other function definition is noted as what may be a kernel.
 
 from __future__ import annotations
 
-from lmemscope.model import CudaSource, KernelDefinition, base_name
-from lmemscope.sources.functions import other_functions
-from lmemscope.sources.tokens import KernelMacro, Token, kernel_name, matching, next_is, tokenise
+from collections.abc import Collection, Mapping, Sequence
 
+from lmemscope.model import CudaSource, KernelDefinition, base_name
+from lmemscope.sources.code import Code, Token
+from lmemscope.sources.functions import other_functions
+from lmemscope.sources.tokens import KernelMacro, tokenise
+
+_LONGEST = 4096
+"""Tokens of a macro's arguments that are looked into for a kernel's name."""
+_DEEPEST = 200
+"""Namespaces within each other; compilers take fewer."""
 _BUILTIN_TYPES = frozenset(
     "bool char short int long float double unsigned signed const true false size_t "
     "half __half __half2 __nv_bfloat16 __nv_bfloat162 nullptr "
@@ -30,9 +37,11 @@ _BUILTIN_TYPES = frozenset(
 def read_cuda_source(text: str) -> CudaSource:
     """Read CUDA C++ source text (already decoded)."""
     tokens, includes, directives, macros = tokenise(text)
+    code = Code(tokens)
     kernels: list[KernelDefinition] = []
     launches: dict[str, None] = {}
     scopes: list[str | None] = []
+    namespaces: list[str] = []
     has_main = has_launch = False
     position = 0
     while position < len(tokens):
@@ -41,27 +50,27 @@ def read_cuda_source(text: str) -> CudaSource:
             position, name = _namespace(tokens, position)
             if name is not None:
                 scopes.append(name)
+                namespaces += [name] if name else []
             continue
         if token.text == "{":
             scopes.append(None)
         elif token.text == "}":
-            if scopes:
-                scopes.pop()
+            if scopes and scopes.pop():
+                namespaces.pop()
         elif token.text == "__global__":
-            found = kernel_name(tokens, position)
+            found = code.kernel_name(position)
             if found is not None:
-                qualified = "::".join([*(scope for scope in scopes if scope), found])
                 kernels.append(
                     KernelDefinition(
-                        qualified,
+                        _qualified(namespaces, found),
                         token.line,
-                        _is_template(tokens, position),
-                        *_end(tokens, position),
+                        code.is_template(position),
+                        *code.end(position),
                     )
                 )
-        elif token.text in macros and next_is(tokens, position, "("):
-            kernels.extend(_kernel_of_macro(tokens, position, macros[token.text], scopes))
-        elif token.text == "main" and next_is(tokens, position, "("):
+        elif token.text in macros and code.next_is(position, "("):
+            kernels.extend(_kernel_of_macro(code, position, macros[token.text], namespaces))
+        elif token.text == "main" and code.next_is(position, "("):
             has_main = True
         elif token.text == "<<<":
             has_launch = True
@@ -69,13 +78,16 @@ def read_cuda_source(text: str) -> CudaSource:
             if expression is not None:
                 launches[expression] = None
         position += 1
+    named: dict[str, set[str]] = {}
+    for kernel in kernels:
+        named.setdefault(base_name(kernel.name), set()).add(kernel.name)
     return CudaSource(
         kernels=tuple(kernels),
-        launches=tuple(_qualify(expression, kernels) for expression in launches),
+        launches=tuple(_qualify(expression, named) for expression in launches),
         directives=tuple(directives),
         includes=tuple(includes),
         has_host_code=has_main or has_launch,
-        functions=tuple(other_functions(tokens, macros)),
+        functions=tuple(other_functions(code, macros)),
     )
 
 
@@ -91,10 +103,12 @@ def _namespace(tokens: list[Token], position: int) -> tuple[int, str | None]:
 
 
 def _kernel_of_macro(
-    tokens: list[Token], position: int, macro: KernelMacro, scopes: list[str | None]
+    code: Code, position: int, macro: KernelMacro, namespaces: list[str]
 ) -> list[KernelDefinition]:
     """The kernel that ``MACRO(arguments)`` declares, where its name can be told."""
-    closing = matching(tokens, position + 1, "(", ")")
+    tokens, closing = code.tokens, code.closing(position + 1)
+    if closing - position > _LONGEST:
+        return []
     arguments: list[list[str]] = [[]]
     depth = 0
     for token in tokens[position + 2 : closing]:
@@ -108,57 +122,28 @@ def _kernel_of_macro(
     if not name.isidentifier():
         return []
     line = tokens[position].line
-    end = (tokens[closing].line, False) if macro.has_body else _end(tokens, closing)
-    qualified = "::".join([*(scope for scope in scopes if scope), name])
-    return [KernelDefinition(qualified, line, _is_template(tokens, position), *end)]
+    end = (tokens[closing].line, False) if macro.has_body else code.end(closing)
+    is_template = code.is_template(position)
+    return [KernelDefinition(_qualified(namespaces, name), line, is_template, *end)]
 
 
-def _end(tokens: list[Token], position: int) -> tuple[int, bool]:
-    """Line of the brace that closes the body, or of a declaration's semicolon; and which it is."""
-    while position < len(tokens):
-        if tokens[position].text == ";":
-            return tokens[position].line, True
-        if tokens[position].text == "{":
-            return tokens[matching(tokens, position, "{", "}")].line, False
-        position += 1
-    return (tokens[-1].line if tokens else 0), False
-
-
-def _is_template(tokens: list[Token], position: int) -> bool:
-    """Whether the declaration that holds ``__global__`` begins with ``template <…>``."""
-    start = position
-    while start > 0 and tokens[start - 1].text not in (";", "{", "}"):
-        start -= 1
-    for index in range(start, position):
-        if tokens[index].text == "template" and next_is(tokens, index, "<"):
-            return not next_is(tokens, index + 1, ">")
-    return False
-
-
-def _launched_template(tokens: list[Token], position: int) -> str | None:
+def _launched_template(tokens: Sequence[Token], position: int) -> str | None:
     """The name expression before ``<<<`` if its template arguments are literal."""
     if position == 0 or tokens[position - 1].text != ">":
         return None
-    depth, index = 0, position - 1
-    while index >= 0:
-        if tokens[index].text == ">":
-            depth += 1
-        elif tokens[index].text == "<":
-            depth -= 1
-            if depth == 0:
-                break
-        elif tokens[index].text in (";", "{", "}"):
-            return None
+    index = position - 2
+    while index > 0 and _is_literal(tokens[index]):
         index -= 1
     arguments = tokens[index + 1 : position - 1]
-    if index <= 0 or not arguments or not all(_is_literal(token) for token in arguments):
+    if index <= 0 or not arguments or tokens[index].text != "<":
         return None
-    name = tokens[index - 1].text
+    if tokens[index - 1].kind != "word":
+        return None
     start = index - 1
     while start >= 2 and tokens[start - 1].text == "::" and tokens[start - 2].kind == "word":
-        name = f"{tokens[start - 2].text}::{name}"
         start -= 2
-    return f"{name}<{_spell(arguments)}>" if tokens[index - 1].kind == "word" else None
+    name = "".join(token.text for token in tokens[start:index])
+    return f"{name}<{_spell(arguments)}>"
 
 
 def _is_literal(token: Token) -> bool:
@@ -169,7 +154,7 @@ def _is_literal(token: Token) -> bool:
     return token.kind == "number" or token.text in (",", "-", "*", "+")
 
 
-def _spell(arguments: list[Token]) -> str:
+def _spell(arguments: Sequence[Token]) -> str:
     text = ""
     for token in arguments:
         glue = " " if text and text[-1].isalnum() and token.text[0].isalnum() else ""
@@ -177,10 +162,14 @@ def _spell(arguments: list[Token]) -> str:
     return text
 
 
-def _qualify(expression: str, kernels: list[KernelDefinition]) -> str:
+def _qualified(namespaces: list[str], name: str) -> str:
+    return "::".join([*namespaces[-_DEEPEST:], name])
+
+
+def _qualify(expression: str, kernels: Mapping[str, Collection[str]]) -> str:
     """Add the namespace of the one template kernel that an unqualified launch can mean."""
     name, bracket, arguments = expression.partition("<")
     if "::" in name:
         return expression
-    candidates = {kernel.name for kernel in kernels if base_name(kernel.name) == name}
-    return f"{candidates.pop()}{bracket}{arguments}" if len(candidates) == 1 else expression
+    candidates = kernels.get(name, ())
+    return f"{next(iter(candidates))}{bracket}{arguments}" if len(candidates) == 1 else expression

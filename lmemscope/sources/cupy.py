@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lmemscope.sources.python_text import Scope, Text, at
+from lmemscope.sources.located_text import Text, at
+from lmemscope.sources.python_text import Scope
 
 CLASSES = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel")
 _PARAMETERS = {
@@ -158,6 +159,8 @@ class _Reader:
             text, missing = self._reduction(name)
         if text is None:
             return replace(empty, problem=_RUN_TIME.format(what=missing))
+        if not _is_compilable(text.value):
+            return replace(empty, problem="its source is no text that can be written to a file")
         if self._scope.constant(self._arguments.get("backend")) == "nvcc":
             self._notes.append("CuPy compiles it with nvcc; here NVRTC did")
         return replace(
@@ -226,6 +229,8 @@ class _Reader:
             texts[what] = text
         inputs = _parameters(texts["in_params"].value)
         outputs = _parameters(texts["out_params"].value)
+        if not outputs:
+            return None, "out_params"
         identity = self._scope.constant(self._arguments.get("identity"))
         given = self._scope.constant(self._arguments.get("reduce_type"))
         reduced = str(given) if isinstance(given, str) else outputs[0].type
@@ -316,6 +321,14 @@ def _argument(parameter: _Parameter, output: bool) -> str:
 def _binding(parameter: _Parameter, output: bool, index: str = "_ind") -> str:
     kind = _c_type(parameter) if output else f"const {_c_type(parameter)}"
     return f"{kind} &{parameter.name} = _raw_{parameter.name}[{index}.get()];"
+
+
+def _is_compilable(text: str) -> bool:
+    """Whether a string of Python's has bytes: it may hold half of a surrogate pair, or NUL."""
+    try:
+        return b"\0" not in text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
 
 
 def _identifier(name: str) -> str:

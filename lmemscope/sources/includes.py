@@ -177,10 +177,10 @@ def _readings(data: bytes) -> Iterator[bytes]:
 
 def _mentions(text: bytes) -> Iterator[tuple[int, bytes]]:
     """Where a header should be named, and the word that should name it: a directive's has to."""
-    skip = _Skip(text)
+    skip, begins_line = _Skip(text), _LineBegins(text)
     for found in _HASH.finditer(text):
         word = _WORD.match(text, skip(found.end()))
-        if word is not None and _begins_line(text, found.start()):
+        if word is not None and begins_line(found.start()):
             yield skip(word.end()), word[0]
     if b"__has_" in text:
         for found in _CONDITION.finditer(text):
@@ -189,11 +189,26 @@ def _mentions(text: bytes) -> Iterator[tuple[int, bytes]]:
                 yield skip(at + 1), found[0]
 
 
-def _begins_line(text: bytes, at: int) -> bool:
-    """Whether only blanks and comments, which may have begun on earlier lines, stand before."""
-    line = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
-    before = text[line:at]
-    return not before[before.rfind(b"*/") + 2 if b"*/" in before else 0 :].strip(_BEFORE)
+class _LineBegins:
+    """Whether only blanks and comments, which may have begun on earlier lines, stand before.
+
+    Asked of positions in their order, so that nothing is looked at twice.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._seen = 0
+        self._is_blank = True
+
+    def __call__(self, at: int) -> bool:
+        between = self._text[self._seen : at]
+        # One byte back: the two of a comment's end may have been seen apart.
+        closed = self._text.rfind(b"*/", max(self._seen - 1, 0), at)
+        begin = max(between.rfind(b"\n") + 1, between.rfind(b"\r") + 1)
+        begin = max(begin, closed + 2 - self._seen if closed >= 0 else 0)
+        self._is_blank = (self._is_blank or begin > 0) and not between[begin:].strip(_BEFORE)
+        self._seen = at
+        return self._is_blank
 
 
 class _Skip:

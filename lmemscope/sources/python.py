@@ -6,16 +6,20 @@ The file is parsed, never imported (but see ``--run-python`` in `numba_source`).
 from __future__ import annotations
 
 import ast
+import errno
 import re
-from dataclasses import replace
+from dataclasses import dataclass
 
 from lmemscope.errors import InputError
-from lmemscope.files import decoded_utf8, read_input
+from lmemscope.files import UnreadableFileError, decoded_utf8, read_input
 from lmemscope.model import Unit
 from lmemscope.sources.cupy import CupyProgram, find_programs
 from lmemscope.sources.numba import NumbaKernel, find_kernels
 
 Program = CupyProgram | NumbaKernel
+
+LARGEST = 16 << 20
+"""Bytes of a Python file that is read; its syntax tree takes a hundred times as many."""
 
 _SIGNS = re.compile(
     rb"\b(?:RawKernel|RawModule|ElementwiseKernel|ReductionKernel|rawkernel|cuda\.jit"
@@ -26,6 +30,14 @@ _SIGNS = re.compile(
 def may_hold_kernels(data: bytes) -> bool:
     """Whether a file is worth parsing, by the words in it."""
     return _SIGNS.search(data) is not None
+
+
+def _bytes(path: str) -> bytes:
+    data = read_input(path)
+    if len(data) > LARGEST:
+        reason = f"it is larger than {LARGEST >> 20} MiB"
+        raise UnreadableFileError(errno.EFBIG, reason, path)
+    return data
 
 
 def read_programs(path: str, name: str) -> list[Program]:
@@ -39,32 +51,40 @@ def read_programs(path: str, name: str) -> list[Program]:
         InputError: it cannot be read, or is no Python.
     """
     try:
-        source = decoded_utf8(read_input(path))
+        source = decoded_utf8(_bytes(path))
         tree = ast.parse(source, path)
+        programs: list[Program] = [*find_programs(tree, source, path), *find_kernels(tree)]
     except OSError as error:
         raise InputError("read", f"{name} cannot be read: {error.strerror}") from error
+    except (RecursionError, MemoryError) as error:
+        raise InputError("read", f"{name} is nested too deeply to be read") from error
     except (SyntaxError, ValueError) as error:
         line = f" line {error.lineno}:" if isinstance(error, SyntaxError) else ""
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         raise InputError("read", f"{name} is no Python:{line} {said}") from error
-    programs: list[Program] = [
-        *find_programs(tree, source, path),
-        *find_kernels(tree),
-    ]
     return sorted(programs, key=lambda program: program.line)
 
 
-def programs_in(unit: Unit) -> tuple[Unit, ...]:
-    """A unit for each program; the unit as it is where there is none, or none can be told."""
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a Python file holds, as far as planning needs to know.
+
+    Attributes:
+        programs: name of each, and whether only running the file would compile it; None where
+            the file cannot be read as Python.
+    """
+
+    programs: tuple[tuple[str, bool], ...] | None
+
+
+def survey(path: str, name: str) -> Survey:
+    """Look for the programs of a file; for a worker, since nobody knows how long it will take."""
     try:
-        programs = read_programs(unit.path, unit.input)
+        programs = read_programs(path, name)
     except InputError:
-        # The worker meets the same error, and reports it as the unit's.
-        return (unit,)
-    if not programs:
-        return (unit,)
-    # The name is there even where it is alone: a baseline must not change when another joins it.
-    return tuple(replace(unit, program=p.name, variant=p.name) for p in programs)
+        # The worker that is given the file meets the same error, and reports it as the unit's.
+        return Survey(None)
+    return Survey(tuple((program.name, _needs_running(program)) for program in programs))
 
 
 def program_of(unit: Unit) -> Program:
@@ -84,21 +104,8 @@ def program_of(unit: Unit) -> Program:
     )
 
 
-def is_broken(unit: Unit) -> bool:
-    """Whether a unit's file cannot be read as Python."""
-    try:
-        read_programs(unit.path, unit.input)
-    except InputError:
-        return True
-    return False
-
-
-def needs_running(unit: Unit) -> bool:
-    """Whether a unit's kernel can only be compiled by running its file."""
-    try:
-        program = program_of(unit)
-    except InputError:
-        return False
+def _needs_running(program: Program) -> bool:
+    """Whether a kernel can only be compiled by running its file."""
     if isinstance(program, NumbaKernel):
         return not any(array.refusal for array in program.arrays)
     return program.kind == "jit.rawkernel"

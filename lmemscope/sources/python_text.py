@@ -10,15 +10,11 @@ import ast
 import contextlib
 import operator
 import os
-import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from lmemscope.files import decoded_utf8, read_beside
-
-Place = tuple[str, int]
-"""File and 1-based line."""
+from lmemscope.sources.located_text import Place, Spelling, Text, at, joined
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -27,46 +23,18 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_LITERAL = re.compile(r"([rRbBuUfF]{0,2})(\"\"\"|'''|\"|')")
+_STEPS = 500_000
+"""What finding out all strings of a file may take: expressions looked at, and text put together.
+
+Names that stand for each other's double would take for ever, or all memory.
+"""
+_LETTERS = 256
+"""Letters that are put together in a step."""
+_LARGEST = 1 << 64
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A string and where its lines come from.
-
-    Attributes:
-        value: the string.
-        places: one for each line of ``value``.
-    """
-
-    value: str
-    places: tuple[Place, ...]
-
-    def __add__(self, other: Text) -> Text:
-        """Concatenation; a line begun by one and filled by the other is at the one with text."""
-        head = self.places
-        begun = self.value.rpartition("\n")[2]
-        if not begun.strip():
-            head = (*head[:-1], other.places[0])
-        return Text(self.value + other.value, (*head, *other.places[1:]))
-
-    def as_program(self) -> str:
-        """The string with ``#line`` directives wherever its lines do not follow each other."""
-        lines: list[str] = []
-        expected: Place | None = None
-        continued = False
-        for text, place in zip(self.value.split("\n"), self.places, strict=True):
-            if place != expected and not continued:
-                lines.append(f'#line {place[1]} "{place[0]}"')
-            lines.append(text)
-            continued = text.endswith("\\")
-            expected = (place[0], place[1] + 1)
-        return "\n".join(lines) + "\n"
-
-
-def at(value: str, place: Place) -> Text:
-    """A string all of whose lines are at one place."""
-    return Text(value, (place,) * (value.count("\n") + 1))
+class _BeyondError(Exception):
+    """To find out what an expression is would take too long."""
 
 
 class Scope:
@@ -79,40 +47,79 @@ class Scope:
     """
 
     def __init__(self, tree: ast.Module, source: str, path: str) -> None:
-        self._lines = source.splitlines(keepends=True)
+        self._lines = [f"{line}\n".encode("utf-8", "surrogatepass") for line in source.split("\n")]
         self._path = path
         self._values: dict[tuple[ast.AST, str], ast.expr | None] = {}
         self._parents: dict[ast.AST, ast.AST] = {}
         self._files: dict[tuple[ast.AST, str], ast.expr] = {}
-        self._collect(tree, tree)
+        self._literals: dict[ast.expr, Text] = {}
+        self._left = _STEPS
+        self._collect(tree)
 
     def text(self, node: ast.expr | None) -> Text | None:
         """The string that an expression is, or None where only running it would tell."""
         try:
-            return self._text(node, 0)
-        except RecursionError:
+            return self._spent(self._text(node, 0))
+        except (_BeyondError, RecursionError):
             return None
 
     def constant(self, node: ast.expr | None) -> object:
         """A number, string, None, or tuple of them that an expression is; ``...`` if unknown."""
+        try:
+            return self._constant(node)
+        except (_BeyondError, RecursionError):
+            return ...
+
+    def file(self, node: ast.expr | None) -> Text | None:
+        """The contents of the file that an expression names, or None."""
+        try:
+            return self._spent(self._file(node))
+        except (_BeyondError, RecursionError):
+            return None
+
+    def path(self, node: ast.expr | None) -> str | None:
+        """A path spelled by literals, ``__file__`` and the usual functions on paths, or None."""
+        try:
+            return self._path_of(node)
+        except (_BeyondError, RecursionError):
+            return None
+
+    def _step(self, letters: int = 0) -> None:
+        self._left -= 1 + letters // _LETTERS
+        if self._left < 0:
+            raise _BeyondError
+
+    def _spent(self, text: Text | None) -> Text | None:
+        if text is not None:
+            self._step(len(text.value))
+        return text
+
+    def _constant(self, node: ast.expr | None) -> object:
+        self._step()
         if isinstance(node, ast.Constant):
-            return node.value
+            return ... if _is_large(node.value) else node.value
         if isinstance(node, ast.Tuple | ast.List):
-            items = tuple(self.constant(item) for item in node.elts)
+            items = tuple(self._constant(item) for item in node.elts)
             return ... if ... in items else items
         if isinstance(node, ast.Name):
             value = self._lookup(node)
-            return ... if value is None else self.constant(value)
+            return ... if value is None else self._constant(value)
         if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-            left, right = self.constant(node.left), self.constant(node.right)
+            left, right = self._constant(node.left), self._constant(node.right)
             if isinstance(left, int) and isinstance(right, int):
                 with contextlib.suppress(ZeroDivisionError):
-                    return _ARITHMETIC[type(node.op)](left, right)
-        found = self.text(node)
+                    result = _ARITHMETIC[type(node.op)](left, right)
+                    return ... if _is_large(result) else result
+        found = self._spent(self._text(node, 0))
         return ... if found is None else found.value
 
-    def _collect(self, node: ast.AST, scope: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
+    def _collect(self, tree: ast.Module) -> None:
+        """Note every assignment; with a list of what is left, for trees may be very deep."""
+        pending: list[tuple[ast.AST, ast.AST]] = [
+            (child, tree) for child in ast.iter_child_nodes(tree)
+        ]
+        while pending:
+            child, scope = pending.pop()
             self._parents[child] = scope
             if isinstance(child, ast.Assign):
                 for target in child.targets:
@@ -123,13 +130,13 @@ class Scope:
                 self._assign(scope, child.target, None)
             elif isinstance(child, ast.With):
                 self._with(scope, child)
-            inner = False
+            inside = scope
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                inner = True
+                inside = child
                 for argument in ast.walk(child.args):
                     if isinstance(argument, ast.arg):
                         self._values[child, argument.arg] = None
-            self._collect(child, child if inner else scope)
+            pending += [(one, inside) for one in ast.iter_child_nodes(child)]
 
     def _assign(self, scope: ast.AST, target: ast.AST, value: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
@@ -157,6 +164,7 @@ class Scope:
         return None
 
     def _text(self, node: ast.expr | None, depth: int) -> Text | None:
+        self._step()
         if node is None or depth > 40:
             return None
         if isinstance(node, ast.Constant):
@@ -164,37 +172,61 @@ class Scope:
         if isinstance(node, ast.JoinedStr):
             return self._formatted(node, depth)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            left, right = self._text(node.left, depth + 1), self._text(node.right, depth + 1)
-            return None if left is None or right is None else left + right
+            return self._added(node, depth)
         if isinstance(node, ast.Name):
             return self._text(self._lookup(node), depth + 1)
         if isinstance(node, ast.Call):
             return self._called(node, depth)
         return None
 
+    def _added(self, node: ast.BinOp, depth: int) -> Text | None:
+        """A sum of strings, which may have thousands of terms."""
+        terms: list[Text] = []
+        pending: list[ast.expr] = [node]
+        while pending:
+            one = pending.pop()
+            if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Add):
+                self._step()
+                pending += (one.right, one.left)
+                continue
+            text = self._spent(self._text(one, depth + 1))
+            if text is None:
+                return None
+            terms.append(text)
+        return joined(terms)
+
     def _literal(self, node: ast.Constant, value: str) -> Text:
-        places = self._places(node, iter(()))
-        if len(places) != value.count("\n") + 1:
-            return at(value, (self._path, node.lineno))
-        return Text(value, tuple(places))
+        known = self._literals.get(node)
+        if known is None:
+            places = self._places(node, iter(()))
+            if len(places) == value.count("\n") + 1:
+                known = Text(value, tuple(places))
+            else:
+                known = at(value, (self._path, node.lineno))
+            self._literals[node] = known
+        return known
 
     def _formatted(self, node: ast.JoinedStr, depth: int) -> Text | None:
-        value, inserted = "", []
+        values: list[str] = []
+        inserted: list[Text] = []
         for part in node.values:
             if isinstance(part, ast.Constant):
-                value += str(part.value)
+                values.append(str(part.value))
                 continue
             assert isinstance(part, ast.FormattedValue)
             if part.format_spec is not None or part.conversion not in (-1, 115):
                 return None
             text = self._text(part.value, depth + 1)
             if text is None:
-                constant = self.constant(part.value)
+                constant = self._constant(part.value)
                 if not isinstance(constant, int | float):
                     return None
                 text = at(str(constant), (self._path, part.lineno))
             inserted.append(text)
-            value += text.value
+            self._step(len(text.value))
+            values.append(text.value)
+        value = "".join(values)
+        self._step(len(value))
         places = self._places(node, iter(inserted))
         if len(places) != value.count("\n") + 1:
             return at(value, (self._path, node.lineno))
@@ -209,13 +241,13 @@ class Scope:
         if not isinstance(function, ast.Attribute):
             return None
         if name == "read_text":
-            return self.file(function.value)
+            return self._file(function.value)
         if name == "read":
             if _is_open(function.value):
                 assert isinstance(function.value, ast.Call)
-                return self.file(function.value.args[0])
+                return self._file(function.value.args[0])
             if isinstance(function.value, ast.Name):
-                return self.file(self._opened(function.value))
+                return self._file(self._opened(function.value))
         if name in ("strip", "lstrip", "rstrip") and not node.args:
             text = self._text(function.value, depth + 1)
             return None if text is None else _stripped(text, name)
@@ -229,30 +261,30 @@ class Scope:
             scope = self._parents.get(scope)
         return None
 
-    def file(self, node: ast.expr | None) -> Text | None:
-        """The contents of the file that an expression names, or None."""
-        path = self.path(node)
+    def _file(self, node: ast.expr | None) -> Text | None:
+        path = self._path_of(node)
         if path is None:
             return None
         # A relative path starts where the program is run; most often that is beside the file.
         for candidate in (os.path.join(os.path.dirname(self._path), path), os.path.abspath(path)):
             try:
                 value = decoded_utf8(read_beside(candidate))
-            except (OSError, UnicodeDecodeError):
+            except (OSError, ValueError):
                 continue
+            self._step(len(value))
             file = os.path.normpath(candidate)
             count = value.count("\n") + 1
             return Text(value, tuple((file, number) for number in range(1, count + 1)))
         return None
 
-    def path(self, node: ast.expr | None) -> str | None:
-        """A path spelled by literals, ``__file__`` and the usual functions on paths, or None."""
+    def _path_of(self, node: ast.expr | None) -> str | None:
+        self._step()
         if isinstance(node, ast.Name) and node.id == "__file__":
             return self._path
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             return self._joined([node.left, node.right])
         if isinstance(node, ast.Attribute) and node.attr == "parent":
-            inner = self.path(node.value)
+            inner = self._path_of(node.value)
             return None if inner is None else os.path.dirname(inner)
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _name(node.func)
@@ -260,100 +292,34 @@ class Scope:
                 own = [node.func.value] if name == "joinpath" else []  # type: ignore[attr-defined]
                 return self._joined([*own, *node.args])
             if name == "dirname" and node.args:
-                inner = self.path(node.args[0])
+                inner = self._path_of(node.args[0])
                 return None if inner is None else os.path.dirname(inner)
             if name in ("Path", "abspath", "realpath", "str", "fspath") and node.args:
                 return self._joined(node.args)
             if name in ("resolve", "absolute") and isinstance(node.func, ast.Attribute):
-                return self.path(node.func.value)
+                return self._path_of(node.func.value)
             return None
         if isinstance(node, ast.Name):
             value = self._lookup(node)
-            return None if value is None else self.path(value)
-        text = self.text(node)
+            return None if value is None else self._path_of(value)
+        text = self._text(node, 0)
         return None if text is None else text.value
 
     def _joined(self, nodes: Sequence[ast.expr]) -> str | None:
-        parts = [self.path(node) for node in nodes]
+        parts = [self._path_of(node) for node in nodes]
         return None if None in parts else os.path.join(*(part for part in parts if part))
 
     def _places(self, node: ast.expr, inserted: Iterator[Text]) -> list[Place]:
         """The place of each line of a literal, by walking its spelling."""
         assert node.end_lineno is not None
-        segment = "".join(self._lines[node.lineno - 1 : node.end_lineno])
-        segment = segment.encode()[node.col_offset :].decode("utf-8", "replace")
-        walker = _Walker(self._path, node.lineno, inserted)
+        lines = self._lines[node.lineno - 1 : node.end_lineno]
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+        segment = b"".join(lines).decode("utf-8", "replace")
+        self._step(len(segment))
+        walker = Spelling(self._path, node.lineno, inserted)
         walker.walk(segment, node.end_lineno)
         return walker.places
-
-
-class _Walker:
-    """Follows the spelling of adjacent string literals and notes where lines of text begin."""
-
-    def __init__(self, path: str, line: int, inserted: Iterator[Text]) -> None:
-        self._path, self._line, self._inserted = path, line, inserted
-        self._empty = True
-        self.places: list[Place] = [(path, line)]
-
-    def walk(self, segment: str, last_line: int) -> None:
-        position = 0
-        while position < len(segment) and self._line <= last_line:
-            match = _LITERAL.match(segment, position)
-            if match is None:
-                if segment[position] == "#":
-                    position = segment.find("\n", position)
-                    if position < 0:
-                        return
-                elif segment[position] == ")" or segment[position].isalpha():
-                    return
-                self._line += segment[position] == "\n"
-                position += 1
-                continue
-            if self._empty:
-                self.places[-1] = (self._path, self._line)
-            prefix, quote = match.group(1).lower(), match.group(2)
-            position = self._body(segment, match.end(), quote, "r" in prefix, "f" in prefix)
-
-    def _body(self, segment: str, position: int, quote: str, raw: bool, formatted: bool) -> int:
-        while position < len(segment) and not segment.startswith(quote, position):
-            char = segment[position]
-            if char == "\\" and position + 1 < len(segment):
-                following = segment[position + 1]
-                if raw:
-                    self._text(char)
-                    if following == "\n":
-                        self._line += 1
-                        self._text("\n")
-                elif following == "\n":
-                    self._line += 1
-                elif following == "n":
-                    self._text("\n")
-                else:
-                    self._text("x")
-                position += 2
-                continue
-            if formatted and char == "{" and segment[position + 1 : position + 2] != "{":
-                self._insert()
-                position = segment.index("}", position) + 1
-                continue
-            if formatted and char in "{}":
-                position += 1
-            if char == "\n":
-                self._line += 1
-            self._text(char)
-            position += 1
-        return position + len(quote)
-
-    def _text(self, char: str) -> None:
-        if char == "\n":
-            self.places.append((self._path, self._line))
-        self._empty = char == "\n"
-
-    def _insert(self) -> None:
-        text = next(self._inserted, None)
-        if text is not None and len(text.places) > 1:
-            self.places += text.places[1:]
-        self._empty = False
 
 
 def _stripped(text: Text, how: str) -> Text:
@@ -361,6 +327,11 @@ def _stripped(text: Text, how: str) -> Text:
     before = text.value.index(kept) if kept else 0
     first = text.value.count("\n", 0, before)
     return Text(kept, text.places[first : first + kept.count("\n") + 1])
+
+
+def _is_large(value: object) -> bool:
+    """Whether a number is none that anybody counts with; its digits alone may take minutes."""
+    return isinstance(value, int) and abs(value) >= _LARGEST
 
 
 def _is_open(node: ast.expr) -> bool:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lmemscope.model import Directive
+from lmemscope.sources.code import Code, Token
 
 _TOKEN = re.compile(
-    r"""(?P<skip>//(?:[^\\\n]|\\.|\\\n)*|/\*.*?\*/|\s+)"""
-    r"""|(?P<raw>(?:u8|[uUL])?R"(?P<delim>[^()\\\s]{0,16})\(.*?\)(?P=delim)")"""
+    r"""(?P<skip>//(?:[^\\\n]|\\.|\\\n)*|/\*.*?(?:\*/|\Z)|\s+)"""
+    r"""|(?P<raw>(?:u8|[uUL])?R"(?P<delim>[^()\\\s]{0,16})\(.*?(?:\)(?P=delim)"|\Z))"""
     r"""|(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
     r"""|(?P<directive>\#(?:[^\\\n]|\\.|\\\n)*)"""
     r"""|(?P<word>[A-Za-z_]\w*)"""
@@ -26,19 +27,6 @@ _IN_BLOCK = re.compile(r"(?:/\*|\n)[ \t*!<]*lmemscope:[ \t]*([\w-]*)", re.IGNORE
 _DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
 _CONDITION = re.compile(r"#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b\s*(\w*)\s*(.?)")
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
-ATTRIBUTES_WITH_ARGUMENTS = frozenset(
-    "__launch_bounds__ __cluster_dims__ __maxnreg__ __attribute__ __declspec alignas "
-    "__block_size__ __align__ decltype noexcept requires".split()
-)
-"""Words whose parentheses hold no parameters of a function."""
-
-
-class Token(NamedTuple):
-    """A word, number, string or other sign of the source, and its line."""
-
-    kind: str
-    text: str
-    line: int
 
 
 class KernelMacro(NamedTuple):
@@ -124,7 +112,7 @@ def _note_macro(define: re.Match[str], plain: set[str], macros: dict[str, Kernel
             plain.add(name)
         return
     body = [Token("word" if re.match(r"[A-Za-z_]", text) else "punct", text, 0) for text in held]
-    kernel = kernel_name(body, held.index("__global__"))
+    kernel = Code(body).kernel_name(held.index("__global__"))
     if kernel is None and held[-1].isidentifier():
         kernel = held[-1]  # The parameter list follows the macro.
     pasted = "##" in replacement.replace(" ", "")
@@ -145,16 +133,20 @@ class _Conditions:
     def __init__(self) -> None:
         self._open: list[bool | _Branch] = []
         """Of each condition: whether its text now lives, where that is known."""
+        self._branches: list[_Branch] = []
+        """Those of them that are branches."""
+        self._dead = 0
+        """How many of them are known not to live."""
 
     @property
     def live(self) -> bool:
         """Whether text here may be compiled."""
-        return False not in self._open
+        return not self._dead
 
     @property
     def branch(self) -> _Branch | None:
         """The innermost branch here that may or may not be compiled."""
-        return next((one for one in reversed(self._open) if isinstance(one, _Branch)), None)
+        return self._branches[-1] if self._branches else None
 
     def see(self, lexeme: str, line: int) -> None:
         """Take note of a line of the preprocessor."""
@@ -166,80 +158,32 @@ class _Conditions:
             # Only a constant that stands alone, or before a comment, is known.
             known = word == "if" and more in ("", "/")
             values = {"0": False, "false": False, "1": True} if known else {}
-            self._open.append(values[first] if first in values else _Branch())
+            self._push(values[first] if first in values else _Branch())
             return
         if not self._open:
             return
-        now = self._open.pop()
+        now = self._pop()
         if isinstance(now, _Branch):
             now.end = line
         if word == "endif":
             return
         if isinstance(now, _Branch):
-            self._open.append(_Branch())
+            self._push(_Branch())
         elif now:
             # After a branch that lives no other does; after a dead one the next may.
-            self._open.append(False)
+            self._push(False)
         else:
-            self._open.append(True if word == "else" else _Branch())
+            self._push(True if word == "else" else _Branch())
 
+    def _push(self, state: bool | _Branch) -> None:
+        self._open.append(state)
+        self._dead += state is False
+        if isinstance(state, _Branch):
+            self._branches.append(state)
 
-def next_is(tokens: list[Token], position: int, text: str) -> bool:
-    """Whether the token after ``position`` is that text."""
-    return position + 1 < len(tokens) and tokens[position + 1].text == text
-
-
-def kernel_name(tokens: list[Token], position: int) -> str | None:
-    """Name of the function declared after ``__global__``: the word before its parameter list."""
-    position += 1
-    while position < len(tokens):
-        token = tokens[position]
-        if token.text in ATTRIBUTES_WITH_ARGUMENTS and next_is(tokens, position, "("):
-            position = matching(tokens, position + 1, "(", ")") + 1
-            continue
-        if token.text in (";", "{", "}", ")"):
-            return None
-        if token.kind == "word" and next_is(tokens, position, "("):
-            return token.text
-        if token.kind == "word" and next_is(tokens, position, "<"):
-            # Arguments of a type, or of the template that this is a specialisation of.
-            closing = angle_end(tokens, position + 1)
-            if closing is not None:
-                if next_is(tokens, closing, "("):
-                    return token.text
-                position = closing
-        position += 1
-    return None
-
-
-def angle_end(tokens: list[Token], position: int) -> int | None:
-    """Index of the ``>`` that closes the ``<`` at ``position``; None where none does."""
-    depth = 0
-    while position < len(tokens):
-        text = tokens[position].text
-        if text == "(":
-            position = matching(tokens, position, "(", ")")
-        elif text == "<":
-            depth += 1
-        elif text == ">":
-            depth -= 1
-            if depth == 0:
-                return position
-        elif text in (";", "{", "}", ")"):
-            return None
-        position += 1
-    return None
-
-
-def matching(tokens: list[Token], position: int, opening: str, closing: str) -> int:
-    """Index of the bracket that closes the one at ``position`` (or the last token)."""
-    depth = 0
-    while position < len(tokens):
-        if tokens[position].text == opening:
-            depth += 1
-        elif tokens[position].text == closing:
-            depth -= 1
-            if depth == 0:
-                return position
-        position += 1
-    return len(tokens) - 1
+    def _pop(self) -> bool | _Branch:
+        state = self._open.pop()
+        self._dead -= state is False
+        if isinstance(state, _Branch):
+            self._branches.pop()
+        return state

@@ -1,0 +1,171 @@
+"""Tokens of CUDA C++ with what belongs to what among them: brackets, declarations, names.
+
+Each question is answered in constant time on average, however the brackets lie: text of which half
+is missing, or that was made to take long, asks the same questions again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+ATTRIBUTES_WITH_ARGUMENTS = frozenset(
+    "__launch_bounds__ __cluster_dims__ __maxnreg__ __attribute__ __declspec alignas "
+    "__block_size__ __align__ decltype noexcept requires".split()
+)
+"""Words whose parentheses hold no parameters of a function."""
+
+_STOPS = frozenset((";", "{", "}"))
+
+
+class Token(NamedTuple):
+    """A word, number, string or other sign of the source, and its line."""
+
+    kind: str
+    text: str
+    line: int
+
+
+class Code:
+    """Tokens in their order.
+
+    Attributes:
+        tokens: those.
+    """
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = tokens
+        self._names: dict[int, str | None] = {}
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, position: int) -> Token:
+        return self.tokens[position]
+
+    def next_is(self, position: int, text: str) -> bool:
+        """Whether the token after ``position`` is that text."""
+        return position + 1 < len(self.tokens) and self.tokens[position + 1].text == text
+
+    def closing(self, position: int) -> int:
+        """Index of what closes the parenthesis or brace at ``position`` (or the last token)."""
+        return self._closing.get(position, len(self.tokens) - 1)
+
+    def angle_end(self, position: int) -> int | None:
+        """Index of the ``>`` that closes the ``<`` at ``position``; None where none does."""
+        return self._angles.get(position)
+
+    def holds_kernel(self, begin: int, end: int) -> bool:
+        """Whether ``__global__`` is among the tokens from ``begin`` up to ``end``."""
+        return self._kernels_before[end] > self._kernels_before[begin]
+
+    def kernel_name(self, position: int) -> str | None:
+        """Name of the function declared after ``__global__``: the word before its parameters."""
+        seen: list[int] = []
+        name = None
+        position += 1
+        while position < len(self.tokens):
+            if position in self._names:
+                name = self._names[position]
+                break
+            seen.append(position)
+            token = self.tokens[position]
+            if token.text in ATTRIBUTES_WITH_ARGUMENTS and self.next_is(position, "("):
+                position = self.closing(position + 1) + 1
+                continue
+            if token.text in _STOPS or token.text == ")":
+                break
+            if token.kind == "word" and self.next_is(position, "("):
+                name = token.text
+                break
+            if token.kind == "word" and self.next_is(position, "<"):
+                # Arguments of a type, or of the template that this is a specialisation of.
+                end = self.angle_end(position + 1)
+                if end is not None:
+                    if self.next_is(end, "("):
+                        name = token.text
+                        break
+                    position = end
+            position += 1
+        self._names.update(dict.fromkeys(seen, name))
+        return name
+
+    def end(self, position: int) -> tuple[int, bool]:
+        """Line of the brace that closes the body of the declaration at ``position``.
+
+        Or of the semicolon of one without a body; and whether it is one.
+        """
+        at = self._next_end[position]
+        if at is None:
+            return (self.tokens[-1].line if self.tokens else 0), False
+        if self.tokens[at].text == ";":
+            return self.tokens[at].line, True
+        return self.tokens[self.closing(at)].line, False
+
+    def is_template(self, position: int) -> bool:
+        """Whether the declaration that holds this token begins with ``template <…>``."""
+        at = self._templates[position]
+        return at is not None and not self.next_is(at + 1, ">")
+
+    @cached_property
+    def _closing(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for opening, closing in (("(", ")"), ("{", "}")):
+            opened: list[int] = []
+            for index, token in enumerate(self.tokens):
+                if token.text == opening:
+                    opened.append(index)
+                elif token.text == closing and opened:
+                    found[opened.pop()] = index
+        return found
+
+    @cached_property
+    def _angles(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        # Of each parenthesis that is open, and around all of them: what is opened directly in it.
+        levels: list[list[int]] = [[]]
+        for index, token in enumerate(self.tokens):
+            text = token.text
+            if text == "(":
+                levels.append([])
+            elif text == ")":
+                levels.pop()
+                if not levels:
+                    levels.append([])
+            elif text == "<":
+                levels[-1].append(index)
+            elif text == ">":
+                if levels[-1]:
+                    found[levels[-1].pop()] = index
+            elif text in _STOPS:
+                levels[-1].clear()
+        return found
+
+    @cached_property
+    def _kernels_before(self) -> list[int]:
+        marks = (token.text == "__global__" for token in self.tokens)
+        return list(accumulate(marks, initial=0))
+
+    @cached_property
+    def _next_end(self) -> list[int | None]:
+        """Of each token, the first semicolon or opening brace from there on."""
+        found: list[int | None] = [None] * (len(self.tokens) + 1)
+        for index in range(len(self.tokens) - 1, -1, -1):
+            is_end = self.tokens[index].text in (";", "{")
+            found[index] = index if is_end else found[index + 1]
+        return found
+
+    @cached_property
+    def _templates(self) -> list[int | None]:
+        """Of each token, the first ``template <`` before it in the same declaration."""
+        found: list[int | None] = []
+        first: int | None = None
+        for index, token in enumerate(self.tokens):
+            found.append(first)
+            if token.text in _STOPS:
+                first = None
+            elif first is None and token.text == "template" and self.next_is(index, "<"):
+                first = index
+        return found
