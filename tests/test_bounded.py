@@ -20,6 +20,7 @@ from lmemscope.analysis.frame import frame_map
 from lmemscope.errors import FormatError, InputError, LmemscopeError
 from lmemscope.formats.build_log import parse_build_log
 from lmemscope.formats.cubin import Cubin
+from lmemscope.formats.demangle import demangle
 from lmemscope.formats.dwarf import read_variables
 from lmemscope.formats.elf import ElfFile, Strings
 from lmemscope.formats.ptx import PtxModule
@@ -363,3 +364,23 @@ def test_a_frame_that_no_thread_has() -> None:
     function = cubin_function("k")
     (whole,) = frame_map(2**31, function, [], [], [])
     assert (whole.offset, whole.size, whole.cause) == (0, 2**31, "unattributed")
+
+
+def doubling(levels: int) -> str:
+    """A mangled name: a pair of pairs of pairs, each level of which doubles the spelling."""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    pairs = (f"S_IS{digit}_S{digit}_E" for digit in digits[:levels])
+    return f"_Z1fSt4pairIiiE{''.join(pairs)}"
+
+
+def test_a_name_that_has_no_end_is_its_own_spelling() -> None:
+    assert len(demangle(doubling(4))) < len(demangle(doubling(8))) < 20_000
+    endless = doubling(30)
+    assert demangle(endless) == endless
+    # The next one is spelled all the same.
+    assert demangle(doubling(7)).startswith("f(std::pair<int, int>, std::pair<std::pair<")
+
+
+def test_long_names_are_spelled_as_short_ones_are() -> None:
+    many = f"_Z1fSt4pairIiiE{'S0_' * 40}"
+    assert demangle(many) == f"f({', '.join(['std::pair<int, int>'] * 41)})"

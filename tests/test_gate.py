@@ -444,7 +444,7 @@ def test_exports_of_the_command(project: Path) -> None:
     forced = run(project, "check", ".", "--format", "text", "-o", "gate.log")
     assert (forced.code, forced.out) == (1, "")
     unwritable = run(project, "check", ".", GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY="/no/s.md")
-    assert unwritable.code == 2
+    assert unwritable.code == 3
     assert "/no/s.md cannot be written" in unwritable.err
 
 

@@ -1,7 +1,8 @@
 """Itanium C++ demangling by the C++ runtime library that NVRTC itself is linked with.
 
-A name that the library does not demangle (``extern "C"``, compiler-made names) is its own
-demangled form. Without libstdc++ every name is: readers lose comfort, not truth.
+A name that the library does not demangle (``extern "C"``, compiler-made names, names whose spelling
+would have no end) is its own demangled form. Without libstdc++ every name is: readers lose comfort,
+not truth.
 """
 
 from __future__ import annotations
@@ -9,6 +10,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lmemscope.formats.demangling_child import Child
+
+
+_REFERENCES = re.compile(r"[ST][0-9A-Z]*_")
+"""Substitutions and template parameters: references of a mangled name to its own parts."""
+_FEW = 12
+"""References that cannot make a spelling large: each may double it."""
+_SHORT = 4096
 
 
 @functools.cache
@@ -16,9 +28,13 @@ def demangle(name: str) -> str:
     """C++ spelling of a mangled name, or the name itself."""
     if not name.startswith("_Z"):
         return name
-    library = _runtime()
-    if library is None:
+    found = _runtime()
+    if found is None:
         return name
+    soname, library = found
+    if len(name) > _SHORT or len(_REFERENCES.findall(name)) > _FEW:
+        spelled = _child(soname).demangle(name.encode("utf-8", "replace"))
+        return name if spelled is None else spelled.decode("utf-8", "replace")
     status = ctypes.c_int()
     pointer = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
     if not pointer:
@@ -74,12 +90,20 @@ def variable_name(symbol: str) -> str:
 
 
 @functools.cache
-def _runtime() -> ctypes.CDLL | None:
+def _runtime() -> tuple[str, ctypes.CDLL] | None:
     for soname in ("libstdc++.so.6", "libc++abi.so.1"):
         try:
             library = ctypes.CDLL(soname)
         except OSError:
             continue
         library.__cxa_demangle.restype = ctypes.c_void_p
-        return library
+        return soname, library
     return None
+
+
+@functools.cache
+def _child(soname: str) -> Child:
+    # Most programs need none.
+    from lmemscope.formats.demangling_child import Child
+
+    return Child(soname)
