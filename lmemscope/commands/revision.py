@@ -160,14 +160,14 @@ class BuildCopy:
 
     def _record(self, record: Mapping[str, Any], beside: str) -> dict[str, Any] | None:
         """An entry with the checkout's paths; None for a file that the revision has not."""
-        import shlex
+        from lmemscope.formats.shell_words import shell_words
 
         directory = os.path.normpath(os.path.join(beside, record["directory"]))
         source = os.path.normpath(os.path.join(directory, record["file"]))
         if not os.path.exists(self._checkout.built(source)):
             return None
         words = record.get("arguments")
-        words = shlex.split(record["command"]) if words is None else words
+        words = shell_words(record["command"]) if words is None else words
         made = {
             "directory": directory,
             "file": self._checkout.built(source),

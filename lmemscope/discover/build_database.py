@@ -11,7 +11,6 @@ import functools
 import json
 import os
 import re
-import shlex
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any
 from lmemscope.discover.build_flags import BuildFlags, read_flags
 from lmemscope.errors import InputError
 from lmemscope.files import read_input
+from lmemscope.formats.shell_words import shell_words
 from lmemscope.lowering.kinds import kind_of
 
 _CUDA_LANGUAGES = ("cu", "cuda")
@@ -239,7 +239,8 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
 
 def _split(command: str) -> list[str]:
     """The words of a command as a POSIX shell splits them; most commands quote nothing."""
-    return shlex.split(command) if any(mark in command for mark in "'\"\\") else command.split()
+    quotes = any(mark in command for mark in "'\"\\")
+    return shell_words(command) if quotes else command.split()
 
 
 def compiler_arguments(words: Sequence[str]) -> list[str]:
@@ -261,9 +262,9 @@ def _taken_apart(words: Sequence[str]) -> tuple[str, list[str]]:
         ):
             name, _, value = words[position].partition("=")
             if name == "NVCC_PREPEND_FLAGS":
-                before += shlex.split(value)
+                before += shell_words(value)
             elif name == "NVCC_APPEND_FLAGS":
-                after += shlex.split(value)
+                after += shell_words(value)
             position += 2 if words[position] in valued else 1
     program = words[position] if position < len(words) else ""
     return program, [*before, *words[position + 1 :], *after]

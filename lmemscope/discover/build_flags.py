@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lmemscope.discover import option_tables as tables
 from lmemscope.discover.response_files import Words
+from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
 from lmemscope.sources.includes import holds_toolkit
 
@@ -231,7 +231,7 @@ def _preprocessor(reading: _Reading, kind: str, name: str, value: str) -> None:
 def _split(value: str) -> list[str]:
     """The words of an option's value: nvcc splits them at commas, and the shell at blanks."""
     try:
-        parts = shlex.split(value)
+        parts = shell_words(value)
     except ValueError:
         parts = value.split()
     kept = [part for part in parts if not part.startswith(("-Wl,", "-Wa,"))]

@@ -7,11 +7,11 @@ bounded size, to a bounded depth, and none inside itself.
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from collections.abc import Iterable, Iterator
 
 from lmemscope.errors import InputError
+from lmemscope.formats.shell_words import shell_words
 
 _LARGEST = 4 << 20
 _DEPTH = 8
@@ -73,10 +73,7 @@ def _words(path: str) -> list[str]:
             os.close(descriptor)
         if len(data) > _LARGEST:
             raise _unusable(path, f"it is larger than {_LARGEST >> 20} MiB")
-        text = data.decode("utf-8", "surrogateescape")
-        # shlex takes quadratic time for a long word; most files quote nothing.
-        quotes = any(mark in text for mark in "'\"\\")
-        return shlex.split(text, comments=False) if quotes else text.split()
+        return shell_words(data.decode("utf-8", "surrogateescape"))
     except (OSError, ValueError) as error:
         raise _unusable(path, str(error)) from error
 

@@ -11,6 +11,8 @@ import shlex
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from lmemscope.formats.shell_words import shell_words
+
 _COUNTED = re.compile(r"^\[\d+/\d+\]\s+")
 _PERCENT = re.compile(r"^\[\s*\d+%\]\s*")
 _CMAKE_OBJECT = re.compile(r"\bBuilding (\w+) object (.+)")
@@ -125,7 +127,7 @@ def _words(text: str) -> list[str]:
     try:
         if _DRIVE.search(text):
             return [word.strip('"') for word in shlex.split(text, posix=False)]
-        return shlex.split(text)
+        return shell_words(text)
     except ValueError:
         return text.split()
 

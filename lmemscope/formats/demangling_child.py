@@ -8,7 +8,6 @@ ends with the pipe to this process.
 
 from __future__ import annotations
 
-import atexit
 import os
 import subprocess
 import sys
@@ -89,7 +88,6 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
-            atexit.register(self._end)
         return self._process
 
     def _end(self) -> None:
