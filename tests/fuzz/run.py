@@ -142,6 +142,15 @@ def run(
     return result
 
 
+def _processor_time(process: int | None) -> float:
+    """Seconds of the processor that a process has had; 0 of one that is gone."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class _Worker:
     """A process that tries every ``jobs``-th input; begun again behind one that it hung on."""
 
@@ -163,6 +172,7 @@ class _Worker:
         self._process.start()
         writer.close()
         self._ended = False
+        self._seen = (-1, 0.0)
 
     def is_done(self, result: Result) -> bool:
         if self._ended:
@@ -177,7 +187,11 @@ class _Worker:
                 return True
             return self._lost(result, f"killed by signal {-(self._process.exitcode or 0)}")
         at, since = _ROW.unpack_from(self._now)
-        if at and time.monotonic() - since > SECONDS * _PATIENCE:
+        if at != self._seen[0]:
+            self._seen = (at, _processor_time(self._process.pid))
+        # A busy machine may leave a process waiting for longer than that.
+        spent = _processor_time(self._process.pid) - self._seen[1]
+        if at and time.monotonic() - since > SECONDS * _PATIENCE and spent > SECONDS:
             self._process.kill()
             self._process.join()
             return self._lost(result, "hang in code that is not Python's")
