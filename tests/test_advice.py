@@ -143,6 +143,22 @@ def test_a_layout_holds_for_functions_that_get_the_array(
     assert ("Functions that get it as a pointer must take that layout too" in text) == passed
 
 
+@pytest.mark.parametrize(
+    ("behind", "passed"),
+    [
+        ("x[0] = f(table, 1);", True),
+        ("if (n) {\nx[0] = f(\n table);\n}", True),
+        ("x[0] = table[1] + table [2];", False),
+        ("x[0] = sizeof(table);", False),
+        ("}\n__device__ void g(float* table) {\n f(table);", False),
+    ],
+)
+def test_a_call_that_does_not_show_in_chains_gets_the_array_too(behind: str, passed: bool) -> None:
+    source = f"void kernel(float* x) {{\n\n  float table[16];\n{behind}\n}}\n"
+    text = said(array("float[16]", 64), source)
+    assert ("Functions that get it as a pointer must take that layout too" in text) == passed
+
+
 def test_shared_memory_in_use_leaves_less() -> None:
     used = PtxasFacts(32, 384, 0, 0, 0, 1024, 0)
     facts = dataclasses.replace(array("float[96]", 384), ptxas=used)
@@ -218,6 +234,15 @@ def test_the_users_statement_is_rewritten(statement: str, lines: list[str]) -> N
     for line in lines:
         assert line in [one.strip() for one in code.splitlines()]
     assert "< ROWS; ++" in code
+
+
+def test_code_names_an_array_only_where_the_line_does() -> None:
+    facts = array("float[20]", 80)
+    line = "if (board[x[i]] == n) safe = false;"
+    assert "compare instead" in said(facts, LOOKUP.replace("{statement}", line))
+    assert "value = " not in codes(facts, LOOKUP.replace("{statement}", line))
+    line = "if (table[x[i]] == n) safe = false;"
+    assert "value = table[k];" in codes(facts, LOOKUP.replace("{statement}", line))
 
 
 def test_what_cannot_be_rewritten_has_no_code_for_a_store() -> None:
@@ -550,6 +575,30 @@ def test_a_sine_is_advised_by_type_and_argument() -> None:
     assert "cospi" in text
     assert "__cos" not in text
     assert of_double[-1].code is None, "an argument that changes something is not written twice"
+
+
+@pytest.mark.parametrize(
+    ("head", "guarded"),
+    [
+        ("__device__ float f(float x)\n{", False),
+        ("__host__ __device__ float f(float x)\n{", True),
+        ("template <int N>\nstatic __device__ __host__ void f(\n  float x) {", True),
+        ("HOSTDEV float f(float x) {\n  if (x > 1) {", True),
+        ("struct S { __host__ int g() { return 1; } __device__ float f(float x) {", False),
+        ("", False),
+    ],
+)
+def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> None:
+    lines = [*head.splitlines(), "", "", "", "", "", ""][:6]
+    facts = kernel("math-slow-path")
+    (one,) = facts.objects
+    proof = (Evidence("library-table", "__cudart_i2opi_f"),)
+    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    found = advice(facts, "\n".join([*lines, "y = sinf(x);"]))
+    plain = "__builtin_assume(fabsf(x) < 1e5f);"
+    assert found[-1].code == (f"#ifdef __CUDA_ARCH__\n{plain}\n#endif" if guarded else plain)
+    assert ("compiled for the host too" in found[-1].text) == guarded
+    assert any("__sinf" in a.text and ("device code alone" in a.text) == guarded for a in found)
 
 
 def turns(argument: str, above: str = "", name: str = "cos") -> str | None:

@@ -60,6 +60,9 @@ def _code(case: Case, made: Declaration) -> str | None:
     brackets = r"\s*".join(rf"\[\s*{re.escape(part)}\s*\]" for part in parts)
     access = re.compile(rf"(?<![\w.>])(?P<array>(?:\w+(?:\.|->))*{made.name})\s*{brackets}")
     used = access.search(statement)
+    line = case.sources.line(place.file, place.line)
+    if used is None and re.search(rf"(?<![\w.>]){re.escape(made.path)}\s*\[", line) is None:
+        return None  # The line knows it by another name: as a parameter, or through a reference.
     names = _unused(statement + index.expression, len(parts))
     if used is not None and len(set(re.findall(access, statement))) == 1:
         made_of = _rewritten(statement, access, used["array"], parts, made, names)
@@ -90,6 +93,8 @@ def _rewritten(
 ) -> str | None:
     """The whole statement under a comparison: it is executed once, for the one index."""
     heads, rest = _split(statement)
+    if access.search(heads) is not None:
+        return None  # The condition itself needs the element.
     before = []
     declares = _DECLARES.match(rest)
     if declares is not None and declares["type"] not in ("return", "else", "case"):

@@ -8,7 +8,12 @@ import re
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, traits_of
 from lmemscope.rules.base import Case
-from lmemscope.rules.declared import Declaration, declaration_of, statement_from
+from lmemscope.rules.declared import (
+    Declaration,
+    declaration_of,
+    rest_of_block,
+    statement_from,
+)
 from lmemscope.rules.launched import block_of
 
 STATIC_BYTES = 48 * 1024
@@ -80,17 +85,30 @@ def _others(case: Case) -> int:
 
 
 def _is_passed(case: Case, made: Declaration) -> bool:
-    """Whether a call that was inlined gets the array, a row or a part of it as a pointer."""
-    used = re.compile(rf"(?<![\w.>]){re.escape(made.path)}(?!\w)")
+    """Whether the array, a row or a part of it is used as a pointer, as a call gets it.
+
+    What the function that declares it does with it counts, and what calls around the accesses say.
+    """
     calls = {frame.location for access in case.accesses for frame in access.chain[1:]}
-    for place in calls:
-        text = statement_from(case.sources, place)
-        for found in used.finditer(text):
-            subscripts, at = 0, found.end()
-            while text.startswith("[", at) and (closed := closed_at(text, at)) is not None:
-                subscripts, at = subscripts + 1, closed
-            if subscripts < len(made.extents):
-                return True
+    texts = [statement_from(case.sources, place) for place in calls]
+    declared = case.object.declared if case.object is not None else None
+    if declared is not None:
+        root = re.split(r"\.|->", made.path)[0]
+        texts.append(rest_of_block(case.sources, declared, root))
+    return any(_as_pointer(text, made) for text in texts)
+
+
+def _as_pointer(text: str, made: Declaration) -> bool:
+    """Whether a text has the array with fewer subscripts than dimensions."""
+    for found in re.finditer(rf"(?<!sizeof\()(?<![\w.>]){re.escape(made.path)}(?!\w)", text):
+        subscripts, at = 0, found.end()
+        while (opened := re.compile(r"\s*(?=\[)").match(text, at)) is not None:
+            closed = closed_at(text, opened.end())
+            if closed is None:
+                break
+            subscripts, at = subscripts + 1, closed
+        if subscripts < len(made.extents):
+            return True
     return False
 
 
