@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lmemscope import rules
 from lmemscope.exporters.gate_text import render_gate
 from lmemscope.model import (
     Advice,
@@ -28,6 +29,7 @@ from lmemscope.model import (
     PtxasFacts,
     SiteClass,
     SourceLocation,
+    SourceText,
 )
 from lmemscope.tools import nvrtc
 from tests.builders import HERE, access, find, local_object
@@ -133,6 +135,24 @@ def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> 
         assert "a block of 128 threads (the real size is not known)" in text
     else:
         assert f"the {threads} threads that it is launched with" in text
+
+
+def test_what_is_changed_behind_its_last_use_is_a_constant_before() -> None:
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=HERE)
+    launch = "void g() {\nint size = 64;\n%s {\nkernel<<<1, size>>>(x);\n}\nsize = 96;\n}"
+    assert "the 64 threads that it is launched with" in said(facts, launch % "if (n)")
+    launch = launch.replace("}\nsize = 96;", "size = 96;\n}")
+    assert "(the real size is not known)" in said(facts, launch % "for (int i = 0; i < n; ++i)")
+
+
+def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=HERE)
+    files = {"main.cu": "void g() {\nkernel<<<1, 64>>>(x);\n}"}
+    text = SourceText(lambda file: files.get(file, "").splitlines(), "main.cu")
+    (finding,) = rules.find(facts, text)
+    assert any("the 64 threads that it is launched with" in one.text for one in finding.advice)
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,13 @@ class SourceText:
     Args:
         lines_of: all lines of a file, without line ends. Who reads the disk passes it in: the
             analysis and the rules are functions of what they are given.
+        main: the file that is compiled and includes the others, as locations spell it; None where
+            that is not known.
     """
 
-    def __init__(self, lines_of: Callable[[str], Sequence[str]]) -> None:
+    def __init__(self, lines_of: Callable[[str], Sequence[str]], main: str | None = None) -> None:
         self._lines_of = lines_of
+        self.main = main
 
     def line(self, file: str, number: int) -> str:
         """Text of a line without its comment, or an empty string."""

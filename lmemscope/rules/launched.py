@@ -11,12 +11,14 @@ from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import rest_of_block
+from lmemscope.rules.enclosing import heads
 
 _NUMBER = re.compile(r"(\d+)[uUlL]*")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEPTH = 4
 """How many definitions of constants are followed."""
 _NO_TYPES = frozenset("return else case goto throw new delete".split())
+_LOOP = re.compile(r"(?:for|while|do)\b")
 _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b")
 
 
@@ -34,7 +36,8 @@ class Block:
 
 
 def block_of(case: Case) -> Block | None:
-    """The block of ``__launch_bounds__``, else that of the launches in the kernel's own file.
+    """The block of ``__launch_bounds__``, else that of the launches in the kernel's own file, or
+    in the source that includes it.
 
     None where neither says it, or where a launch's block is not a constant that can be read there.
     """
@@ -46,16 +49,18 @@ def block_of(case: Case) -> Block | None:
     if home is None or case.facts.kind != "entry":
         return None
     name = re.escape(short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2])
-    count = len(case.sources.lines(home))
-    text = "\n".join(case.sources.line(home, number) for number in range(1, count + 1))
-    if re.search(rf"(?<!\w){name}\s*(?:<[^;<>]*>\s*)?[,)]", text) is not None:
-        return None  # Its address is handed on, to whoever launches it.
+    handed_on = re.compile(rf"(?<!\w){name}\s*(?:<[^;<>]*>\s*)?[,)]")
     launch = re.compile(rf"(?<!\w){name}\s*(?:<[^;{{}}]*?>)?\s*<<<(?P<shape>[^;]*?)>>>\s*\(")
     sizes = set()
-    for found in launch.finditer(text):
-        parts = [*parts_of(found["shape"])]
-        place = SourceLocation(home, 1 + text.count("\n", 0, found.start()))
-        sizes.add(_threads(parts[1], case.sources, place, _DEPTH) if len(parts) > 1 else None)
+    for file in dict.fromkeys((home, case.sources.main or home)):
+        count = len(case.sources.lines(file))
+        text = "\n".join(case.sources.line(file, number) for number in range(1, count + 1))
+        if handed_on.search(text) is not None:
+            return None  # Its address goes to whoever launches it.
+        for found in launch.finditer(text):
+            parts = [*parts_of(found["shape"])]
+            place = SourceLocation(file, 1 + text.count("\n", 0, found.start()))
+            sizes.add(_threads(parts[1], case.sources, place, _DEPTH) if len(parts) > 1 else None)
     known = [size for size in sizes if size is not None]
     if not known or len(known) != len(sizes):
         return None
@@ -122,11 +127,21 @@ def _given(
         if groups["value"] is not None:
             value = next(iter(parts_of(value)))
         is_constant = _CONSTANT.search(text[: found.end()]) is not None
-        if not is_constant and _is_changed(name, rest_of_block(sources, here, name)):
+        if not is_constant and _is_changed(name, _meantime(name, sources, here, place)):
             return None
         is_shape = groups.get("type") == "dim3" and groups["value"] is None
         return f"dim3({value})" if is_shape else value.strip(), here
     return None
+
+
+def _meantime(
+    name: str, sources: SourceText, declared: SourceLocation, used: SourceLocation
+) -> str:
+    """What may be executed between a variable's definition and a use of it."""
+    text = rest_of_block(sources, declared, name)
+    if any(_LOOP.match(head.text) for head in heads(sources, used) if head.line > declared.line):
+        return text
+    return "\n".join(text.split("\n")[: used.line - declared.line + 1])
 
 
 def _is_changed(name: str, text: str) -> bool:
