@@ -77,7 +77,12 @@ def array(kind: str, size: int, **changes: Any) -> KernelFacts:
         (1536, None, "a block of 32 threads, the most that fit"),
         (1540, None, None),
         (192, 256, "the 256 threads of __launch_bounds__ = 48 KB of 48 KB"),
-        (196, 256, None),
+        (
+            196,
+            256,
+            "a block of 224 threads, the most that fit (the 256 threads of __launch_bounds__ do "
+            "not) = 42.88 KB of 48 KB",
+        ),
     ],
 )
 def test_shared_memory_is_offered_where_it_fits(
@@ -88,6 +93,9 @@ def test_shared_memory_is_offered_where_it_fits(
     if shown is None:
         assert "in shared memory" not in said(facts)
         assert "Nothing removes it without a rewrite" in said(facts)
+        assert "takes 48.12 KB for 32 threads, and a block has 48 KB (more only where it is" in (
+            said(facts)
+        )
     else:
         assert shown in said(facts)
 
