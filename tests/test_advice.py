@@ -558,6 +558,26 @@ def test_launch_bounds_are_loosened_until_they_leave_more(bounds: LaunchBounds, 
     assert f"instead of {allowed}" in first.text
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("  __shared__ float x[1024];", "must change with it: that number stands at line 5 too."),
+        ("  finish<THREADS, 2>(x);", "that number stands at line 5 too."),
+        ("  __shared__ float x[10240];", ""),
+        ("}\n__shared__ float y[1024];", ""),
+    ],
+)
+def test_a_block_that_the_kernel_counts_on_is_named(line: str, sentence: str) -> None:
+    head = "#define THREADS 1024\n\n__global__ void\n__launch_bounds__(1024, 1) k(float* x) {\n"
+    text = said(spill(LaunchBounds(1024, 1), 64, 64), f"{head}{line}\n}}\n")
+    assert "Loosen the launch bounds: blocks of 512 threads" in text
+    assert sentence in text
+    assert ("stands at" in text) == bool(sentence)
+    kept = said(spill(LaunchBounds(1024, 2), 32, 32), f"{head}{line}\n}}\n")
+    assert "__launch_bounds__(1024, 1) leaves 64" in kept
+    assert "stands at" not in kept
+
+
 def test_at_255_no_limit_is_to_be_raised() -> None:
     text = said(spill(LaunchBounds(128, None), 255, 255))
     assert "No limit is left to raise" in text

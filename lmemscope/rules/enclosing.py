@@ -68,6 +68,18 @@ def is_for_host(sources: SourceText, place: SourceLocation) -> bool:
     return "__host__" in words or not words & {"__device__", "__global__"}
 
 
+def body_lines(sources: SourceText, place: SourceLocation) -> Iterator[tuple[int, str]]:
+    """The lines of a function that begins on a line, numbered, up to its closing brace."""
+    depth, opened = 0, False
+    for number in range(place.line, min(place.line + _REACH, len(sources.lines(place.file)) + 1)):
+        text = sources.line(place.file, number)
+        yield number, text
+        depth += text.count("{") - text.count("}")
+        opened = opened or "{" in text
+        if (opened and depth <= 0) or (not opened and text.rstrip().endswith(";")):
+            return
+
+
 def _rows(sources: SourceText, place: SourceLocation) -> list[str]:
     """The lines up to one, without comments, literals and directives; of its own up to a brace."""
     lines = sources.lines(place.file)
