@@ -116,7 +116,8 @@ class Case:
     def location(self) -> SourceLocation | None:
         """The line to look at first.
 
-        What shows in no byte has the line of the call that makes it. Code of the library's has the
+        What shows in no byte, or in functions that are called through a pointer alone, has the line
+        of the call that makes it. Code of the library's has the
         user's line that calls it, wherever that is inlined, an address that is taken the line where
         it is handed on, a loop that was not unrolled its own, an object that is in memory for its
         index that of the access that decides; anything else the most expensive line by site bytes,
@@ -133,6 +134,11 @@ class Case:
         decides = self.index.location if self.index is not None else None
         if decides is not None and self.share.cause in _BY_INDEX:
             return decides
+        return self.costly
+
+    @property
+    def costly(self) -> SourceLocation | None:
+        """The most expensive line by site bytes, deepest loop first."""
         home, calls = self.facts.home, self.share.cause == "math-slow-path"
         weights: dict[SourceLocation, tuple[int, int]] = {}
         for access in (*self.accesses, *self.generic):
@@ -194,6 +200,8 @@ class Rule:
         # Of variables that share a place of the frame, one has the bytes there.
         own = found.size if found is not None else 0
         related = (found.declared, *found.called_from[1:]) if found is not None else ()
+        if case.share.location is not None and case.accesses:
+            related = (*related, case.costly)
         return Finding(
             rule=self.id,
             name=self.cause,
