@@ -277,6 +277,16 @@ def test_the_users_statement_is_rewritten(statement: str, lines: list[str]) -> N
     assert "< ROWS; ++" in code
 
 
+def test_what_an_if_governs_stays_one_statement() -> None:
+    facts = array("float[20]", 80)
+    governed = LOOKUP.replace("\n\n\n\n  {", "\n\n\n  if (n % uint32_t(4))\n  {")
+    code = codes(facts, governed.replace("{statement}", "table[x[i]] = uint32_t(n);"))
+    assert code.startswith("{\n  const int at = x[i];")
+    assert "    if (k == at) table[k] = uint32_t(n);\n}" in code
+    free = codes(facts, LOOKUP.replace("{statement}", "table[x[i]] = uint32_t(n);"))
+    assert free.startswith("const int at = x[i];")
+
+
 def test_code_names_an_array_only_where_the_line_does() -> None:
     facts = array("float[20]", 80)
     line = "if (board[x[i]] == n) safe = false;"

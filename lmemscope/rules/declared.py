@@ -149,8 +149,7 @@ def written_statement(sources: SourceText, place: SourceLocation) -> str | None:
     None where no whole statement does, or where it is all that an ``if``, an ``else`` or a loop
     without braces governs, or an ``else`` follows: something else would be governed without it.
     """
-    before = _neighbour(sources, place, -1)
-    if before and not before.endswith((";", "{", "}", ":")) and not before.startswith("#"):
+    if is_governed(sources, place):
         return None
     lines: list[str] = []
     for number in range(place.line, place.line + _STATEMENT_LINES):
@@ -166,6 +165,12 @@ def written_statement(sources: SourceText, place: SourceLocation) -> str | None:
                 return None
             return "\n".join(lines).strip()
     return None
+
+
+def is_governed(sources: SourceText, place: SourceLocation) -> bool:
+    """Whether a line is all that an ``if``, an ``else`` or a loop without braces above governs."""
+    before = _neighbour(sources, place, -1)
+    return bool(before) and not before.endswith((";", "{", "}", ":")) and before[0] != "#"
 
 
 def statement_from(sources: SourceText, place: SourceLocation) -> str:

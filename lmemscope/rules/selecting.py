@@ -7,7 +7,7 @@ import re
 from lmemscope.formats.statements import bracketed, closed_at
 from lmemscope.model import Advice
 from lmemscope.rules.base import Case
-from lmemscope.rules.declared import Declaration, declaration_of, whole_statement
+from lmemscope.rules.declared import Declaration, declaration_of, is_governed, whole_statement
 from lmemscope.rules.unrolling import spare_registers
 
 _MOST = 32
@@ -17,7 +17,7 @@ _DECLARES = re.compile(
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?\(")
 _HARMLESS = re.compile(
     r"f?(?:min|max|abs|ma)f?|(?:__)?(?:sqrt|exp|exp2|log|log2|pow)f?|rsqrtf?|__ldg|make_\w+"
-    r"|int|unsigned|float|double|static_cast|reinterpret_cast"
+    r"|u?int\d+_t|int|unsigned|float|double|static_cast|reinterpret_cast"
 )
 """Functions that do the same whichever lanes call them."""
 _HEADS = re.compile(r"(?:else\s+)?(?:if|for|while)\s*\(")
@@ -66,6 +66,8 @@ def _code(case: Case, made: Declaration) -> str | None:
     names = _unused(statement + index.expression, len(parts))
     if used is not None and len(set(re.findall(access, statement))) == 1:
         made_of = _rewritten(statement, access, used["array"], parts, made, names)
+        if made_of is not None and is_governed(case.sources, place):
+            return "\n".join(["{", *(f"  {line}" for line in made_of.split("\n")), "}"])
         if made_of is not None:
             return made_of
     sites = [a for a in case.accesses if any(frame.location == place for frame in a.chain)]
