@@ -44,6 +44,7 @@ class SourceText:
     def __init__(self, lines_of: Callable[[str], Sequence[str]], main: str | None = None) -> None:
         self._lines_of = lines_of
         self.main = main
+        self._bare: dict[str, tuple[str, ...]] = {}
 
     def line(self, file: str, number: int) -> str:
         """Text of a line without its comment, or an empty string."""
@@ -59,10 +60,15 @@ class SourceText:
         """All lines of a file as they stand there."""
         return self._lines_of(file)
 
+    def bare_lines(self, file: str) -> tuple[str, ...]:
+        """All lines of a file without their comments, made once."""
+        if file not in self._bare:
+            self._bare[file] = tuple(_without_comment(line) for line in self._lines_of(file))
+        return self._bare[file]
+
     def matching(self, file: str, pattern: re.Pattern[str]) -> list[str]:
         """Text of the lines, without comments, in which a pattern is found."""
-        lines = (_without_comment(line) for line in self._lines_of(file))
-        return [line for line in lines if pattern.search(line)]
+        return [line for line in self.bare_lines(file) if pattern.search(line)]
 
     def mentions(self, file: str, number: int, name: str) -> bool:
         """Whether a line holds a name as a word."""

@@ -82,10 +82,10 @@ def body_lines(sources: SourceText, place: SourceLocation) -> Iterator[tuple[int
 
 def _rows(sources: SourceText, place: SourceLocation) -> list[str]:
     """The lines up to one, without comments, literals and directives; of its own up to a brace."""
-    lines = sources.lines(place.file)
+    lines = sources.bare_lines(place.file)
     rows, commented = [], False
-    for number in range(max(1, place.line - _REACH), min(place.line, len(lines)) + 1):
-        row = _QUOTED.sub("_", sources.line(place.file, number))
+    for line in lines[max(0, place.line - 1 - _REACH) : place.line]:
+        row = _QUOTED.sub("_", line)
         if commented:
             commented, row = "*/" not in row, row.partition("*/")[2]
         if "/*" in row:

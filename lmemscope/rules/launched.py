@@ -53,8 +53,7 @@ def block_of(case: Case) -> Block | None:
     launch = re.compile(rf"(?<!\w){name}\s*(?:<[^;{{}}]*?>)?\s*<<<(?P<shape>[^;]*?)>>>\s*\(")
     sizes = set()
     for file in dict.fromkeys((home, case.sources.main or home)):
-        count = len(case.sources.lines(file))
-        text = "\n".join(case.sources.line(file, number) for number in range(1, count + 1))
+        text = "\n".join(case.sources.bare_lines(file))
         if handed_on.search(text) is not None:
             return None  # Its address goes to whoever launches it.
         for found in launch.finditer(text):
