@@ -127,11 +127,12 @@ def _baked_in(case: Case, code: str) -> str:
     ]
     if not at:
         return ""
-    where = f"line{'s' if len(at) > 1 else ''} {listed([str(number) for number in at[:_SHOWN]])}"
-    more = f" and {len(at) - _SHOWN} more" if len(at) > _SHOWN else ""
+    shown = [str(number) for number in at[:_SHOWN]]
+    more = [f"{len(at) - _SHOWN} more"] if len(at) > _SHOWN else []
+    where = f"line{'s' if len(at) > 1 else ''} {listed([*shown, *more])}"
     return (
         f" The launches and whatever else counts on blocks of {threads} must change with it: that "
-        f"number stands at {where}{more} too."
+        f"number stands at {where} too."
     )
 
 
