@@ -129,7 +129,8 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     from lmemscope.rules.verdict import judge
     from lmemscope.sources.lines import from_disk, quoted_lines
 
-    layers, sources = parse(artifacts, os.getcwd()), from_disk(read)
+    main = unit.input if unit.input.endswith(".cu") else None
+    layers, sources = parse(artifacts, os.getcwd()), from_disk(read, main)
     facts, others = _wanted(gather_facts(layers), wanted)
     unnamed: tuple[Gap, ...] = ()
     if wanted.causes:

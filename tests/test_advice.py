@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lmemscope import rules
 from lmemscope.exporters.gate_text import render_gate
 from lmemscope.model import (
     Advice,
@@ -28,6 +29,7 @@ from lmemscope.model import (
     PtxasFacts,
     SiteClass,
     SourceLocation,
+    SourceText,
 )
 from lmemscope.tools import nvrtc
 from tests.builders import HERE, access, find, local_object
@@ -75,7 +77,12 @@ def array(kind: str, size: int, **changes: Any) -> KernelFacts:
         (1536, None, "a block of 32 threads, the most that fit"),
         (1540, None, None),
         (192, 256, "the 256 threads of __launch_bounds__ = 48 KB of 48 KB"),
-        (196, 256, None),
+        (
+            196,
+            256,
+            "a block of 224 threads, the most that fit (the 256 threads of __launch_bounds__ do "
+            "not) = 42.88 KB of 48 KB",
+        ),
     ],
 )
 def test_shared_memory_is_offered_where_it_fits(
@@ -86,6 +93,9 @@ def test_shared_memory_is_offered_where_it_fits(
     if shown is None:
         assert "in shared memory" not in said(facts)
         assert "Nothing removes it without a rewrite" in said(facts)
+        assert "takes 48.12 KB for 32 threads, and a block has 48 KB (more only where it is" in (
+            said(facts)
+        )
     else:
         assert shown in said(facts)
 
@@ -103,7 +113,20 @@ def test_shared_memory_is_offered_where_it_fits(
         ("dim3 block = dim3(16, 4);\nkernel<<<grid, block>>>(x);", 64),
         ("kernel<<<grid, 32>>>(x);\nkernel<<<grid, 64>>>(x);", 64),
         ("kernel<float, 3><<<grid, 64>>>(x);", 64),
+        ("kernel<<<(n - 1) / 64 + 1, 64>>>(x);", 64),
+        ("kernel<<<\n  (n - 1) / 64 + 1,\n  64>>>(\n  x);", 64),
+        ("void f() {\nint size = n;\n}\nvoid g() {\nint size = 64;\nkernel<<<1, size>>>(x);", 64),
+        ("void f() {\ndim3 b(n);\n}\nvoid g() {\ndim3 b(64);\nkernel<<<1, b>>>(x);\n}", 64),
+        ("const int size = 64;\nvoid f() {\nif (n) {\nkernel<<<1, size>>>(x);\n}\n}", 64),
+        ("int a = 2, size = 64;\nkernel<<<a, size>>>(x);", 64),
+        ("const int size{64};\nkernel<<<1, dim3(size, 2)>>>(x);", 128),
         ("kernel<<<grid, threads>>>(x);", None),
+        ("void f() {\nconst int size = 64;\n}\nvoid g(int size) {\nkernel<<<1, size>>>(x);", None),
+        ("void f() {\nconst int size = 64;\n}\nvoid g() {\nkernel<<<1, size>>>(x);", None),
+        ("void g(int n, int size = 64) {\nkernel<<<1, size>>>(x);\n}", None),
+        ("template <int size>\nvoid g() {\nkernel<<<1, size>>>(x);\n}", None),
+        ("void g() {\nint size = 64;\nif (n) {\nsize = n;\n}\nkernel<<<1, size>>>(x);\n}", None),
+        ("kernel<<<1, 64>>>(x);\ncudaLaunchKernel(kernel, 1, n, args);", None),
         ("int size = 64;\nsize = n;\nkernel<<<grid, size>>>(x);", None),
         ("int size = 64;\nsize *= 2;\nkernel<<<grid, size>>>(x);", None),
         ("int size = 64;\nparse(&size);\nkernel<<<grid, size>>>(x);", None),
@@ -120,6 +143,24 @@ def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> 
         assert "a block of 128 threads (the real size is not known)" in text
     else:
         assert f"the {threads} threads that it is launched with" in text
+
+
+def test_what_is_changed_behind_its_last_use_is_a_constant_before() -> None:
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=HERE)
+    launch = "void g() {\nint size = 64;\n%s {\nkernel<<<1, size>>>(x);\n}\nsize = 96;\n}"
+    assert "the 64 threads that it is launched with" in said(facts, launch % "if (n)")
+    launch = launch.replace("}\nsize = 96;", "size = 96;\n}")
+    assert "(the real size is not known)" in said(facts, launch % "for (int i = 0; i < n; ++i)")
+
+
+def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=HERE)
+    files = {"main.cu": "void g() {\nkernel<<<1, 64>>>(x);\n}"}
+    text = SourceText(lambda file: files.get(file, "").splitlines(), "main.cu")
+    (finding,) = rules.find(facts, text)
+    assert any("the 64 threads that it is launched with" in one.text for one in finding.advice)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +181,22 @@ def test_a_layout_holds_for_functions_that_get_the_array(
     chain = (InlineFrame(HERE, None), InlineFrame(SourceLocation("a.cu", 9), None))
     load = dataclasses.replace(made.accesses[0], chain=chain)
     text = said(dataclasses.replace(made, accesses=(load,)), "\n" * 8 + call)
+    assert ("Functions that get it as a pointer must take that layout too" in text) == passed
+
+
+@pytest.mark.parametrize(
+    ("behind", "passed"),
+    [
+        ("x[0] = f(table, 1);", True),
+        ("if (n) {\nx[0] = f(\n table);\n}", True),
+        ("x[0] = table[1] + table [2];", False),
+        ("x[0] = sizeof(table);", False),
+        ("}\n__device__ void g(float* table) {\n f(table);", False),
+    ],
+)
+def test_a_call_that_does_not_show_in_chains_gets_the_array_too(behind: str, passed: bool) -> None:
+    source = f"void kernel(float* x) {{\n\n  float table[16];\n{behind}\n}}\n"
+    text = said(array("float[16]", 64), source)
     assert ("Functions that get it as a pointer must take that layout too" in text) == passed
 
 
@@ -218,6 +275,25 @@ def test_the_users_statement_is_rewritten(statement: str, lines: list[str]) -> N
     for line in lines:
         assert line in [one.strip() for one in code.splitlines()]
     assert "< ROWS; ++" in code
+
+
+def test_what_an_if_governs_stays_one_statement() -> None:
+    facts = array("float[20]", 80)
+    governed = LOOKUP.replace("\n\n\n\n  {", "\n\n\n  if (n % uint32_t(4))\n  {")
+    code = codes(facts, governed.replace("{statement}", "table[x[i]] = uint32_t(n);"))
+    assert code.startswith("{\n  const int at = x[i];")
+    assert "    if (k == at) table[k] = uint32_t(n);\n}" in code
+    free = codes(facts, LOOKUP.replace("{statement}", "table[x[i]] = uint32_t(n);"))
+    assert free.startswith("const int at = x[i];")
+
+
+def test_code_names_an_array_only_where_the_line_does() -> None:
+    facts = array("float[20]", 80)
+    line = "if (board[x[i]] == n) safe = false;"
+    assert "compare instead" in said(facts, LOOKUP.replace("{statement}", line))
+    assert "value = " not in codes(facts, LOOKUP.replace("{statement}", line))
+    line = "if (table[x[i]] == n) safe = false;"
+    assert "value = table[k];" in codes(facts, LOOKUP.replace("{statement}", line))
 
 
 def test_what_cannot_be_rewritten_has_no_code_for_a_store() -> None:
@@ -492,6 +568,26 @@ def test_launch_bounds_are_loosened_until_they_leave_more(bounds: LaunchBounds, 
     assert f"instead of {allowed}" in first.text
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("  __shared__ float x[1024];", "must change with it: that number stands at line 5 too."),
+        ("  finish<THREADS, 2>(x);", "that number stands at line 5 too."),
+        ("  __shared__ float x[10240];", ""),
+        ("}\n__shared__ float y[1024];", ""),
+    ],
+)
+def test_a_block_that_the_kernel_counts_on_is_named(line: str, sentence: str) -> None:
+    head = "#define THREADS 1024\n\n__global__ void\n__launch_bounds__(1024, 1) k(float* x) {\n"
+    text = said(spill(LaunchBounds(1024, 1), 64, 64), f"{head}{line}\n}}\n")
+    assert "Loosen the launch bounds: blocks of 512 threads" in text
+    assert sentence in text
+    assert ("stands at" in text) == bool(sentence)
+    kept = said(spill(LaunchBounds(1024, 2), 32, 32), f"{head}{line}\n}}\n")
+    assert "__launch_bounds__(1024, 1) leaves 64" in kept
+    assert "stands at" not in kept
+
+
 def test_at_255_no_limit_is_to_be_raised() -> None:
     text = said(spill(LaunchBounds(128, None), 255, 255))
     assert "No limit is left to raise" in text
@@ -550,6 +646,30 @@ def test_a_sine_is_advised_by_type_and_argument() -> None:
     assert "cospi" in text
     assert "__cos" not in text
     assert of_double[-1].code is None, "an argument that changes something is not written twice"
+
+
+@pytest.mark.parametrize(
+    ("head", "guarded"),
+    [
+        ("__device__ float f(float x)\n{", False),
+        ("__host__ __device__ float f(float x)\n{", True),
+        ("template <int N>\nstatic __device__ __host__ void f(\n  float x) {", True),
+        ("HOSTDEV float f(float x) {\n  if (x > 1) {", True),
+        ("struct S { __host__ int g() { return 1; } __device__ float f(float x) {", False),
+        ("", False),
+    ],
+)
+def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> None:
+    lines = [*head.splitlines(), "", "", "", "", "", ""][:6]
+    facts = kernel("math-slow-path")
+    (one,) = facts.objects
+    proof = (Evidence("library-table", "__cudart_i2opi_f"),)
+    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    found = advice(facts, "\n".join([*lines, "y = sinf(x);"]))
+    plain = "__builtin_assume(fabsf(x) < 1e5f);"
+    assert found[-1].code == (f"#ifdef __CUDA_ARCH__\n{plain}\n#endif" if guarded else plain)
+    assert ("compiled for the host too" in found[-1].text) == guarded
+    assert any("__sinf" in a.text and ("device code alone" in a.text) == guarded for a in found)
 
 
 def turns(argument: str, above: str = "", name: str = "cos") -> str | None:

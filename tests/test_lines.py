@@ -103,6 +103,19 @@ def test_a_finding_is_at_the_access_that_decides(cause: str, line: int) -> None:
     assert finding.location == SourceLocation("a.cu", line)
 
 
+@pytest.mark.parametrize(
+    ("used", "line"),
+    [("  x[i] = table[0];", 9), ("  x[i] = tables;", 3), ("", 3)],
+)
+def test_a_volatile_parameter_is_where_its_name_is(used: str, line: int) -> None:
+    source = "\n__global__ void k(\n  float* volatile table) {\n\n\n\n\n\n" + used
+    fact = kernel_with("volatile")
+    stored = access("volatile", chain=(at("a.cu", 2),), is_store=True, width=8)
+    loaded = access("volatile", chain=(at("a.cu", 9),))
+    (finding,) = find(dataclasses.replace(fact, accesses=(stored, loaded)), {"a.cu": source})
+    assert finding.location == SourceLocation("a.cu", line)
+
+
 def test_a_finding_shows_the_index_that_would_do_too() -> None:
     index = IndexFacts("i", (), "uniform", None, SourceLocation("a.cu", 40))
     fact = kernel_with("address-taken", index=index)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.attribution import attribute
+from lmemscope.analysis.endless import endless
 from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
@@ -60,6 +61,7 @@ def explain_facts(
             )
             fact = replace(fact, objects=kept)
         fact = _with_libraries(layers, _with_external_calls(layers, fact))
+        fact = _with_endless_calls(layers, _with_pointed_calls(layers, fact))
         explained.append(_with_hidden_causes(layers, fact))
     return tuple(_roll_up(layers, fact, explained) for fact in explained)
 
@@ -109,6 +111,33 @@ def _with_hidden_causes(layers: Layers, fact: KernelFacts) -> KernelFacts:
         for cause in extra
     )
     return replace(fact, causes=(*fact.causes, *shares)) if shares else fact
+
+
+def _with_endless_calls(layers: Layers, fact: KernelFacts) -> KernelFacts:
+    """The facts with those of its functions that call themselves whatever happens."""
+    if fact.calls is None or layers.flow is None or not fact.calls.recursive:
+        return fact
+    found = endless(layers.flow, fact.calls.recursive)
+    return replace(fact, calls=replace(fact.calls, endless=found)) if found else fact
+
+
+def _with_pointed_calls(layers: Layers, fact: KernelFacts) -> KernelFacts:
+    """The facts with the line of the call through a pointer that makes the sites of its callees.
+
+    What is called so may be any of several functions, and their first lines say nothing of it.
+    """
+    calls = fact.calls
+    if calls is None or not calls.indirect or calls.recursive:
+        return fact
+    sites = [access for access in fact.accesses if access.cause == "call-frame"]
+    if not sites or any(access.function == fact.name for access in sites):
+        return fact
+    place = _shown_at(layers, fact, "call-frame")
+    shares = tuple(
+        replace(share, location=place) if share.cause == "call-frame" else share
+        for share in fact.causes
+    )
+    return replace(fact, causes=shares) if place is not None else fact
 
 
 def _with_libraries(layers: Layers, fact: KernelFacts) -> KernelFacts:

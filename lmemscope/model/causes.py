@@ -171,7 +171,8 @@ class CauseShare:
     """One line of the ledgers: frame bytes and site bytes of a cause and object.
 
     Attributes:
-        location: the line that shows a cause without bytes, as a launch's; None of all others.
+        location: the line that shows a cause without bytes, as a launch's, or whose bytes are in
+            functions that are called through a pointer: that call's; None of all others.
     """
 
     cause: Cause

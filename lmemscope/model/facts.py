@@ -136,6 +136,8 @@ class CallFacts:
             known. Those of CUDA's own device runtime (``vprintf``, ``malloc``) are not among them.
         library: those that a library's file defines, of the ones reached or linked with the kernel;
             sorted.
+        endless: recursive ones of which every path calls one of them again, so that no call of them
+            returns; sorted.
     """
 
     reached: tuple[str, ...]
@@ -144,6 +146,7 @@ class CallFacts:
     with_local_memory: tuple[str, ...] = ()
     external: tuple[str, ...] = ()
     library: tuple[str, ...] = ()
+    endless: tuple[str, ...] = ()
 
 
 DisagreementReason = Literal["called-frames"]

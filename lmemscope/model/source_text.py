@@ -37,10 +37,14 @@ class SourceText:
     Args:
         lines_of: all lines of a file, without line ends. Who reads the disk passes it in: the
             analysis and the rules are functions of what they are given.
+        main: the file that is compiled and includes the others, as locations spell it; None where
+            that is not known.
     """
 
-    def __init__(self, lines_of: Callable[[str], Sequence[str]]) -> None:
+    def __init__(self, lines_of: Callable[[str], Sequence[str]], main: str | None = None) -> None:
         self._lines_of = lines_of
+        self.main = main
+        self._bare: dict[str, tuple[str, ...]] = {}
 
     def line(self, file: str, number: int) -> str:
         """Text of a line without its comment, or an empty string."""
@@ -56,10 +60,15 @@ class SourceText:
         """All lines of a file as they stand there."""
         return self._lines_of(file)
 
+    def bare_lines(self, file: str) -> tuple[str, ...]:
+        """All lines of a file without their comments, made once."""
+        if file not in self._bare:
+            self._bare[file] = tuple(_without_comment(line) for line in self._lines_of(file))
+        return self._bare[file]
+
     def matching(self, file: str, pattern: re.Pattern[str]) -> list[str]:
         """Text of the lines, without comments, in which a pattern is found."""
-        lines = (_without_comment(line) for line in self._lines_of(file))
-        return [line for line in lines if pattern.search(line)]
+        return [line for line in self.bare_lines(file) if pattern.search(line)]
 
     def mentions(self, file: str, number: int, name: str) -> bool:
         """Whether a line holds a name as a word."""

@@ -116,11 +116,12 @@ class Case:
     def location(self) -> SourceLocation | None:
         """The line to look at first.
 
-        What shows in no byte has the line of the call that makes it. Code of the library's has the
-        user's line that calls it, wherever that is inlined, an address that is taken the line where
-        it is handed on, a loop that was not unrolled its own, an object that is in memory for its
-        index that of the access that decides; anything else the most expensive line by site bytes,
-        deepest loop first.
+        What shows in no byte, or in functions that are called through a pointer alone, has the line
+        of the call that makes it. Code of the library's has the user's line that calls it, wherever
+        that is inlined, an address that is taken the line where it is handed on, a loop that was
+        not unrolled its own, an object that is in memory for its index that of the access that
+        decides, what is volatile a line that has its name; anything else the most expensive line by
+        site bytes, deepest loop first.
         """
         if self.share.location is not None:
             return self.share.location
@@ -133,11 +134,39 @@ class Case:
         decides = self.index.location if self.index is not None else None
         if decides is not None and self.share.cause in _BY_INDEX:
             return decides
+        if self.share.cause == "volatile":
+            return self._used
+        return self.costly
+
+    @property
+    def costly(self) -> SourceLocation | None:
+        """The most expensive line by site bytes, deepest loop first."""
+        return self._costly(lambda _: True)
+
+    @property
+    def _used(self) -> SourceLocation | None:
+        """The most expensive line that has the object's name, else that of its declaration.
+
+        A parameter is stored on the line of its function's name, which says nothing of it.
+        """
+        found, name = self.costly, self.object.name if self.object is not None else None
+        if self.object is None or name is None or found is None:
+            return found
+        own = name.rpartition(".")[2].rpartition(">")[2]
+
+        def named(place: SourceLocation) -> bool:
+            return self.sources.mentions(place.file, place.line, own)
+
+        if named(found) or not self.sources.line(found.file, found.line):
+            return found
+        return self._costly(named) or found
+
+    def _costly(self, wanted: Callable[[SourceLocation], bool]) -> SourceLocation | None:
         home, calls = self.facts.home, self.share.cause == "math-slow-path"
         weights: dict[SourceLocation, tuple[int, int]] = {}
         for access in (*self.accesses, *self.generic):
             place = calling_line(access.chain) if calls else reader_line(access.chain, home)
-            if place is not None:
+            if place is not None and wanted(place):
                 depth, size = weights.get(place, (0, 0))
                 weights[place] = (max(depth, access.loop_depth), size + access.width)
         if weights:
@@ -194,6 +223,8 @@ class Rule:
         # Of variables that share a place of the frame, one has the bytes there.
         own = found.size if found is not None else 0
         related = (found.declared, *found.called_from[1:]) if found is not None else ()
+        if case.share.location is not None and case.accesses:
+            related = (*related, case.costly)
         return Finding(
             rule=self.id,
             name=self.cause,

@@ -13,7 +13,8 @@ How to remove it. Recursion: iterate, with an explicit stack where needed; ``__f
 nothing for it. Function pointers and virtual functions: a template parameter or a switch. A
 function of another source: define it in a header, or link with ``-dlto``. Any other function:
 ``__forceinline__``. With recursion, ``cudaDeviceSetLimit(cudaLimitStackSize, …)`` before the launch
-makes room for the depth that occurs.
+makes room for the depth that occurs. Recursion of which every path calls again never ends: mostly
+the call was meant for another function of the same name.
 
 When to leave it. When the depth is small and the code is not hot.
 """
@@ -40,6 +41,8 @@ def message(case: Case) -> str:
         hidden = ""
         if case.facts.stack_frame == 0:
             hidden = "; the kernel's own frame of 0 bytes does not show it"
+        if calls.endless:
+            hidden += "; nothing ends it"
         return (
             f"{names} calls itself and keeps its values on the stack: {traffic(case)} per call"
             f"{hidden}"
@@ -61,6 +64,17 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if calls is not None and calls.recursive:
         if all(is_librarys(case.facts, name) for name in calls.recursive):
             return inlining(case, calls.recursive)
+        if calls.endless:
+            one = len(calls.endless) == 1
+            names = listed([short_name(demangle(name)) for name in calls.endless])
+            does = "calls itself" if one else "call each other"
+            return (
+                Advice(
+                    f"Every path through {names} {does} again, so that no call of "
+                    f"{'it' if one else 'them'} ever returns: call the function that is meant, "
+                    "which may not be declared for these types here, or end the recursion."
+                ),
+            )
         names = listed([short_name(demangle(name)) for name in calls.recursive])
         return (
             Advice(f"Write {names} as a loop, with an explicit stack where it needs one."),

@@ -139,6 +139,7 @@ def whole_statement(sources: SourceText, file: str, line: int) -> str:
 
 
 _STATEMENT_LINES = 12
+_BLOCK_LINES = 2000
 _LITERAL = re.compile(r'"(?:[^"\\\n]|\\.|\\\n)*"|\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
 
 
@@ -148,8 +149,7 @@ def written_statement(sources: SourceText, place: SourceLocation) -> str | None:
     None where no whole statement does, or where it is all that an ``if``, an ``else`` or a loop
     without braces governs, or an ``else`` follows: something else would be governed without it.
     """
-    before = _neighbour(sources, place, -1)
-    if before and not before.endswith((";", "{", "}", ":")) and not before.startswith("#"):
+    if is_governed(sources, place):
         return None
     lines: list[str] = []
     for number in range(place.line, place.line + _STATEMENT_LINES):
@@ -167,6 +167,12 @@ def written_statement(sources: SourceText, place: SourceLocation) -> str | None:
     return None
 
 
+def is_governed(sources: SourceText, place: SourceLocation) -> bool:
+    """Whether a line is all that an ``if``, an ``else`` or a loop without braces above governs."""
+    before = _neighbour(sources, place, -1)
+    return bool(before) and not before.endswith((";", "{", "}", ":")) and before[0] != "#"
+
+
 def statement_from(sources: SourceText, place: SourceLocation) -> str:
     """What stands from a line on up to the end of a statement or the beginning of a block."""
     text = ""
@@ -175,6 +181,22 @@ def statement_from(sources: SourceText, place: SourceLocation) -> str:
         if ";" in text or "{" in text:
             break
     return text
+
+
+def rest_of_block(sources: SourceText, declared: SourceLocation, name: str) -> str:
+    """What stands behind a variable's declarator up to the end of the block that it is in."""
+    first = sources.line(declared.file, declared.line)
+    found = re.search(rf"(?<!\w){re.escape(name)}\s*(?:\[[^\[\]]*\]\s*)*", first)
+    if found is None:
+        return ""
+    lines, depth = [first[found.end() :]], 0
+    for number in range(declared.line + 1, declared.line + _BLOCK_LINES):
+        for brace in re.findall("[{}]", lines[-1]):
+            depth += 1 if brace == "{" else -1
+            if depth < 0:
+                return "\n".join(lines)
+        lines.append(sources.line(declared.file, number))
+    return "\n".join(lines)
 
 
 def _neighbour(sources: SourceText, place: SourceLocation, step: int) -> str:

@@ -9,8 +9,8 @@ What it costs. Local memory of that size per thread: it hardly fits the L1 cache
 multiprocessor has 2048 threads), so accesses reach L2 or device memory.
 
 How to remove it. Process the array in pieces, give the work of one thread to a warp, or keep it in
-global memory laid out by thread. Shared memory holds 48 KB per block: above 1.5 KB an array does
-not fit even a block of one warp, and is not offered.
+global memory laid out by thread. Shared memory holds 48 KB per block (more only where it is dynamic
+and asked for): above 1.5 KB an array does not fit even a block of one warp, and is not offered.
 
 When to leave it. When it is touched once.
 """

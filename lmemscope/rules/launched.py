@@ -8,13 +8,18 @@ from dataclasses import dataclass
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import parts_of
-from lmemscope.model import SourceText
+from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.base import Case
+from lmemscope.rules.declared import rest_of_block
+from lmemscope.rules.enclosing import heads
 
 _NUMBER = re.compile(r"(\d+)[uUlL]*")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEPTH = 4
 """How many definitions of constants are followed."""
+_NO_TYPES = frozenset("return else case goto throw new delete".split())
+_LOOP = re.compile(r"(?:for|while|do)\b")
+_CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,8 @@ class Block:
 
 
 def block_of(case: Case) -> Block | None:
-    """The block of ``__launch_bounds__``, else that of the launches in the kernel's own file.
+    """The block of ``__launch_bounds__``, else that of the launches in the kernel's own file, or
+    in the source that includes it.
 
     None where neither says it, or where a launch's block is not a constant that can be read there.
     """
@@ -42,68 +48,108 @@ def block_of(case: Case) -> Block | None:
     home = case.facts.home
     if home is None or case.facts.kind != "entry":
         return None
-    name = short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2]
-    launch = re.compile(rf"(?<!\w){re.escape(name)}\s*(?:<[^;]*>)?\s*<<<(?P<shape>.*)")
+    name = re.escape(short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2])
+    handed_on = re.compile(rf"(?<!\w){name}\s*(?:<[^;<>]*>\s*)?[,)]")
+    launch = re.compile(rf"(?<!\w){name}\s*(?:<[^;{{}}]*?>)?\s*<<<(?P<shape>[^;]*?)>>>\s*\(")
     sizes = set()
-    for line in case.sources.matching(home, launch):
-        found = launch.search(line)
-        assert found is not None
-        parts = [*parts_of(found["shape"].partition(">>>")[0])]
-        sizes.add(_threads(parts[1], case.sources, home, _DEPTH) if len(parts) > 1 else None)
+    for file in dict.fromkeys((home, case.sources.main or home)):
+        text = "\n".join(case.sources.bare_lines(file))
+        if handed_on.search(text) is not None:
+            return None  # Its address goes to whoever launches it.
+        for found in launch.finditer(text):
+            parts = [*parts_of(found["shape"])]
+            place = SourceLocation(file, 1 + text.count("\n", 0, found.start()))
+            sizes.add(_threads(parts[1], case.sources, place, _DEPTH) if len(parts) > 1 else None)
     known = [size for size in sizes if size is not None]
     if not known or len(known) != len(sizes):
         return None
     return Block(max(known), f"the {max(known)} threads that it is launched with")
 
 
-def _threads(written: str, sources: SourceText, file: str, depth: int) -> int | None:
+def _threads(written: str, sources: SourceText, place: SourceLocation, depth: int) -> int | None:
     """A block as written, ``dim3(16, 16)`` or a number; None where it is no constant."""
     text = written.strip()
-    shape = re.fullmatch(r"dim3\s*[({](.*)[)}]", text)
+    shape = re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL)
     if shape is not None:
-        return _product(shape.group(1), sources, file, depth)
-    value = _value(text, sources, file, depth)
-    if value is not None or not _NAME.fullmatch(text):
-        return value
-    made = re.compile(rf"(?<!\w){text}\s*(?:=\s*dim3\s*)?[({{](?P<shape>[^;]*)[)}}]\s*[;,]")
-    declared = re.compile(rf"\bdim3\b[^;]*(?<!\w){text}\b|(?<!\w){text}\s*(?:\.\s*[xyz]\s*)?=(?!=)")
-    shapes = set()
-    for line in sources.matching(file, declared):
-        found = made.search(line)
-        if found is None:
-            return None
-        shapes.add(_product(found["shape"], sources, file, depth))
-    return shapes.pop() if len(shapes) == 1 else None
-
-
-def _product(arguments: str, sources: SourceText, file: str, depth: int) -> int | None:
-    values = [_value(part.strip(), sources, file, depth) for part in parts_of(arguments)]
-    known = [value for value in values if value is not None]
-    return math.prod(known) if known and len(known) == len(values) else None
-
-
-def _value(text: str, sources: SourceText, file: str, depth: int) -> int | None:
-    """A number, a product of numbers, or a name that a file gives one value only."""
+        values = [_threads(part, sources, place, depth) for part in parts_of(shape.group(1))]
+        known = [value for value in values if value is not None]
+        return math.prod(known) if known and len(known) == len(values) else None
     number = _NUMBER.fullmatch(text)
     if number is not None:
         return int(number.group(1)) or None
+    if text.startswith("(") and text.endswith(")") and len([*parts_of(text)]) == 1:
+        inner = text[1:-1]
+        if "(" not in inner:
+            return _threads(inner, sources, place, depth)
     factors = text.split("*")
     if len(factors) > 1:
-        values = [_value(factor.strip(" ()"), sources, file, depth) for factor in factors]
+        values = [_threads(factor.strip(" ()"), sources, place, depth) for factor in factors]
         known = [value for value in values if value is not None]
         return math.prod(known) if len(known) == len(values) else None
     if not depth or not _NAME.fullmatch(text):
         return None
-    given = re.compile(
-        rf"#\s*define\s+{text}\s+(?P<macro>.+)|(?<![\w.>]){text}\s*=(?!=)\s*(?P<value>[^;,]+)"
-        rf"|(?:\+\+|--|>>\s*|&){text}\b|(?<![\w.>]){text}\s*(?:\+\+|--|[-+*/]=)"
+    given = _given(text, sources, place)
+    return _threads(given[0], sources, given[1], depth - 1) if given is not None else None
+
+
+def _given(
+    name: str, sources: SourceText, place: SourceLocation
+) -> tuple[str, SourceLocation] | None:
+    """The value that a name has at a line, as the nearest definition in sight gives it, and where.
+
+    None where it is a parameter, is changed, or is given no value there.
+    """
+    macro = re.compile(rf"\s*#\s*define\s+{name}\s+(?P<value>.+)")
+    declared = re.compile(
+        rf"(?:^|[\s(,;{{<])(?P<type>[A-Za-z_][\w:]*(?:<[^<>]*>)?)[\s*&]+{name}\s*"
+        r"(?:=(?!=)\s*(?P<value>[^;]*)|[({](?P<made>[^;]*)[)}]\s*[;,]|(?P<bare>[,)>;\[]|$))"
     )
-    values_given = set()
-    for line in sources.matching(file, given):
-        found = given.search(line)
-        assert found is not None
-        written = found["macro"] or found["value"]
-        if written is None:
+    among = re.compile(rf"^\s*[A-Za-z_][^()]*,\s*{name}\s*=(?!=)\s*(?P<value>[^;]*)")
+    depth = 0
+    for number in range(place.line, 0, -1):
+        text = sources.line(place.file, number)
+        here = SourceLocation(place.file, number)
+        defined = macro.match(text)
+        if defined is not None:
+            return defined["value"].strip(), here
+        outer = depth
+        depth = max(depth + text.count("}") - text.count("{"), 0)
+        if outer and depth:
+            continue
+        found = declared.search(text) or among.search(text)
+        if found is None or found.groupdict().get("type") in _NO_TYPES:
+            continue
+        groups = found.groupdict()
+        value = groups["value"] or groups.get("made")
+        if value is None or value.count("(") != value.count(")"):
+            return None  # A parameter, or a variable that gets its value elsewhere.
+        if groups["value"] is not None:
+            value = next(iter(parts_of(value)))
+        is_constant = _CONSTANT.search(text[: found.end()]) is not None
+        if not is_constant and _is_changed(name, _meantime(name, sources, here, place)):
             return None
-        values_given.add(_value(written.strip(" ()"), sources, file, depth - 1))
-    return values_given.pop() if len(values_given) == 1 else None
+        is_shape = groups.get("type") == "dim3" and groups["value"] is None
+        return f"dim3({value})" if is_shape else value.strip(), here
+    return None
+
+
+def _meantime(
+    name: str, sources: SourceText, declared: SourceLocation, used: SourceLocation
+) -> str:
+    """What may be executed between a variable's definition and a use of it."""
+    text = rest_of_block(sources, declared, name)
+    if any(_LOOP.match(head.text) for head in heads(sources, used) if head.line > declared.line):
+        return text
+    return "\n".join(text.split("\n")[: used.line - declared.line + 1])
+
+
+def _is_changed(name: str, text: str) -> bool:
+    """Whether a text gives a variable another value, or hands its address on."""
+    return (
+        re.search(
+            rf"(?<![\w.>]){name}\s*(?:\.\s*[xyz]\s*)?(?:(?:[-+*/%|&^]|<<|>>)?=(?!=)|\+\+|--)"
+            rf"|(?:\+\+|--|&|>>\s*){name}\b",
+            text,
+        )
+        is not None
+    )

@@ -15,7 +15,8 @@ How to remove it. ``sinpi``, ``cospi``, ``sincospi`` where the argument is writt
 something: at least as accurate, and without the slow path (``tan`` has no such version). For float,
 ``__sinf``, ``__cosf``, ``__tanf`` or ``--use_fast_math`` where their accuracy is enough; double has
 no such functions. For both, a promise that arguments are small, ``__builtin_assume(fabs(x) < 1e5)``
-before the call: outside of that range the result is then wrong.
+before the call: outside of that range the result is then wrong. In functions that are compiled for
+the host too, it and ``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``.
 
 When to leave it. When arguments are small: the path is never taken.
 """
@@ -28,6 +29,7 @@ from dataclasses import dataclass
 from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
+from lmemscope.rules.enclosing import is_for_host
 from lmemscope.rules.multiples_of_pi import without_pi
 
 _CALL = re.compile(r"(?<![\w.])(?P<name>sincos|sin|cos|tan)f?\s*\(")
@@ -60,13 +62,15 @@ def advice(case: Case) -> tuple[Advice, ...]:
         )
     ]
     call = _call(case)
+    on_host = case.location is not None and is_for_host(case.sources, case.location)
+    only = ", in device code alone (`#ifdef __CUDA_ARCH__`)" if on_host else ""
     found += _half_turns(case, call, is_float)
     if is_float:
         # One slow path serves the sine and the cosine of an argument.
         found.append(
             Advice(
-                "Where reduced accuracy is enough: __sinf and its like in all such calls, or "
-                "--use_fast_math for the whole file."
+                f"Where reduced accuracy is enough: __sinf and its like in all such calls{only}, "
+                "or --use_fast_math for the whole file."
             )
         )
     elif is_float is False:
@@ -79,12 +83,20 @@ def advice(case: Case) -> tuple[Advice, ...]:
     promise = (
         "If arguments always stay below 1e5, promise it before the statement of each such call"
     )
+    warned = ": beyond, the result is then wrong."
+    if on_host:
+        warned += (
+            " The function is compiled for the host too, whose compiler may not know the word: "
+            "keep it inside `#ifdef __CUDA_ARCH__`."
+        )
     if call is not None and call.is_repeatable:
         absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
         code = f"__builtin_assume({absolute}({call.argument}) < {limit});"
-        found.append(Advice(f"{promise}: beyond, the result is then wrong.", code))
+        if on_host:
+            code = f"#ifdef __CUDA_ARCH__\n{code}\n#endif"
+        found.append(Advice(f"{promise}{warned}", code))
     else:
-        found.append(Advice(f"{promise} (`__builtin_assume`): beyond, the result is then wrong."))
+        found.append(Advice(f"{promise} (`__builtin_assume`){warned}"))
     return tuple(found)
 
 

@@ -30,10 +30,16 @@ import re
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Advice, Confidence, Severity, count
 from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.enclosing import body_lines
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.register_cap import cap_of
 from lmemscope.rules.shared import STATIC_BYTES
 
+_DEFINES = re.compile(
+    r"(?:#\s*define\s+|\bconst(?:expr)?\b[^=;]*?\b)(\w+)\s*(?:=|\s)\s*(\d+)\s*;?\s*$"
+)
+"""A name for a number."""
+_SHOWN = 3
 _DYNAMIC = re.compile(r"\bextern\b[^;]*\b__shared__\b")
 
 
@@ -79,7 +85,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if cap.kind == "launch-bounds" and cap.code is not None:
         first = Advice(
             f"Loosen the launch bounds: {cap.way_out}; fewer threads will be in flight, and what "
-            "does not fit those is still spilled.",
+            f"does not fit those is still spilled.{_baked_in(case, cap.code)}",
             cap.code,
         )
     elif cap.kind == "option":
@@ -100,6 +106,34 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "recompute instead of keeping)."
         )
     return (first, *_in_shared_memory(case))
+
+
+def _baked_in(case: Case, code: str) -> str:
+    """Where the kernel says the size of the block again, for bounds that ask for a smaller one."""
+    bounds, place = case.facts.launch_bounds, case.facts.location
+    threads = str(bounds.max_threads) if bounds is not None else ""
+    if place is None or not threads or code.startswith(f"__launch_bounds__({threads},"):
+        return ""
+    names = {
+        found.group(1)
+        for line in case.sources.matching(place.file, _DEFINES)
+        if (found := _DEFINES.search(line)) is not None and found.group(2) == threads
+    }
+    size = re.compile(rf"(?<![\w.])(?:{'|'.join([threads, *sorted(names)])})(?![\w.])")
+    at = [
+        number
+        for number, text in body_lines(case.sources, place)
+        if "__launch_bounds__" not in text and size.search(text) is not None
+    ]
+    if not at:
+        return ""
+    shown = [str(number) for number in at[:_SHOWN]]
+    more = [f"{len(at) - _SHOWN} more"] if len(at) > _SHOWN else []
+    where = f"line{'s' if len(at) > 1 else ''} {listed([*shown, *more])}"
+    return (
+        f" The launches and whatever else counts on blocks of {threads} must change with it: that "
+        f"number stands at {where} too."
+    )
 
 
 def _in_shared_memory(case: Case) -> tuple[Advice, ...]:

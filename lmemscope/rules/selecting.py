@@ -7,7 +7,7 @@ import re
 from lmemscope.formats.statements import bracketed, closed_at
 from lmemscope.model import Advice
 from lmemscope.rules.base import Case
-from lmemscope.rules.declared import Declaration, declaration_of, whole_statement
+from lmemscope.rules.declared import Declaration, declaration_of, is_governed, whole_statement
 from lmemscope.rules.unrolling import spare_registers
 
 _MOST = 32
@@ -17,7 +17,7 @@ _DECLARES = re.compile(
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?\(")
 _HARMLESS = re.compile(
     r"f?(?:min|max|abs|ma)f?|(?:__)?(?:sqrt|exp|exp2|log|log2|pow)f?|rsqrtf?|__ldg|make_\w+"
-    r"|int|unsigned|float|double|static_cast|reinterpret_cast"
+    r"|u?int\d+_t|int|unsigned|float|double|static_cast|reinterpret_cast"
 )
 """Functions that do the same whichever lanes call them."""
 _HEADS = re.compile(r"(?:else\s+)?(?:if|for|while)\s*\(")
@@ -60,9 +60,14 @@ def _code(case: Case, made: Declaration) -> str | None:
     brackets = r"\s*".join(rf"\[\s*{re.escape(part)}\s*\]" for part in parts)
     access = re.compile(rf"(?<![\w.>])(?P<array>(?:\w+(?:\.|->))*{made.name})\s*{brackets}")
     used = access.search(statement)
+    line = case.sources.line(place.file, place.line)
+    if used is None and re.search(rf"(?<![\w.>]){re.escape(made.path)}\s*\[", line) is None:
+        return None  # The line knows it by another name: as a parameter, or through a reference.
     names = _unused(statement + index.expression, len(parts))
     if used is not None and len(set(re.findall(access, statement))) == 1:
         made_of = _rewritten(statement, access, used["array"], parts, made, names)
+        if made_of is not None and is_governed(case.sources, place):
+            return "\n".join(["{", *(f"  {line}" for line in made_of.split("\n")), "}"])
         if made_of is not None:
             return made_of
     sites = [a for a in case.accesses if any(frame.location == place for frame in a.chain)]
@@ -90,6 +95,8 @@ def _rewritten(
 ) -> str | None:
     """The whole statement under a comparison: it is executed once, for the one index."""
     heads, rest = _split(statement)
+    if access.search(heads) is not None:
+        return None  # The condition itself needs the element.
     before = []
     declares = _DECLARES.match(rest)
     if declares is not None and declares["type"] not in ("return", "else", "case"):

@@ -8,15 +8,20 @@ import re
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, traits_of
 from lmemscope.rules.base import Case
-from lmemscope.rules.declared import Declaration, declaration_of, statement_from
+from lmemscope.rules.declared import (
+    Declaration,
+    declaration_of,
+    rest_of_block,
+    statement_from,
+)
 from lmemscope.rules.launched import block_of
 
 STATIC_BYTES = 48 * 1024
 """Static shared memory of a block: CUDA C++ Programming Guide, "Compute Capabilities"; more must
 be dynamic, and the host must opt in to it."""
 
-_BLOCKS = (128, 96, 64, 32)
-"""Block sizes to compute with where the kernel does not say its own."""
+_BLOCK = 128
+"""Threads to compute with where the kernel does not say its own."""
 _WARP = 32
 _FREE = 64
 """Bytes per thread that every architecture from 7.5 on has for all its resident threads."""
@@ -28,8 +33,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     """The array in shared memory, one element of each index beside that of the next thread.
 
     Only for what fits: its size times the block, beside what the kernel has there already. The
-    block is that of ``__launch_bounds__`` or of the launches, else one of 128 threads,
-    else the largest that fits.
+    block is that of ``__launch_bounds__`` or of the launches, else one of 128 threads;
+    where that does not fit, the largest smaller one that does.
     """
     found = case.object
     if found is None or found.name is None or found.confidence == "possible" or not found.size:
@@ -41,16 +46,21 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     size = found.size
     if made is not None and made.extents and made.element_bytes is not None:
         size = made.elements * made.element_bytes
-    threads = next((n for n in ((known.threads,) if known else _BLOCKS) if size * n <= room), None)
-    if threads is None:
+    threads = known.threads if known is not None else _BLOCK
+    if size * threads > room:
+        threads = room // size // _WARP * _WARP
+    if threads <= 0:
         return ()
     beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
-    if known:
+    if known is not None and threads == known.threads:
         block = known.described
     else:
         block = f"a block of {threads} threads"
-        block += ", the most that fit" if threads < _BLOCKS[0] else ""
-        block += " (the real size is not known)"
+        if known is not None:
+            block += f", the most that fit ({known.described} do not)"
+        else:
+            block += ", the most that fit" if threads < _BLOCK else ""
+            block += " (the real size is not known)"
     text = (
         f"Keep {case.name} in shared memory, one copy per thread: {size} bytes × {block} = "
         f"{_amount(size * threads)} of 48 KB{beside}."
@@ -80,17 +90,30 @@ def _others(case: Case) -> int:
 
 
 def _is_passed(case: Case, made: Declaration) -> bool:
-    """Whether a call that was inlined gets the array, a row or a part of it as a pointer."""
-    used = re.compile(rf"(?<![\w.>]){re.escape(made.path)}(?!\w)")
+    """Whether the array, a row or a part of it is used as a pointer, as a call gets it.
+
+    What the function that declares it does with it counts, and what calls around the accesses say.
+    """
     calls = {frame.location for access in case.accesses for frame in access.chain[1:]}
-    for place in calls:
-        text = statement_from(case.sources, place)
-        for found in used.finditer(text):
-            subscripts, at = 0, found.end()
-            while text.startswith("[", at) and (closed := closed_at(text, at)) is not None:
-                subscripts, at = subscripts + 1, closed
-            if subscripts < len(made.extents):
-                return True
+    texts = [statement_from(case.sources, place) for place in calls]
+    declared = case.object.declared if case.object is not None else None
+    if declared is not None:
+        root = re.split(r"\.|->", made.path)[0]
+        texts.append(rest_of_block(case.sources, declared, root))
+    return any(_as_pointer(text, made) for text in texts)
+
+
+def _as_pointer(text: str, made: Declaration) -> bool:
+    """Whether a text has the array with fewer subscripts than dimensions."""
+    for found in re.finditer(rf"(?<!sizeof\()(?<![\w.>]){re.escape(made.path)}(?!\w)", text):
+        subscripts, at = 0, found.end()
+        while (opened := re.compile(r"\s*(?=\[)").match(text, at)) is not None:
+            closed = closed_at(text, opened.end())
+            if closed is None:
+                break
+            subscripts, at = subscripts + 1, closed
+        if subscripts < len(made.extents):
+            return True
     return False
 
 
@@ -98,19 +121,20 @@ def too_large(case: Case) -> str:
     """Why shared memory is not offered, as a sentence; empty where that is not known."""
     if case.object is None or not case.object.size:
         return ""
-    known = block_of(case)
-    threads = known.threads if known is not None else _BLOCKS[-1]
-    need = case.object.size * threads
+    need = case.object.size * _WARP
     if need <= STATIC_BYTES:
         return ""
-    return f" One copy per thread takes {_amount(need)} for {threads} threads; a block has 48 KB."
+    return (
+        f" Shared memory is no place for it: one copy per thread takes {_amount(need)} for "
+        f"{_WARP} threads, and a block has 48 KB (more only where it is dynamic, and asked for)."
+    )
 
 
 def shared_room(case: Case) -> str:
     """What one copy per thread takes of shared memory, as a sentence, where it fits."""
     size = case.object.size if case.object is not None else 0
     known = block_of(case)
-    threads = known.threads if known is not None else _BLOCKS[0]
+    threads = known.threads if known is not None else _BLOCK
     taken = (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
     if not size or size * threads > STATIC_BYTES - taken:
         return ""

@@ -25,11 +25,12 @@ def _read_lines(file: str, _size: int, _mtime_ns: int) -> list[str]:
     return shown_lines(read_input(file))
 
 
-def from_disk(asked: set[str] | None = None) -> SourceText:
+def from_disk(asked: set[str] | None = None, main: str | None = None) -> SourceText:
     """The user's files as they are when their lines are first wanted.
 
     Args:
         asked: where to note the name of each file whose lines were wanted.
+        main: the file that is compiled, where it is a source.
     """
     known: dict[str, list[str]] = {}
 
@@ -40,7 +41,7 @@ def from_disk(asked: set[str] | None = None) -> SourceText:
                 asked.add(file)
         return known[file]
 
-    return SourceText(lines_of)
+    return SourceText(lines_of, main)
 
 
 def quoted_lines(kernels: Iterable[KernelReport], text: SourceText) -> tuple[SourceLine, ...]:

@@ -1,0 +1,107 @@
+"""What stands around a line, by its braces: the heads of blocks, and the function it is in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lmemscope.model import SourceLocation, SourceText
+
+_REACH = 1500
+"""Lines above a line on which the beginning of its function is looked for."""
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
+_NO_FUNCTION = re.compile(
+    r"\s*(?:(?:else\s+)?(?:if|for|while|switch|catch)\b|else\s*$|do\s*$|try\s*$|$"
+    r"|(?:namespace|struct|class|union|enum|extern)\b[^()]*$)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands before a brace that is open at a line.
+
+    Attributes:
+        text: from the end of what is before it up to the brace.
+        line: of the brace.
+    """
+
+    text: str
+    line: int
+
+    @property
+    def is_function(self) -> bool:
+        """Whether a function's or a lambda's body begins there."""
+        return "(" in self.text and _NO_FUNCTION.match(self.text) is None
+
+
+def heads(sources: SourceText, place: SourceLocation) -> Iterator[Head]:
+    """The heads of all blocks around a line, innermost first."""
+    rows = _rows(sources, place)
+    text = "\n".join(rows)
+    first = place.line - len(rows) + 1
+    depth, at = 0, len(text)
+    while (at := max(text.rfind("{", 0, at), text.rfind("}", 0, at))) >= 0:
+        if text[at] == "}":
+            depth += 1
+        elif depth:
+            depth -= 1
+        else:
+            yield Head(text[_begin(text, at) : at].strip(), first + text.count("\n", 0, at))
+
+
+def function_head(sources: SourceText, place: SourceLocation) -> Head | None:
+    """The head of the outermost function around a line; None where none is found."""
+    found = None
+    for head in heads(sources, place):
+        if head.is_function:
+            found = head
+    return found
+
+
+def is_for_host(sources: SourceText, place: SourceLocation) -> bool:
+    """Whether the host's compiler sees a line too, or may, for a macro stands where it is said."""
+    head = function_head(sources, place)
+    if head is None:
+        return False
+    words = set(re.findall(r"\w+", head.text))
+    return "__host__" in words or not words & {"__device__", "__global__"}
+
+
+def body_lines(sources: SourceText, place: SourceLocation) -> Iterator[tuple[int, str]]:
+    """The lines of a function that begins on a line, numbered, up to its closing brace."""
+    depth, opened = 0, False
+    for number in range(place.line, min(place.line + _REACH, len(sources.lines(place.file)) + 1)):
+        text = sources.line(place.file, number)
+        yield number, text
+        depth += text.count("{") - text.count("}")
+        opened = opened or "{" in text
+        if (opened and depth <= 0) or (not opened and text.rstrip().endswith(";")):
+            return
+
+
+def _rows(sources: SourceText, place: SourceLocation) -> list[str]:
+    """The lines up to one, without comments, literals and directives; of its own up to a brace."""
+    lines = sources.bare_lines(place.file)
+    rows, commented = [], False
+    for line in lines[max(0, place.line - 1 - _REACH) : place.line]:
+        row = _QUOTED.sub("_", line)
+        if commented:
+            commented, row = "*/" not in row, row.partition("*/")[2]
+        if "/*" in row:
+            commented, row = True, row.partition("/*")[0]
+        rows.append("" if row.lstrip().startswith("#") else row)
+    if rows and len(lines) >= place.line:
+        rows[-1] = rows[-1][: rows[-1].rfind("{") + 1]
+    return rows
+
+
+def _begin(text: str, brace: int) -> int:
+    """Where the head of a block begins: behind a semicolon or brace that no parentheses hold."""
+    parentheses = 0
+    for at in range(brace - 1, -1, -1):
+        char = text[at]
+        parentheses += (char == ")") - (char == "(")
+        if char in ";{}" and parentheses <= 0:
+            return at + 1
+    return 0
