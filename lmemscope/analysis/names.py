@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
 from lmemscope.analysis.declared_type import declared
 from lmemscope.analysis.layout import Part, parts_of
-from lmemscope.analysis.mentions import Mentions, same_function
+from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
@@ -126,7 +126,10 @@ class Names:
             name = None
             if best is not None:
                 confidence = _confidence(best, known, chosen, number)
-                name = self.name(best.variable, best.part, confidence)
+                lines = self._lines_of(objects, one.found)
+                owner = same_function(objects.dataflow.function.name)
+                known_as = self._mentions.users_reference(owner, lines, best.variable)
+                name = self.name(known_as, best.part, confidence)
             others = {c.variable for c in chosen if c is not None and c is not best and c.agrees}
             turns = self._turns(objects, places, one, best, others)
             name = turns[0].name if turns else name
@@ -192,15 +195,20 @@ class Names:
             for chain, _, count in lines.chains
         )
 
-    def _candidates(
-        self, objects: FunctionObjects, places: Places, found: StackObject
-    ) -> list[Candidate]:
+    def _lines_of(self, objects: FunctionObjects, found: StackObject) -> AccessLines:
         owner = same_function(objects.dataflow.function.name)
         indices = [access.index for access in found.accesses]
         indices += [call.index for call, _ in found.passed_to] + found.stored_at
         instructions = objects.body.instructions
-        lines = self._mentions.lines(owner, (instructions[index] for index in indices))
+        return self._mentions.lines(owner, (instructions[index] for index in indices))
+
+    def _candidates(
+        self, objects: FunctionObjects, places: Places, found: StackObject
+    ) -> list[Candidate]:
+        owner = same_function(objects.dataflow.function.name)
+        lines = self._lines_of(objects, found)
         variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
+        variables += self._mentions.temporaries(lines)
         among = places.among(found.accesses)
         shape = Shape(found.size, tuple(relative(place, found) for place in among))
         return candidates_of(owner, shape, lines, variables, self._mentions)
