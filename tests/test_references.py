@@ -70,6 +70,25 @@ ld.local.f32 %f2, [%rd1];"""
     assert names(body, text, kept, *parameters) == [("b", 1)]
 
 
+@pytest.mark.parametrize(("reads", "expected"), [("%rd4", ("mine", 2)), ("%rd1+8", ("other", 5))])
+def test_the_indexed_access_decides_whose_place_inlined_functions_share(
+    reads: str, expected: tuple[str, int]
+) -> None:
+    body = f"""ld.param.u32 %r2, [k_param_1];
+mul.wide.s32 %rd3, %r2, 4;
+add.s64 %rd4, %rd1, %rd3;
+.loc 1 3 0, function_name $L__info_string0, inlined_at 1 8 0
+ld.local.f32 %f2, [{reads}];
+.loc 1 6 0, function_name $L__info_string1, inlined_at 1 9 0
+st.local.f32 [%rd1], %f1;
+st.local.f32 [%rd1+4], %f1;
+st.local.f32 [%rd1+8], %f1;"""
+    mine = variable("mine", "float[8]", 32, 2, function="step")
+    other = variable("other", "float[8]", 32, 5, function="reduce")
+    text = "{\n float mine[8];\n f(mine[i]); }\n{\n float other[8];\n other[0] = x; }\n"
+    assert names(body, text, mine, other) == [expected]
+
+
 @pytest.mark.parametrize(
     ("argument", "expected"),
     [

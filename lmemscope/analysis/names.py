@@ -210,8 +210,12 @@ class Names:
         variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
         variables += self._mentions.temporaries(lines)
         among = places.among(found.accesses)
+        instructions = objects.body.instructions
+        indexed = self._mentions.lines(
+            owner, (instructions[one.index] for one in found.accesses if one.leaves)
+        )
         shape = Shape(found.size, tuple(relative(place, found) for place in among))
-        return candidates_of(owner, shape, lines, variables, self._mentions)
+        return candidates_of(owner, shape, lines, indexed, variables, self._mentions)
 
 
 def relative(place: Place, found: StackObject) -> Place:
@@ -293,6 +297,9 @@ def _of_variable(candidates: Sequence[Candidate], like: Candidate) -> Candidate 
 def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Those that lines name; where they name none, the only one that fits, or that any names."""
     named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
+    if any(c.is_exact and c.fit and c.is_reached for c in named):
+        # Other variables share its place; the one that is indexed is why it is in memory.
+        named = [c for c in named if c.is_reached]
     if any(c.is_exact and c.fit and not _is_librarys_scalar(c) for c in named):
         # What a library passes on is where its user's variable is.
         named = [c for c in named if not _is_librarys_scalar(c)]
@@ -338,6 +345,7 @@ def _rivals(other: Candidate, best: Candidate) -> bool:
         and other.fit == 1.0
         and other.is_aggregate == best.is_aggregate
         and other.mention > best.mention * _RIVALRY
+        and other.is_reached >= best.is_reached
         and not _is_librarys_scalar(other)
     )
 
