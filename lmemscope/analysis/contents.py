@@ -116,15 +116,26 @@ class Contents:
         if any(leaf.is_dynamic and not self._is_constant_data(leaf) for leaf in leaves):
             return None
         # What counts, or is read from constant data, is another one in each iteration.
-        return frozenset({value, f"{value}, next"} if leaves else {self._immediate(value)})
+        return frozenset({value, f"{value}, next"} if leaves else {self._immediate(value, index)})
 
-    def _immediate(self, register: str) -> str:
-        """The number that is all that a register ever holds, else its own name."""
-        indices = self._dataflow.definitions.get(register, [])
-        instruction = self._instructions[indices[0]] if len(indices) == 1 else None
+    def _immediate(self, register: str, at: int) -> str:
+        """The number that a register holds at an instruction, else its own name."""
+        index = self._definition(register, at)
+        instruction = self._instructions[index] if index is not None else None
         if instruction is None or instruction.operation != "mov":
             return register
         return next((source for source, _ in stored_values(instruction)), register)
+
+    def _definition(self, register: str, at: int) -> int | None:
+        """The one instruction that wrote what a register holds at another, or None."""
+        flow, indices = self._dataflow.flow, self._dataflow.definitions.get(register, [])
+        before = [index for index in indices if index < at]
+        if len(indices) == 1 or not before:
+            return indices[0] if len(indices) == 1 else None
+        last = before[-1]
+        around = [loop for loop in flow.loops if at in loop.members and last not in loop.members]
+        again = any(index in loop.members for loop in around for index in indices)
+        return last if flow.dominates(last, at) and not again else None
 
     @cached_property
     def _is_filled_first(self) -> bool:
