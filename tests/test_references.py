@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from lmemscope.analysis.mentions import is_made
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.dwarf import type_name
+from lmemscope.formats.statements import is_made
 from lmemscope.model import Variable
 from tests.builders import depot, program, source_text, variable
 

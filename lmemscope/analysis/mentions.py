@@ -15,7 +15,7 @@ from lmemscope.analysis.scopes import Scopes
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction, Loc
-from lmemscope.formats.statements import closed_at, parts_of
+from lmemscope.formats.statements import closed_at, is_made, parts_of
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, is_library
 
 _Chain = tuple[InlineFrame, ...]
@@ -33,7 +33,6 @@ _OTHER_SIDE = 0.3
 _OUTSIDE = 0.95
 """What a name counts for that stands at a call, and the lines inside do not show as what."""
 _ASSIGNS = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
-_MADE = re.compile(r"\s*(?:[A-Za-z_][\w:]*\s*[({<]|\{)")
 _LAMBDA = re.compile(r"E(?:NK?)?Ul")
 """In the mangled name of a lambda's call operator, behind that of the function around it."""
 
@@ -387,21 +386,6 @@ def is_closure(variable: Variable) -> bool:
 def contains(text: str, word: str) -> bool:
     """Whether a text holds a name as a word."""
     return word in text and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
-
-
-def is_made(argument: str) -> bool:
-    """Whether an argument is written as a constructor's call, or as a list in braces."""
-    head = _MADE.match(argument)
-    if head is None:
-        return False
-    at = head.end() - 1
-    if argument[at] == "<":
-        closed = closed_at(argument, at)
-        at = len(argument) if closed is None else closed
-    if argument[at : at + 1] == "{":
-        return argument.rstrip().endswith("}")
-    closed = closed_at(argument, at) if argument[at : at + 1] == "(" else None
-    return closed is not None and not argument[closed:].strip()
 
 
 def argument_lists(text: str, count: int) -> Iterator[list[str]]:
