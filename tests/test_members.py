@@ -258,7 +258,7 @@ ld.local.u32 %r1, [%rd1];
 .loc 1 3 0{inlined}
 ld.local.u32 %r2, [%rd2];
 ret;"""
-    source = "void step(float *a, float *b) {\n a[0] = 1;\n b[0] = 1; }\nstep(first,\n other);\n"
+    source = "void step(float *a, float *b) {\n x = a[0];\n x = b[0]; }\nstep(first,\n other);\n"
     pair = variable("other", "float[16]", 64, 2), variable("first", "float[16]", 64, 3)
     inner = [
         variable(name, "float *", 8, function="step", is_parameter=True, order=n)

@@ -9,7 +9,7 @@ from lmemscope.analysis.names import NamedObject, Names
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.model import Variable
-from tests.builders import depot, program, source_text, variable
+from tests.builders import attributed, depot, layers, ldl, program, source_text, variable
 
 SOURCE = """{
   {
@@ -100,3 +100,31 @@ def test_a_users_variable_comes_before_a_librarys_parameter() -> None:
     (one,) = names.of_objects(objects, objects.objects.values())
     assert one.name is not None
     assert one.name.declared.line == 2
+
+
+def test_each_variable_of_a_place_has_its_own_cause() -> None:
+    """One is a table of constants, the other is not: the place gets both their stores."""
+    source = "{\n {\n int head[12];\n head[0] = 3;\n y = head[i];\n }\n {\n int tail[16];\n"
+    source += "tail[0] = x;\n y = tail[i];\n }\n}\n"
+    body = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+ld.param.u32 %r2, [k_param_1];
+mul.wide.s32 %rd2, %r2, 4;
+add.s64 %rd3, %rd1, %rd2;
+.loc 1 4 0
+st.local.u32 [%rd1], 3;
+st.local.u32 [%rd1+4], 5;
+.loc 1 5 0
+ld.local.u32 %r3, [%rd3];
+.loc 1 9 0
+st.local.u32 [%rd1], %r3;
+.loc 1 10 0
+ld.local.u32 %r4, [%rd3];
+ret;"""
+    given = layers(program(body), ldl("ld.local.u32 %r3"), ldl("ld.local.u32 %r4"), frame=64)
+    head, tail = variable("head", "int[12]", 48, 3), variable("tail", "int[16]", 64, 8)
+    objects = attributed(given, [head, tail], {"a.cu": source}).objects
+    assert {one.name: one.cause for one in objects} == {
+        "head": "const-table",
+        "tail": "dynamic-index",
+    }

@@ -55,6 +55,7 @@ class Candidate:
         fit: share of the accesses that its type has a place for.
         repeats: whether it may be several objects: its function is inlined.
         coverage: share of the accesses that are in its function.
+        is_reached: whether an indexed access, which keeps the object in memory, is in its scope.
     """
 
     variable: Variable
@@ -64,6 +65,7 @@ class Candidate:
     fit: float
     repeats: bool
     coverage: float = 1.0
+    is_reached: bool = True
 
     @property
     def is_exact(self) -> bool:
@@ -97,6 +99,7 @@ def candidates_of(
     owner: str,
     shape: Shape,
     lines: AccessLines,
+    indexed: AccessLines,
     variables: Sequence[Variable],
     mentions: Mentions,
 ) -> list[Candidate]:
@@ -109,6 +112,7 @@ def candidates_of(
         owner: mangled name of the function whose depot it is in.
         shape: the object.
         lines: behind its accesses.
+        indexed: behind those with an index.
         variables: of the functions on these lines.
         mentions: what the lines say.
     """
@@ -132,6 +136,7 @@ def candidates_of(
                 continue
         repeats = variable.function != owner
         coverage = mentions.coverage(owner, lines, variable) if repeats else 1.0
+        is_reached = not indexed.chains or mentions.reaches(owner, indexed, variable)
         for part in parts:
             left = shape.size - part.size
             # The compiler splits a record into its members, and keeps some in registers.
@@ -142,7 +147,9 @@ def candidates_of(
             fit = _fit([p for p in parts if p.path.startswith(part.path)], part, shape)
             if is_indexed and left < 0 and not part.path and not part.is_array:
                 continue
-            result.append(Candidate(variable, part, left, mention, fit, repeats, coverage))
+            result.append(
+                Candidate(variable, part, left, mention, fit, repeats, coverage, is_reached)
+            )
     return result
 
 

@@ -59,13 +59,14 @@ class Contents:
         """Whether it holds the same constants on every call, whenever it is read.
 
         A value computed from counters of loops with constant trip counts is such a constant; one
-        that is stored under a condition, or after a read, is not.
+        that is stored under a condition, or after a read, is not, unless it was there before: each
+        call of an inlined function fills its table anew.
         """
         if not self._stores or not self._loads:
             return False
         if any(leaf.is_dynamic for access in self._stores for leaf in access.leaves):
             return False
-        if not self._is_filled_first:
+        if not (self._is_filled_first or self._is_filled_alike):
             return False
         different: set[str] = set()
         for access in self._stores:
@@ -115,15 +116,26 @@ class Contents:
         if any(leaf.is_dynamic and not self._is_constant_data(leaf) for leaf in leaves):
             return None
         # What counts, or is read from constant data, is another one in each iteration.
-        return frozenset({value, f"{value}, next"} if leaves else {self._immediate(value)})
+        return frozenset({value, f"{value}, next"} if leaves else {self._immediate(value, index)})
 
-    def _immediate(self, register: str) -> str:
-        """The number that is all that a register ever holds, else its own name."""
-        indices = self._dataflow.definitions.get(register, [])
-        instruction = self._instructions[indices[0]] if len(indices) == 1 else None
+    def _immediate(self, register: str, at: int) -> str:
+        """The number that a register holds at an instruction, else its own name."""
+        index = self._definition(register, at)
+        instruction = self._instructions[index] if index is not None else None
         if instruction is None or instruction.operation != "mov":
             return register
         return next((source for source, _ in stored_values(instruction)), register)
+
+    def _definition(self, register: str, at: int) -> int | None:
+        """The one instruction that wrote what a register holds at another, or None."""
+        flow, indices = self._dataflow.flow, self._dataflow.definitions.get(register, [])
+        before = [index for index in indices if index < at]
+        if len(indices) == 1 or not before:
+            return indices[0] if len(indices) == 1 else None
+        last = before[-1]
+        around = [loop for loop in flow.loops if at in loop.members and last not in loop.members]
+        again = any(index in loop.members for loop in around for index in indices)
+        return last if flow.dominates(last, at) and not again else None
 
     @cached_property
     def _is_filled_first(self) -> bool:
@@ -141,6 +153,32 @@ class Contents:
             self._is_always_before(store, load)
             for store in last.values()
             for load in first.values()
+        )
+
+    @cached_property
+    def _is_filled_alike(self) -> bool:
+        """Whether each place only ever gets one constant, and has it before every load."""
+        held: dict[tuple[int, int], set[str]] = defaultdict(set)
+        blocks: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+        flow = self._dataflow.flow
+        for access in self._stores:
+            if access.offset is None:
+                return False
+            values = stored_values(self._instructions[access.index])
+            width = access.width // max(len(values), 1)
+            for value, position in values:
+                constants = self._constants(value, access.index)
+                place = (access.offset + position, width)
+                held[place] |= constants or {value, f"{value}, unknown"}
+                if len(held[place]) > 1:
+                    return False
+                blocks[place].setdefault(flow.block_of(access.index), access.index)
+        filled = {tuple(sorted(found.values())) for found in blocks.values()}
+        loads = {flow.block_of(load.index): load.index for load in reversed(self._loads)}
+        return all(
+            any(flow.dominates(store, load) for store in stores)
+            for stores in filled
+            for load in loads.values()
         )
 
     def _is_always_before(self, store: int, load: int) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.causes import ProvenCause, object_causes
+from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.indexing import IndexReader, LocalNames
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.members import Member, split, whole
 from lmemscope.analysis.names import NamedObject, Names
-from lmemscope.analysis.ptx.callgraph import ObjectKey
+from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.trig import call_lines
 from lmemscope.formats.cubin import CubinFunction
@@ -98,7 +99,7 @@ def find_objects(
             cause = _commonest([causes[offset] for offset in named.pieces])
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
-                proven = _of_turn(cause, objects, member) if named.turns else cause
+                proven = _of_turn(cause, flow, objects, member) if named.turns else cause
                 made = _local_object(layers, name, member, proven)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
                 escape = reader.escape(kernel.name, objects, member.found, cause.evidence)
@@ -114,12 +115,16 @@ def _commonest(causes: Sequence[ProvenCause]) -> ProvenCause:
     return max(causes, key=lambda proven: count[proven.cause])
 
 
-def _of_turn(cause: ProvenCause, objects: FunctionObjects, member: Member) -> ProvenCause:
+def _of_turn(
+    cause: ProvenCause, flow: ModuleFlow, objects: FunctionObjects, member: Member
+) -> ProvenCause:
     """The cause of one of the variables that share an object, where its own index is that."""
     indexed = [access for access in member.found.accesses if access.leaves]
     if cause.cause not in ("dynamic-index", "rolled-loop") or not indexed:
         return cause
     dynamic = [a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)]
+    if dynamic and Contents(flow.ptx, objects, member.found).is_table:
+        return replace(cause, cause="const-table", evidence=(Evidence("constant-stores"),))
     shown = objects.body.instructions[(dynamic or indexed)[0].index]
     evidence = Evidence("ptx-instruction", ptx_line=shown.line, opcode=shown.opcode)
     return replace(cause, cause="dynamic-index" if dynamic else "rolled-loop", evidence=(evidence,))

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.layout import is_reference
@@ -14,8 +15,8 @@ from lmemscope.analysis.scopes import Scopes
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction, Loc
-from lmemscope.formats.statements import closed_at, parts_of
-from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
+from lmemscope.formats.statements import closed_at, is_made, parts_of
+from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, is_library
 
 _Chain = tuple[InlineFrame, ...]
 _CLOSURE = "(lambda)"
@@ -29,6 +30,8 @@ _CONDITION = re.compile(r"\s*(?:else\s+)?(?:if|for|while|switch)\b")
 _STORES = {"st": True, "ld": False}
 _OTHER_SIDE = 0.3
 """What a name counts for that stands only on the other side of an assignment."""
+_OUTSIDE = 0.95
+"""What a name counts for that stands at a call, and the lines inside do not show as what."""
 _ASSIGNS = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
 _LAMBDA = re.compile(r"E(?:NK?)?Ul")
 """In the mangled name of a lambda's call operator, behind that of the function around it."""
@@ -106,7 +109,7 @@ class Mentions:
         for chain, at, is_store, count in placed:
             total += count
             if self._names(chain, at, variable, captured):
-                named += count * self._agreement(chain[at], at, is_store, variable)
+                named += count * self._agreement(chain, at, is_store, variable)
         return named / total if total else 0.0
 
     def coverage(self, owner: str, lines: AccessLines, variable: Variable) -> float:
@@ -116,6 +119,16 @@ class Mentions:
             total += count
             inside += count * (_position(owner, chain, variable) is not None)
         return inside / total if total else 0.0
+
+    def reaches(self, owner: str, lines: AccessLines, variable: Variable) -> bool:
+        """Whether a variable is known on some line."""
+        for chain, _, _ in lines.chains:
+            at = _position(owner, chain, variable)
+            if at is not None:
+                place = chain[at].location
+                if self._scopes.holds(variable, place.file, place.line):
+                    return True
+        return False
 
     def in_scope(self, owner: str, instruction: Instruction, variable: Variable) -> bool:
         """Whether an instruction's line is one on which a variable is known."""
@@ -133,15 +146,18 @@ class Mentions:
         if at is None or not self._names(chain, at, variable, self._names_of(variable)):
             return False
         is_store = _STORES.get(instruction.operation)
-        return self._agreement(chain[at], at, is_store, variable) == 1.0
+        return self._agreement(chain, at, is_store, variable) > _OTHER_SIDE
 
     def _agreement(
-        self, frame: InlineFrame, at: int, is_store: bool | None, variable: Variable
+        self, chain: _Chain, at: int, is_store: bool | None, variable: Variable
     ) -> float:
         """How well a line that names a variable fits an access: it says which side is stored."""
-        if at or is_store is None:
+        named = self._handed_in(chain, at, self._names_of(variable))
+        if named is not None and named[0]:
+            return _OUTSIDE
+        if named is None or is_store is None:
             return 1.0
-        words = self._names_of(variable)
+        frame, words = chain[0], named[1]
         texts = [text for text in self._levels(frame) if any(contains(text, w) for w in words)]
         text = texts[0] if texts else self._text(frame)
         return 1.0 if any(_on_its_side(text, word, is_store) for word in words) else _OTHER_SIDE
@@ -175,7 +191,9 @@ class Mentions:
         if not self._scopes.holds(variable, place.file, place.line):
             return False  # What has the name there is another variable.
         words = self._names_of(variable)
-        if self._handed_in(chain, at, words) or (not at and self._declares(chain[0], variable)):
+        if self._handed_in(chain, at, words) is not None:
+            return True
+        if not at and self._declares(chain[0], variable):
             return True
         return any(self.says(frame, word) for frame in _lambdas(chain, at) for word in inside)
 
@@ -202,35 +220,77 @@ class Mentions:
                 return number
         return variable.line
 
-    def _handed_in(self, chain: _Chain, at: int, words: Sequence[str]) -> bool:
-        """Whether a line names one of the words, and hands it to the lines inside it.
+    def _handed_in(
+        self, chain: _Chain, at: int, words: Sequence[str]
+    ) -> tuple[int, Sequence[str]] | None:
+        """The innermost line to which a line that names one of the words hands it, and as what.
 
         ``step(first, other)`` names both; on a line of ``step`` that reads ``a[i]`` it is the
         one that ``step``'s parameter ``a`` is. A call whose arguments do not tell counts as naming.
+        None where no line names it.
         """
         frame = chain[at]
         if not at:
-            return any(self.says(frame, word) for word in words)
+            return (0, words) if any(self.says(frame, word) for word in words) else None
         statement = self._statement(frame)
         place = frame.location
         texts = (statement, *self._expansion.of_text(statement, place.file, place.line))
         naming = [text for text in texts if any(contains(text, word) for word in words)]
         if not naming:
-            return False
+            return None
         statement = naming[0]
-        inner = chain[at - 1].function or ""
-        parameters = [
-            v.name for v in self._by_function.get(inner, ()) if v.is_parameter and v.name != "this"
-        ]
+        parameters = self._explicit(chain[at - 1].function or "")
         for arguments in argument_lists(statement, len(parameters)):
             bound = [
-                parameter
+                parameter.name
                 for parameter, argument in zip(parameters, arguments, strict=True)
                 if any(contains(argument, word) for word in words)
             ]
             if bound:
                 return self._handed_in(chain, at - 1, bound)
-        return True
+        return at, words
+
+    def _explicit(self, function: str) -> list[Variable]:
+        """The parameters of a function that a call has arguments for."""
+        held = self._by_function.get(function, ())
+        return [one for one in held if one.is_parameter and one.name != "this"]
+
+    def temporaries(self, lines: AccessLines) -> Iterator[Variable]:
+        """What reference parameters stand for that are made in the call: ``sum(a, Pair(0, 0))``."""
+        seen: set[tuple[str, str]] = set()
+        for chain, _, _ in lines.chains:
+            for inner, outer in pairwise(chain):
+                parameters = self._explicit(inner.function or "")
+                for number, one in enumerate(parameters):
+                    key = (one.function, one.name)
+                    if one.referent is None or key in seen:
+                        continue
+                    if self._is_made(outer, number, len(parameters)):
+                        seen.add(key)
+                        yield one.referent
+
+    def users_reference(self, owner: str, lines: AccessLines, variable: Variable) -> Variable:
+        """What a user's reference calls a library's variable; else the variable itself.
+
+        A library hands it to a function of the user's, whose lines know it by that name alone.
+        """
+        found: dict[tuple[str, str], Variable] = {}
+        for chain, _, _ in lines.chains if is_library(variable.file) else ():
+            at = _position(owner, chain, variable)
+            if not at or is_library(chain[at - 1].location.file):
+                continue
+            parameters = self._explicit(chain[at - 1].function or "")
+            for arguments in argument_lists(self._statement(chain[at]), len(parameters)):
+                for one, argument in zip(parameters, arguments, strict=True):
+                    if one.referent is not None and argument.strip() == variable.name:
+                        found[one.function, one.name] = one.referent
+        same = [one for one in found.values() if one.size == variable.size]
+        return same[0] if len(same) == 1 else variable
+
+    def _is_made(self, frame: InlineFrame, number: int, count: int) -> bool:
+        """Whether an argument of the call on a line is made there: ``Pair(0, 0)``."""
+        arguments = next(argument_lists(self._statement(frame), count), None)
+        return arguments is not None and is_made(arguments[number])
 
     def _statement(self, frame: InlineFrame) -> str:
         """The text from a line to the end of its statement."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
 from lmemscope.analysis.declared_type import declared
 from lmemscope.analysis.layout import Part, parts_of
-from lmemscope.analysis.mentions import Mentions, same_function
+from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
@@ -126,7 +126,10 @@ class Names:
             name = None
             if best is not None:
                 confidence = _confidence(best, known, chosen, number)
-                name = self.name(best.variable, best.part, confidence)
+                lines = self._lines_of(objects, one.found)
+                owner = same_function(objects.dataflow.function.name)
+                known_as = self._mentions.users_reference(owner, lines, best.variable)
+                name = self.name(known_as, best.part, confidence)
             others = {c.variable for c in chosen if c is not None and c is not best and c.agrees}
             turns = self._turns(objects, places, one, best, others)
             name = turns[0].name if turns else name
@@ -192,18 +195,27 @@ class Names:
             for chain, _, count in lines.chains
         )
 
-    def _candidates(
-        self, objects: FunctionObjects, places: Places, found: StackObject
-    ) -> list[Candidate]:
+    def _lines_of(self, objects: FunctionObjects, found: StackObject) -> AccessLines:
         owner = same_function(objects.dataflow.function.name)
         indices = [access.index for access in found.accesses]
         indices += [call.index for call, _ in found.passed_to] + found.stored_at
         instructions = objects.body.instructions
-        lines = self._mentions.lines(owner, (instructions[index] for index in indices))
+        return self._mentions.lines(owner, (instructions[index] for index in indices))
+
+    def _candidates(
+        self, objects: FunctionObjects, places: Places, found: StackObject
+    ) -> list[Candidate]:
+        owner = same_function(objects.dataflow.function.name)
+        lines = self._lines_of(objects, found)
         variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
+        variables += self._mentions.temporaries(lines)
         among = places.among(found.accesses)
+        instructions = objects.body.instructions
+        indexed = self._mentions.lines(
+            owner, (instructions[one.index] for one in found.accesses if one.leaves)
+        )
         shape = Shape(found.size, tuple(relative(place, found) for place in among))
-        return candidates_of(owner, shape, lines, variables, self._mentions)
+        return candidates_of(owner, shape, lines, indexed, variables, self._mentions)
 
 
 def relative(place: Place, found: StackObject) -> Place:
@@ -285,6 +297,9 @@ def _of_variable(candidates: Sequence[Candidate], like: Candidate) -> Candidate 
 def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Those that lines name; where they name none, the only one that fits, or that any names."""
     named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
+    if any(c.is_exact and c.fit and c.is_reached for c in named):
+        # Other variables share its place; the one that is indexed is why it is in memory.
+        named = [c for c in named if c.is_reached]
     if any(c.is_exact and c.fit and not _is_librarys_scalar(c) for c in named):
         # What a library passes on is where its user's variable is.
         named = [c for c in named if not _is_librarys_scalar(c)]
@@ -330,6 +345,7 @@ def _rivals(other: Candidate, best: Candidate) -> bool:
         and other.fit == 1.0
         and other.is_aggregate == best.is_aggregate
         and other.mention > best.mention * _RIVALRY
+        and other.is_reached >= best.is_reached
         and not _is_librarys_scalar(other)
     )
 

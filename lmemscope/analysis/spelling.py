@@ -15,8 +15,16 @@ from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.mentions import is_closure
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.scopes import Scopes
+from lmemscope.analysis.template_values import TemplateValues
 from lmemscope.formats.demangle import demangle, short_name
-from lmemscope.formats.statements import Path, Statement, Subscript, WrittenCall, statement_at
+from lmemscope.formats.statements import (
+    Path,
+    Statement,
+    Subscript,
+    WrittenCall,
+    statement_at,
+    taken,
+)
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, is_library
 
 _REFERENCE = re.compile(r"[*&\[]")
@@ -77,6 +85,7 @@ class Spelling:
         self._names, self._sources = names, sources
         self._expansion = Expansion(sources)
         self._scopes = Scopes(sources)
+        self._templates = TemplateValues(sources)
         self._onlys: dict[tuple[Variable, Path], tuple[Subscript, ...]] = {}
         self._pointed: dict[Variable, frozenset[tuple[Path, Path]]] = {}
         self._statements: dict[SourceLocation, Statement] = {}
@@ -107,11 +116,11 @@ class Spelling:
                 aliases = self._passed(aliases, outer, functions[depth], variable)
             aliases = self._with_references(aliases, functions[depth])
             known[depth] = aliases
-        for frame, aliases in zip(chain, known, strict=True):
+        for frame, function, aliases in zip(chain, functions, known, strict=True):
             place = frame.location
             if not aliases or place.line <= 0 or is_library(place.file):
                 continue
-            for statement in (self._at(place), *self._inside_macros(place)):
+            for statement in self._of_instance(place, function):
                 found = _fitting(statement.subscripts, aliases, place.line, is_store=is_store)
                 if found:
                     return Written(place.file, found)
@@ -254,6 +263,15 @@ class Spelling:
                 lambda number: self._sources.line(place.file, number), place.line
             )
         return self._statements[place]
+
+    def _of_instance(self, place: SourceLocation, function: str) -> Iterable[Statement]:
+        """The statement at a place, then without macros, as an instance of a template has it."""
+        values = self._templates.of(function, place)
+        for statement in (self._at(place), *self._inside_macros(place)):
+            if values:
+                yield from statement.rewritten(lambda text, _: [taken(text, values)])
+            else:
+                yield statement
 
     def _inside_macros(self, place: SourceLocation) -> tuple[Statement, ...]:
         """The statement at a place with its macros replaced once, twice, and so on."""

@@ -140,7 +140,7 @@ class _Reader:
             return None
         kind = _referred(abstract, "DW_AT_type")
         declared = _function_of(abstract) or owner
-        return Variable(
+        made = Variable(
             function=_linkage_name(declared),
             name=_text(abstract, "DW_AT_name"),
             type=type_name(kind),
@@ -151,6 +151,27 @@ class _Reader:
             members=self._members_of(kind),
             order=order,
         )
+        target = self._target(kind)
+        if target is None:
+            return made
+        # What a temporary that is bound to it is: its own constness is the reference's alone.
+        plain = _behind(target, tuple(_QUALIFIERS))
+        return replace(
+            made,
+            referent=replace(
+                made,
+                type=type_name(plain),
+                size=type_size(plain),
+                members=self._members_of(plain),
+            ),
+        )
+
+    def _target(self, kind: Any) -> Any:
+        """The type of what a reference stands for; None of what is no reference."""
+        kind = _behind(kind, (*_QUALIFIERS, "DW_TAG_typedef"))
+        if kind is None or kind.tag not in _REFERENCES:
+            return None
+        return _referred(kind, "DW_AT_type")
 
     def _members_of(self, entry: Any, depth: int = 0) -> tuple[Member, ...]:
         """Members of a record, or of an array's elements."""
@@ -197,8 +218,7 @@ def type_name(entry: Any) -> str:
     if tag == "DW_TAG_typedef" and _is_array(entry):
         return type_name(_referred(entry, "DW_AT_type"))
     if tag in _QUALIFIERS:
-        name = type_name(_referred(entry, "DW_AT_type"))
-        return name if name.startswith(_QUALIFIERS[tag]) else _QUALIFIERS[tag] + name
+        return _qualified(_QUALIFIERS[tag], _referred(entry, "DW_AT_type"))
     if tag == "DW_TAG_pointer_type":
         return type_name(_referred(entry, "DW_AT_type")) + " *"
     if tag in _REFERENCES:
@@ -218,6 +238,19 @@ def type_name(entry: Any) -> str:
         is_closure = unnamed is not None and (unnamed.group(1) or "").startswith("Ul")
         return "(lambda)" if is_closure else f"(unnamed {_RECORDS.get(tag, 'type')})"
     return _written(name)
+
+
+def _qualified(qualifier: str, entry: Any) -> str:
+    """A type with a qualifier: a pointer's stands behind its star."""
+    name = type_name(entry)
+    behind = _behind(entry, tuple(_QUALIFIERS))
+    if behind is not None and behind.tag == "DW_TAG_pointer_type":
+        word = qualifier.strip()
+        stars, own = name.rpartition("*")[::2]
+        if not word or word in own.split():
+            return name
+        return f"{stars}*{own} {word}" if own else f"{stars}*{word}"
+    return name if name.startswith(qualifier) else qualifier + name
 
 
 def _written(name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,6 +23,7 @@ _CONTROL = re.compile(r"(?:\}?\s*else\s+)?(?:for|if|while|switch)\b")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _CONSTANT = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 _ASSIGNS = re.compile(r"(<<|>>|[-+*/%&|^])?=(?!=)")
+_MADE = re.compile(r"\s*(?:[A-Za-z_][\w:]*\s*[({<]|\{)")
 _CLOSING = {"(": ")", "[": "]", "<": ">"}
 _NO_TYPES = frozenset(
     "return else do case goto throw new delete co_return co_yield and or not".split()
@@ -336,6 +337,66 @@ def parts_of(text: str, separator: str = ",") -> Iterator[str]:
             yield text[start:index]
             start = index + 1
     yield text[start:]
+
+
+def is_made(argument: str) -> bool:
+    """Whether an argument is written as a constructor's call, or as a list in braces."""
+    head = _MADE.match(argument)
+    if head is None:
+        return False
+    at = head.end() - 1
+    if argument[at] == "<":
+        closed = closed_at(argument, at)
+        at = len(argument) if closed is None else closed
+    if argument[at : at + 1] == "{":
+        return argument.rstrip().endswith("}")
+    closed = closed_at(argument, at) if argument[at : at + 1] == "(" else None
+    return closed is not None and not argument[closed:].strip()
+
+
+def taken(text: str, known: Mapping[str, bool]) -> str:
+    """A text with blanks for what ``name ? a : b`` does not choose, for names that are known.
+
+    Args:
+        text: of a statement.
+        known: truth values of names.
+    """
+    for name, value in known.items():
+        for match in reversed(
+            list(re.finditer(rf"(!?)\s*(?<![\w.>]){re.escape(name)}\s*\?", text))
+        ):
+            before = text[: match.start()].rstrip()
+            if before and not before.endswith((*"=([{,?:", "return")):
+                continue  # a part of a larger condition
+            colon, end = _alternatives(text, match.end())
+            if colon is None:
+                continue
+            kept = (match.end(), colon) if value != bool(match[1]) else (colon + 1, end)
+            for start, stop in ((match.start(), kept[0]), (kept[1], end)):
+                text = text[:start] + re.sub(r"[^\n]", " ", text[start:stop]) + text[stop:]
+    return text
+
+
+def _alternatives(text: str, at: int) -> tuple[int | None, int]:
+    """Offsets of the colon of a ``?:``, and of its end; ``at`` is behind the question mark."""
+    depth = asked = 0
+    colon: int | None = None
+    for index in range(at, len(text)):
+        char = text[index]
+        depth += (char in "([{") - (char in ")]}")
+        if depth < 0 or (depth == 0 and char in ";,"):
+            return colon, index
+        if depth == 0 and char == "?":
+            asked += 1
+        elif (
+            depth == 0 and char == ":" and ":" not in (text[index - 1], text[index + 1 : index + 2])
+        ):
+            if not asked and colon is not None:
+                return colon, index
+            if not asked:
+                colon = index
+            asked = max(asked - 1, 0)
+    return colon, len(text)
 
 
 def _joined(text: str) -> str:

@@ -40,6 +40,7 @@ class Variable:
         is_parameter: a formal parameter.
         members: of a structure, or of an array's element that is one; in order.
         order: position of the declaration in the document.
+        referent: of a reference, what it stands for under its name; else None.
     """
 
     function: str
@@ -51,6 +52,7 @@ class Variable:
     is_parameter: bool
     members: tuple[Member, ...]
     order: int
+    referent: Variable | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,99 @@
+"""Truth values that an instance of a template is made for, by the names of its parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.model import SourceLocation, SourceText
+
+_HEADER = re.compile(r"\btemplate\s*<")
+_TRUTH = {"true": True, "false": False, "(bool)1": True, "(bool)0": False}
+_REACH = 400
+"""Lines of a function at most in front of one of its lines."""
+_LONGEST = 12
+"""Lines of a template's head at most."""
+
+
+class TemplateValues:
+    """Template arguments of one unit's functions.
+
+    Args:
+        sources: the user's files.
+    """
+
+    def __init__(self, sources: SourceText) -> None:
+        self._sources = sources
+        self._known: dict[tuple[str, SourceLocation], Mapping[str, bool]] = {}
+
+    def of(self, function: str, place: SourceLocation) -> Mapping[str, bool]:
+        """The template parameters of a function that are true or false in it.
+
+        Args:
+            function: its mangled name.
+            place: a line in it.
+        """
+        key = (function, place)
+        if key not in self._known:
+            self._known[key] = self._found(function, place)
+        return self._known[key]
+
+    def _found(self, function: str, place: SourceLocation) -> Mapping[str, bool]:
+        name, arguments = _instance(short_name(demangle(function)))
+        if not any(argument in _TRUTH for argument in arguments):
+            return {}
+        head = self._head(name, place)
+        parameters = [one.partition("=")[0].split() for one in head]
+        if len(parameters) != len(arguments):
+            return {}
+        return {
+            words[-1]: _TRUTH[argument]
+            for words, argument in zip(parameters, arguments, strict=True)
+            if len(words) == 2 and words[0] == "bool" and argument in _TRUTH
+        }
+
+    def _head(self, name: str, place: SourceLocation) -> list[str]:
+        """The parameters of the nearest template in front of a line, if it is the function's."""
+        for number in range(place.line, max(place.line - _REACH, 0), -1):
+            if not (match := _HEADER.search(self._sources.line(place.file, number))):
+                continue
+            lines = [self._sources.line(place.file, number + n) for n in range(_LONGEST)]
+            text = " ".join(lines)
+            inside, end = _bracketed(text, match.end() - 1)
+            before = re.split("[;{]", text[end:])[0]
+            return list(_listed(inside)) if re.search(rf"\b{re.escape(name)}\b", before) else []
+        return []
+
+
+def _instance(short: str) -> tuple[str, tuple[str, ...]]:
+    """A function's plain name and its template arguments."""
+    if not short.endswith(">"):
+        return "", ()
+    depth = 0
+    for at in range(len(short) - 1, -1, -1):
+        depth += (short[at] == ">") - (short[at] == "<")
+        if depth == 0:
+            name = short[:at].rpartition("::")[2].rpartition(" ")[2]
+            return name, tuple(_listed(short[at + 1 : -1]))
+    return "", ()
+
+
+def _bracketed(text: str, at: int) -> tuple[str, int]:
+    depth = 0
+    for index in range(at, len(text)):
+        depth += (text[index] == "<") - (text[index] == ">")
+        if depth == 0:
+            return text[at + 1 : index], index + 1
+    return "", len(text)
+
+
+def _listed(text: str) -> Iterator[str]:
+    """What stands between the commas outside of brackets."""
+    depth = start = 0
+    for index, char in enumerate(text):
+        depth += (char in "<([{") - (char in ">)]}")
+        if char == "," and depth == 0:
+            yield text[start:index].strip()
+            start = index + 1
+    yield text[start:].strip()
