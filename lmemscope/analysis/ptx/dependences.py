@@ -22,6 +22,7 @@ from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_sha
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.products import Products
+from lmemscope.analysis.ptx.remainders import Remainders
 from lmemscope.analysis.ptx.roots import Root, Roots
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
@@ -100,6 +101,7 @@ class Dependences:
         self.products = Products(code, self.values, self.roots, library)
         self._library = library
         self._iterations = Iterations(code, self.values, self.control)
+        self._remainders = Remainders(code, self.values, self.control, self._iterations)
         self._butterflies = Butterflies(code, self.values)
         self._nodes: dict[Value, Node] = {}
         self._scratch: dict[int, dict[int, list[tuple[int, str]]]] = {}
@@ -176,21 +178,21 @@ class Dependences:
                 found.update(self._when_left(join.block, value))
         guards = self._guards(join, loop, deciding) if deciding else set()
         found.update(self._conditions(deciding - guards))
-        found.update(self._conditions(guards).only_between_lanes())
         return Node(tuple(found.values), tuple(found.lanes))
 
     def _guards(self, join: Join, loop: Loop | None, deciding: set[int]) -> set[int]:
-        """Of the branches before a join, those that only decide how often counted loops run.
+        """Of the branches before a join, those that only decide how often its loop runs.
 
-        Whether such a loop is entered at all is part of that.
+        Whether that loop is entered at all is part of it, and so is which of its parts runs.
         """
-        bounds = self._iterations.ran(join)
-        if loop is not None:
-            bounds |= self._iterations.bound(loop)
+        bounds = [self._iterations.bound(loop)] if loop is not None else []
+        ran = self._iterations.ran(join)
+        for other in self._remainders.holding(join.block):
+            bounds.append(self._iterations.bound(other) & ran)
         return {
             one
             for one in deciding
-            if (bounds and self._iterations.tested(one) <= bounds)
+            if any(bound and self._iterations.tested(one) <= bound for bound in bounds)
             or self._iterations.goes_ahead(one, join)
         }
 
@@ -215,10 +217,8 @@ class Dependences:
             if known is not None:
                 leaves.add(known[0])
                 level = worst((level, known[1]))
-        if self._iterations.is_rounded(index):
-            self._add(found, index, registers)
-            lanes = tuple(found.only_between_lanes().lanes)
-            return Node((), lanes, frozenset({Leaf("loop-counter")}))
+        if self._remainders.is_start(index):
+            return Node((), (), frozenset({Leaf("loop-counter")}))
         shared = (
             is_shared(instruction)
             or is_same_in_warp(self._code, self.values, index)
@@ -347,9 +347,9 @@ class Dependences:
             found = Inputs()
             for loop in self._iterations.loops_left(block, value):
                 exits = self.control.exits(loop)
-                counted = {one for one in exits if self._iterations.counts(one, loop)}
-                found.update(self._conditions(exits - counted))
-                found.update(self._conditions(counted).only_between_lanes())
+                if block in self._remainders.zone(loop):
+                    exits = {one for one in exits if not self._iterations.counts(one, loop)}
+                found.update(self._conditions(exits))
             self._ended[key] = found
         return self._ended[key]
 

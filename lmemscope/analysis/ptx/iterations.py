@@ -59,11 +59,11 @@ class Iterations:
     def _bounds_behind(self, block: int, value: Value) -> frozenset[str | int]:
         """The same of one value, seen from a block."""
         if value not in self._behind:
-            for group in strong_components([value], self._read_by, self._behind):
+            for group in strong_components([value], self.read_by, self._behind):
                 bounds: frozenset[str | int] = frozenset()
                 for member in group:
                     at = self._values.block_of(member)
-                    for source in self._read_by(member):
+                    for source in self.read_by(member):
                         if source not in group:
                             bounds |= self._behind[source]
                         for loop in self.loops_left(at, source):
@@ -76,10 +76,14 @@ class Iterations:
 
     def is_rounded(self, index: int) -> bool:
         """Whether an instruction rounds the trip count of a loop down to whole unrolled steps."""
+        return bool(self.rounded(index))
+
+    def rounded(self, index: int) -> list[Loop]:
+        """Loops whose trip count an instruction rounds down to whole unrolled steps."""
         if not self._unrolled.is_rounded(index):
-            return False
+            return []
         made_of = self._made_of(index, self._code.depends_on(index))
-        return any(made_of <= self.bound(loop) for loop in self._code.flow.loops)
+        return [loop for loop in self._code.flow.loops if made_of <= self.bound(loop)]
 
     def goes_ahead(self, block: int, join: Join) -> bool:
         """Whether a branch decides how many iterations run ahead of an unrolled loop.
@@ -98,6 +102,16 @@ class Iterations:
             made_of <= self.bound(loop) and flow.dominates(start, loop.header)
             for loop in flow.loops
         )
+
+    def remaining(self, test: Value) -> frozenset[str | int] | None:
+        """What makes up the ``n`` whose ``n & (2^k - 1)`` a test compares; None for another."""
+        counted = self._unrolled.remainder(test)
+        return self._origin(counted) if counted is not None else None
+
+    def left_over(self, value: Value) -> frozenset[str | int] | None:
+        """What makes up the ``n`` of which a value is ``n & (2^k - 1)``; None for another."""
+        counted = self._unrolled.masked(value)
+        return self._origin(counted) if counted is not None else None
 
     def _are_steps(self, join: Join) -> bool:
         """Whether the values of a join differ by constants."""
@@ -137,7 +151,7 @@ class Iterations:
                 instruction = self._code.body.instructions[value]
                 if instruction.operation not in _COUNTING or is_float(instruction):
                     return False
-            work += self._read_by(value)
+            work += self.read_by(value)
         return True
 
     def tested(self, block: int) -> frozenset[str | int]:
@@ -176,7 +190,7 @@ class Iterations:
     def _computed_from(self, value: Value) -> tuple[Value, ...]:
         if value >= 0 and self._code.body.instructions[value].operation in _CHANGING:
             return ()
-        return self._read_by(value)
+        return self.read_by(value)
 
     def _entering(self, value: Value) -> set[str | int]:
         """What a value is by itself, of what `_made_of` gives."""
@@ -194,7 +208,7 @@ class Iterations:
             place = str(self._values.read(value, place))
         return {f"{place}+{address.offset}"}
 
-    def _read_by(self, value: Value) -> tuple[Value, ...]:
+    def read_by(self, value: Value) -> tuple[Value, ...]:
         """Values that an instruction reads or that meet in a join, without what chose them."""
         known = self._reads.get(value)
         if known is None:
@@ -226,5 +240,5 @@ class Iterations:
                 instruction = self._code.body.instructions[current]
                 if instruction.operation in _CHANGING and "param" not in instruction.modifiers:
                     return True
-            work += self._read_by(current)
+            work += self.read_by(current)
         return False

@@ -54,12 +54,18 @@ class Unrolled:
         if instruction.operation != "setp" or len(operands) != 2:
             return None
         masked = self._source(test)
-        if masked is None or masked < 0 or number_of(operands[1]) is None:
+        if masked is None or number_of(operands[1]) is None:
             return None
-        instruction = self._code.body.instructions[masked]
+        return self.masked(masked)
+
+    def masked(self, value: Value) -> Value | None:
+        """The ``n`` of which a value is ``n & (2^k - 1)``, else None."""
+        if value < 0:
+            return None
+        instruction = self._code.body.instructions[value]
         number = number_of(instruction.operands[-1]) or 0
         is_mask = number & (number + 1) == 0 and 0 < number.bit_length() <= _LARGEST
-        return self._source(masked) if instruction.operation == "and" and is_mask else None
+        return self._source(value) if instruction.operation == "and" and is_mask else None
 
     def without_steps(self, value: Value) -> tuple[Value | None, str] | None:
         """What constants were added to: a value, or a constant; None where that is not seen."""
