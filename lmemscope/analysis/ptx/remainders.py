@@ -128,14 +128,14 @@ class Remainders:
         if len(successors) != 2:
             return _NOWHERE
         for first, second in (successors, successors[::-1]):
-            if flow.blocks[first].predecessors != [block]:
-                continue
             start = flow.blocks[first].start
             region = frozenset(
                 number
                 for number in flow.dominators
                 if flow.dominates(start, flow.blocks[number].start)
             )
+            if not region.issuperset({*flow.blocks[first].predecessors} - {block}):
+                continue  # it is entered from elsewhere, too
             leads = any(second in flow.blocks[one].successors for one in region)
             if second not in region and leads:
                 return region
