@@ -164,7 +164,8 @@ class Iterations:
     def _made_of(self, index: int, registers: Iterable[str]) -> frozenset[str | int]:
         """Where values come from, without what chose them.
 
-        Special registers and named places by name, other loads and calls by their instruction.
+        Special registers and named places by name, other loads and calls by their instruction,
+        what loops count by its join.
         """
         found: set[str | int] = set()
         for register in registers:
@@ -181,11 +182,18 @@ class Iterations:
                 found: set[str | int] = set()
                 for member in group:
                     found |= self._entering(member)
+                    if self._is_counted(member):
+                        found.add(member)
                     for source in self._computed_from(member):
                         if source not in group:
                             found |= self._origins[source]
                 self._origins |= dict.fromkeys(group, frozenset(found))
         return self._origins[value]
+
+    def _is_counted(self, value: Value) -> bool:
+        """Whether a value is what a loop goes on with: it is made of constants alone, perhaps."""
+        join = self._values.join(value)
+        return join is not None and join.block in self._control.loop_at
 
     def _computed_from(self, value: Value) -> tuple[Value, ...]:
         if value >= 0 and self._code.body.instructions[value].operation in _CHANGING:
