@@ -8,7 +8,7 @@ is no part of a value: compilers copy a loop's body behind it for the iterations
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -163,12 +163,13 @@ class Dependences:
     def _joined(self, join: Join) -> Node:
         incoming = self.values.incoming(join)
         loop = self.control.loop_at.get(join.block)
+        told_apart = self._told_apart(incoming)
         if loop is None:
-            deciding = self.control.choosing(join.block, incoming, None)
+            deciding = self.control.choosing(join.block, told_apart, None)
         else:
             members = self.control.blocks_of(loop)
-            latches = {before: one for before, one in incoming.items() if before in members}
-            entries = {before: one for before, one in incoming.items() if before not in members}
+            latches = {before: one for before, one in told_apart.items() if before in members}
+            entries = {before: one for before, one in told_apart.items() if before not in members}
             deciding = self.control.choosing(join.block, latches, members)
             deciding |= self.control.choosing(join.block, entries, None)
         found = Inputs()
@@ -179,6 +180,20 @@ class Dependences:
         guards = self._guards(join, loop, deciding) if deciding else set()
         found.update(self._conditions(deciding - guards))
         return Node(tuple(found.values), tuple(found.lanes))
+
+    def _told_apart(self, incoming: Mapping[int, Value | None]) -> dict[int, Value | None]:
+        """What predecessors of a join bring, the same for the same constant."""
+        found: dict[int, Value | None] = {}
+        first: dict[tuple[str, object], Value] = {}
+        for before, value in incoming.items():
+            found[before] = value
+            if value is not None and value >= 0:
+                instruction = self._body.instructions[value]
+                constant = instruction.operands[-1]
+                is_mov = instruction.operation == "mov" and instruction.predicate is None
+                if is_mov and isinstance(constant, str) and not constant.startswith("%"):
+                    found[before] = first.setdefault((instruction.opcode, constant), value)
+        return found
 
     def _guards(self, join: Join, loop: Loop | None, deciding: set[int]) -> set[int]:
         """Of the branches before a join, those that only decide how often its loop runs.
@@ -346,10 +361,15 @@ class Dependences:
         if key not in self._ended:
             found = Inputs()
             for loop in self._iterations.loops_left(block, value):
-                exits = self.control.exits(loop)
-                if block in self._remainders.zone(loop):
-                    exits = {one for one in exits if not self._iterations.counts(one, loop)}
-                found.update(self._conditions(exits))
+                inside = block in self._remainders.zone(loop)
+                found.update(
+                    self._conditions(
+                        one
+                        for one in self.control.exits(loop)
+                        if not self._iterations.counts(one, loop)
+                        or not (inside or self.control.passes_by(one, loop, block))
+                    )
+                )
             self._ended[key] = found
         return self._ended[key]
 
