@@ -82,7 +82,7 @@ class Remainders:
                 return _NOWHERE
             passed.append(block)
         tested, bound = self._iterations.tested(block), self._iterations.bound(loop)
-        region = self._skipped(block)
+        region = self._skipped(block, bound)
         if not tested or not region:
             return _NOWHERE
         counted = [self._iterations.remaining(value) for value in self._tests(block)]
@@ -121,8 +121,12 @@ class Remainders:
         read = (self._values.read(index, register) for register in registers)
         return [value for value in read if value is not None]
 
-    def _skipped(self, block: int) -> frozenset[int]:
-        """The blocks that a branch skips, where both its ways meet behind them."""
+    def _skipped(self, block: int, bound: frozenset[str | int]) -> frozenset[int]:
+        """The blocks that a branch skips, where both its ways meet behind them.
+
+        What is entered from elsewhere, too, is so only where a count decides that the first part
+        has nothing to run.
+        """
         flow = self._code.flow
         successors = flow.blocks[block].successors
         if len(successors) != 2:
@@ -134,9 +138,23 @@ class Remainders:
                 for number in flow.dominators
                 if flow.dominates(start, flow.blocks[number].start)
             )
-            if not region.issuperset({*flow.blocks[first].predecessors} - {block}):
-                continue  # it is entered from elsewhere, too
+            entries = {self._decided_at(one) for one in flow.blocks[first].predecessors}
+            counted = all(
+                entry in region or entry == block or self._is_counted(entry, bound)
+                for entry in entries
+            )
             leads = any(second in flow.blocks[one].successors for one in region)
-            if second not in region and leads:
+            if counted and leads and second not in region:
                 return region
         return _NOWHERE
+
+    def _decided_at(self, block: int) -> int:
+        """The last block with a choice, from a block that may have none upwards."""
+        blocks = self._code.flow.blocks
+        while len(blocks[block].successors) == 1 and len(blocks[block].predecessors) == 1:
+            (block,) = blocks[block].predecessors
+        return block
+
+    def _is_counted(self, block: int, bound: frozenset[str | int]) -> bool:
+        tested = self._iterations.tested(block)
+        return bool(tested) and tested <= bound
