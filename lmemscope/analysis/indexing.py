@@ -128,7 +128,9 @@ class IndexReader:
             loop = self._loop_line(objects, header)
         return IndexFacts(
             expression=primary.expression if primary is not None else None,
-            sources=tuple(sorted(self._made_of(objects, _telling(indexed), theirs, called), key=str)),
+            sources=tuple(
+                sorted(self._made_of(objects, _telling(indexed), theirs, called), key=str)
+            ),
             uniformity=worst(access.uniformity for access in deciding),
             loop=loop,
             location=primary.location if primary is not None else None,

@@ -1,9 +1,8 @@
 """What one value of a PTX function depends on: operands, addresses, and what chose it.
 
 A value joined from several paths depends on the branches that choose between them, and a value that
-leaves a loop on what ended the loop: control dependence, through post-dominators. How often a
-counted loop runs (its exit tests sums, and nothing that an iteration reads) tells lanes apart, but
-is no part of a value: compilers copy a loop's body behind it for the iterations that are left.
+leaves a loop on what ended the loop: control dependence, through post-dominators. What an unrolled
+loop leaves over for its remainder has not left it: there a value depends on no limit.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Node:
     Attributes:
         values: what it is computed from, and what chose it.
         lanes: what makes it differ between lanes without being part of it: the address and the
-            stored values behind a load, and how often a counted loop ran.
+            stored values behind a load.
         leaves: those that it is itself.
         level: how uniform it is by itself.
         shared: all lanes get one value, whatever they bring.

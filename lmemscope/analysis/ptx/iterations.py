@@ -68,22 +68,18 @@ class Iterations:
                             bounds |= self._behind[source]
                         for loop in self.loops_left(at, source):
                             bounds |= self.bound(loop)
-                    if member >= 0 and self.is_rounded(member):
+                    if member >= 0 and self.rounded(member):
                         bounds |= self._made_of(member, self._code.depends_on(member))
                 self._behind |= dict.fromkeys(group, bounds)
         left = self.loops_left(block, value)
         return self._behind[value].union(*(self.bound(loop) for loop in left))
-
-    def is_rounded(self, index: int) -> bool:
-        """Whether an instruction rounds the trip count of a loop down to whole unrolled steps."""
-        return bool(self.rounded(index))
 
     def rounded(self, index: int) -> list[Loop]:
         """Loops whose trip count an instruction rounds down to whole unrolled steps."""
         if not self._unrolled.is_rounded(index):
             return []
         made_of = self._made_of(index, self._code.depends_on(index))
-        return [loop for loop in self._code.flow.loops if made_of <= self.bound(loop)]
+        return [loop for loop in self._code.flow.loops if made_of and made_of <= self.bound(loop)]
 
     def goes_ahead(self, block: int, join: Join) -> bool:
         """Whether a branch decides how many iterations run ahead of an unrolled loop.
