@@ -274,6 +274,15 @@ ret;"""
     assert [(s.kind, s.name) for s in found.index.sources] == [("thread-id", "threadIdx.x")]
     assert found.index.expression == "threadIdx.x"
     assert found.index.uniformity == "lane-varying"
+    # A loop that reads says something, and how lanes differ is still the run-time index's matter.
+    reading = body.replace("st.local.u32 [%rd3], %r8;", "ld.local.u32 %r8, [%rd3];")
+    (read,) = attributed(layers(program(reading), frame=64), [bins], files).objects
+    assert read.index is not None
+    assert {(s.kind, s.constant_trip) for s in read.index.sources} == {
+        ("thread-id", None),
+        ("loop-counter", True),
+    }
+    assert (read.index.expression, read.index.uniformity) == ("threadIdx.x", "lane-varying")
 
 
 def test_a_loop_is_named_only_where_counters_are_all_there_is() -> None:

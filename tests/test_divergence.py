@@ -100,23 +100,22 @@ $L1:
 
 
 @pytest.mark.parametrize(
-    ("bound", "inside", "behind"),
+    ("bound", "source", "behind"),
     [
-        ("%r9", "uniform", "uniform"),
-        ("%r8", "uniform", "lane-varying"),
-        ("%r7", "uniform", "data-dependent"),
+        ("%r9", "k_param_1", "uniform"),
+        ("%r8", "%tid.x", "lane-varying"),
+        ("%r7", "k_param_0", "data-dependent"),
     ],
 )
-def test_a_counter_diverges_when_lanes_leave_at_different_trips(
-    bound: str, inside: str, behind: str
+def test_a_counter_depends_on_its_bound_behind_its_loop(
+    bound: str, source: str, behind: str
 ) -> None:
     body = counted(bound, "mul.lo.s32 %r2, %r1, 3;")
     flow = dataflow(body)
     at = next(i for i, one in enumerate(flow.body.instructions) if one.opcode == "mul.lo.s32")
-    assert flow.uniformity("%r1", at) == inside
+    assert flow.uniformity("%r1", at) == "uniform"
     assert {leaf.kind for leaf in flow.leaves("%r1", at)} == {"loop-counter"}
-    # The bound of a counted loop is no part of its counter: compilers put remainders behind.
-    assert read_last(body) == ({"loop-counter"}, behind)
+    assert read_last(body) == ({"loop-counter", source}, behind)
     # What never changes in the loop leaves it unchanged.
     assert read_last(counted(bound, "mov.u32 %r2, 7;"), "%r2") == (set(), "uniform")
 
@@ -131,22 +130,109 @@ def test_what_data_ends_depends_on_it() -> None:
     )
 
 
-def test_the_remainder_of_an_unrolled_loop_goes_on_with_its_counter() -> None:
-    remainder = f"""
-    {counted("%r9").replace("%r1,", "%r4,").replace("$L1", "$L9")}
-    and.b32 %r3, %r9, 3;
-    and.b32 %r1, %r9, 2147483644;
-    setp.eq.s32 %p2, %r3, 0;
-    @%p2 bra $L2;
+UNROLLED = """
+    mov.u32 %r1, 0;
+    setp.lt.s32 %p9, %r7, 1;
+    @%p9 bra $END;
+    and.b32 %r3, %r7, 3;
+    setp.lt.u32 %p2, %r7, 4;
+    @%p2 bra $REST;
+    and.b32 %r4, %r7, 2147483644;
+$MAIN:
+    add.s32 %r1, %r1, 4;
+    setp.ne.s32 %p1, %r1, %r4;
+    @%p1 bra $MAIN;
+$REST:
+    setp.eq.s32 %p3, %r3, 0;
+    @%p3 bra $END;
+    mov.u32 %r5, %r3;
+$LEFT:
+    mul.lo.s32 %r2, %r1, 3;
     add.s32 %r1, %r1, 1;
-$L2:
+    add.s32 %r5, %r5, -1;
+    setp.ne.s32 %p4, %r5, 0;
+    @%p4 bra $LEFT;
+$END:
+"""
+"""A loop over ``%r7``, unrolled four times, with its remainder behind it."""
+LEAVES_EARLY = UNROLLED.replace("$REST:", "").replace("mov.u32 %r5", "$REST:\nmov.u32 %r5")
+ROUNDED = UNROLLED.replace("%r1, %r1, 4", "%r6, %r6, 4").replace("%p1, %r1", "%p1, %r6").replace(
+    "$REST:", "mov.u32 %r1, %r4;\n$REST:"
+)  # fmt: skip
+NEGATED = UNROLLED.replace(
+    "%p3, %r3, 0;", "%p5, %r3, 0;\nxor.pred %p6, %p5, -1;\nnot.pred %p3, %p6;"
+)
+
+
+@pytest.mark.parametrize("body", [UNROLLED, LEAVES_EARLY, ROUNDED, NEGATED])
+def test_the_remainder_of_an_unrolled_loop_goes_on_with_its_counter(body: str) -> None:
+    def in_remainder(text: str) -> tuple[set[str], str]:
+        flow = dataflow(text)
+        at = next(i for i, one in enumerate(flow.body.instructions) if one.opcode == "mul.lo.s32")
+        leaves = flow.leaves("%r1", at)
+        return {leaf.name or leaf.kind for leaf in leaves}, flow.uniformity("%r1", at)
+
+    assert in_remainder(body) == ({"loop-counter"}, "uniform")
+    assert read_last(body) == ({"loop-counter", "k_param_0"}, "data-dependent")
+    # What runs as often as another count leaves over goes on behind the loop.
+    other = body.replace("and.b32 %r3, %r7, 3", "and.b32 %r3, %r9, 3")
+    assert in_remainder(other) == ({"loop-counter", "k_param_0"}, "data-dependent")
+
+
+def test_a_count_that_a_loop_before_made_has_a_remainder() -> None:
+    made = counted("%r7").replace("%r1,", "%r10,").replace("$L1", "$L9")
+    body = made + UNROLLED.replace("%r7", "%r10")
+    flow = dataflow(body)
+    at = next(i for i, one in enumerate(flow.body.instructions) if one.opcode == "mul.lo.s32")
+    assert {leaf.kind for leaf in flow.leaves("%r1", at)} == {"loop-counter"}
+    assert flow.uniformity("%r1", at) == "uniform"
+
+
+def test_a_rounded_count_without_a_remainder_is_no_counter() -> None:
+    rest = "and.b32 %r3, %r9, 3;\nand.b32 %r1, %r9, 2147483644;"
+    assert read_last(rest) == ({"k_param_1"}, "uniform")
+    looped = counted("%r9").replace("%r1,", "%r4,")
+    assert read_last(f"{looped}\n{rest}") == ({"k_param_1"}, "uniform")
+
+
+@pytest.mark.parametrize(("constant", "sources"), [("1", set()), ("2", {"k_param_2", "k_param_1"})])
+def test_a_condition_between_equal_constants_chooses_nothing(
+    constant: str, sources: set[str]
+) -> None:
+    search = f"""
+    mov.u32 %r2, 0;
+$L1:
+    add.s64 %rd2, %rd2, 4;
+    ld.global.u32 %r3, [%rd2];
+    setp.eq.s32 %p1, %r3, 7;
+    mov.u32 %r1, 1;
+    @%p1 bra $END;
+    add.s32 %r2, %r2, 1;
+    setp.lt.s32 %p2, %r2, %r9;
+    @%p2 bra $L1;
+    mov.u32 %r1, {constant};
+$END:
     """
-    assert read_last(remainder) == ({"loop-counter"}, "uniform")
-    # Without the part that is left it is no remainder, nor is it where nothing loops.
-    _, rest = remainder.split("and.b32 %r3", 1)
-    assert read_last(f"and.b32 %r3{rest}") == ({"k_param_1"}, "uniform")
-    alone = "and.b32 %r1, %r9, 2147483644;"
-    assert read_last(alone) == ({"k_param_1"}, "uniform")
+    assert read_last(search)[0] - {"loop-counter"} == sources
+
+
+def test_an_exit_that_leads_past_a_use_says_nothing_of_it() -> None:
+    search = """
+    mov.u32 %r1, 0;
+$L1:
+    add.s64 %rd2, %rd2, 4;
+    ld.global.u32 %r3, [%rd2];
+    setp.eq.s32 %p1, %r3, 7;
+    @%p1 bra $FOUND;
+    add.s32 %r1, %r1, 1;
+    setp.lt.s32 %p2, %r1, %r9;
+    @%p2 bra $L1;
+    BEHIND
+$FOUND:
+    """
+    assert read_last(search.replace("BEHIND", "ret;"))[0] == {"loop-counter", "k_param_2"}
+    both = {"loop-counter", "k_param_2", "k_param_1"}
+    assert read_last(search.replace("BEHIND", ""))[0] == both
 
 
 AHEAD = """
@@ -180,20 +266,15 @@ $L1:
 
 
 def test_a_limit_that_is_loaded_again_is_one_limit() -> None:
-    body = """
-    mov.u32 %r1, 0;
-    ld.global.u32 %r10, [%rd3+4];
-    setp.lt.s32 %p2, %r10, 1;
-    @%p2 bra $OUT;
-    ld.global.u32 %r11, [%rd3+OFFSET];
-$L1:
-    add.s32 %r1, %r1, 1;
-    setp.lt.s32 %p1, %r1, %r11;
-    @%p1 bra $L1;
-$OUT:
-    """
-    assert read_last(body.replace("OFFSET", "4")) == ({"loop-counter"}, "uniform")
-    assert read_last(body.replace("OFFSET", "8"))[0] == {"loop-counter", "k_param_0"}
+    body = UNROLLED.replace(
+        "and.b32 %r4, %r7", "ld.global.u32 %r10, [%rd3+OFFSET];\nand.b32 %r4, %r10"
+    ).replace("%r7", "%r11")
+    again = f"ld.global.u32 %r11, [%rd3+4];\n{body}"
+    for offset, sources in ("4", set()), ("8", {"k_param_0"}):
+        flow = dataflow(again.replace("OFFSET", offset))
+        at = next(i for i, one in enumerate(flow.body.instructions) if one.opcode == "mul.lo.s32")
+        named = {leaf.name for leaf in flow.leaves("%r1", at) if leaf.name is not None}
+        assert named == sources
 
 
 @pytest.mark.parametrize(

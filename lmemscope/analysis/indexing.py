@@ -115,7 +115,8 @@ class IndexReader:
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
         own = [access for access in found.accesses if access.leaves]
-        deciding = _decisive([*own, *theirs])
+        indexed = [*own, *theirs]
+        deciding = _decisive(indexed)
         leaves = _leaves(deciding)
         if not leaves:
             return None
@@ -127,7 +128,9 @@ class IndexReader:
             loop = self._loop_line(objects, header)
         return IndexFacts(
             expression=primary.expression if primary is not None else None,
-            sources=tuple(sorted(self._made_of(objects, deciding, theirs, called), key=str)),
+            sources=tuple(
+                sorted(self._made_of(objects, _telling(indexed), theirs, called), key=str)
+            ),
             uniformity=worst(access.uniformity for access in deciding),
             loop=loop,
             location=primary.location if primary is not None else None,
@@ -285,6 +288,12 @@ def _decisive(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:
     """Those with a run-time index, if any: loops that initialise say nothing about the others."""
     dynamic = [a for a in accesses if any(leaf.is_dynamic for leaf in a.leaves)]
     return dynamic or accesses
+
+
+def _telling(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:
+    """Those whose indices are an object's: a loop of constant length says something if it reads."""
+    decisive = _decisive(accesses)
+    return [one for one in accesses if one in decisive or not one.is_store]
 
 
 def _leaves(accesses: Iterable[PtxAccess]) -> set[Leaf]:

@@ -21,6 +21,7 @@ class Control:
         self._flow = flow
         self._blocks = flow.blocks
         self._exits: dict[int, frozenset[int]] = {}
+        self._reached: dict[tuple[int, int], frozenset[int]] = {}
         self._members: dict[int, frozenset[int]] = {}
 
     def condition(self, block: int) -> tuple[int, tuple[str, ...]]:
@@ -60,6 +61,24 @@ class Control:
         """Blocks of a loop with a way out of it, ascending."""
         members = self.blocks_of(loop)
         return [b for b in sorted(members) if not members.issuperset(self._blocks[b].successors)]
+
+    def passes_by(self, leaving: int, loop: Loop, block: int) -> bool:
+        """Whether a way out of a loop leads past a block, unless the loop begins anew.
+
+        Args:
+            leaving: the block of the loop whose branch is asked about; one that only leads to
+                others that leave passes nothing by.
+            loop: the loop.
+            block: a block behind it.
+        """
+        members = self.blocks_of(loop)
+        ways = [one for one in self._blocks[leaving].successors if one not in members]
+        key = (leaving, loop.header)
+        if key not in self._reached:
+            reached = set(members)
+            _spread(lambda one: self._blocks[one].successors, ways, reached)
+            self._reached[key] = frozenset(reached)
+        return leaving in self.leaving(loop) and block not in self._reached[key]
 
     def blocks_of(self, loop: Loop) -> frozenset[int]:
         """The blocks of a loop."""

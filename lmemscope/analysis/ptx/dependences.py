@@ -1,14 +1,13 @@
 """What one value of a PTX function depends on: operands, addresses, and what chose it.
 
 A value joined from several paths depends on the branches that choose between them, and a value that
-leaves a loop on what ended the loop: control dependence, through post-dominators. How often a
-counted loop runs (its exit tests sums, and nothing that an iteration reads) tells lanes apart, but
-is no part of a value: compilers copy a loop's body behind it for the iterations that are left.
+leaves a loop on what ended the loop: control dependence, through post-dominators. What an unrolled
+loop leaves over for its remainder has not left it: there a value depends on no limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,6 +21,7 @@ from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_sha
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.products import Products
+from lmemscope.analysis.ptx.remainders import Remainders
 from lmemscope.analysis.ptx.roots import Root, Roots
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
@@ -35,7 +35,7 @@ class Node:
     Attributes:
         values: what it is computed from, and what chose it.
         lanes: what makes it differ between lanes without being part of it: the address and the
-            stored values behind a load, and how often a counted loop ran.
+            stored values behind a load.
         leaves: those that it is itself.
         level: how uniform it is by itself.
         shared: all lanes get one value, whatever they bring.
@@ -100,6 +100,7 @@ class Dependences:
         self.products = Products(code, self.values, self.roots, library)
         self._library = library
         self._iterations = Iterations(code, self.values, self.control)
+        self._remainders = Remainders(code, self.values, self.control, self._iterations)
         self._butterflies = Butterflies(code, self.values)
         self._nodes: dict[Value, Node] = {}
         self._scratch: dict[int, dict[int, list[tuple[int, str]]]] = {}
@@ -161,12 +162,13 @@ class Dependences:
     def _joined(self, join: Join) -> Node:
         incoming = self.values.incoming(join)
         loop = self.control.loop_at.get(join.block)
+        told_apart = self._told_apart(incoming)
         if loop is None:
-            deciding = self.control.choosing(join.block, incoming, None)
+            deciding = self.control.choosing(join.block, told_apart, None)
         else:
             members = self.control.blocks_of(loop)
-            latches = {before: one for before, one in incoming.items() if before in members}
-            entries = {before: one for before, one in incoming.items() if before not in members}
+            latches = {before: one for before, one in told_apart.items() if before in members}
+            entries = {before: one for before, one in told_apart.items() if before not in members}
             deciding = self.control.choosing(join.block, latches, members)
             deciding |= self.control.choosing(join.block, entries, None)
         found = Inputs()
@@ -176,21 +178,35 @@ class Dependences:
                 found.update(self._when_left(join.block, value))
         guards = self._guards(join, loop, deciding) if deciding else set()
         found.update(self._conditions(deciding - guards))
-        found.update(self._conditions(guards).only_between_lanes())
         return Node(tuple(found.values), tuple(found.lanes))
 
-    def _guards(self, join: Join, loop: Loop | None, deciding: set[int]) -> set[int]:
-        """Of the branches before a join, those that only decide how often counted loops run.
+    def _told_apart(self, incoming: Mapping[int, Value | None]) -> dict[int, Value | None]:
+        """What predecessors of a join bring, the same for the same constant."""
+        found: dict[int, Value | None] = {}
+        first: dict[tuple[str, object], Value] = {}
+        for before, value in incoming.items():
+            found[before] = value
+            if value is not None and value >= 0:
+                instruction = self._body.instructions[value]
+                constant = instruction.operands[-1]
+                is_mov = instruction.operation == "mov" and instruction.predicate is None
+                if is_mov and isinstance(constant, str) and not constant.startswith("%"):
+                    found[before] = first.setdefault((instruction.opcode, constant), value)
+        return found
 
-        Whether such a loop is entered at all is part of that.
+    def _guards(self, join: Join, loop: Loop | None, deciding: set[int]) -> set[int]:
+        """Of the branches before a join, those that only decide how often its loop runs.
+
+        Whether that loop is entered at all is part of it, and so is which of its parts runs.
         """
-        bounds = self._iterations.ran(join)
-        if loop is not None:
-            bounds |= self._iterations.bound(loop)
+        bounds = [self._iterations.bound(loop)] if loop is not None else []
+        ran = self._iterations.ran(join)
+        for other in self._remainders.holding(join.block):
+            bounds.append(self._iterations.bound(other) & ran)
         return {
             one
             for one in deciding
-            if (bounds and self._iterations.tested(one) <= bounds)
+            if any(bound and self._iterations.tested(one) <= bound for bound in bounds)
             or self._iterations.goes_ahead(one, join)
         }
 
@@ -215,10 +231,8 @@ class Dependences:
             if known is not None:
                 leaves.add(known[0])
                 level = worst((level, known[1]))
-        if self._iterations.is_rounded(index):
-            self._add(found, index, registers)
-            lanes = tuple(found.only_between_lanes().lanes)
-            return Node((), lanes, frozenset({Leaf("loop-counter")}))
+        if self._remainders.is_start(index):
+            return Node((), (), frozenset({Leaf("loop-counter")}))
         shared = (
             is_shared(instruction)
             or is_same_in_warp(self._code, self.values, index)
@@ -346,10 +360,15 @@ class Dependences:
         if key not in self._ended:
             found = Inputs()
             for loop in self._iterations.loops_left(block, value):
-                exits = self.control.exits(loop)
-                counted = {one for one in exits if self._iterations.counts(one, loop)}
-                found.update(self._conditions(exits - counted))
-                found.update(self._conditions(counted).only_between_lanes())
+                inside = block in self._remainders.zone(loop)
+                found.update(
+                    self._conditions(
+                        one
+                        for one in self.control.exits(loop)
+                        if not self._iterations.counts(one, loop)
+                        or not (inside or self.control.passes_by(one, loop, block))
+                    )
+                )
             self._ended[key] = found
         return self._ended[key]
 

@@ -59,27 +59,27 @@ class Iterations:
     def _bounds_behind(self, block: int, value: Value) -> frozenset[str | int]:
         """The same of one value, seen from a block."""
         if value not in self._behind:
-            for group in strong_components([value], self._read_by, self._behind):
+            for group in strong_components([value], self.read_by, self._behind):
                 bounds: frozenset[str | int] = frozenset()
                 for member in group:
                     at = self._values.block_of(member)
-                    for source in self._read_by(member):
+                    for source in self.read_by(member):
                         if source not in group:
                             bounds |= self._behind[source]
                         for loop in self.loops_left(at, source):
                             bounds |= self.bound(loop)
-                    if member >= 0 and self.is_rounded(member):
+                    if member >= 0 and self.rounded(member):
                         bounds |= self._made_of(member, self._code.depends_on(member))
                 self._behind |= dict.fromkeys(group, bounds)
         left = self.loops_left(block, value)
         return self._behind[value].union(*(self.bound(loop) for loop in left))
 
-    def is_rounded(self, index: int) -> bool:
-        """Whether an instruction rounds the trip count of a loop down to whole unrolled steps."""
+    def rounded(self, index: int) -> list[Loop]:
+        """Loops whose trip count an instruction rounds down to whole unrolled steps."""
         if not self._unrolled.is_rounded(index):
-            return False
+            return []
         made_of = self._made_of(index, self._code.depends_on(index))
-        return any(made_of <= self.bound(loop) for loop in self._code.flow.loops)
+        return [loop for loop in self._code.flow.loops if made_of and made_of <= self.bound(loop)]
 
     def goes_ahead(self, block: int, join: Join) -> bool:
         """Whether a branch decides how many iterations run ahead of an unrolled loop.
@@ -98,6 +98,16 @@ class Iterations:
             made_of <= self.bound(loop) and flow.dominates(start, loop.header)
             for loop in flow.loops
         )
+
+    def remaining(self, test: Value) -> frozenset[str | int] | None:
+        """What makes up the ``n`` whose ``n & (2^k - 1)`` a test compares; None for another."""
+        counted = self._unrolled.remainder(test)
+        return self._origin(counted) if counted is not None else None
+
+    def left_over(self, value: Value) -> frozenset[str | int] | None:
+        """What makes up the ``n`` of which a value is ``n & (2^k - 1)``; None for another."""
+        counted = self._unrolled.masked(value)
+        return self._origin(counted) if counted is not None else None
 
     def _are_steps(self, join: Join) -> bool:
         """Whether the values of a join differ by constants."""
@@ -137,7 +147,7 @@ class Iterations:
                 instruction = self._code.body.instructions[value]
                 if instruction.operation not in _COUNTING or is_float(instruction):
                     return False
-            work += self._read_by(value)
+            work += self.read_by(value)
         return True
 
     def tested(self, block: int) -> frozenset[str | int]:
@@ -150,7 +160,8 @@ class Iterations:
     def _made_of(self, index: int, registers: Iterable[str]) -> frozenset[str | int]:
         """Where values come from, without what chose them.
 
-        Special registers and named places by name, other loads and calls by their instruction.
+        Special registers and named places by name, other loads and calls by their instruction,
+        what loops count by its join.
         """
         found: set[str | int] = set()
         for register in registers:
@@ -167,16 +178,23 @@ class Iterations:
                 found: set[str | int] = set()
                 for member in group:
                     found |= self._entering(member)
+                    if self._is_counted(member):
+                        found.add(member)
                     for source in self._computed_from(member):
                         if source not in group:
                             found |= self._origins[source]
                 self._origins |= dict.fromkeys(group, frozenset(found))
         return self._origins[value]
 
+    def _is_counted(self, value: Value) -> bool:
+        """Whether a value is what a loop goes on with: it is made of constants alone, perhaps."""
+        join = self._values.join(value)
+        return join is not None and join.block in self._control.loop_at
+
     def _computed_from(self, value: Value) -> tuple[Value, ...]:
         if value >= 0 and self._code.body.instructions[value].operation in _CHANGING:
             return ()
-        return self._read_by(value)
+        return self.read_by(value)
 
     def _entering(self, value: Value) -> set[str | int]:
         """What a value is by itself, of what `_made_of` gives."""
@@ -194,7 +212,7 @@ class Iterations:
             place = str(self._values.read(value, place))
         return {f"{place}+{address.offset}"}
 
-    def _read_by(self, value: Value) -> tuple[Value, ...]:
+    def read_by(self, value: Value) -> tuple[Value, ...]:
         """Values that an instruction reads or that meet in a join, without what chose them."""
         known = self._reads.get(value)
         if known is None:
@@ -226,5 +244,5 @@ class Iterations:
                 instruction = self._code.body.instructions[current]
                 if instruction.operation in _CHANGING and "param" not in instruction.modifiers:
                     return True
-            work += self._read_by(current)
+            work += self.read_by(current)
         return False

@@ -47,19 +47,46 @@ class Unrolled:
 
     def remainder(self, test: Value) -> Value | None:
         """The ``n`` of which a test compares ``n & (2^k - 1)`` with a constant, else None."""
-        if test < 0:
+        compared = self._comparison(test)
+        if compared is None:
             return None
-        instruction = self._code.body.instructions[test]
-        operands = instruction.operands[1:]
-        if instruction.operation != "setp" or len(operands) != 2:
+        operands = self._code.body.instructions[compared].operands[1:]
+        masked = self._source(compared)
+        if len(operands) != 2 or masked is None or number_of(operands[1]) is None:
             return None
-        masked = self._source(test)
-        if masked is None or masked < 0 or number_of(operands[1]) is None:
+        return self.masked(masked)
+
+    def _comparison(self, test: Value | None) -> Value | None:
+        """The comparison that a predicate is, perhaps negated: by ``not``, or by a constant."""
+        while test is not None and test >= 0:
+            instruction = self._code.body.instructions[test]
+            if instruction.operation == "setp":
+                return test
+            operands = instruction.operands[1:]
+            if instruction.operation == "xor" and self._is_constant(test, operands[1]):
+                operands = operands[:1]
+            if instruction.operation not in ("not", "xor") or len(operands) != 1:
+                return None
+            test = self._source(test)
+        return None
+
+    def _is_constant(self, index: int, operand: object) -> bool:
+        if number_of(operand) is not None:
+            return True
+        value = self._values.read(index, operand) if isinstance(operand, str) else None
+        if value is None or value < 0:
+            return False
+        instruction = self._code.body.instructions[value]
+        return instruction.operation == "mov" and number_of(instruction.operands[1]) is not None
+
+    def masked(self, value: Value) -> Value | None:
+        """The ``n`` of which a value is ``n & (2^k - 1)``, else None."""
+        if value < 0:
             return None
-        instruction = self._code.body.instructions[masked]
+        instruction = self._code.body.instructions[value]
         number = number_of(instruction.operands[-1]) or 0
         is_mask = number & (number + 1) == 0 and 0 < number.bit_length() <= _LARGEST
-        return self._source(masked) if instruction.operation == "and" and is_mask else None
+        return self._source(value) if instruction.operation == "and" and is_mask else None
 
     def without_steps(self, value: Value) -> tuple[Value | None, str] | None:
         """What constants were added to: a value, or a constant; None where that is not seen."""
