@@ -21,6 +21,14 @@ _DEBUG = "LMEMSCOPE_DEBUG"
 
 def main() -> None:
     """Run the command line, and end the process with its exit code."""
+    try:
+        os.getcwd()
+    except OSError:
+        # Nothing can be read from there, nor imported: before all else.
+        sys.stderr.write(
+            "error: [start] the current directory is gone\nhint: change to one that exists\n"
+        )
+        os._exit(_EXIT_INTERNAL)
     environment.settle()
     try:
         from lmemscope.commands import stopping, streams

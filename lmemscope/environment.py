@@ -20,8 +20,12 @@ def import_path() -> list[str]:
     Neither from there nor by relative entries of PYTHONPATH, unless this package itself came so.
     """
     own = os.path.realpath(os.path.join(os.path.dirname(__file__), os.pardir))
-    relative = {os.path.realpath(one) for one in _entries("PYTHONPATH") if not os.path.isabs(one)}
-    refused = {os.path.realpath(os.curdir), *relative}
+    try:
+        relative = [one for one in _entries("PYTHONPATH") if not os.path.isabs(one)]
+        refused = {os.path.realpath(one) for one in (os.curdir, *relative)}
+    except OSError:
+        # The current directory is gone: nothing is imported from there.
+        refused = set()
     path = []
     for entry in sys.path:
         real = os.path.realpath(entry)

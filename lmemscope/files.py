@@ -53,6 +53,20 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
         raise
 
 
+def refuse_odd(path: str | os.PathLike[str]) -> None:
+    """Refuse a name that stands for something else than a file or a directory.
+
+    Raises:
+        UnreadableFileError: it is a pipe, a socket or a device.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise UnreadableFileError(errno.EINVAL, f"it is {_kind(mode)}", os.fspath(path))
+
+
 def read_input(path: str | os.PathLike[str]) -> bytes:
     """Bytes of an input that was asked for.
 

@@ -20,16 +20,25 @@ _IN_PLACE = ("/dev/", "/proc/")
 _unfinished: set[str] = set()
 
 
-def write(path: str, content: bytes) -> None:
+def write(path: str, content: bytes, *, own: bool = False) -> None:
     """Replace a file's content, or make the file.
 
     A link stays one, and the file that it leads to keeps its permissions. A device or a pipe is
     written to, and so is a file in a directory that takes no other.
 
+    Args:
+        path: of the file.
+        content: all of it.
+        own: nobody but this program gives the file its name, as in the cache: what is no regular
+            file there is replaced.
+
     Raises:
         OSError: it cannot be written; a regular file is then as it was.
     """
     known = _status(path)
+    if own and known is not None and not stat.S_ISREG(known.st_mode):
+        os.unlink(path)
+        known = None
     device = known is not None and not stat.S_ISREG(known.st_mode)
     if device or os.path.abspath(path).startswith(_IN_PLACE):
         _write_in_place(path, content)

@@ -77,6 +77,8 @@ def filled(
         return None if bare else 1
     if type(None) in arguments:
         (inner,) = (argument for argument in arguments if argument is not type(None))
+        if inner in within:
+            return None  # what refers to its own kind ends somewhere
         return None if bare else filled(inner, numbers, name=name, within=within)
     if get_origin(hint) is Literal:
         return arguments[next(numbers) % len(arguments)]

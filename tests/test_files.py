@@ -95,3 +95,38 @@ def test_a_saved_report_that_is_a_pipe(command: str, tmp_path: Path) -> None:
     done = run_program(command, *saved.get(command, ["saved.json"]), cwd=tmp_path)
     assert done.code in (2, 3), done.err
     assert "not a regular file" in done.err
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_an_odd_include_reaches_no_compiler(kind: str, tmp_path: Path) -> None:
+    make(kind, tmp_path / "odd.h")
+    (tmp_path / "a.cu").write_text('#include "odd.h"\n__global__ void k() {}\n')
+    shutil.copy(LOG, tmp_path / "build.log")
+    done = run_program("scan", "a.cu", "build.log", "--no-cache", cwd=tmp_path)
+    assert done.code == 3
+    assert "a.cu includes" in done.out
+    assert "not a regular file" in done.out
+    assert "spilling" in done.out
+
+
+def test_an_odd_file_that_is_included_by_option(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    forced = ("--nvcc-arg", "-include", "--nvcc-arg", "/dev/zero")
+    done = run_program("scan", "a.cu", "--frontend", "nvcc", *forced, cwd=tmp_path)
+    assert done.code == 3
+    assert "a.cu includes /dev/zero" in done.out
+
+
+@pytest.mark.toolchain
+def test_an_odd_entry_of_the_cache_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\n")
+    cache = tmp_path / "cache"
+    first = run_program("scan", "a.cu", cwd=tmp_path, LMEMSCOPE_CACHE_DIR=str(cache))
+    assert first.code == 0
+    entries = [one for one in cache.rglob("*") if one.is_file()]
+    assert entries
+    for entry in entries:
+        entry.unlink()
+        os.mkfifo(entry)
+    again = run_program("scan", "a.cu", cwd=tmp_path, LMEMSCOPE_CACHE_DIR=str(cache))
+    assert (again.code, again.out) == (0, first.out)

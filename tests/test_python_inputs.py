@@ -458,10 +458,9 @@ def test_a_users_file_does_not_outlive_who_asked_for_it(tmp_path: Path) -> None:
     }
     (tmp_path / "request.json").write_text(json.dumps(request))
     code = (
-        "import subprocess, sys\n"
-        f"subprocess.Popen({[sys.executable, '-P', python_child.__file__]!r} + sys.argv[1:],"
-        " start_new_session=True)\n"
-        "input()\n"
+        "import sys\n"
+        "from lmemscope.tools import process\n"
+        f"process.run({[sys.executable, '-P', python_child.__file__]!r} + sys.argv[1:])\n"
     )
     asking = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path / "request.json"), str(tmp_path / "answer.json")],

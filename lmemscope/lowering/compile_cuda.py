@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from lmemscope.errors import CompileError, LmemscopeError, ToolMissingError
+from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissingError
+from lmemscope.files import UnreadableFileError
 from lmemscope.lowering import store
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
@@ -38,7 +39,14 @@ def compile_file(unit: Unit, cache_directory: str | None) -> Artifacts:
     """
     text = read_text(unit, "CUDA C++ source")
     source = read_cuda_source(readable(text))
-    source = replace(source, headers=read_headers(unit.path, unit.options))
+    try:
+        source = replace(source, headers=read_headers(unit.path, unit.options))
+    except UnreadableFileError as error:
+        raise InputError(
+            "read",
+            f"{unit.input} includes {error.filename}: {error.strerror}",
+            hint="no compiler is given that: reading it may never end",
+        ) from error
     artifacts = kept(
         unit,
         cache_directory,

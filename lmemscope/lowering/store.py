@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
-from lmemscope import __version__, whole
+from lmemscope import __version__, files, whole
 from lmemscope.errors import FormatError
 from lmemscope.formats import codec
 from lmemscope.model import Frontend, Gap, Tool, Unit
@@ -93,8 +93,7 @@ class Slot:
         """
         path = self._path(stage)
         try:
-            with open(path, "rb") as stream:
-                content = stream.read()
+            content = files.read_input(path)
             head, line, found = _decode(content)
             if len(found) != blobs or head.stamps != tuple(_stamp_of(tool) for tool in head.tools):
                 return None
@@ -112,7 +111,7 @@ class Slot:
         with contextlib.suppress(OSError):
             content = _encode(record, blobs, tools)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            whole.write(path, content)
+            whole.write(path, content, own=True)
 
     def _path(self, stage: str) -> str:
         return os.path.join(self.directory, "entries", self.key[:2], f"{self.key}.{stage}{_ENTRY}")
@@ -212,7 +211,7 @@ def remember_route(directory: str | None, unit: Unit, missing: str) -> None:
     path = _route_path(directory, unit)
     with contextlib.suppress(OSError):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        whole.write(path, missing.encode("utf-8", "surrogateescape"))
+        whole.write(path, missing.encode("utf-8", "surrogateescape"), own=True)
 
 
 def remembered_route(directory: str | None, unit: Unit) -> str | None:
@@ -220,8 +219,7 @@ def remembered_route(directory: str | None, unit: Unit) -> str | None:
     if directory is None:
         return None
     try:
-        with open(_route_path(directory, unit), "rb") as stream:
-            header = os.fsdecode(stream.read())
+        header = os.fsdecode(files.read_beside(_route_path(directory, unit)))
         read = includes.closure(unit.path, unit.options)
     except (OSError, ValueError):
         return None

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from lmemscope import whole
+from lmemscope.files import read_beside
 from lmemscope.model import Unit, UnitReport
 
 MIB = 1 << 20
@@ -168,7 +169,7 @@ class Needs:
         entries = [*kept.items(), *new.items()][-REMEMBERED:]
         with contextlib.suppress(OSError):
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            whole.write(self._path, json.dumps(dict(entries)).encode("ascii"))
+            whole.write(self._path, json.dumps(dict(entries)).encode("ascii"), own=True)
 
 
 def _read_needs(path: str | None) -> dict[str, int]:
@@ -176,8 +177,7 @@ def _read_needs(path: str | None) -> dict[str, int]:
     if path is None:
         return {}
     try:
-        with open(path, encoding="ascii") as stream:
-            found = json.load(stream)
+        found = json.loads(read_beside(path).decode("ascii"))
     except (OSError, ValueError):
         return {}
     if not isinstance(found, dict):

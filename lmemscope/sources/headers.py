@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 
-from lmemscope.files import read_beside
+from lmemscope.files import UnreadableFileError, read_beside
 from lmemscope.model import CompileOptions, HeaderSource
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
@@ -25,9 +25,14 @@ def read_headers(path: str, options: CompileOptions) -> tuple[HeaderSource, ...]
     Args:
         path: of the source, absolute.
         options: that it is compiled with.
+
+    Raises:
+        UnreadableFileError: an include names a pipe, a socket or a device.
     """
     try:
         _, *headers = closure(path, options).files
+    except UnreadableFileError:
+        raise
     except OSError:
         return ()
     found = (_header(header) for header in headers)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lmemscope.files import read_input
+from lmemscope.files import read_input, refuse_odd
 from lmemscope.model import CompileOptions
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
@@ -86,6 +86,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
             arguments passed through to the compilers name.
 
     Raises:
+        UnreadableFileError: an include names a pipe, a socket or a device.
         OSError: the source itself cannot be read; included files that cannot are ``missing``.
     """
     directories, forced = _from_arguments((*options.nvrtc_args, *options.nvcc_args))
@@ -243,13 +244,18 @@ def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
             found.append(candidate)
             if not every:
                 break
+        else:
+            # A compiler that opens a pipe or a device may never end.
+            refuse_odd(candidate)
     return found
 
 
 def _from_arguments(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Directories and files that compiler arguments name, in whichever spelling."""
     directories, files = [], []
-    for argument in arguments:
+    for before, argument in zip(("", *arguments), arguments, strict=False):
+        if before in ("-include", "--pre-include"):
+            refuse_odd(argument)
         for value in _values(argument):
             if os.path.isdir(value):
                 directories.append(os.path.abspath(value))
