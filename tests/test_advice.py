@@ -72,7 +72,11 @@ def array(kind: str, size: int, **changes: Any) -> KernelFacts:
 @pytest.mark.parametrize(
     ("size", "threads", "shown"),
     [
-        (384, None, "a block of 128 threads (the real size is not known) = 48 KB of 48 KB"),
+        (
+            384,
+            None,
+            "a block of 128 threads (the real size is not known, and a larger one needs more) ",
+        ),
         (388, None, "a block of 96 threads, the most that fit"),
         (1536, None, "a block of 32 threads, the most that fit"),
         (1540, None, None),
@@ -140,7 +144,7 @@ def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> 
     facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
     text = said(dataclasses.replace(facts, location=HERE), f"float a[16];\n{launch}\n")
     if threads is None:
-        assert "a block of 128 threads (the real size is not known)" in text
+        assert "a block of 128 threads (the real size is not known" in text
     else:
         assert f"the {threads} threads that it is launched with" in text
 
@@ -151,7 +155,7 @@ def test_what_is_changed_behind_its_last_use_is_a_constant_before() -> None:
     launch = "void g() {\nint size = 64;\n%s {\nkernel<<<1, size>>>(x);\n}\nsize = 96;\n}"
     assert "the 64 threads that it is launched with" in said(facts, launch % "if (n)")
     launch = launch.replace("}\nsize = 96;", "size = 96;\n}")
-    assert "(the real size is not known)" in said(facts, launch % "for (int i = 0; i < n; ++i)")
+    assert "(the real size is not known" in said(facts, launch % "for (int i = 0; i < n; ++i)")
 
 
 def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
@@ -163,6 +167,11 @@ def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
     assert any("the 64 threads that it is launched with" in one.text for one in finding.advice)
 
 
+def test_an_element_of_many_dimensions_has_an_index_for_each() -> None:
+    code = codes(array("double[2][2][3][2][2]", 384))
+    assert "[i][j][k][l][m][threadIdx.x]" in code
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "passed"),
     [
@@ -171,6 +180,7 @@ def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
         ("f(table + 1);", "float[4][4]", True),
         ("f(table[1]);", "float[4][4]", True),
         ("f(table[1][2]);", "float[4][4]", False),
+        ("f(&table[1][2]);", "float[4][4]", True),
         ("f(n.table, tables);", "float[4][4]", False),
     ],
 )

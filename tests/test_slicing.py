@@ -195,3 +195,10 @@ def test_calls_have_their_arguments() -> None:
         ("retval0",),
     )
     assert second.callee is None
+
+
+def test_a_function_without_instructions_has_no_blocks() -> None:
+    body = module("").functions[0].body
+    assert body is not None
+    assert not body.instructions
+    assert ControlFlow(body).blocks == []

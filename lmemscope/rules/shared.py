@@ -27,6 +27,8 @@ _FREE = 64
 """Bytes per thread that every architecture from 7.5 on has for all its resident threads."""
 _UNION = re.compile(r"\bunion\b")
 _BANKS = 32
+_LETTERS = "ijklmnopqrstuvw"
+"""Names of indices in code; more dimensions than these no array has."""
 
 
 def shared_memory(case: Case) -> tuple[Advice, ...]:
@@ -59,8 +61,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         if known is not None:
             block += f", the most that fit ({known.described} do not)"
         else:
-            block += ", the most that fit" if threads < _BLOCK else ""
-            block += " (the real size is not known)"
+            most = ", the most that fit" if threads < _BLOCK else ""
+            block += f"{most} (the real size is not known, and a larger one needs more)"
     text = (
         f"Keep {case.name} in shared memory, one copy per thread: {size} bytes × {block} = "
         f"{_amount(size * threads)} of 48 KB{beside}."
@@ -112,7 +114,7 @@ def _as_pointer(text: str, made: Declaration) -> bool:
             if closed is None:
                 break
             subscripts, at = subscripts + 1, closed
-        if subscripts < len(made.extents):
+        if subscripts < len(made.extents) or text[: found.start()].rstrip().endswith("&"):
             return True
     return False
 
@@ -168,7 +170,7 @@ def _thread(case: Case) -> str:
 def _code(made: Declaration, threads: int, thread: str) -> str:
     """The declaration, and how an element is then reached."""
     name = made.path.replace("->", "_").replace(".", "_")
-    index = "".join(f"[{letter}]" for letter, _ in zip("ijkl", made.extents, strict=False))
+    index = "".join(f"[{letter}]" for letter, _ in zip(_LETTERS, made.extents, strict=False))
     extents = "".join(f"[{extent}]" for extent in made.written)
     use = f"{name}{index}[{thread}]"
     if made.is_member or not made.extents:

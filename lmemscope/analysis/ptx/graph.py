@@ -143,6 +143,8 @@ class ControlFlow:
 
     def _find_blocks(self) -> list[Block]:
         instructions, labels = self.body.instructions, self.body.labels
+        if not instructions:
+            return []
         starts = {0, *(index for index in labels.values() if index < len(instructions))}
         for index, instruction in enumerate(instructions):
             if instruction.operation in ("bra", "brx", *_ENDS):
