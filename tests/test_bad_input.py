@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Finished, run_program
+from tests.conftest import ROOT, Finished, run_program
 
 pytestmark = pytest.mark.toolchain
 
@@ -285,3 +285,18 @@ def test_a_bad_name_expression_is_the_users_error(good: Path, tmp_path: Path) ->
     bad.write_text("template <int N> __global__ void rm(float *x) { x[0] = N; }\n")
     finished = scan(good, bad, "--instantiate", "rm<nonsense>")
     assert_only(finished, "t.cu", "compile", "nonsense")
+
+
+def test_a_broken_report_does_not_stop_the_others(tmp_path: Path) -> None:
+    log = ROOT / "tests/data/build_log/make-j2.log"
+    made = run_program("scan", str(log), "--format", "json", "-o", "good.json", cwd=tmp_path)
+    assert made.code == 0
+    (tmp_path / "bad.json").write_text("{")
+    for order in (("good.json", "bad.json"), ("bad.json", "good.json")):
+        done = run_program("scan", *order, cwd=tmp_path)
+        assert done.code == 3
+        assert "spilling" in done.out
+        assert "bad.json" in done.out
+    alone = run_program("scan", "bad.json", cwd=tmp_path)
+    assert alone.code == 3
+    assert "bad.json" in alone.err

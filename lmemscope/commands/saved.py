@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.commands.running import analyse
 from lmemscope.discover.locate import DATABASE
-from lmemscope.errors import UsageError
+from lmemscope.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from lmemscope.collect import Narrow
@@ -37,12 +37,14 @@ def gathered(
 
     Raises:
         UsageError: as `analyse`.
-        InputError: a saved report does not exist, or is damaged.
+        InputError: the only input is a saved report that does not exist, or is damaged; beside
+            others such a report is an input that could not be analysed.
     """
     saved = [path for path in paths if is_saved(path)]
     if not saved:
         return analyse(paths, settings, interrupted, narrow)
-    reports = [_read(path, settings) for path in saved]
+    read = _read if len(paths) == 1 else _either
+    reports = [read(path, settings) for path in saved]
     others = [path for path in paths if not is_saved(path)]
     if others:
         reports.append(analyse(others, settings, interrupted, narrow))
@@ -57,6 +59,18 @@ def filtered(name: str, filters: Sequence[str], others: Sequence[str], other: st
         f"{name} was written with {' '.join(filters)}, which leaves findings out; {here}",
         hint="write it again without the filter, or give both sides the same one",
     )
+
+
+def _either(path: str, settings: Settings) -> Report:
+    """A saved report, or one that says why it cannot be read."""
+    try:
+        return _read(path, settings)
+    except InputError as error:
+        from lmemscope import __version__
+        from lmemscope.model import Failure, Report, UnitReport
+
+        why = Failure(error.stage, error.message, error.hint, error.command, error.log, "evidence")
+        return Report(__version__, (), (UnitReport(path, "auto", "", (), why),))
 
 
 def _read(path: str, settings: Settings) -> Report:
