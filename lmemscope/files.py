@@ -61,7 +61,7 @@ def refuse_odd(path: str | os.PathLike[str]) -> None:
     """
     try:
         mode = os.stat(path).st_mode
-    except OSError:
+    except (OSError, ValueError):
         return
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise UnreadableFileError(errno.EINVAL, f"it is {_kind(mode)}", os.fspath(path))

@@ -130,3 +130,7 @@ def test_an_odd_entry_of_the_cache_is_none(tmp_path: Path) -> None:
         os.mkfifo(entry)
     again = run_program("scan", "a.cu", cwd=tmp_path, LMEMSCOPE_CACHE_DIR=str(cache))
     assert (again.code, again.out) == (0, first.out)
+
+
+def test_a_name_that_no_file_can_have_is_not_odd() -> None:
+    files.refuse_odd("a\0b")
