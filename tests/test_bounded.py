@@ -23,6 +23,7 @@ from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.dwarf import read_variables
 from lmemscope.formats.elf import ElfFile, Strings
+from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_tokens import integer
 from lmemscope.formats.ptxas_log import parse_ptxas_log
@@ -102,6 +103,12 @@ PTX = {
     "an array of too many dimensions": (".local .b8 a" + "[99]" * 50_000 + ";\n}\n", False),
     "a line that is no number": (".loc 1 x 3\nret;\n}\n", False),
     "a line without an end": (".loc 1 2", False),
+    "an offset of 5000 digits": (
+        f".local .b8 d[8];\nmov.u64 %SPL, d;\nadd.u64 %rd2, %SPL, {'9' * 5000};\nret;\n}}\n",
+        True,
+    ),
+    "an addition of nothing": (".local .b8 d[8];\nadd.u64;\nret;\n}\n", False),
+    "a branch to nowhere": ("{ L: bra; }\nret;\n}\n", False),
     "a digit of another script": (".loc 1 \u0663 3\nret;\n}\n", False),
     "calls inlined for ever": (
         ".loc 1 2 3, function_name f, inlined_at 1 2 3\n" * 5000 + "ret;\n}\n",
@@ -127,6 +134,11 @@ def test_registers_of_a_family_belong_to_their_braces() -> None:
     (function,) = PtxModule((HEAD + body).encode()).functions
     own, other, _ = function.body.instructions
     assert (own.operands[0], other.operands[0]) == ("%t2@1", "%t3")
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "1_0", "x", "", "\u0663", "\u00b2", "-1", " 1"])
+def test_no_decimal_numbers(text: str) -> None:
+    assert decimal(text) is None
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "1_0", "x", "", "\u0663", "0x1" + "0" * 16])
@@ -239,6 +251,8 @@ DWARF = {
     "numbers that are none": ".section .debug_info\n{\n.b32 --5, 99999999999999999999999\n}\n",
     "half of an entry": ".section .debug_info\n{\n.b32 9\n.b8 2,0\n.b32 0\n.b8 8,1,2\n}\n"
     ".section .debug_abbrev\n{\n.b8 1,17,1,37,14,0,0,0\n}\n",
+    "an entry of a kind with 5000 digits": ".section .debug_info\n{\n.b32 6000\n.b8 2,0\n.b32 0\n"
+    f".b8 8{',255' * 2500},1\n}}\n.section .debug_abbrev\n{{\n.b8 1,17,1,0,0,0\n}}\n",
 }
 
 

@@ -11,7 +11,7 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObje
 from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values
 from lmemscope.formats.cubin import LARGEST_FRAME
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.formats.ptx_body import Address, Instruction, Vector
+from lmemscope.formats.ptx_body import Address, Instruction, Vector, number_of
 
 _SCALAR = 8
 """Bytes of the largest parameter that is no structure."""
@@ -250,8 +250,8 @@ class Contents:
             operation = self._instructions[indices[0]].operation
             if operation in ("mov", "cvta") and len(operands) == 2:
                 base = str(operands[1])
-            elif operation == "add" and len(operands) == 3 and str(operands[2]).isdigit():
-                base, offset = str(operands[1]), offset + int(str(operands[2]))
+            elif operation == "add" and (added := number_of(operands[2])) is not None:
+                base, offset = str(operands[1]), offset + added
             else:
                 return None
         return None
@@ -281,9 +281,9 @@ class Contents:
     def _step(self, register: str) -> int | None:
         """The constant by which a register advances, or None."""
         steps = {
-            str(instruction.operands[2])
+            number_of(instruction.operands[2])
             for index in self._dataflow.definitions.get(register, [])
             if (instruction := self._instructions[index]).operation == "add"
             and instruction.operands[:2] == (register, register)
         }
-        return int(steps.pop()) if len(steps) == 1 and next(iter(steps)).isdigit() else None
+        return steps.pop() if len(steps) == 1 else None

@@ -147,7 +147,7 @@ def distinct_kernels(rows: Iterable[Row]) -> int:
 
 def arch_order(arch: str) -> tuple[int, str]:
     """A key that sorts architectures by number: ``sm_75``, ``sm_90``, ``sm_90a``, ``sm_100``."""
-    digits = re.search(r"\d+", arch)
+    digits = re.search(r"\d{1,9}", arch)
     return int(digits[0]) if digits is not None else 0, arch
 
 

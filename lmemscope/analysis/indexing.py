@@ -17,6 +17,7 @@ from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
+from lmemscope.formats.numbers import decimal
 from lmemscope.formats.statements import Subscript, leading
 from lmemscope.model import (
     Evidence,
@@ -258,7 +259,7 @@ class IndexReader:
         position = None
         if name is not None and "_param_" in name:
             owner, _, number = name.rpartition("_param_")
-            position = int(number) if number.isdigit() else None
+            position = decimal(number)
             known = self._names.parameter(owner, name) if self._names is not None else None
             name = known or f"parameter {number}"
         elif leaf.kind != "memory" and name is not None and name.startswith("%"):

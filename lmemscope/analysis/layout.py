@@ -11,8 +11,8 @@ from lmemscope.model import Member, Variable
 
 _UNROLLED = 4
 """Loops are unrolled so often by default: their pointers run that many elements ahead."""
-_DIMENSION = re.compile(r"\[(\d+)\]")
-_DIMENSIONS = re.compile(r"(?:\[\d+\])+$")
+_DIMENSION = re.compile(r"\[(\d{1,18})\]")
+_DIMENSIONS = re.compile(r"(?:\[\d{1,18}\])+$")
 
 
 @dataclass(frozen=True, slots=True)

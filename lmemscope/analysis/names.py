@@ -22,6 +22,7 @@ from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
 from lmemscope.analysis.sharing import Use, sharers
+from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Confidence, SourceLocation, SourceText, Variable, is_library
 
@@ -104,11 +105,11 @@ class Names:
 
     def parameter(self, function: str, ptx_name: str) -> str | None:
         """Source name of the parameter that PTX calls ``FUNCTION_param_3``."""
-        position = ptx_name.rpartition("_param_")[2]
+        position = decimal(ptx_name.rpartition("_param_")[2])
         parameters = [v for v in self.declared_in(function) if v.is_parameter]
-        if not position.isdigit() or int(position) >= len(parameters):
+        if position is None or position >= len(parameters):
             return None
-        return parameters[int(position)].name
+        return parameters[position].name
 
     def of_objects(
         self, objects: FunctionObjects, wanted: Iterable[StackObject]

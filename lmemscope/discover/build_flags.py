@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from lmemscope.discover import option_tables as tables
 from lmemscope.discover.response_files import Words
+from lmemscope.formats.numbers import decimal
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
 from lmemscope.sources.includes import holds_toolkit
@@ -159,7 +160,7 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
     elif kind == "host-words":
         reading.host += _split(value)
     elif kind == "registers":
-        reading.registers = int(value) if value.isdecimal() and int(value) > 0 else None
+        reading.registers = decimal(value) or None
     elif kind == "gencode":
         code = value.partition("code=")[2] or value.partition("arch=")[2].partition(",")[0]
         reading.codes += _archs(code)

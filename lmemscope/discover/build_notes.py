@@ -27,7 +27,9 @@ _CONFIGURE = (
 
 _TOOLS = ("nvrtc", "nvcc", "ptxas")
 _CUDA_VERSION = re.compile(rb"^#[ \t]*define[ \t]+CUDA_VERSION[ \t]+(\d{4,6})\b", re.MULTILINE)
-_CMAKE_VERSION = re.compile(rb'^set\(CMAKE_CUDA_COMPILER_VERSION "(\d+)\.(\d+)', re.MULTILINE)
+_CMAKE_VERSION = re.compile(
+    rb'^set\(CMAKE_CUDA_COMPILER_VERSION "(\d{1,9})\.(\d{1,9})', re.MULTILINE
+)
 _CMAKE_ROOT = re.compile(rb'^set\(CMAKE_CUDA_COMPILER_TOOLKIT_ROOT "([^"]+)"', re.MULTILINE)
 _LARGEST = 1 << 20
 
@@ -152,7 +154,7 @@ def _beginning(path: str) -> bytes:
 
 
 def _major_minor(version: str) -> tuple[int, int]:
-    numbers = [int(number) for number in re.findall(r"\d+", version)]
+    numbers = [int(number) for number in re.findall(r"\d{1,9}", version)]
     return (numbers[0], numbers[1] if len(numbers) > 1 else 0) if numbers else (0, 0)
 
 

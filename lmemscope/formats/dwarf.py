@@ -45,7 +45,7 @@ _MOST = 100_000
 """Members of all records."""
 _UNNAMED = re.compile(r"_Z.*E(U[tl].*_)$|__C\d+$|\.?_?anon")
 """What the front end calls types that have no name: ``_ZZ1kvEUlifE_`` is a lambda's."""
-_LOCAL = re.compile(r"_Z.*E(\d+)([A-Za-z_]\w*)$")
+_LOCAL = re.compile(r"_Z.*E(\d{1,9})([A-Za-z_]\w*)$")
 """A type that is local to a function: the length of its name, and the name."""
 _DIMENSIONS = re.compile(r"(?:\[\d+\])+$")
 _SUFFIXED = re.compile(r"\b(\d+)U?L{0,2}\b")
@@ -73,7 +73,9 @@ def read_variables(ptx: str) -> tuple[Variable, ...]:
     try:
         return tuple(_Reader(sections, files).variables())
     except (*odd, RecursionError, MemoryError, DWARFError, ELFError, ConstructError) as error:
-        raise FormatError("dwarf", f"debug information cannot be read: {error}") from error
+        # Its own errors say something; of the others the values may be longer than any line.
+        said = str(error) if isinstance(error, (DWARFError, ELFError)) else type(error).__name__
+        raise FormatError("dwarf", f"debug information cannot be read: {said}") from error
 
 
 def _assemble(text: str) -> bytes:

@@ -58,11 +58,11 @@ def nearest_names(pattern: str, names: Iterable[str], most: int = 3) -> tuple[st
     return tuple(sorted({name.partition("<")[0] for name in names}, key=unlike)[:most])
 
 
-_LENGTH = re.compile(r"\d+(?=_(?:GLOBAL__N_|INTERNAL)_)")
+_LENGTH = re.compile(r"\d{1,9}(?=_(?:GLOBAL__N_|INTERNAL)_)")
 _UNIT = re.compile(
-    r"_(?P<scope>GLOBAL__N_|INTERNAL)_(?:(?P<hash>[0-9a-f]{8})_)?(?P<length>\d+)_(?P<rest>.+)"
+    r"_(?P<scope>GLOBAL__N_|INTERNAL)_(?:(?P<hash>[0-9a-f]{8})_)?(?P<length>\d{1,9})_(?P<rest>.+)"
 )
-_STATIC = re.compile(r"__nv_static_(\d+)_")
+_STATIC = re.compile(r"__nv_static_(\d{1,9})_")
 
 
 def stable_name(name: str) -> str:

@@ -430,10 +430,9 @@ def _survey(instructions: list[Instruction], declarations: list[LocalDeclaration
             operation == "add"
             and len(operands) == 3
             and operands[1] in bases
-            and isinstance(operands[2], str)
-            and operands[2].isdigit()
+            and (offset := number_of(operands[2])) is not None
         ):
-            offsets.add(int(operands[2]))
+            offsets.add(offset)
         for operand in operands:
             if isinstance(operand, Address) and operand.base in bases and not offsets:
                 offsets.add(0)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from lmemscope.errors import FormatError
+from lmemscope.formats.ptx_arity import fewest_operands
 from lmemscope.formats.ptx_tokens import Scope, Token, integer, tokenise
 
 _LARGEST = 1 << 63
@@ -356,7 +357,10 @@ def parse_instruction(tokens: list[Token], loc: Loc | None) -> Instruction:
         raise FormatError(
             "ptx", f"line {line}: operands not understood: {_spell(tokens)}"
         ) from error
-    return Instruction(line, predicate, opcode, operands, loc)
+    found = Instruction(line, predicate, opcode, operands, loc)
+    if len(operands) < fewest_operands(found.operation):
+        raise FormatError("ptx", f"line {line}: operands are missing: {_spell(tokens)}")
+    return found
 
 
 def _operands(tokens: list[Token], position: int) -> tuple[Operand, ...]:
