@@ -13,7 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lmemscope.discover.build_flags import BuildFlags, read_flags
@@ -102,6 +102,8 @@ def read_database(
     """
     records = _records_of(path)
     entries: list[tuple[int, Entry]] = []
+    # What an entry leaves out is named also where it compiles as an earlier one does.
+    flags: list[tuple[int, BuildFlags]] = []
     seen: set[tuple[Any, ...]] = set()
     broken = list(records.broken)
     for source, numbered in records.by_path.items():
@@ -110,13 +112,12 @@ def read_database(
         for number, record in numbered:
             try:
                 entry = _entry(source, record, path, trust)
-            except (InputError, KeyError, TypeError, ValueError) as error:
-                broken.append(
-                    (number, error.message if isinstance(error, InputError) else repr(error))
-                )
+            except InputError as error:
+                broken.append((number, error.message))
                 continue
             if entry is None:
                 continue
+            flags.append((number, entry.flags))
             key = (entry.path, entry.flags.options, entry.flags.archs)
             if key not in seen:
                 seen.add(key)
@@ -124,7 +125,8 @@ def read_database(
     entries.sort(key=lambda item: item[0])
     found = tuple(entry for _, entry in entries)
     notes = [f"entry {number}: {why}" for number, why in sorted(broken)]
-    return BuildDatabase(path, found, (*notes, *_left_out(found, trust)))
+    flags.sort(key=lambda item: item[0])
+    return BuildDatabase(path, found, (*notes, *_left_out([one for _, one in flags], trust)))
 
 
 def sources(path: str) -> frozenset[str]:
@@ -136,10 +138,9 @@ def sources(path: str) -> frozenset[str]:
     return frozenset(_records_of(path).by_path)
 
 
-def _left_out(entries: Sequence[Entry], trust: bool) -> list[str]:
+def _left_out(flags: Sequence[BuildFlags], trust: bool) -> list[str]:
     """Sentences on the options that were not taken, each option once."""
-    flags = [entry.flags for entry in entries]
-    unknown = dict.fromkeys(word for found in flags for word in found.unknown)
+    unknown = dict.fromkeys(word for found in flags for word in (*found.unknown, *found.stray))
     refused = dict.fromkeys(word for found in flags for word in found.refused)
     linked = dict.fromkeys(word for found in flags for word in found.linked)
     notes = []
@@ -172,7 +173,13 @@ def _records_of(path: str) -> _Records:
         return _parsed(os.path.abspath(path), found.st_size, found.st_mtime_ns)
     except InputError:
         raise
-    except (OSError, ValueError, RecursionError) as error:
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        why = f"{path} cannot be read: it is no JSON ({where})"
+        raise InputError("plan", why, hint=_HINT) from error
+    except RecursionError as error:
+        raise InputError("plan", f"{path} is nested too deeply", hint=_HINT) from error
+    except (OSError, ValueError) as error:
         raise InputError("plan", f"{path} cannot be read: {error}", hint=_HINT) from error
 
 
@@ -186,14 +193,51 @@ def _parsed(path: str, _size: int, _mtime_ns: int) -> _Records:
     broken: list[tuple[int, str]] = []
     for number, record in enumerate(document, start=1):
         try:
-            source = os.path.normpath(os.path.join(_directory(record, path), record["file"]))
-            maybe = _may_be_cuda(source, record)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            broken.append((number, repr(error)))
+            _check(record)
+        except InputError as error:
+            broken.append((number, error.message))
             continue
+        source = os.path.normpath(os.path.join(_directory(record, path), record["file"]))
+        maybe = _may_be_cuda(source, record)
         if maybe:
             by_path.setdefault(source, []).append((number, record))
     return _Records(by_path, tuple(broken))
+
+
+def _check(record: object) -> None:
+    """Refuse what is no entry.
+
+    Raises:
+        InputError: with the key, what stands there, and what should.
+    """
+    if not isinstance(record, dict):
+        raise InputError("plan", f"it is {_json_kind(record)}, not an object")
+    for key in ("directory", "file"):
+        if key not in record:
+            raise InputError("plan", f"it has no {key}")
+        if not isinstance(record[key], str):
+            raise InputError("plan", f"{key} is {_json_kind(record[key])}, not a string")
+    words = record.get("arguments")
+    if words is not None:
+        if not isinstance(words, list):
+            raise InputError("plan", f"arguments is {_json_kind(words)}, not a list of strings")
+        odd = next((word for word in words if not isinstance(word, str)), "")
+        if not isinstance(odd, str):
+            raise InputError("plan", f"arguments holds {_json_kind(odd)}, not only strings")
+    elif "command" not in record:
+        raise InputError("plan", "it has neither arguments nor a command")
+    elif not isinstance(record["command"], str):
+        raise InputError("plan", f"command is {_json_kind(record['command'])}, not a string")
+
+
+def _json_kind(value: object) -> str:
+    """What JSON calls a value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    kinds: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "a number")
 
 
 def _directory(record: Mapping[str, Any], database: str) -> str:
@@ -217,19 +261,17 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
     directory = _directory(record, database)
     words = record.get("arguments")
     if words is None:
-        command = record["command"]
-        if not isinstance(command, str):
-            raise TypeError(f"command is {type(command).__name__}, not a string")
-        words = _split(command)
-    elif not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise TypeError("arguments are no list of strings")
-    program, arguments = _taken_apart(words)
-    flags = read_flags(arguments, directory, trust=trust)
+        words = _split(record["command"])
+    taken = _taken_apart(words)
+    program = taken.program
+    flags = read_flags(taken.arguments, directory, trust=trust)
+    flags = replace(flags, stray=_stray(source, directory, (*taken.before, *flags.stray)))
     kind = kind_of(source)
     is_cuda = kind is not None and kind.is_cuda and flags.language is None
     if not is_cuda and flags.language not in _CUDA_LANGUAGES:
         return None
-    output = str(record.get("output", "")) or flags.output
+    named = record.get("output")
+    output = named if isinstance(named, str) and named else flags.output
     target = _TARGET.search(output)
     if os.sep in program:
         program = os.path.normpath(os.path.join(directory, program))
@@ -237,37 +279,75 @@ def _entry(source: str, record: Mapping[str, Any], database: str, trust: bool) -
     return Entry(source, target.group(1) if target else output, flags, compiler)
 
 
+def _stray(source: str, directory: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Words that mean nothing to a compiler; the source may be called anything."""
+    return tuple(
+        word for word in words if os.path.normpath(os.path.join(directory, word)) != source
+    )
+
+
 def _split(command: str) -> list[str]:
     """The words of a command as a POSIX shell splits them; most commands quote nothing."""
     quotes = any(mark in command for mark in "'\"\\")
-    return shell_words(command) if quotes else command.split()
+    try:
+        return shell_words(command) if quotes else command.split()
+    except ValueError as error:
+        raise InputError("plan", f"command cannot be split into words: {error}") from error
 
 
 def compiler_arguments(words: Sequence[str]) -> list[str]:
     """The arguments of the compiler in a command, which ``ccache``, ``env`` and others may precede.
 
-    What ``env`` sets in nvcc's own variables counts as arguments, as it does for nvcc.
+    What nvcc's own variables are set to in front counts as arguments, as it does for nvcc.
+
+    Raises:
+        InputError: such a variable's value cannot be split into words.
     """
-    return _taken_apart(words)[1]
+    return _taken_apart(words).arguments
 
 
-def _taken_apart(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The compiler, or an empty string, and its arguments."""
-    position, before, after = 0, [], []
-    while position < len(words) and _program(words[position]) in _LAUNCHERS:
-        valued = _LAUNCHERS[_program(words[position])]
-        position += 1
-        while position < len(words) and (
-            words[position].startswith("-") or _ASSIGNMENT.match(words[position])
-        ):
-            name, _, value = words[position].partition("=")
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A command taken apart.
+
+    Attributes:
+        program: the compiler, or an empty string.
+        arguments: of the compiler.
+        before: words in front that change what it does, in ways that are not followed.
+    """
+
+    program: str
+    arguments: list[str]
+    before: tuple[str, ...]
+
+
+def _taken_apart(words: Sequence[str]) -> _Command:
+    position, first, last = 0, [], []
+    before: list[str] = []
+    valued: tuple[str, ...] = ()
+    launched = False
+    while position < len(words):
+        word = words[position]
+        name, equals, value = word.partition("=")
+        if _ASSIGNMENT.match(word):
             if name == "NVCC_PREPEND_FLAGS":
-                before += shell_words(value)
+                first += _split(value)
             elif name == "NVCC_APPEND_FLAGS":
-                after += shell_words(value)
-            position += 2 if words[position] in valued else 1
+                last += _split(value)
+            else:
+                before.append(word)
+        elif launched and word.startswith("-"):
+            if word in valued:
+                position += 1
+            if name in ("-C", "--chdir"):
+                before.append(word if equals else " ".join(words[position - 1 : position + 1]))
+        elif _program(word) in _LAUNCHERS:
+            valued, launched = _LAUNCHERS[_program(word)], True
+        else:
+            break
+        position += 1
     program = words[position] if position < len(words) else ""
-    return program, [*before, *words[position + 1 :], *after]
+    return _Command(program, [*first, *words[position + 1 :], *last], tuple(before))
 
 
 def _program(word: str) -> str:

@@ -36,7 +36,8 @@ class BuildFlags:
         language: of ``-x``, or None.
         output: of ``-o``, as written, or an empty string.
         refused: options left out because they could run a program, load a library or write.
-        unknown: options that are in no table.
+        unknown: options that are not followed.
+        stray: words that are no option and name no file that a compiler takes, as written.
         linked: options for optimising device code while linking, which happens in no one file.
     """
 
@@ -47,6 +48,7 @@ class BuildFlags:
     output: str
     refused: tuple[str, ...]
     unknown: tuple[str, ...]
+    stray: tuple[str, ...]
     linked: tuple[str, ...]
 
 
@@ -77,10 +79,16 @@ class _Reading:
     inputs: list[str] = field(default_factory=list)
     refused: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
+    stray: dict[str, None] = field(default_factory=dict)
     linked: dict[str, None] = field(default_factory=dict)
 
     def absolute(self, path: str) -> str:
         return os.path.normpath(os.path.join(self.directory, path))
+
+    def add_input(self, word: str) -> None:
+        self.inputs.append(self.absolute(word))
+        if not tables.INPUT.fullmatch(word):
+            self.stray[word] = None
 
 
 def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False) -> BuildFlags:
@@ -100,11 +108,12 @@ def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False)
         if word.startswith("@") and len(word) > 1:
             words.insert(word[1:])
         elif word == "--":
-            reading.inputs += [reading.absolute(rest) for rest in words]
+            for rest in words:
+                reading.add_input(rest)
         elif word.startswith("-") and word != "-":
             _option(reading, word, words)
         else:
-            reading.inputs.append(reading.absolute(word))
+            reading.add_input(word)
     _read_host_words(reading)
     _read_ptxas_words(reading)
     return _finished(reading)
@@ -112,8 +121,8 @@ def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False)
 
 def _option(reading: _Reading, word: str, words: Words) -> None:
     name, equals, value = word.lstrip("-").partition("=")
-    if name in tables.FLAGS and not equals:
-        _flag(reading, tables.FLAGS[name], name, word)
+    if name in tables.FLAGS:
+        _flag(reading, "unknown" if equals else tables.FLAGS[name], name, word)
     elif name in tables.VALUED:
         if not equals:
             value = next(words, "")
@@ -142,6 +151,8 @@ def _flag(reading: _Reading, kind: str, name: str, word: str) -> None:
         reading.linked[word] = None
     elif kind == "refused":
         reading.refused[word] = None
+    elif kind == "unknown":
+        reading.unknown[word] = None
     elif kind in ("nvcc", "both"):
         reading.nvcc.append(word)
         if kind == "both":
@@ -161,16 +172,11 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
         reading.host += _split(value)
     elif kind == "registers":
         reading.registers = decimal(value) or None
-    elif kind == "gencode":
-        code = value.partition("code=")[2] or value.partition("arch=")[2].partition(",")[0]
-        reading.codes += _archs(code)
-    elif kind == "arch":
-        reading.arch = value
-        if name in ("cuda-gpu-arch", "offload-arch"):
-            reading.codes += _archs(value)
-    elif kind == "code":
-        reading.codes += _archs(value)
-    elif kind == "rdc":
+        if decimal(value) is None:
+            reading.unknown[f"-{name}={value}"] = None
+    elif kind in ("gencode", "arch", "code"):
+        _architecture(reading, kind, name, value)
+    elif kind == "rdc" and value in ("true", "false"):
         reading.separate = value == "true"
     elif kind == "language":
         reading.language = value
@@ -184,6 +190,21 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
         reading.refused[f"-{name}={value}"] = None
     elif kind in ("nvcc", "both"):
         _scalar(reading, kind, name, value)
+    elif kind != "dropped":
+        reading.unknown[f"-{name}={value}"] = None
+
+
+def _architecture(reading: _Reading, kind: str, name: str, value: str) -> None:
+    code = value
+    if kind == "gencode":
+        code = value.partition("code=")[2] or value.partition("arch=")[2].partition(",")[0]
+    found = _archs(code)
+    if not found:
+        reading.unknown[f"-{name}={value}"] = None
+    elif kind == "arch" and name not in ("cuda-gpu-arch", "offload-arch"):
+        reading.arch = value
+    else:
+        reading.codes += found
 
 
 def _scalar(reading: _Reading, kind: str, name: str, value: str) -> None:
@@ -250,8 +271,12 @@ def _read_host_words(reading: _Reading) -> None:
 def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
     kind, value = _host_value(word, words)
     if word.startswith("-Wp,"):
-        for part in word.split(",")[1:]:
-            _host_word(reading, part, iter(()))
+        parts = iter(word.split(",")[1:])
+        for part in parts:
+            if part in ("-MD", "-MMD"):
+                next(parts, "")  # The preprocessor's own names a file.
+            else:
+                _host_word(reading, part, parts)
     elif kind == "again":
         _host_word(reading, value, words)
     elif kind == "refused":
@@ -267,8 +292,8 @@ def _host_word(reading: _Reading, word: str, words: Iterator[str]) -> None:
         reading.nvcc.append(f"-Xcompiler={word}")
         if word == "-fopenmp":
             reading.nvrtc.append("-D_OPENMP")
-    elif word.startswith("-") and not tables.HOST_DROPPED.match(word):
-        reading.unknown[word] = None
+    elif tables.HOST_NAMED.match(word) or not tables.HOST_DROPPED.match(word):
+        reading.unknown[word if word.startswith("-") else f"-Xcompiler {word}"] = None
 
 
 def _host_value(word: str, words: Iterator[str]) -> tuple[str | None, str]:
@@ -374,6 +399,7 @@ def _finished(reading: _Reading) -> BuildFlags:
         reading.output,
         tuple(reading.refused),
         tuple(reading.unknown),
+        tuple(reading.stray),
         tuple(reading.linked),
     )
 

@@ -42,7 +42,9 @@ def _for_nvcc(words: Sequence[str]) -> Admitted:
         *meant.nvcc_args,
         *(f"-Xptxas={word}" for word in meant.ptxas_args),
     )
-    return kept, (*read.refused, *read.unknown)
+    # Which files are compiled, and for what, other keys say.
+    others = (*(f"-arch={arch}" for arch in read.archs), *read.linked, *read.inputs)
+    return kept, (*read.refused, *read.unknown, *others)
 
 
 def _for_ptxas(words: Sequence[str]) -> Admitted:

@@ -7,7 +7,10 @@ reaches a tool of ours unless a table here says so. Some things can become of a 
 - it changes none, or only names an output, and is *dropped*: we give outputs of our own;
 - it could run a program, load a library or write a file elsewhere, and is *refused*, by name, or
   *guarded*: passed on if the user trusts the build;
-- it is in no table, and is left out, by name, because any of that could be true of it.
+- it changes device code in a way that is not followed, and is *unknown*: left out, by name;
+- it is in no table, and is treated likewise, because any of that could be true of it.
+
+Nothing else becomes of a word: what does not reach a tool and could matter is named.
 
 Spellings are nvcc's (CUDA Compiler Driver NVCC, "NVCC Command Options"), those of clang's CUDA
 mode ("Compiling CUDA with clang"), GCC's ("Option Summary") and those of ``ptxas --help``.
@@ -54,8 +57,12 @@ VALUED = {
     **_named("dropped", "drive-prefix dependency-drive-prefix input-drive-prefix qpp-config"),
     **_named("dropped", "device-entity-has-hidden-visibility sysroot isysroot cuda-path"),
     **_named("dropped", "cuda-include-ptx no-cuda-include-ptx Werror"),
+    **_named("dropped", "Xnvprune nvprune-options fmax-errors split-compile-extended"),
+    **_named("dropped", "fdevice-time-trace-granularity"),
     **_named("guarded", "ldir libdevice-directory Xcicc cicc-options"),
     **_named("refused", "run-args arbin archiver-binary"),
+    **_named("unknown", "tile-preview Xtileiras tileiras-options apply-controls e entries stdlib"),
+    **_named("unknown", "fdevice-sanitize"),
 }
 """Options of the compiler that take a value: joined by ``=``, by nothing where the name is one
 letter, or as the next word."""
@@ -91,7 +98,12 @@ FLAGS = {
     ),
     **_named("dropped", "relocatable-link relocatable-ptx reloc-ptx astoolspatch use-local-env"),
     **_named("dropped", "compile-as-tools-patch fdevice-syntax-only force-cl-env-setup Wreorder"),
+    **_named("dropped", "verbose2 v2 prune concat skip-ptx-semantics-check utf-8"),
+    **_named("dropped", "Wdefault-stream-launch Wmissing-launch-bounds Wconversion"),
+    **_named("dropped", "Wext-lambda-captures-this Wno-deprecated-declarations"),
     **_named("refused", "run"),
+    **_named("unknown", "enable-tile tile-only simt-only tilebc tilecubin tilefatbin"),
+    **_named("unknown", "safety-compatibility safety-compat"),
 }
 """Options of the compiler that stand alone."""
 
@@ -139,10 +151,21 @@ HOST_KEPT = re.compile(
 )
 """Host flags that define macros, by which headers choose; device code may follow."""
 
+HOST_NAMED = re.compile(r"-f(no-)?(gpu|cuda|hip|device|tile)-")
+"""Host words that clang's CUDA mode, or a newer nvcc, applies to device code."""
+
 HOST_DROPPED = re.compile(
-    r"-[WfmgOlLpsMG]|-[cwvrSEQ]$|-(static|shared|rdynamic|no|ansi|dump|quiet)|/"
+    r"-[WfmgOlL]|-[cwvrSEQsp]$|-M[DFGMPQT]*$|-p(g|ie|ipe|thread|edantic|edantic-errors)$"
+    r"|-(static|shared|save-temps|rdynamic|no|ansi|dump|quiet)|/"
 )
 """Host words that change no device code."""
+
+INPUT = re.compile(
+    r"[^`$;|&<>]*\.(cu|cuh|ptx|cubin|fatbin|[cCiSs]|cc|cp|cpp|cxx|c\+\+|ii|hh?|hpp|hxx|inl?|inc"
+    r"|o|obj|a|lib|so|so\.[\d.]+|res|gpu|optixir|ltoir|bc|ll)"
+)
+"""A word that names a file which compilers take; other words mean nothing to them, but something
+to the shell for which they were written."""
 
 _PTXAS_NUMBER = (
     "maxrregcount register-usage-level regUsageLevel minnctapersm device-function-maxrregcount "
