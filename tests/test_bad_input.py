@@ -211,7 +211,7 @@ def test_a_wrong_configuration_ends_every_command_with_2(good: Path) -> None:
         assert finished.code == 2, command
         assert finished.err == (
             f"error: [configuration] {good.parent / 'lmemscope.toml'}: "
-            "jobs is -3, not a whole number from 1 up\n"
+            "jobs is -3, not a whole number from 1 to 1024\n"
         )
 
 

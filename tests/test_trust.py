@@ -253,6 +253,23 @@ def test_a_file_chooses_no_tools_and_no_machines(here: Path) -> None:
     assert note.endswith("--trust-build takes it")
 
 
+def test_a_file_starts_no_more_processes_than_there_are_cpus(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lmemscope.config.settings.available_cpus", lambda: 3)
+    settings = told("jobs = 1000").settings
+    assert settings.jobs == 3
+    assert settings.left_out == (
+        f"{here / 'lmemscope.toml'}: jobs is 1000, and there are 3 CPUs: 3 at a time; "
+        "--jobs takes more",
+    )
+    flagged = told("jobs = 1000", jobs=8).settings
+    assert (flagged.jobs, flagged.left_out) == (8, ())
+    # Who trusts what the tree runs has said nothing of how much.
+    assert told("jobs = 1000", trust_build=True).settings.jobs == 3
+    assert told("jobs = 2").settings.left_out == ()
+
+
 def test_trust_takes_what_a_file_says(here: Path) -> None:
     settings = told(HARMFUL, trust_build=True).settings
     assert (settings.toolkit, settings.executor) == (str(here), "dask://evil:1")

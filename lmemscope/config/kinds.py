@@ -83,16 +83,20 @@ def choice(*words: str) -> Kind:
     return Kind(accepts, check, choices=words)
 
 
-def whole(least: int, unit: str = "") -> Kind:
-    """A whole number with a lower bound."""
-    accepts = f"a whole number{unit and f' of {unit}'} from {least} up"
+def whole(least: int, unit: str = "", most: int | None = None) -> Kind:
+    """A whole number with a lower bound, and maybe an upper one."""
+    reach = "up" if most is None else f"to {most}"
+    accepts = f"a whole number{unit and f' of {unit}'} from {least} {reach}"
 
     def check(value: object, place: Place) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise place.refuse(value, accepts)
+        if most is not None and value > most:
+            raise place.refuse(value, accepts)
         return value
 
-    return Kind(accepts, check, read=_number(int), bounds=f"x>={least}")
+    bounds = f"x>={least}" if most is None else f"{least}<=x<={most}"
+    return Kind(accepts, check, read=_number(int), bounds=bounds)
 
 
 def seconds(most: int) -> Kind:

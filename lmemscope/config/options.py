@@ -28,6 +28,10 @@ LONGEST_TIMEOUT = 1_000_000
 """Seconds; what the operating system's waiting takes, about 12 days."""
 
 
+MOST_JOBS = 1024
+"""Processes at a time; several hundred MB each, and a slip of the finger beyond that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a command was asked to do, beyond its inputs: the values of the options below.
@@ -55,8 +59,8 @@ class Settings:
         view: which kernels are shown, and in which order.
         narrowed: of ``include`` and ``exclude`` what flags gave, as typed: a choice for one run,
             while the file's say what the project is. No option sets it.
-        left_out: sentences on what the configuration file asks for in vain, without
-            ``trust_build``. No option sets it.
+        left_out: sentences on what the configuration file asks for in vain: without
+            ``trust_build``, or beyond what there is. No option sets it.
     """
 
     archs: tuple[str, ...] = ()
@@ -221,10 +225,12 @@ OPTIONS = (
     ),
     Option(
         "jobs",
-        kinds.whole(1),
+        kinds.whole(1, most=MOST_JOBS),
         "Compilations at a time, fewer where memory is short. [default: number of CPUs]",
         flags=("-j", "--jobs"),
         metavar="N",
+        meaning="Compilations at a time, fewer where memory is short; of a file, no more than "
+        "there are CPUs. [default: number of CPUs]",
     ),
     Option(
         "timeout",

@@ -12,7 +12,7 @@ from lmemscope.config.gate_options import LIMIT
 from lmemscope.config.kinds import Place, shown
 from lmemscope.config.option import Option
 from lmemscope.config.options import OPTIONS, Settings
-from lmemscope.model import Allowance, CompileOptions, Limit, Policy, View
+from lmemscope.model import Allowance, CompileOptions, Limit, Policy, View, count
 
 if TYPE_CHECKING:
     from lmemscope.config.file import ConfigurationFile
@@ -70,12 +70,13 @@ def from_flags(
     written, refused = dict(found.values), []
     if not flags.get("trust_build"):
         refused = list(_leave_out(written, flags, admit))
+    over = tuple(_beyond_cpus(found.path, written, flags))
     values = {row.name: _combined(row, flags, written) for row in OPTIONS}
     return Configuration(
         settings=replace(
             _settings(values, os.path.abspath(found.directory)),
             narrowed=tuple(_narrowed(flags)),
-            left_out=tuple(_in_vain(found.path, refused)),
+            left_out=(*_in_vain(found.path, refused), *over),
         ),
         policy=_policy(values, flags, found),
         baseline=values["baseline"],
@@ -106,6 +107,19 @@ def _in_vain(path: str | None, refused: list[str]) -> Iterator[str]:
             f"{path}: left out, because it could run a program, load a library or write a file: "
             f"{', '.join(refused)}; --trust-build takes it"
         )
+
+
+def _beyond_cpus(
+    path: str | None, written: dict[str, Any], flags: Mapping[str, Any]
+) -> Iterator[str]:
+    """Hold a file's ``jobs`` to the CPUs: it comes with the sources, and processes take memory."""
+    cpus = available_cpus()
+    if "jobs" not in flags and written.get("jobs", 1) > cpus:
+        yield (
+            f"{path}: jobs is {written['jobs']}, and there are {count(cpus, 'CPU')}: "
+            f"{cpus} at a time; --jobs takes more"
+        )
+        written["jobs"] = cpus
 
 
 def from_arguments(arguments: Mapping[str, object]) -> Settings:
