@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -191,7 +192,7 @@ def _planned(
     else:
         arch, why = plan.choose_arch()
         archs = (arch,)
-    surveys = _surveys(found.inputs, executor) if settings.executor is None else {}
+    surveys = _surveys(found.inputs, settings, executor)
     units, notes = plan.make_units(inputs, archs, settings, supported, found.inputs, surveys)
     # A build may ask for what is the default too; then the default decided nothing.
     undecided = {one.path for one in inputs if not one.archs}
@@ -211,22 +212,38 @@ def _builds(settings: Settings) -> Builds:
     return Builds(use=settings.build_database, trust=settings.trust_build)
 
 
-def _surveys(inputs: Sequence[Found], executor: Executor) -> dict[str, Survey]:
+def _surveys(inputs: Sequence[Found], settings: Settings, executor: Executor) -> dict[str, Survey]:
     """What Python files hold; workers look, for one file may take as long as it likes."""
     paths = {one.path: one.file for one in inputs if one.path.lower().endswith(".py")}
     if not paths:
         return {}
     from lmemscope.sources.python import Survey, survey
 
-    futures = {path: executor.submit(survey, path, name) for path, name in paths.items()}
     found: dict[str, Survey] = {}
-    for path, future in futures.items():
-        try:
-            found[path] = future.result()
-        except LmemscopeError:
-            # Out of time, or the worker died of it: the unit's own worker will say so.
-            found[path] = Survey(None)
+    with _readers(settings, executor) as readers:
+        futures = {path: readers.submit(survey, path, name) for path, name in paths.items()}
+        for path, future in futures.items():
+            try:
+                found[path] = future.result()
+            except Exception:  # noqa: BLE001 - the unit's own worker meets it again, and says so
+                # Out of time, the worker died of it, or a mistake of ours, of this file alone.
+                found[path] = Survey(None)
     return found
+
+
+@contextmanager
+def _readers(settings: Settings, executor: Executor) -> Iterator[Executor]:
+    """Where files are read: other machines have none of them before it is known what is in them."""
+    if settings.executor is None:
+        yield executor
+        return
+    from lmemscope.running.pool import WorkerPool
+
+    pool = WorkerPool(settings.jobs, timeout=settings.timeout)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _globs(settings: Settings) -> Globs:

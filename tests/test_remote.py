@@ -9,17 +9,21 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lmemscope
 from lmemscope import collect, pipeline
+from lmemscope.config.settings import Settings
 from lmemscope.errors import CompileError, UsageError
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.running import dask as remote
+from lmemscope.sources import python
 from tests.conftest import ROOT, run_program
 
 SOURCE = """#include "bins.h"
@@ -108,6 +112,34 @@ def test_an_executor_that_is_not_there(
         remote.open_executor(address, None)
 
 
+class NoExecutor(Executor):
+    """Other machines, which have none of the files."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        raise AssertionError(fn)
+
+
+@pytest.mark.parametrize(("timeout", "programs"), [(None, ["fill"]), (1e-6, [None])])
+def test_python_files_are_looked_into_by_workers_here(
+    timeout: float | None,
+    programs: list[str | None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "k.py").write_text("from numba import cuda\n@cuda.jit\ndef fill(p): p[0] = 1\n")
+    here, read = os.getpid(), python.read_programs
+
+    def read_elsewhere(path: str, name: str) -> list[python.Program]:
+        assert os.getpid() != here, "it is read where nothing ends it"
+        return read(path, name)
+
+    monkeypatch.setattr(python, "read_programs", read_elsewhere)
+    settings = Settings(archs=("sm_90",), executor="dask://there:1", timeout=timeout)
+    units, errors = collect.plan_units([str(tmp_path / "k.py")], settings, NoExecutor())
+    assert [unit.program or None for unit in units] == programs
+    assert errors == ()
+
+
 def free_port() -> int:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -175,7 +207,6 @@ class TestCluster:
                 os.kill(doomed.pid, signal.SIGKILL)
                 assert total == 6
 
-        from lmemscope.config.settings import Settings
         from lmemscope.exporters.json import render_json
 
         settings = Settings(
