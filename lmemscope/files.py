@@ -46,7 +46,7 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, "Is a directory", os.fspath(path))
         if not stat.S_ISREG(mode):
-            raise UnreadableFileError(errno.EINVAL, f"it is {_kind(mode)}", os.fspath(path))
+            raise UnreadableFileError(errno.EINVAL, f"it is {kind(mode)}", os.fspath(path))
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -64,7 +64,7 @@ def refuse_odd(path: str | os.PathLike[str]) -> None:
     except (OSError, ValueError):
         return
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise UnreadableFileError(errno.EINVAL, f"it is {_kind(mode)}", os.fspath(path))
+        raise UnreadableFileError(errno.EINVAL, f"it is {kind(mode)}", os.fspath(path))
 
 
 def read_input(path: str | os.PathLike[str]) -> bytes:
@@ -115,6 +115,7 @@ _KINDS = (
 )
 
 
-def _kind(mode: int) -> str:
+def kind(mode: int) -> str:
+    """In words, what a name that is no regular file stands for, by its mode."""
     name = next((name for test, name in _KINDS if test(mode)), "something else")
     return f"{name}, not a regular file"

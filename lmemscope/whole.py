@@ -33,6 +33,7 @@ def write(path: str, content: bytes, *, own: bool = False) -> None:
             file there is replaced.
 
     Raises:
+        BrokenPipeError: it is a pipe that nobody reads.
         OSError: it cannot be written; a regular file is then as it was.
     """
     known = _status(path)
@@ -81,8 +82,27 @@ def _status(path: str) -> os.stat_result | None:
         return None
 
 
-def _write_in_place(path: str, content: bytes) -> None:
-    with open(path, "wb") as stream:
+def append(path: str, content: bytes) -> None:
+    """Add to a file that others write too.
+
+    Raises:
+        OSError: as `write`.
+    """
+    _write_in_place(path, content, os.O_APPEND)
+
+
+def _write_in_place(path: str, content: bytes, how: int = os.O_TRUNC) -> None:
+    # Without blocking: opening a pipe waits for somebody who reads.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | how
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        known = _status(path)
+        if error.errno == errno.ENXIO and known is not None and stat.S_ISFIFO(known.st_mode):
+            raise BrokenPipeError(errno.EPIPE, "it is a pipe that nobody reads", path) from error
+        raise
+    os.set_blocking(descriptor, True)
+    with open(descriptor, "wb") as stream:
         stream.write(content)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import resource
+import socket
 import stat
 import subprocess
 import sys
@@ -19,7 +21,9 @@ import pytest
 from lmemscope import whole
 from lmemscope.commands import output, streams
 from lmemscope.commands.streams import Channel
-from lmemscope.errors import OutputError
+from lmemscope.errors import OutputError, UsageError
+from lmemscope.exporters.json import render_json
+from lmemscope.model import Report
 from tests.conftest import ROOT
 
 PROGRAM = "from lmemscope.__main__ import main; main()"
@@ -176,6 +180,71 @@ def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     assert os.read(reader, 100) == b"report"
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     os.close(reader)
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    for write in (whole.write, whole.append):
+        with pytest.raises(BrokenPipeError):
+            write(str(pipe), b"report")
+    with pytest.raises(OutputError, match="nobody reads"):
+        output.append(str(pipe), "summary")
+
+
+@pytest.mark.parametrize("name", ["pipe.json", "link.json", "socket.json", "device.json"])
+def test_an_output_that_may_never_be_taken_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "link.json").symlink_to("pipe.json")
+    (tmp_path / "device.json").symlink_to("/dev/urandom")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket.json"))
+        with pytest.raises(UsageError, match=f"{name} cannot be written: it is a "):
+            output.Sink.open(str(tmp_path / name), "json")
+
+
+def test_an_output_that_somebody_has_opened_is_taken(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    (tmp_path / "link.json").symlink_to(f"/dev/fd/{writing}")
+    for path in (f"/dev/fd/{writing}", f"/proc/self/fd/{writing}", str(tmp_path / "link.json")):
+        # What the program opened itself is nobody's output.
+        with pytest.raises(UsageError, match="it is not open"):
+            output.Sink.open(path, "json")
+    os.set_inheritable(writing, True)
+    for path in (f"/dev/fd/{writing}", f"/proc/self/fd/{writing}", str(tmp_path / "link.json")):
+        output.Sink.open(path, "json").write("report")
+        assert os.read(reading, 100) == b"report"
+    os.close(reading)
+    output.Sink.open(f"/dev/fd/{writing}", "json").write("nobody reads it any more")
+    os.close(writing)
+    with pytest.raises(UsageError, match="it is not open"):
+        output.Sink.open(f"/dev/fd/{writing}", "json")
+    output.Sink.open("/dev/null", "json").write("report")
+
+
+def test_a_terminal_is_an_output() -> None:
+    master, terminal = os.openpty()
+    sink = output.Sink.open(os.ttyname(terminal), "json")
+    sink.write("report")
+    assert os.read(master, 100) == b"report"
+    os.close(terminal)
+    os.close(master)
+
+
+def test_a_shells_process_substitution_is_an_output(tmp_path: Path) -> None:
+    saved, taken = tmp_path / "saved.json", tmp_path / "taken"
+    saved.write_text(render_json(Report(version="1", toolchain=(), units=())))
+    os.mkfifo(taken)
+    reading = os.open(taken, os.O_RDONLY | os.O_NONBLOCK)
+    command = '"$0" -c "$1" scan "$2" --format json -o >(cat > "$3")'
+    words = [sys.executable, PROGRAM, str(saved), str(taken)]
+    done = subprocess.run(
+        ["bash", "-c", command, *words], cwd=ROOT, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    os.set_blocking(reading, True)
+    with open(reading, "rb") as stream:
+        assert json.loads(stream.read())["units"] == []
 
 
 def test_leftovers_of_killed_writers_go_and_others_stay(

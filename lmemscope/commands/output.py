@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import click
 
-from lmemscope import whole
+from lmemscope import files, whole
 from lmemscope.commands import streams
 from lmemscope.errors import OutputError, UsageError
 from lmemscope.exporters.formats import FORMATS, render
@@ -68,6 +70,12 @@ class Sink:
                 raise _unusable(
                     f"{target or '-o'} cannot be written", "name a file in a writable directory"
                 )
+            why = _never_written(target)
+            if why is not None:
+                raise _unusable(
+                    f"{target} cannot be written: {why}",
+                    "name a file; what else is to have it reads a pipe: -o /dev/stdout | …",
+                )
         return cls(target, format_name, color_wanted(color, target))
 
     @property
@@ -118,8 +126,7 @@ def append(path: str, text: str) -> None:
         OutputError: it cannot be written.
     """
     try:
-        with open(path, "ab") as stream:
-            stream.write(text.encode("utf-8", streams.ESCAPED))
+        whole.append(path, text.encode("utf-8", streams.ESCAPED))
     except OSError as error:
         raise _unwritten(path, error, "check the path") from error
 
@@ -145,6 +152,65 @@ def color_wanted(color: str, target: str | None) -> bool:
     if color != "auto":
         return color == "always"
     return target is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+_SINKS = tuple(os.makedev(1, minor) for minor in (3, 5, 7))
+"""``/dev/null``, ``zero`` and ``full``, by Linux's list of devices: they answer at once."""
+
+_OPEN = re.compile(r"/(?:dev/fd|proc/self/fd)/(\d{1,9})")
+_LINKS = 40
+
+
+def _never_written(target: str) -> str | None:
+    """Why nothing may ever take what is written there, or None.
+
+    A pipe by name waits for somebody who opens it, and a device may be anything. What the program
+    was given open, somebody has opened: ``/dev/stdout``, and ``/dev/fd/63`` for a shell's ``>(…)``.
+    """
+    descriptor = _descriptor_of(target)
+    if descriptor is not None:
+        try:
+            # What the program opened for itself is not handed on, and is no output.
+            is_given = descriptor <= 2 or os.get_inheritable(descriptor)
+        except OSError:
+            is_given = False
+        if not is_given:
+            return "it is not open"
+    try:
+        found = os.stat(target)
+    except OSError:
+        return None
+    mode = found.st_mode
+    if stat.S_ISREG(mode) or (stat.S_ISFIFO(mode) and descriptor is not None):
+        return None
+    if stat.S_ISCHR(mode) and (found.st_rdev in _SINKS or _is_terminal(target)):
+        return None
+    return f"it is {files.kind(mode)}"
+
+
+def _descriptor_of(target: str) -> int | None:
+    """The number of the open file that a path stands for, links followed; None for other paths."""
+    path = os.path.abspath(target)
+    for _ in range(_LINKS):
+        found = _OPEN.fullmatch(path)
+        if found is not None:
+            return int(found[1])
+        try:
+            path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+        except OSError:
+            break
+    return None
+
+
+def _is_terminal(path: str) -> bool:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.isatty(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _unwritten(path: str, error: OSError, hint: str) -> OutputError:
