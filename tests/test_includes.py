@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lmemscope.files import UnreadableFileError
 from lmemscope.lowering import store as stores
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.sources import includes
@@ -146,3 +149,83 @@ def test_comments_that_do_not_end_are_searched_once(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_bytes(b"#/*" * 100_000 + b"\n#include <x.h>\n")
     read = includes.closure(str(tmp_path / "k.cu"), CompileOptions())
     assert read.missing == {"x.h"}
+
+
+DEFINITIONS = {
+    "quoted": b'#define H "x.h"',
+    "angled": b"#define H <x.h>",
+    "by another": b"#define H OTHER\n#define OTHER <x.h>",
+    "with parentheses": b"#define H() <x.h>",
+    "without a blank": b'#define H"x.h"',
+    "in spite of others": b'#define H "nowhere.h"\n#undef H\n#define H <x.h>\n#define H 4',
+    "in a branch": b"#if 0\n#define H <x.h>\n#endif",
+    "digraph": b"%:define H <x.h>",
+    "trigraph": b"??=define H <x.h>",
+    "comments": b"/* a\n */ # /**/ define /*\n*/ H /* b\n */ <x.h> // c",
+    "splices": b'#def\\\nine H\\\n "x\\\n.h"',
+    "header": b'#include "defines.h"',
+    "header that a macro brings": b'#define MORE "defines.h"\n#include MORE',
+}
+
+
+def reads(tmp_path: Path, text: bytes, options: CompileOptions) -> set[str]:
+    source, include = tmp_path / "k.cu", tmp_path / "include"
+    include.mkdir(exist_ok=True)
+    (include / "x.h").write_text("")
+    (include / "defines.h").write_text("#define H <x.h>\n")
+    source.write_bytes(text)
+    options = replace(options, include_dirs=(str(include),))
+    found = includes.closure(str(source), options)
+    assert found.computed
+    return {Path(path).name for path in found.files}
+
+
+@pytest.mark.parametrize("use", [b"#include H", b"# include /**/ H // x", b"#include H ()"])
+@pytest.mark.parametrize("text", DEFINITIONS.values(), ids=DEFINITIONS)
+def test_what_a_macro_stands_for_is_read(tmp_path: Path, text: bytes, use: bytes) -> None:
+    for whole in (b"%b\n%b\n" % (text, use), b"%b\n%b\n" % (use, text)):
+        assert "x.h" in reads(tmp_path, whole, CompileOptions())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        CompileOptions(defines=("H=<x.h>",)),
+        CompileOptions(defines=('H="x.h"',)),
+        CompileOptions(defines=('H=\\"x.h\\"',)),
+        CompileOptions(nvrtc_args=('-DH="x.h"',)),
+        CompileOptions(nvrtc_args=("-D", "H=<x.h>")),
+        CompileOptions(nvcc_args=("--define-macro=H=<x.h>",)),
+    ],
+    ids=str,
+)
+def test_what_an_option_says_a_macro_stands_for_is_read(
+    tmp_path: Path, options: CompileOptions
+) -> None:
+    assert "x.h" in reads(tmp_path, b"#include H\n", options)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_macro_that_names_no_file_is_an_error(tmp_path: Path, kind: str) -> None:
+    odd = tmp_path / "odd.h"
+    os.mkfifo(odd)
+    name = "odd.h" if kind == "pipe" else "/dev/zero"
+    text = b'#include H\n#define H OTHER\n#define OTHER "%b"\n' % name.encode()
+    with pytest.raises(UnreadableFileError, match="not a regular file"):
+        reads(tmp_path, text, CompileOptions())
+    with pytest.raises(UnreadableFileError, match="not a regular file"):
+        reads(tmp_path, b"#include H\n", CompileOptions(defines=(f'H="{name}"',)))
+    # A macro that no include names may stand for anything.
+    harmless = text.replace(b"include H", b"include NOTHING")
+    assert reads(tmp_path, harmless, CompileOptions()) == {"k.cu"}
+
+
+def test_macros_in_a_ring_and_by_the_thousand(tmp_path: Path) -> None:
+    assert reads(tmp_path, b"#include A\n#define A B\n#define B A\n", CompileOptions())
+    many = b"".join(b"#define A <%d.h>\n" % number for number in range(2000))
+    with pytest.raises(UnreadableFileError, match="A among them, may stand for more than 1000"):
+        reads(tmp_path, many + b"#include A\n", CompileOptions())
+    each = b"".join(b"#define A%d B\n#include A%d\n" % (n, n) for n in range(40))
+    some = b"".join(b"#define B <%d.h>\n" % number for number in range(600))
+    with pytest.raises(UnreadableFileError, match="may stand for more than 20000"):
+        reads(tmp_path, each + some, CompileOptions())

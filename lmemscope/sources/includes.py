@@ -8,14 +8,15 @@ appears in front of another is noticed. What the toolkit brings is left to its v
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmemscope.files import read_input, refuse_odd
+from lmemscope.files import UnreadableFileError, read_input, refuse_odd
 from lmemscope.model import CompileOptions
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
@@ -25,6 +26,14 @@ _ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
 _BLANKS = rb"[ \t\v\f\r\0]*"
 _HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
 _WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
+_DEFINING_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=define\b|/\*)")
+_DEFINING_WORD = re.compile(rb"define\b")
+_MACRO = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
+_NO_PARAMETERS = re.compile(rb"\(" + _BLANKS + rb"\)")
+_MEANINGS = 1000
+"""What one include may name by way of macros; projects choose among a handful of headers."""
+_MOST = 20 * _MEANINGS
+"""The same of all includes together."""
 _CONDITION = re.compile(rb"__has_(?:include|include_next|embed)\b")
 _SPACE = re.compile(_BLANKS)
 _NAME = re.compile(rb'"([^"\n]+)"|<([^>\n]+)>')
@@ -37,6 +46,12 @@ _SPLICE = re.compile(rb"\\\r?\n")
 _LOOSE_SPLICE = re.compile(rb"\\[ \t\v\f\r]*\n")
 
 
+_Header = tuple[str, bool, bool]
+
+_Meaning = tuple[str, bool] | bytes
+"""What a macro stands for: a header, and whether that is quoted; or another macro."""
+
+
 @dataclass(frozen=True, slots=True)
 class Closure:
     """What a compilation reads.
@@ -45,7 +60,8 @@ class Closure:
         files: absolute paths of the user's files, the source first, then in order of discovery.
         system: absolute paths found in `SYSTEM_DIRS`, or in a toolkit that a build names.
         missing: names found nowhere: the toolkit's headers, and those that are not there.
-        computed: an ``#include`` names a macro, so there may be more.
+        computed: an ``#include`` names a macro, so there may be more: what macros without
+            parameters stand for is followed, whichever definition holds, and other macros are not.
     """
 
     files: tuple[str, ...]
@@ -61,11 +77,13 @@ class _Scanned:
     Attributes:
         digest: of its bytes.
         names: of headers, whether quoted, and whether each file of that name may be meant.
+        macros: in the place of a header's name, and whether each file may be meant.
         computed: as in `Closure`.
     """
 
     digest: str
-    names: tuple[tuple[str, bool, bool], ...]
+    names: tuple[_Header, ...]
+    macros: tuple[tuple[bytes, bool], ...]
     computed: bool
 
 
@@ -86,7 +104,8 @@ def closure(path: str, options: CompileOptions) -> Closure:
             arguments passed through to the compilers name.
 
     Raises:
-        UnreadableFileError: an include names a pipe, a socket or a device.
+        UnreadableFileError: an include names a pipe, a socket or a device, or a macro that may
+            stand for more headers than anybody would follow.
         OSError: the source itself cannot be read; included files that cannot are ``missing``.
     """
     directories, forced = _from_arguments((*options.nvrtc_args, *options.nvcc_args))
@@ -101,27 +120,40 @@ def closure(path: str, options: CompileOptions) -> Closure:
     for file in forced:
         files[file] = None
         pending.append(file)
-    computed = False
+    scans: dict[str, _Scanned] = {}
+    followed: set[tuple[str, _Header]] = set()
+
+    def follow(includer: str, header: _Header) -> None:
+        name, quoted, every = header
+        if (includer, header) in followed:
+            return
+        followed.add((includer, header))
+        first = (os.path.dirname(includer),) if quoted else ()
+        found = _find(name, (*first, *search), every)
+        new = [header for header in found if header not in files]
+        files.update(dict.fromkeys(new))
+        pending.extend(new)
+        if found and not every:
+            return
+        installed = _find(name, last, every)
+        system.update(dict.fromkeys(installed))
+        if not found and not installed:
+            missing.add(name)
+
     while pending:
-        file = pending.pop()
-        try:
-            scanned = _scan(file)
-        except OSError:
-            missing.add(file)
-            continue
-        computed |= scanned.computed
-        for name, quoted, every in scanned.names:
-            first = (os.path.dirname(file),) if quoted else ()
-            found = _find(name, (*first, *search), every)
-            new = [header for header in found if header not in files]
-            files.update(dict.fromkeys(new))
-            pending += new
-            if found and not every:
+        while pending:
+            file = pending.pop()
+            try:
+                scans[file] = _scan(file)
+            except OSError:
+                missing.add(file)
                 continue
-            installed = _find(name, last, every)
-            system.update(dict.fromkeys(installed))
-            if not found and not installed:
-                missing.add(name)
+            for header in scans[file].names:
+                follow(file, header)
+        # Last, and again with what they bring: a macro may be defined in any file that is read.
+        for includer, header in _by_macros(scans, options):
+            follow(includer, header)
+    computed = any(scanned.computed for scanned in scans.values())
     return Closure(tuple(files), tuple(system), frozenset(missing), computed)
 
 
@@ -143,18 +175,124 @@ def _scan(path: str) -> _Scanned:
 @functools.lru_cache(maxsize=16384)
 def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
     data = read_input(path)
-    names: dict[tuple[str, bool, bool], None] = {}
+    names: dict[_Header, None] = {}
+    macros: dict[tuple[bytes, bool], None] = {}
     computed = False
     for text in _readings(data):
         for at, word in _mentions(text):
             named = _NAME.match(text, at)
             if named is None:
-                computed |= not word.startswith(b"__has")
+                macro = _MACRO.match(text, at)
+                if not word.startswith(b"__has"):
+                    computed = True
+                    if macro is not None:
+                        macros[macro[0], word.endswith(b"_next")] = None
                 continue
-            quoted, angled = named.groups()
-            name = (quoted or angled).decode("utf-8", "surrogateescape")
-            names[name, quoted is not None, word.endswith(b"_next")] = None
-    return _Scanned(hashlib.sha256(data).hexdigest(), tuple(names), computed)
+            names[*_header(named), word.endswith(b"_next")] = None
+    return _Scanned(hashlib.sha256(data).hexdigest(), tuple(names), tuple(macros), computed)
+
+
+def _header(named: re.Match[bytes]) -> tuple[str, bool]:
+    quoted, angled = named.groups()
+    return (quoted or angled).decode("utf-8", "surrogateescape"), quoted is not None
+
+
+def _by_macros(scans: Mapping[str, _Scanned], options: CompileOptions) -> list[tuple[str, _Header]]:
+    """Headers that macros stand for where files include them, whichever definition holds.
+
+    Raises:
+        UnreadableFileError: they are too many.
+    """
+    uses = [(file, *use) for file, scanned in scans.items() for use in scanned.macros]
+    if not uses:
+        return []
+    known: dict[bytes, dict[_Meaning, None]] = {}
+    for file in scans:
+        for name, meaning in _definitions(file):
+            known.setdefault(name, {})[meaning] = None
+    for name, meaning in _defined_by_options(options):
+        known.setdefault(name, {})[meaning] = None
+    found: list[tuple[str, _Header]] = []
+    for file, macro, every in uses:
+        found += [(file, (*header, every)) for header in _headers_of(macro, known, file)]
+        if len(found) > _MOST:
+            raise _too_many(macro, _MOST, file)
+    return found
+
+
+def _headers_of(
+    macro: bytes, known: Mapping[bytes, Iterable[_Meaning]], file: str
+) -> Iterator[tuple[str, bool]]:
+    """All that a macro may stand for, through others."""
+    pending: list[_Meaning] = [macro]
+    seen: set[_Meaning] = {macro}
+    while pending:
+        meaning = pending.pop()
+        if isinstance(meaning, tuple):
+            yield meaning
+            continue
+        new = [one for one in known.get(meaning, ()) if one not in seen]
+        seen.update(new)
+        pending += new
+        if len(seen) > _MEANINGS:
+            raise _too_many(macro, _MEANINGS, file)
+
+
+def _too_many(macro: bytes, most: int, file: str) -> UnreadableFileError:
+    spelled = macro.decode("utf-8", "replace")
+    reason = f"its macros, {spelled} among them, may stand for more than {most} headers"
+    return UnreadableFileError(errno.EINVAL, reason, file)
+
+
+def _definitions(path: str) -> tuple[tuple[bytes, _Meaning], ...]:
+    try:
+        stat = os.stat(path)
+        return _read_definitions(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    except OSError:
+        return ()
+
+
+@functools.lru_cache(maxsize=4096)
+def _read_definitions(
+    path: str, _size: int, _mtime_ns: int, _inode: int
+) -> tuple[tuple[bytes, _Meaning], ...]:
+    """Macros without parameters that are a header's name or another macro's; for few texts ask."""
+    found: dict[tuple[bytes, _Meaning], None] = {}
+    for text in _readings(read_input(path)):
+        skip = _Skip(text)
+        for at, _ in _directives(text, _DEFINING_HASH, _DEFINING_WORD):
+            macro = _MACRO.match(text, at)
+            if macro is None:
+                continue
+            none = _NO_PARAMETERS.match(text, macro.end())
+            meaning = _meaning(text, skip(macro.end() if none is None else none.end()))
+            if meaning is not None:
+                found[macro[0], meaning] = None
+    return tuple(found)
+
+
+def _defined_by_options(options: CompileOptions) -> Iterator[tuple[bytes, _Meaning]]:
+    """The same of ``-D``, in whichever spelling."""
+    arguments = (*options.nvrtc_args, *options.nvcc_args)
+    given = list(options.defines)
+    for before, argument in zip(("", *arguments), arguments, strict=False):
+        if before in ("-D", "--define-macro"):
+            given.append(argument)
+        given.append(re.sub(r"^(-D|--?define-macro=)", "", argument))
+    for define in given:
+        name, _, value = os.fsencode(define).partition(b"=")
+        # nvcc hands it to a shell, which takes the backslashes away.
+        meaning = _meaning(value.replace(b'\\"', b'"'), 0)
+        if meaning is not None:
+            yield name.strip().removesuffix(b"()"), meaning
+
+
+def _meaning(text: bytes, at: int) -> _Meaning | None:
+    named = _NAME.match(text, at)
+    if named is not None:
+        return _header(named)
+    macro = _MACRO.match(text, at)
+    return None if macro is None else macro[0]
 
 
 def _readings(data: bytes) -> Iterator[bytes]:
@@ -178,16 +316,24 @@ def _readings(data: bytes) -> Iterator[bytes]:
 
 def _mentions(text: bytes) -> Iterator[tuple[int, bytes]]:
     """Where a header should be named, and the word that should name it: a directive's has to."""
-    skip, begins_line = _Skip(text), _LineBegins(text)
-    for found in _HASH.finditer(text):
-        word = _WORD.match(text, skip(found.end()))
-        if word is not None and begins_line(found.start()):
-            yield skip(word.end()), word[0]
+    yield from _directives(text, _HASH, _WORD)
     if b"__has_" in text:
+        skip = _Skip(text)
         for found in _CONDITION.finditer(text):
             at = skip(found.end())
             if text.startswith(b"(", at):
                 yield skip(at + 1), found[0]
+
+
+def _directives(
+    text: bytes, hashes: re.Pattern[bytes], words: re.Pattern[bytes]
+) -> Iterator[tuple[int, bytes]]:
+    """Where directives of these words go on behind their word, and the word."""
+    skip, begins_line = _Skip(text), _LineBegins(text)
+    for found in hashes.finditer(text):
+        word = words.match(text, skip(found.end()))
+        if word is not None and begins_line(found.start()):
+            yield skip(word.end()), word[0]
 
 
 class _LineBegins:
