@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from lmemscope.files import UnreadableFileError
 from lmemscope.lowering import store as stores
 from lmemscope.model import CompileOptions, Unit
 from lmemscope.sources import includes
+from lmemscope.sources.include_macros import HeaderMacros, Use
 
 SPELLINGS = {
     "plain": b'#include "x.h"',
@@ -222,10 +225,32 @@ def test_a_macro_that_names_no_file_is_an_error(tmp_path: Path, kind: str) -> No
 
 def test_macros_in_a_ring_and_by_the_thousand(tmp_path: Path) -> None:
     assert reads(tmp_path, b"#include A\n#define A B\n#define B A\n", CompileOptions())
-    many = b"".join(b"#define A <%d.h>\n" % number for number in range(2000))
-    with pytest.raises(UnreadableFileError, match="A among them, may stand for more than 1000"):
-        reads(tmp_path, many + b"#include A\n", CompileOptions())
-    each = b"".join(b"#define A%d B\n#include A%d\n" % (n, n) for n in range(40))
+    uses = b"".join(b"#define A%d B\n#include A%d\n" % (n, n) for n in range(200))
     some = b"".join(b"#define B <%d.h>\n" % number for number in range(600))
-    with pytest.raises(UnreadableFileError, match="may stand for more than 20000"):
-        reads(tmp_path, each + some, CompileOptions())
+    with pytest.raises(UnreadableFileError, match="stand for too many headers"):
+        reads(tmp_path, uses + some, CompileOptions())
+
+
+def test_headers_that_define_one_another_are_given_once(tmp_path: Path) -> None:
+    for number in range(200):
+        text = f'#define N{number + 1} "h{number + 1}.h"\n#include N{number + 1}\n'
+        (tmp_path / f"h{number}.h").write_text(text)
+    found = reads(tmp_path, b'#define N0 "h0.h"\n#include N0\n', CompileOptions())
+    assert len(found) == 201
+
+
+def test_uses_and_definitions_meet_in_any_order() -> None:
+    use = Use("k.cu", b"A", False)
+    steps: list[Callable[[HeaderMacros], None]] = [
+        lambda macros: macros.use(use),
+        lambda macros: macros.define(b"A", b"B"),
+        lambda macros: macros.define(b"B", b"A"),
+        lambda macros: macros.define(b"B", ("x.h", True)),
+    ]
+    for order in itertools.permutations(steps):
+        macros = HeaderMacros()
+        given = []
+        for step in order * 2:
+            step(macros)
+            given += list(macros.new())
+        assert given == [("k.cu", ("x.h", True, False))]

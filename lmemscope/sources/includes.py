@@ -8,16 +8,16 @@ appears in front of another is noticed. What the toolkit brings is left to its v
 
 from __future__ import annotations
 
-import errno
 import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lmemscope.files import UnreadableFileError, read_input, refuse_odd
+from lmemscope.files import read_input, refuse_odd
 from lmemscope.model import CompileOptions
+from lmemscope.sources.include_macros import Header, HeaderMacros, Meaning, Use
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
@@ -30,10 +30,6 @@ _DEFINING_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=define\b|/\*)")
 _DEFINING_WORD = re.compile(rb"define\b")
 _MACRO = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _NO_PARAMETERS = re.compile(rb"\(" + _BLANKS + rb"\)")
-_MEANINGS = 1000
-"""What one include may name by way of macros; projects choose among a handful of headers."""
-_MOST = 20 * _MEANINGS
-"""The same of all includes together."""
 _CONDITION = re.compile(rb"__has_(?:include|include_next|embed)\b")
 _SPACE = re.compile(_BLANKS)
 _NAME = re.compile(rb'"([^"\n]+)"|<([^>\n]+)>')
@@ -44,12 +40,6 @@ _TRIGRAPHS = dict(zip(b"=/'()!<>-", b"#\\^[]|{}~", strict=True))
 _TRIGRAPH = re.compile(rb"\?\?([=/'()!<>-])")
 _SPLICE = re.compile(rb"\\\r?\n")
 _LOOSE_SPLICE = re.compile(rb"\\[ \t\v\f\r]*\n")
-
-
-_Header = tuple[str, bool, bool]
-
-_Meaning = tuple[str, bool] | bytes
-"""What a macro stands for: a header, and whether that is quoted; or another macro."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +72,7 @@ class _Scanned:
     """
 
     digest: str
-    names: tuple[_Header, ...]
+    names: tuple[Header, ...]
     macros: tuple[tuple[bytes, bool], ...]
     computed: bool
 
@@ -120,10 +110,11 @@ def closure(path: str, options: CompileOptions) -> Closure:
     for file in forced:
         files[file] = None
         pending.append(file)
-    scans: dict[str, _Scanned] = {}
-    followed: set[tuple[str, _Header]] = set()
+    scanned: list[str] = []
+    macros, learnt, computed = HeaderMacros(), 0, False
+    followed: set[tuple[str, Header]] = set()
 
-    def follow(includer: str, header: _Header) -> None:
+    def follow(includer: str, header: Header) -> None:
         name, quoted, every = header
         if (includer, header) in followed:
             return
@@ -144,16 +135,27 @@ def closure(path: str, options: CompileOptions) -> Closure:
         while pending:
             file = pending.pop()
             try:
-                scans[file] = _scan(file)
+                found_there = _scan(file)
             except OSError:
                 missing.add(file)
                 continue
-            for header in scans[file].names:
+            scanned.append(file)
+            computed |= found_there.computed
+            for header in found_there.names:
                 follow(file, header)
-        # Last, and again with what they bring: a macro may be defined in any file that is read.
-        for includer, header in _by_macros(scans, options):
-            follow(includer, header)
-    computed = any(scanned.computed for scanned in scans.values())
+            for macro, every in found_there.macros:
+                macros.use(Use(file, macro, every))
+        if computed:
+            # Last, and again with what they bring: any file that is read may define one.
+            if learnt == 0:
+                for name, meaning in _defined_by_options(options):
+                    macros.define(name, meaning)
+            for file in scanned[learnt:]:
+                for name, meaning in _definitions(file):
+                    macros.define(name, meaning)
+            learnt = len(scanned)
+            for includer, header in macros.new():
+                follow(includer, header)
     return Closure(tuple(files), tuple(system), frozenset(missing), computed)
 
 
@@ -175,7 +177,7 @@ def _scan(path: str) -> _Scanned:
 @functools.lru_cache(maxsize=16384)
 def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
     data = read_input(path)
-    names: dict[_Header, None] = {}
+    names: dict[Header, None] = {}
     macros: dict[tuple[bytes, bool], None] = {}
     computed = False
     for text in _readings(data):
@@ -197,54 +199,7 @@ def _header(named: re.Match[bytes]) -> tuple[str, bool]:
     return (quoted or angled).decode("utf-8", "surrogateescape"), quoted is not None
 
 
-def _by_macros(scans: Mapping[str, _Scanned], options: CompileOptions) -> list[tuple[str, _Header]]:
-    """Headers that macros stand for where files include them, whichever definition holds.
-
-    Raises:
-        UnreadableFileError: they are too many.
-    """
-    uses = [(file, *use) for file, scanned in scans.items() for use in scanned.macros]
-    if not uses:
-        return []
-    known: dict[bytes, dict[_Meaning, None]] = {}
-    for file in scans:
-        for name, meaning in _definitions(file):
-            known.setdefault(name, {})[meaning] = None
-    for name, meaning in _defined_by_options(options):
-        known.setdefault(name, {})[meaning] = None
-    found: list[tuple[str, _Header]] = []
-    for file, macro, every in uses:
-        found += [(file, (*header, every)) for header in _headers_of(macro, known, file)]
-        if len(found) > _MOST:
-            raise _too_many(macro, _MOST, file)
-    return found
-
-
-def _headers_of(
-    macro: bytes, known: Mapping[bytes, Iterable[_Meaning]], file: str
-) -> Iterator[tuple[str, bool]]:
-    """All that a macro may stand for, through others."""
-    pending: list[_Meaning] = [macro]
-    seen: set[_Meaning] = {macro}
-    while pending:
-        meaning = pending.pop()
-        if isinstance(meaning, tuple):
-            yield meaning
-            continue
-        new = [one for one in known.get(meaning, ()) if one not in seen]
-        seen.update(new)
-        pending += new
-        if len(seen) > _MEANINGS:
-            raise _too_many(macro, _MEANINGS, file)
-
-
-def _too_many(macro: bytes, most: int, file: str) -> UnreadableFileError:
-    spelled = macro.decode("utf-8", "replace")
-    reason = f"its macros, {spelled} among them, may stand for more than {most} headers"
-    return UnreadableFileError(errno.EINVAL, reason, file)
-
-
-def _definitions(path: str) -> tuple[tuple[bytes, _Meaning], ...]:
+def _definitions(path: str) -> tuple[tuple[bytes, Meaning], ...]:
     try:
         stat = os.stat(path)
         return _read_definitions(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
@@ -255,9 +210,9 @@ def _definitions(path: str) -> tuple[tuple[bytes, _Meaning], ...]:
 @functools.lru_cache(maxsize=4096)
 def _read_definitions(
     path: str, _size: int, _mtime_ns: int, _inode: int
-) -> tuple[tuple[bytes, _Meaning], ...]:
+) -> tuple[tuple[bytes, Meaning], ...]:
     """Macros without parameters that are a header's name or another macro's; for few texts ask."""
-    found: dict[tuple[bytes, _Meaning], None] = {}
+    found: dict[tuple[bytes, Meaning], None] = {}
     for text in _readings(read_input(path)):
         skip = _Skip(text)
         for at, _ in _directives(text, _DEFINING_HASH, _DEFINING_WORD):
@@ -271,7 +226,7 @@ def _read_definitions(
     return tuple(found)
 
 
-def _defined_by_options(options: CompileOptions) -> Iterator[tuple[bytes, _Meaning]]:
+def _defined_by_options(options: CompileOptions) -> Iterator[tuple[bytes, Meaning]]:
     """The same of ``-D``, in whichever spelling."""
     arguments = (*options.nvrtc_args, *options.nvcc_args)
     given = list(options.defines)
@@ -287,7 +242,7 @@ def _defined_by_options(options: CompileOptions) -> Iterator[tuple[bytes, _Meani
             yield name.strip().removesuffix(b"()"), meaning
 
 
-def _meaning(text: bytes, at: int) -> _Meaning | None:
+def _meaning(text: bytes, at: int) -> Meaning | None:
     named = _NAME.match(text, at)
     if named is not None:
         return _header(named)
