@@ -234,6 +234,15 @@ def test_an_entry_that_compiles_as_another_does_names_what_it_leaves_out(tmp_pat
     assert unknown.endswith(": --odd")
 
 
+def test_what_trust_would_take_is_told_apart(tmp_path: Path) -> None:
+    (note,) = notes(tmp_path, "nvcc -run -ccbin g++ -Xcicc -a '-DX=$(y)' -Xptxas -o,z k.cu")
+    assert note.endswith("; --trust-build takes -ccbin=g++, -Xcicc=-a")
+    (note,) = notes(tmp_path, "nvcc -run k.cu")
+    assert "--trust-build" not in note
+    (note,) = notes(tmp_path, "nvcc -Xcompiler -fplugin=x.so k.cu")
+    assert note.endswith("; --trust-build takes them")
+
+
 def test_a_configurations_arguments_fall_no_more_silently() -> None:
     words = ("-dlto", "-arch=sm_80", "stray", "-o", "x", "-DA")
     kept, named = admitted("nvcc_args", words)

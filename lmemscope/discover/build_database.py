@@ -150,8 +150,10 @@ def _left_out(flags: Sequence[BuildFlags], trust: bool) -> list[str]:
         notes.append(f"options of the build left out, because {said}: {listed}")
         if any(word.startswith(("-ccbin", "-compiler-bindir")) for word in refused):
             notes[-1] += "; the host compiler on PATH is used"
-        if not trust:
-            notes[-1] += "; --trust-build takes them"
+        trusted = dict.fromkeys(word for found in flags for word in found.trusted)
+        if trusted and not trust:
+            takes = "them" if len(trusted) == len(refused) else ", ".join(trusted)
+            notes[-1] += f"; --trust-build takes {takes}"
     if linked:
         listed = ", ".join(linked)
         notes.append(f"device code is not optimised while linking, as the build asks by {listed}")

@@ -36,6 +36,7 @@ class BuildFlags:
         language: of ``-x``, or None.
         output: of ``-o``, as written, or an empty string.
         refused: options left out because they could run a program, load a library or write.
+        trusted: of these, those that are taken from a build that is trusted.
         unknown: options that are not followed.
         stray: words that are no option and name no file that a compiler takes, as written.
         linked: options for optimising device code while linking, which happens in no one file.
@@ -47,6 +48,7 @@ class BuildFlags:
     language: str | None
     output: str
     refused: tuple[str, ...]
+    trusted: tuple[str, ...]
     unknown: tuple[str, ...]
     stray: tuple[str, ...]
     linked: tuple[str, ...]
@@ -77,7 +79,7 @@ class _Reading:
     arch: str | None = None
     codes: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
-    refused: dict[str, None] = field(default_factory=dict)
+    refused: dict[str, bool] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     stray: dict[str, None] = field(default_factory=dict)
     linked: dict[str, None] = field(default_factory=dict)
@@ -150,7 +152,7 @@ def _flag(reading: _Reading, kind: str, name: str, word: str) -> None:
     elif kind == "linked":
         reading.linked[word] = None
     elif kind == "refused":
-        reading.refused[word] = None
+        reading.refused[word] = False
     elif kind == "unknown":
         reading.unknown[word] = None
     elif kind in ("nvcc", "both"):
@@ -187,7 +189,8 @@ def _value(reading: _Reading, kind: str, name: str, value: str, words: Words) ->
     elif kind == "guarded" and reading.trust and _PATH.fullmatch(value):
         reading.nvcc.append(f"--{name}={value}")
     elif kind in ("guarded", "refused"):
-        reading.refused[f"-{name}={value}"] = None
+        trusted = kind == "guarded" and _PATH.fullmatch(value) is not None
+        reading.refused[f"-{name}={value}"] = trusted
     elif kind in ("nvcc", "both"):
         _scalar(reading, kind, name, value)
     elif kind != "dropped":
@@ -209,7 +212,7 @@ def _architecture(reading: _Reading, kind: str, name: str, value: str) -> None:
 
 def _scalar(reading: _Reading, kind: str, name: str, value: str) -> None:
     if not tables.SCALAR.fullmatch(value):
-        reading.refused[f"-{name}={value}"] = None
+        reading.refused[f"-{name}={value}"] = False
         return
     long = tables.LONG.get(name, name)
     reading.nvcc.append(f"--{long}={value}")
@@ -218,8 +221,9 @@ def _scalar(reading: _Reading, kind: str, name: str, value: str) -> None:
 
 
 def _host_compiler(reading: _Reading, name: str, value: str) -> None:
-    if not reading.trust or not _PATH.fullmatch(value):
-        reading.refused[f"-{name}={value}"] = None
+    trusted = _PATH.fullmatch(value) is not None
+    if not reading.trust or not trusted:
+        reading.refused[f"-{name}={value}"] = trusted
     elif os.sep in value:
         reading.nvcc.append(f"-ccbin={reading.absolute(value)}")
     else:
@@ -232,7 +236,7 @@ def _preprocessor(reading: _Reading, kind: str, name: str, value: str) -> None:
     """An option of the preprocessor, which nvcc and its host compiler share."""
     allowed = {"define": _MACRO, "undefine": tables.SCALAR, "std": tables.SCALAR}.get(kind, _PATH)
     if not allowed.fullmatch(value):
-        reading.refused[f"{name}={value}"] = None
+        reading.refused[f"{name}={value}"] = False
     elif kind == "define":
         reading.defines.append(value)
     elif kind == "undefine":
@@ -307,10 +311,11 @@ def _host_value(word: str, words: Iterator[str]) -> tuple[str | None, str]:
 
 
 def _refused_host_word(reading: _Reading, words: Sequence[str]) -> None:
-    if reading.trust and all(_PATH.fullmatch(word) for word in words):
+    trusted = all(_PATH.fullmatch(word) for word in words)
+    if reading.trust and trusted:
         reading.nvcc += [f"-Xcompiler={word}" for word in words]
     else:
-        reading.refused[" ".join(["-Xcompiler", *words])] = None
+        reading.refused[" ".join(["-Xcompiler", *words])] = trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +357,7 @@ def ptxas_words(given: Sequence[str]) -> PtxasWords:
 def _read_ptxas_words(reading: _Reading) -> None:
     read = ptxas_words(reading.for_ptxas)
     reading.ptxas += read.kept
-    reading.refused.update(dict.fromkeys(f"-Xptxas {word}" for word in read.refused))
+    reading.refused.update(dict.fromkeys((f"-Xptxas {word}" for word in read.refused), False))
     reading.unknown.update(dict.fromkeys(f"-Xptxas {word}" for word in read.unknown))
 
 
@@ -398,6 +403,7 @@ def _finished(reading: _Reading) -> BuildFlags:
         reading.language,
         reading.output,
         tuple(reading.refused),
+        tuple(word for word, trusted in reading.refused.items() if trusted),
         tuple(reading.unknown),
         tuple(reading.stray),
         tuple(reading.linked),
