@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -78,6 +79,28 @@ def test_text_and_json_of_nvdisasm_parse_alike(many_forms: ManyForms) -> None:
         assert [(i.pc, i.opcode, i.predicate, i.spill_refill) for i in instructions] == [
             (i.pc, i.opcode, i.predicate, i.spill_refill) for i in from_text[name]
         ]
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["13.5", "13.4"])
+def test_what_lies_behind_a_kernel_is_of_its_section(apart: bool) -> None:
+    words = [{"opcode": "LDL", "operands": f"R{number}"} for number in range(5)]
+
+    def function(name: str, start: int, *instructions: object) -> dict[str, object]:
+        return {"function-name": name, "start": start, "sass-instructions": instructions}
+
+    kernel = [function("kern", 0, *words)]
+    if apart:
+        kernel = [
+            function("kern", 0, *words[:2]),
+            function("$kern$first", 32, words[2]),
+            function("$kern$second", 48, *words[3:]),
+        ]
+    printed = [{}, [*kernel, function("other", 0, words[0])]]
+    found = sass.parse_json(json.dumps(printed))
+    assert list(found) == ["kern", "other"]
+    assert [one.pc for one in found["kern"]] == [0, 16, 32, 48, 64]
+    assert [one.operands for one in found["kern"]] == ["R0", "R1", "R2", "R3", "R4"]
+    assert [one.pc for one in found["other"]] == [0]
 
 
 @pytest.mark.toolchain

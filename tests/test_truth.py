@@ -55,6 +55,9 @@ def test_figures_equal_cuobjdump_and_ptxas(
         assert kernels[name].registers == registers
         # cuobjdump's STACK is the stack with calls, not the kernel's own frame.
         expected = None if stack == "UNKNOWN" else int(stack)
+        calls = kernels[name].calls
+        if expected == 0 and calls is not None and calls.recursive:
+            expected = None  # Before 13.5 a cubin says 0 of what recursion takes.
         if source.stem.startswith("device_launch"):
             # Relocatable code: cuobjdump prints 0, which is not known before linking.
             assert kernels[name].cumulative_stack is None

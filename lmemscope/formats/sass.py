@@ -92,16 +92,23 @@ NOT_DISASSEMBLED = Disassembly()
 def parse_json(text: str) -> dict[str, tuple[SassInstruction, ...]]:
     """Instructions by function (code section) from nvdisasm's JSON.
 
+    Before 13.5 it lists what is not inlined into a kernel, and lies behind it in its section, as a
+    function of its own, whose start is not 0; the kernel's instructions then end before.
+
     Raises:
         FormatError: not that JSON.
     """
     try:
         document: list[Any] = json.loads(text)
-        functions = document[1]
-        return {
-            function["function-name"]: tuple(
+        found: dict[str, list[SassInstruction]] = {}
+        section: list[SassInstruction] = []
+        for function in document[1]:
+            start = function["start"]
+            if start == 0 or not found:
+                section = found.setdefault(function["function-name"], [])
+            section += (
                 SassInstruction(
-                    pc=function["start"] + index * INSTRUCTION_BYTES,
+                    pc=start + index * INSTRUCTION_BYTES,
                     opcode=instruction["opcode"],
                     operands=instruction.get("operands", ""),
                     predicate=_guard(instruction.get("predicate")),
@@ -112,8 +119,7 @@ def parse_json(text: str) -> dict[str, tuple[SassInstruction, ...]]:
                 )
                 for index, instruction in enumerate(function["sass-instructions"])
             )
-            for function in functions
-        }
+        return {name: tuple(instructions) for name, instructions in found.items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise FormatError("nvdisasm", "nvdisasm printed no JSON of the known form") from error
 
