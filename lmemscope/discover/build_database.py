@@ -143,17 +143,18 @@ def _left_out(flags: Sequence[BuildFlags], trust: bool) -> list[str]:
     unknown = dict.fromkeys(word for found in flags for word in (*found.unknown, *found.stray))
     refused = dict.fromkeys(word for found in flags for word in found.refused)
     linked = dict.fromkeys(word for found in flags for word in found.linked)
+    trusted = dict.fromkeys(word for found in flags for word in found.trusted)
     notes = []
-    if refused:
-        listed = ", ".join(refused)
-        said = "they could run a program, load a library or write a file"
-        notes.append(f"options of the build left out, because {said}: {listed}")
-        if any(word.startswith(("-ccbin", "-compiler-bindir")) for word in refused):
+    said = "options of the build left out, because they could run a program, load a library or "
+    for words, why in ((trusted, "write a file"), (refused, "write a file, trusted or not")):
+        left = [word for word in words if words is trusted or word not in trusted]
+        if not left:
+            continue
+        notes.append(f"{said}{why}: {', '.join(left)}")
+        if any(word.startswith(("-ccbin", "-compiler-bindir")) for word in left):
             notes[-1] += "; the host compiler on PATH is used"
-        trusted = dict.fromkeys(word for found in flags for word in found.trusted)
-        if trusted and not trust:
-            takes = "them" if len(trusted) == len(refused) else ", ".join(trusted)
-            notes[-1] += f"; --trust-build takes {takes}"
+        if words is trusted and not trust:
+            notes[-1] += "; --trust-build takes them"
     if linked:
         listed = ", ".join(linked)
         notes.append(f"device code is not optimised while linking, as the build asks by {listed}")
