@@ -72,21 +72,13 @@ def array(kind: str, size: int, **changes: Any) -> KernelFacts:
 @pytest.mark.parametrize(
     ("size", "threads", "shown"),
     [
-        (
-            384,
-            None,
-            "a block of 128 threads (the real size is not known, and a larger one needs more) ",
-        ),
-        (388, None, "a block of 96 threads, the most that fit"),
-        (1536, None, "a block of 32 threads, the most that fit"),
+        (384, None, "If no block has more than 128 threads, keep `table` in shared memory, one"),
+        (384, None, "384 bytes × 128 threads = 48 KB of 48 KB; a larger block takes more."),
+        (388, None, "If no block has more than 96 threads, "),
+        (1536, None, "1536 bytes × 32 threads = 48 KB of 48 KB; more do not fit."),
         (1540, None, None),
         (192, 256, "the 256 threads of __launch_bounds__ = 48 KB of 48 KB"),
-        (
-            196,
-            256,
-            "a block of 224 threads, the most that fit (the 256 threads of __launch_bounds__ do "
-            "not) = 42.88 KB of 48 KB",
-        ),
+        (196, 256, "If no block has more than 224 threads, "),
     ],
 )
 def test_shared_memory_is_offered_where_it_fits(
@@ -102,6 +94,16 @@ def test_shared_memory_is_offered_where_it_fits(
         )
     else:
         assert shown in said(facts)
+
+
+SIZES = """#define MACRO 64
+static constexpr int constant{32};
+#if A
+#define TWO 32
+#else
+#define TWO 64
+#endif
+"""
 
 
 @pytest.mark.parametrize(
@@ -124,6 +126,19 @@ def test_shared_memory_is_offered_where_it_fits(
         ("const int size = 64;\nvoid f() {\nif (n) {\nkernel<<<1, size>>>(x);\n}\n}", 64),
         ("int a = 2, size = 64;\nkernel<<<a, size>>>(x);", 64),
         ("const int size{64};\nkernel<<<1, dim3(size, 2)>>>(x);", 128),
+        ("#define SIZE (1 << 6)\nkernel<<<grid, SIZE>>>(x);", 64),
+        ("enum { SIZE = 64 };\nkernel<<<grid, SIZE>>>(x);", 64),
+        ("dim3 b = {8, 8, 1};\nkernel<<<grid, b>>>(x);", 64),
+        ('#include "sizes.h"\nkernel<<<grid, MACRO>>>(x);', 64),
+        ('#include "sizes.h"\nkernel<<<grid, constant * 2>>>(x);', 64),
+        ('kernel<<<grid, 64>>>(x);\nputs("of (kernel) 1");', 64),
+        ("kernel<<<grid, 64>>>(x);\n/* by\n(kernel) */", 64),
+        ("cudaFuncSetCacheConfig(kernel, 1);\nkernel<<<grid, 64>>>(x);", 64),
+        ("auto f = kernel;\nf<<<grid, 32>>>(x);\nkernel<<<grid, 64>>>(x);", None),
+        ("#if A\n#define S 64\n#else\n#define S 128\n#endif\nkernel<<<1, S>>>(x);", None),
+        ("#define S 1\n#undef S\n#define S 64\nkernel<<<1, S>>>(x);", 64),
+        ('#include "sizes.h"\nkernel<<<grid, TWO>>>(x);', None),
+        ("kernel<<<grid, MACRO>>>(x);", None),
         ("kernel<<<grid, threads>>>(x);", None),
         ("void f() {\nconst int size = 64;\n}\nvoid g(int size) {\nkernel<<<1, size>>>(x);", None),
         ("void f() {\nconst int size = 64;\n}\nvoid g() {\nkernel<<<1, size>>>(x);", None),
@@ -142,9 +157,15 @@ def test_shared_memory_is_offered_where_it_fits(
 )
 def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> None:
     facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
-    text = said(dataclasses.replace(facts, location=HERE), f"float a[16];\n{launch}\n")
+    files = {
+        "a.cu": f"float a[16];\n{launch}\n",
+        "sizes.h": '#include "inner.h"\n',
+        "inner.h": SIZES,
+    }
+    (finding,) = find(dataclasses.replace(facts, location=HERE), files)
+    text = " ".join(one.text for one in finding.advice)
     if threads is None:
-        assert "a block of 128 threads (the real size is not known" in text
+        assert "If no block has more than 128 threads, keep" in text
     else:
         assert f"the {threads} threads that it is launched with" in text
 
@@ -155,7 +176,7 @@ def test_what_is_changed_behind_its_last_use_is_a_constant_before() -> None:
     launch = "void g() {\nint size = 64;\n%s {\nkernel<<<1, size>>>(x);\n}\nsize = 96;\n}"
     assert "the 64 threads that it is launched with" in said(facts, launch % "if (n)")
     launch = launch.replace("}\nsize = 96;", "size = 96;\n}")
-    assert "(the real size is not known" in said(facts, launch % "for (int i = 0; i < n; ++i)")
+    assert "If no block has more than" in said(facts, launch % "for (int i = 0; i < n; ++i)")
 
 
 def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
@@ -213,7 +234,7 @@ def test_a_call_that_does_not_show_in_chains_gets_the_array_too(behind: str, pas
 def test_shared_memory_in_use_leaves_less() -> None:
     used = PtxasFacts(32, 384, 0, 0, 0, 1024, 0)
     facts = dataclasses.replace(array("float[96]", 384), ptxas=used)
-    assert "a block of 96 threads, the most that fit" in said(facts)
+    assert "If no block has more than 96 threads" in said(facts)
     assert "beside 1 KB that the kernel uses already" in said(facts)
 
 

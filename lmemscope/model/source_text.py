@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from lmemscope.model.places import is_library
 from lmemscope.model.request import SourceLocation
+
+_NO_CODE = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|(?<!\w)'(?:[^'\\\n]|\\.)*'", re.DOTALL
+)
+"""Comments and literals; an apostrophe within a number is none."""
+_INCLUDE = re.compile(r'\s*#\s*include\s+"(?P<name>[^"]+)"')
+_FILES = 64
+"""How many files one file's quoted includes may lead to."""
 
 
 class DisplayPaths:
@@ -45,6 +54,8 @@ class SourceText:
         self._lines_of = lines_of
         self.main = main
         self._bare: dict[str, tuple[str, ...]] = {}
+        self._code: dict[str, str] = {}
+        self._quoted: dict[str, tuple[str, ...]] = {}
 
     def line(self, file: str, number: int) -> str:
         """Text of a line without its comment, or an empty string."""
@@ -65,6 +76,38 @@ class SourceText:
         if file not in self._bare:
             self._bare[file] = tuple(_without_comment(line) for line in self._lines_of(file))
         return self._bare[file]
+
+    def code(self, file: str) -> str:
+        """The text of a file, line for line, without comments and what stands in quotes."""
+        if file not in self._code:
+            text = "\n".join(self._lines_of(file))
+            self._code[file] = _NO_CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
+        return self._code[file]
+
+    def quoted(self, file: str) -> tuple[str, ...]:
+        """The files that a file includes in quotes, and those that these include in turn.
+
+        Each is looked for beside the file that names it, and what is not there has no lines. A
+        library's own are no part of what a user has written.
+        """
+        if file not in self._quoted:
+            self._quoted[file] = tuple(self._reached(file))
+        return self._quoted[file]
+
+    def _reached(self, file: str) -> Iterator[str]:
+        seen, work = {file}, [file]
+        while work and len(seen) < _FILES:
+            including = work.pop()
+            for line in () if is_library(including) else self._lines_of(including):
+                found = _INCLUDE.match(line) if "include" in line else None
+                if found is None:
+                    continue
+                path = os.path.join(os.path.dirname(including), found["name"])
+                path = os.path.normpath(path)
+                if path not in seen:
+                    seen.add(path)
+                    work.append(path)
+                    yield path
 
     def matching(self, file: str, pattern: re.Pattern[str]) -> list[str]:
         """Text of the lines, without comments, in which a pattern is found."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lmemscope.model import Advice, IndexSource
+from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, by_cost
 from lmemscope.rules.shared import shared_room, too_large
 
@@ -63,12 +64,17 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
 def unnamed(case: Case) -> tuple[Advice, ...]:
     """What removes an indexed object whose name is not known for sure, whatever it is called."""
     found = case.object
-    if found is None or (found.name is not None and found.confidence != "possible"):
+    others = namesakes(case)
+    if found is None or (found.name is not None and found.confidence != "possible" and not others):
         return ()
     place = case.location
     where = f" at {case.line(place)}" if place is not None else ""
     sources = case.index.sources if case.index is not None else ()
-    known = "not known" if found.name is None else "not known for sure"
+    why = f"the variable's name is {'not known' if found.name is None else 'not known for sure'}"
+    if others and found.declared is not None:
+        places = sorted({found.declared, *others})
+        lines = listed([str(one.line) for one in places])
+        why = f"several variables share that name and place (lines {lines})"
     if found.size > _REGISTER_FILE:
         way = (
             "It is too large for registers: work in pieces that fit, or let the threads of a warp "
@@ -83,7 +89,7 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
         way = "Registers can hold it only if every index into it is a constant."
     return (
         Advice(
-            f"No rewrite is offered, for the variable's name is {known}: look at what is indexed"
+            f"No rewrite is offered, for {why}: look at what is indexed"
             f"{where}. {way}{shared_room(case)}"
         ),
     )

@@ -7,6 +7,7 @@ import re
 
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, traits_of
+from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import (
     Declaration,
@@ -25,6 +26,11 @@ _BLOCK = 128
 _WARP = 32
 _FREE = 64
 """Bytes per thread that every architecture from 7.5 on has for all its resident threads."""
+_DYNAMIC = re.compile(r"\bextern\b[^;]*\b__shared__\b")
+_VECTOR = re.compile(
+    r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]|(?:nv_|__nv_)?bfloat162?"
+    r"|(?:__)?half2?"
+)
 _UNION = re.compile(r"\bunion\b")
 _BANKS = 32
 _LETTERS = "ijklmnopqrstuvw"
@@ -35,38 +41,45 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     """The array in shared memory, one element of each index beside that of the next thread.
 
     Only for what fits: its size times the block, beside what the kernel has there already. The
-    block is that of ``__launch_bounds__`` or of the launches, else one of 128 threads;
-    where that does not fit, the largest smaller one that does.
+    block is that of the launches or of ``__launch_bounds__``. Where neither is known, or where the
+    bounds allow more than fits, the text says up to which block it holds. What is accessed as
+    another type, too, cannot be laid out by threads, and of several variables of one name nobody
+    knows which is meant.
     """
     found = case.object
     if found is None or found.name is None or found.confidence == "possible" or not found.size:
         return ()
-    taken = (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
+    if is_reinterpreted(case) or namesakes(case):
+        return ()
+    taken, made = _taken(case), declaration_of(case)
     room = STATIC_BYTES - taken
-    known = block_of(case)
-    made = declaration_of(case)
     size = found.size
     if made is not None and made.extents and made.element_bytes is not None:
         size = made.elements * made.element_bytes
+    known = block_of(case)
     threads = known.threads if known is not None else _BLOCK
-    if size * threads > room:
+    fits = size * threads <= room
+    if not fits and known is not None and known.is_exact:
+        return ()
+    if not fits:
         threads = room // size // _WARP * _WARP
     if threads <= 0:
         return ()
     beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
-    if known is not None and threads == known.threads:
-        block = known.described
+    amount = f"{_amount(size * threads)} of 48 KB{beside}"
+    if known is not None and fits:
+        text = (
+            f"Keep {case.name} in shared memory, one copy per thread: {size} bytes × "
+            f"{known.described} = {amount}."
+        )
     else:
-        block = f"a block of {threads} threads"
-        if known is not None:
-            block += f", the most that fit ({known.described} do not)"
-        else:
-            most = ", the most that fit" if threads < _BLOCK else ""
-            block += f"{most} (the real size is not known, and a larger one needs more)"
-    text = (
-        f"Keep {case.name} in shared memory, one copy per thread: {size} bytes × {block} = "
-        f"{_amount(size * threads)} of 48 KB{beside}."
-    )
+        more = "more do not fit" if not fits else "a larger block takes more"
+        text = (
+            f"If no block has more than {threads} threads, keep {case.name} in shared memory, one "
+            f"copy per thread: {size} bytes × {threads} threads = {amount}; {more}."
+        )
+    if has_dynamic(case):
+        text += " What the launch asks for there dynamically comes on top."
     if size > _FREE:
         text += " It can lower occupancy."
     if size * threads + _others(case) * threads > room:
@@ -74,12 +87,56 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     if made is None:
         return (Advice(text),)
     code = None
-    if made.element is not None and (not made.is_member or _stands_alone(case, made)):
+    trivial = _is_trivial(case, made)
+    if trivial is False:
+        return ()
+    if trivial and made.element is not None and (not made.is_member or _stands_alone(case, made)):
         code = _code(made, threads, _thread(case))
     text = f"{text} {_banks(made, threads)}{_start(made)}".rstrip()
+    if trivial is None:
+        text += " Its type must have a constructor that does nothing, or none."
     if _is_passed(case, made):
         text += " Functions that get it as a pointer must take that layout too."
     return (Advice(text, code),)
+
+
+def _taken(case: Case) -> int:
+    """Bytes of static shared memory that the kernel has already."""
+    return (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
+
+
+def has_dynamic(case: Case) -> bool:
+    """Whether the kernel's file has shared memory whose size the launch gives."""
+    home = case.facts.home
+    return home is not None and bool(case.sources.matching(home, _DYNAMIC))
+
+
+def _is_trivial(case: Case, made: Declaration) -> bool | None:
+    """Whether an element can be declared in shared memory, where no constructor runs.
+
+    None where its type is not found.
+    """
+    kind = case.object.type or "" if case.object is not None else ""
+    kind = kind.partition("[")[0].strip()
+    if made.is_arithmetic or made.is_wide or _VECTOR.fullmatch(kind):
+        return True
+    declared = case.object.declared if case.object is not None else None
+    name = re.escape(kind.partition("<")[0].rpartition("::")[2].strip())
+    if declared is None or not name:
+        return None
+    head = re.compile(rf"\b(?:struct|class|union)\b[^;{{}}()]*?(?:\([^()]*\)\s*)?\b{name}\s*\{{")
+    for file in (declared.file, *case.sources.quoted(declared.file)):
+        text = case.sources.code(file)
+        found = head.search(text)
+        if found is None:
+            continue
+        closed = closed_at(text, found.end() - 1)
+        body = text[found.end() : closed]
+        if re.search(rf"(?<![\w~]){name}\s*\((?![^()]*\)\s*=\s*default)", body):
+            return False
+        plain = re.sub(r"\{[^{}]*\}", "", body)
+        return None if re.search(r"=(?!=)|\bvirtual\b|::|<", plain) else True
+    return None
 
 
 def _others(case: Case) -> int:
@@ -123,12 +180,18 @@ def too_large(case: Case) -> str:
     """Why shared memory is not offered, as a sentence; empty where that is not known."""
     if case.object is None or not case.object.size:
         return ""
-    need = case.object.size * _WARP
-    if need <= STATIC_BYTES:
+    known, size = block_of(case), case.object.size
+    launched = known is not None and known.is_exact
+    threads = known.threads if known is not None and launched else _WARP
+    room = STATIC_BYTES - (_taken(case) if launched else 0)
+    if size * threads <= room:
         return ""
+    by_whom = "that it is launched with" if launched else ""
+    free = "" if room == STATIC_BYTES else f", of which {_amount(room)} are free"
     return (
-        f" Shared memory is no place for it: one copy per thread takes {_amount(need)} for "
-        f"{_WARP} threads, and a block has 48 KB (more only where it is dynamic, and asked for)."
+        f" Shared memory is no place for it: one copy per thread takes {_amount(size * threads)} "
+        f"for {f'the {threads} threads {by_whom}'.strip() if launched else f'{threads} threads'}, "
+        f"and a block has 48 KB{free} (more only where it is dynamic, and asked for)."
     )
 
 
@@ -137,8 +200,7 @@ def shared_room(case: Case) -> str:
     size = case.object.size if case.object is not None else 0
     known = block_of(case)
     threads = known.threads if known is not None else _BLOCK
-    taken = (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
-    if not size or size * threads > STATIC_BYTES - taken:
+    if not size or size * threads > STATIC_BYTES - _taken(case):
         return ""
     return (
         f" In shared memory, one copy per thread takes {_amount(size * threads)} for {threads} "
