@@ -264,6 +264,98 @@ def test_the_declaration_is_the_sources_own() -> None:
     assert "__shared__" not in codes(array("Row[8]", 256), "\n\n  ns::Row<T> p, table[ROWS];\n")
 
 
+ALIASED = "void k(int* o) {{\n\n  int table[8];\n{use}\n\n\n  o[0] = table[n];\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("use", "aliased"),
+    [
+        ("  unsigned char* bytes = (unsigned char*)table;", True),
+        ("  o[1] = *(const short *)&table[2];", True),
+        ("  auto* p = reinterpret_cast<float4*>(&table[0]);", True),
+        ("  auto* p = reinterpret_cast<Pair<int, int>*>(table);", True),
+        ("  o[1] = WIDE(table[0]).x;", True),
+        ("  o[1] = (int)table[2];", False),
+        ("  o[1] = *(short*)other + table[1];", False),
+        ("}\nvoid g() {\n  char* p = (char*)table;", False),
+    ],
+)
+def test_what_is_accessed_as_another_type_is_neither_compared_nor_moved(
+    use: str, aliased: bool
+) -> None:
+    macro = "#define WIDE(x) (reinterpret_cast<int4*>(&(x))[0])"
+    source = ALIASED.format(use=use).replace("{\n\n", f"{{\n{macro}\n", 1)
+    text = said(array("int[8]", 32), source)
+    assert ("shared memory, one copy per thread" not in text) == aliased
+    assert ("compare instead of indexing" not in text) == aliased
+    assert ("is accessed as another type, too" in text) == aliased
+
+
+@pytest.mark.parametrize(
+    ("behind", "meant"),
+    [
+        ("  o[0] = table[i];", True),
+        ("  {\n  float table[9];\n  o[0] = table[i];", False),
+        ("  {\n  float table[9];\n  }\n  o[0] = table[i];", True),
+        ("  }\n  {\n  float table[9];\n  o[0] = table[i];", False),
+        ("  return table [i];\n  delete table;\n  }\n  }\n  void g() {\n  float table[9];", True),
+    ],
+)
+def test_of_several_variables_of_one_name_none_is_meant(behind: str, meant: bool) -> None:
+    source = f"void k(float* o) {{\n{{\n  float table[8];\n{behind}\n}}\n}}\n"
+    line = next(
+        n for n, text in enumerate(source.split("\n"), 1) if "[i]" in text or " [i]" in text
+    )
+    facts = array("float[8]", 32)
+    chain = (InlineFrame(SourceLocation("a.cu", line), None),)
+    facts = dataclasses.replace(facts, accesses=(access(chain=chain, loop_depth=1),))
+    text = said(facts, source)
+    assert ("several variables share that name and place (lines 3 and" in text) != meant
+    assert ("compare instead of indexing" in text) == meant
+    assert ("shared memory, one copy per thread:" in text) == meant
+
+
+@pytest.mark.parametrize(
+    ("defined", "offered"),
+    [
+        ("struct Row { float a; int b; };", True),
+        (
+            "struct alignas(8) Row {\n  float a;\n  __device__ float sum() { return a; }\n};",
+            True,
+        ),
+        ("struct Row { Row() = default; float a, b; };", True),
+        ("struct Row { float a; Row(float x) : a(x) {} };", False),
+        ("struct Row { Row() {} float a; };", False),
+        ("struct Row { float a = 0; };", None),
+        ("struct Row : Base { float a; };", None),
+        ("", None),
+    ],
+)
+def test_what_has_a_constructor_cannot_be_declared_in_shared_memory(
+    defined: str, offered: bool | None
+) -> None:
+    files = {"a.cu": '#include "row.h"\n\n  Row table[8];\n', "row.h": defined}
+    (finding,) = find(array("Row[8]", 64), files)
+    text = " ".join(one.text for one in finding.advice)
+    code = "\n".join(one.code or "" for one in finding.advice)
+    assert ("in shared memory" in text) == (offered is not False)
+    assert ("__shared__ Row table[8][128];" in code) == (offered is True)
+    assert ("must have a constructor that does nothing" in text) == (offered is None)
+
+
+def test_dynamic_shared_memory_comes_on_top() -> None:
+    text = said(array("float[16]", 64), "extern __shared__ float x[];")
+    assert "What the launch asks for there dynamically comes on top." in text
+    assert "dynamically" not in said(array("float[16]", 64))
+
+
+def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> None:
+    facts = dataclasses.replace(array("float[128]", 512), demangled="void kernel(float*)")
+    text = said(dataclasses.replace(facts, location=HERE), "kernel<<<grid, 128>>>(x);")
+    assert "Keep" not in text
+    assert "takes 64 KB for the 128 threads that it is launched with, and a block has 48" in text
+
+
 def test_an_object_without_a_name_is_not_to_be_moved() -> None:
     facts = array("float[20]", 80, name=None, type=None)
     assert said(facts) == (
@@ -701,6 +793,57 @@ def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> 
     assert found[-1].code == (f"#ifdef __CUDA_ARCH__\n{plain}\n#endif" if guarded else plain)
     assert ("compiled for the host too" in found[-1].text) == guarded
     assert any("__sinf" in a.text and ("device code alone" in a.text) == guarded for a in found)
+
+
+def promise(source: str, chain: tuple[InlineFrame, ...] | None = None) -> Advice | None:
+    facts = kernel("math-slow-path")
+    (one,) = facts.objects
+    proof = (Evidence("library-table", "__cudart_i2opi_f"),)
+    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    if chain is not None:
+        facts = dataclasses.replace(facts, accesses=(access("math-slow-path", chain=chain),))
+    found = [one for one in advice(facts, source) if "promise it" in one.text]
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(
+    ("lines", "loops"),
+    [
+        ("__global__ void k(float* y, float x) {\n\n\n\n\n\ny[0] = sinf(x);\n}", False),
+        ("__global__ void k(float* y) {\n\n\n\nfor (;;) {\n\ny[0] = sinf(x);\n}\n}", True),
+        ("void f() { while (x) {} }\nvoid k(float x) {\n\n\n\n\ny[0] = sinf(x);\n}", False),
+    ],
+)
+def test_a_promise_in_a_loop_needs_it_rolled(lines: str, loops: bool) -> None:
+    found = promise(lines)
+    assert found is not None
+    assert ("`#pragma unroll 1`" in found.text) == loops
+
+
+def test_no_promise_is_asked_for_where_a_library_calls_the_function() -> None:
+    own = InlineFrame(HERE, None)
+    library = InlineFrame(SourceLocation("/usr/include/cub/agent.cuh", 9), None)
+    source = "\n\n\n\n\n\ny = sinf(x);"
+    assert promise(source, (library, own)) is not None
+    assert promise(source, (library, own, library)) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("y = sinf(x);", True),
+        ("float x = 2 * z, y = sinf(x);", False),
+        ("for (int i = 0; i < n; ++i) y[i] = sinf(x[i]);", False),
+        ("if (y == 1) z = sinf(y);", True),
+    ],
+)
+def test_a_promise_names_what_is_known_before_the_statement(line: str, known: bool) -> None:
+    found = promise(f"\n\n\n\n\n\n{line}\n")
+    assert found is not None
+    assert (found.code is not None) == known
+    governed = promise(f"\n\n\n\n\nif (n)\n{line}\n")
+    assert governed is not None
+    assert governed.code is None
 
 
 def turns(argument: str, above: str = "", name: str = "cos") -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lmemscope.model import Advice, IndexSource
-from lmemscope.rules.aliases import namesakes
+from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case, by_cost
 from lmemscope.rules.shared import shared_room, too_large
 
@@ -53,12 +53,16 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
         )
     made = index_sources(case)
     because = f": its index depends on {made}" if made else ""
-    return (
-        Advice(
-            f"Nothing removes it without a rewrite{because}.{too_large(case)} Let the threads of a "
-            "warp share the work of one, or work on pieces that registers can hold."
-        ),
+    way = (
+        " Let the threads of a warp share the work of one, or work on pieces that registers can "
+        "hold."
     )
+    if is_reinterpreted(case):
+        way = (
+            f" {case.name} is accessed as another type, too: access it as one, so that an index "
+            "selects whole elements; they can then be compared with, or moved to shared memory."
+        )
+    return (Advice(f"Nothing removes it without a rewrite{because}.{too_large(case)}{way}"),)
 
 
 def unnamed(case: Case) -> tuple[Advice, ...]:

@@ -134,7 +134,7 @@ def _is_trivial(case: Case, made: Declaration) -> bool | None:
         body = text[found.end() : closed]
         if re.search(rf"(?<![\w~]){name}\s*\((?![^()]*\)\s*=\s*default)", body):
             return False
-        plain = re.sub(r"\{[^{}]*\}", "", body)
+        plain = re.sub(r"\{[^{}]*\}|=\s*(?:default|delete)", "", body)
         return None if re.search(r"=(?!=)|\bvirtual\b|::|<", plain) else True
     return None
 
