@@ -63,17 +63,17 @@ def namesakes(case: Case) -> tuple[SourceLocation, ...]:
     head = function_head(sources, own)
     if head is None or not re.fullmatch(r"\w+", name):
         return ()
-    declares = re.compile(
-        rf"(?:^|[;{{(]|\s)(?P<type>[A-Za-z_][\w:]*(?:<[^<>;]*>)?)[\s*&]+{name}\s*(?:[\[;,({{]|=(?!=))"
-    )
     begin = SourceLocation(own.file, head.line)
-    body = [*body_lines(sources, begin)]
+    last = max(number for number, _ in body_lines(sources, begin))
+    text = "\n".join(
+        "" if line.lstrip().startswith("#") else line
+        for line in sources.code(own.file).split("\n")[head.line - 1 : last]
+    )
     others = [
-        SourceLocation(own.file, number)
-        for number, text in body
-        if number != own.line
-        and (said := declares.search(text)) is not None
-        and said["type"] not in _NO_TYPES
+        SourceLocation(own.file, line)
+        for found_at in _declaration_of(name).finditer(text)
+        if found_at["type"] not in _NO_TYPES
+        and (line := head.line + text.count("\n", 0, found_at.start("name"))) != own.line
     ]
     if not others:
         return ()
@@ -81,7 +81,7 @@ def namesakes(case: Case) -> tuple[SourceLocation, ...]:
         frame.location.line
         for access in (*case.accesses, *case.generic)
         for frame in access.chain
-        if frame.location.file == own.file and head.line <= frame.location.line <= body[-1][0]
+        if frame.location.file == own.file and head.line <= frame.location.line <= last
     }
     mine = _scope(sources, own, name)
     theirs = [_scope(sources, other, name) for other in others]
@@ -90,6 +90,15 @@ def namesakes(case: Case) -> tuple[SourceLocation, ...]:
         mine[0] <= line <= mine[1] and not any(a <= line <= b for a, b in inner) for line in lines
     )
     return () if alone else tuple(others)
+
+
+def _declaration_of(name: str) -> re.Pattern[str]:
+    """Where a statement, or the head of a loop, declares a name: a product is at neither."""
+    return re.compile(
+        r"(?:[;{}]|\bfor\s*\()\s*(?:(?:const|constexpr|static|volatile|unsigned|signed|long|struct)\s+)*"
+        r"(?P<type>[A-Za-z_][\w:]*(?:<[^;{}]*?>)?)(?:\s+[*&]*|\s*[*&]+)\s*(?:const\s+)?"
+        rf"(?:[^;{{}}()=]*?[,*&\s])??(?P<name>{name})\s*(?:[\[;,({{]|=(?!=))"
+    )
 
 
 def _scope(sources: SourceText, declared: SourceLocation, name: str) -> tuple[int, int]:
