@@ -297,6 +297,7 @@ def test_what_is_accessed_as_another_type_is_neither_compared_nor_moved(
         ("  o[0] = table[i];", True),
         ("  {\n  float table[9];\n  o[0] = table[i];", False),
         ("  {\n  float table[9];\n  }\n  o[0] = table[i];", True),
+        ("  o[1] = 2 +\n  scale * table[1];\n  o[0] = table[i];", True),
         ("  }\n  {\n  float table[9];\n  o[0] = table[i];", False),
         ("  return table [i];\n  delete table;\n  }\n  }\n  void g() {\n  float table[9];", True),
     ],
@@ -347,6 +348,19 @@ def test_dynamic_shared_memory_comes_on_top() -> None:
     text = said(array("float[16]", 64), "extern __shared__ float x[];")
     assert "What the launch asks for there dynamically comes on top." in text
     assert "dynamically" not in said(array("float[16]", 64))
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=HERE)
+    source = "extern __shared__ float x[];\nvoid g() {\nkernel<<<1, 64%s>>>(x);\n}"
+    assert "dynamically" not in said(facts, source % ", 0, stream")
+    assert "dynamically" in said(facts, source % ", bytes")
+
+
+def test_a_member_that_its_structure_hands_on_is_passed() -> None:
+    source = "struct S {\n\n  float table[16];\n  void f() { %s; }\n};\n"
+    facts = array("float[16]", 64, name="s.table")
+    text = "Functions that get it as a pointer must take that layout too."
+    assert text in said(facts, source % "next(table)")
+    assert text not in said(facts, source % "table[1] = 2")
 
 
 def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> None:

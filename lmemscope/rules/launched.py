@@ -31,11 +31,13 @@ class Block:
         threads: at most.
         described: where that is known from.
         is_exact: whether launches say it; of ``__launch_bounds__`` they may have fewer.
+        is_dynamic: whether a launch asks for shared memory, or may.
     """
 
     threads: int
     described: str
     is_exact: bool
+    is_dynamic: bool = True
 
 
 def block_of(case: Case) -> Block | None:
@@ -63,7 +65,7 @@ def _launched(case: Case) -> Block | None:
     )
     launch = re.compile(rf"(?<!\w){name}\s*(?:<[^;{{}}]*?>)?\s*<<<(?P<shape>[^;]*?)>>>\s*\(")
     main = sources.main or home
-    sizes = set()
+    sizes, dynamic = set(), False
     for file in dict.fromkeys((home, main, *sources.quoted(home), *sources.quoted(main))):
         text = sources.code(file)
         for found in handed_on.finditer(text):
@@ -72,13 +74,14 @@ def _launched(case: Case) -> Block | None:
                 return None  # Its address goes to whoever launches it.
         for found in launch.finditer(text):
             parts = [*parts_of(found["shape"])]
+            dynamic = dynamic or (len(parts) > 2 and parts[2].strip() != "0")
             place = SourceLocation(file, 1 + text.count("\n", 0, found.start()))
             sizes.add(_threads(parts[1], sources, place, _DEPTH) if len(parts) > 1 else None)
     known = [size for size in sizes if size is not None]
     if not known or len(known) != len(sizes):
         return None
     text = f"the {max(known)} threads that it is launched with"
-    return Block(max(known), text, is_exact=True)
+    return Block(max(known), text, is_exact=True, is_dynamic=dynamic)
 
 
 def _threads(written: str, sources: SourceText, place: SourceLocation, depth: int) -> int | None:

@@ -78,7 +78,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
             f"If no block has more than {threads} threads, keep {case.name} in shared memory, one "
             f"copy per thread: {size} bytes × {threads} threads = {amount}; {more}."
         )
-    if has_dynamic(case):
+    if has_dynamic(case) and not (known is not None and known.is_exact and not known.is_dynamic):
         text += " What the launch asks for there dynamically comes on top."
     if size > _FREE:
         text += " It can lower occupancy."
@@ -159,12 +159,18 @@ def _is_passed(case: Case, made: Declaration) -> bool:
     if declared is not None:
         root = re.split(r"\.|->", made.path)[0]
         texts.append(rest_of_block(case.sources, declared, root))
-    return any(_as_pointer(text, made) for text in texts)
+    if any(_as_pointer(text, made, made.path) for text in texts):
+        return True
+    # Functions of its own structure know a member by its plain name.
+    files = {place.file for place in (declared, case.location) if place is not None}
+    return made.is_member and any(
+        _as_pointer(case.sources.code(file), made, made.name) for file in files
+    )
 
 
-def _as_pointer(text: str, made: Declaration) -> bool:
-    """Whether a text has the array with fewer subscripts than dimensions."""
-    for found in re.finditer(rf"(?<!sizeof\()(?<![\w.>]){re.escape(made.path)}(?!\w)", text):
+def _as_pointer(text: str, made: Declaration, path: str) -> bool:
+    """Whether a text has the array, as it calls it, with fewer subscripts than dimensions."""
+    for found in re.finditer(rf"(?<!sizeof\()(?<![\w.>]){re.escape(path)}(?!\w)", text):
         subscripts, at = 0, found.end()
         while (opened := re.compile(r"\s*(?=\[)").match(text, at)) is not None:
             closed = closed_at(text, opened.end())
