@@ -17,8 +17,8 @@ something: at least as accurate, and without the slow path (``tan`` has no such 
 no such functions. For both, a promise that arguments are small, ``__builtin_assume(fabs(x) < 1e5)``
 before the call: outside of that range the result is then wrong. It has no effect in a loop that is
 unrolled by a part (``#pragma unroll 1`` prevents that), nor for an argument that is the same in
-all turns of a loop and is promised inside. In functions that are compiled for
-the host too, it and ``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``.
+all turns of a loop and is promised inside. In functions that are compiled for the host too, it and
+``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``.
 
 When to leave it. When arguments are small: the path is never taken.
 """
