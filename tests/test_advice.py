@@ -327,6 +327,7 @@ def test_of_several_variables_of_one_name_none_is_meant(behind: str, meant: bool
         ("struct Row { Row() = default; float a, b; };", True),
         ("struct Row { float a; Row(float x) : a(x) {} };", False),
         ("struct Row { Row() {} float a; };", False),
+        ("typedef struct {\n float a, b; } Row;", True),
         ("struct Row { float a = 0; };", None),
         ("struct Row : Base { float a; };", None),
         ("", None),

@@ -127,16 +127,25 @@ def _is_trivial(case: Case, made: Declaration) -> bool | None:
     head = re.compile(rf"\b(?:struct|class|union)\b[^;{{}}()]*?(?:\([^()]*\)\s*)?\b{name}\s*\{{")
     for file in (declared.file, *case.sources.quoted(declared.file)):
         text = case.sources.code(file)
-        found = head.search(text)
-        if found is None:
+        body = _body(text, head, name)
+        if body is None:
             continue
-        closed = closed_at(text, found.end() - 1)
-        body = text[found.end() : closed]
         if re.search(rf"(?<![\w~]){name}\s*\((?![^()]*\)\s*=\s*default)", body):
             return False
         plain = re.sub(r"\{[^{}]*\}|=\s*(?:default|delete)", "", body)
         return None if re.search(r"=(?!=)|\bvirtual\b|::|<", plain) else True
     return None
+
+
+def _body(text: str, head: re.Pattern[str], name: str) -> str | None:
+    """What stands in the braces of a structure, also of ``typedef struct {…} name``."""
+    found = head.search(text)
+    if found is not None:
+        return text[found.end() : closed_at(text, found.end() - 1)]
+    named = re.search(
+        rf"\btypedef\s+(?:struct|union)\b[^{{}};]*\{{(?P<body>[^{{}}]*)\}}\s*{name}\s*[;,]", text
+    )
+    return named["body"] if named is not None else None
 
 
 def _others(case: Case) -> int:
