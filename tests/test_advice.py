@@ -113,6 +113,7 @@ static constexpr int constant{32};
         ("kernel<<<grid, 64, 0, stream>>>(x);", 64),
         ("kernel<<<dim3(n, m), dim3(8, 4)>>>(x);", 32),
         ("kernel<<<grid, dim3{8, 4}>>>(x);", 32),
+        ("CHECK(kernel << <grid, 32 >> > (x));", 32),
         ("constexpr int size = 64;\nkernel<<<grid, size>>>(x);", 64),
         ("#define SIZE 32\nkernel<<<grid, SIZE * 2>>>(x);", 64),
         ("dim3 block(16, 4);\nkernel<<<grid, block>>>(x);", 64),
@@ -186,6 +187,25 @@ def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
     text = SourceText(lambda file: files.get(file, "").splitlines(), "main.cu")
     (finding,) = rules.find(facts, text)
     assert any("the 64 threads that it is launched with" in one.text for one in finding.advice)
+
+
+def test_the_command_line_tells_the_block_too() -> None:
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=HERE)
+    files = {
+        "a.cu": '#include "lib/launch.h"\n#ifndef SIZE\n#define SIZE 32\n#endif\n',
+        "include/lib/launch.h": "void g() {\n  kernel << <1, SIZE >> > (x);\n}",
+    }
+
+    def threads(options: CompileOptions) -> str:
+        lines = SourceText(lambda file: files.get(file, "").splitlines(), "a.cu", options)
+        (finding,) = rules.find(facts, lines)
+        return " ".join(one.text for one in finding.advice)
+
+    assert "If no block has more than 128" in threads(CompileOptions(defines=("SIZE=64",)))
+    assert "the 32 threads that it is" in threads(CompileOptions(include_dirs=("include",)))
+    both = CompileOptions(include_dirs=("other", "include"), defines=("SIZE=1", "SIZE=64"))
+    assert "the 64 threads that it is launched with" in threads(both)
 
 
 def test_an_element_of_many_dimensions_has_an_index_for_each() -> None:

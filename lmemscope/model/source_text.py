@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from lmemscope.model.places import is_library
-from lmemscope.model.request import SourceLocation
+from lmemscope.model.request import CompileOptions, SourceLocation
 
 _NO_CODE = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|(?<!\w)'(?:[^'\\\n]|\\.)*'", re.DOTALL
@@ -48,14 +48,22 @@ class SourceText:
             analysis and the rules are functions of what they are given.
         main: the file that is compiled and includes the others, as locations spell it; None where
             that is not known.
+        options: what it is compiled with.
     """
 
-    def __init__(self, lines_of: Callable[[str], Sequence[str]], main: str | None = None) -> None:
+    def __init__(
+        self,
+        lines_of: Callable[[str], Sequence[str]],
+        main: str | None = None,
+        options: CompileOptions | None = None,
+    ) -> None:
         self._lines_of = lines_of
         self.main = main
+        self._include_dirs = options.include_dirs if options is not None else ()
+        self._defines = options.defines if options is not None else ()
         self._bare: dict[str, tuple[str, ...]] = {}
         self._code: dict[str, str] = {}
-        self._quoted: dict[str, tuple[str, ...]] = {}
+        self._quoted: dict[tuple[str, bool], tuple[str, ...]] = {}
 
     def line(self, file: str, number: int) -> str:
         """Text of a line without its comment, or an empty string."""
@@ -84,17 +92,30 @@ class SourceText:
             self._code[file] = _NO_CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
         return self._code[file]
 
-    def quoted(self, file: str) -> tuple[str, ...]:
+    def given(self, macro: str) -> str | None:
+        """The value of a macro that the command line defines; None of every other name."""
+        for define in reversed(self._defines):
+            name, is_valued, value = define.partition("=")
+            if name == macro:
+                return value if is_valued else "1"
+        return None
+
+    def quoted(self, file: str, *, searched: bool = False) -> tuple[str, ...]:
         """The files that a file includes in quotes, and those that these include in turn.
 
         Each is looked for beside the file that names it, and what is not there has no lines. A
         library's own are no part of what a user has written.
-        """
-        if file not in self._quoted:
-            self._quoted[file] = tuple(self._reached(file))
-        return self._quoted[file]
 
-    def _reached(self, file: str) -> Iterator[str]:
+        Args:
+            file: that includes them.
+            searched: whether they are looked for in the directories of ``-I``, too.
+        """
+        key = (file, searched)
+        if key not in self._quoted:
+            self._quoted[key] = tuple(self._reached(file, self._include_dirs if searched else ()))
+        return self._quoted[key]
+
+    def _reached(self, file: str, directories: Sequence[str]) -> Iterator[str]:
         seen, work = {file}, [file]
         while work and len(seen) < _FILES:
             including = work.pop()
@@ -102,8 +123,12 @@ class SourceText:
                 found = _INCLUDE.match(line) if "include" in line else None
                 if found is None:
                     continue
-                path = os.path.join(os.path.dirname(including), found["name"])
-                path = os.path.normpath(path)
+                beside = os.path.dirname(including)
+                paths = [
+                    os.path.normpath(os.path.join(one, found["name"]))
+                    for one in (beside, *directories)
+                ]
+                path = next((one for one in paths if directories and self._lines_of(one)), paths[0])
                 if path not in seen:
                     seen.add(path)
                     work.append(path)

@@ -54,9 +54,9 @@ class Meaning:
 def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | None:
     """The value that a name has at a line, as the nearest definition in sight gives it.
 
-    Where the file does not say it, its quoted headers and those of the source that is compiled
-    are asked for macros and constants. None where it is a parameter, is changed, is given no value
-    there, or where definitions differ.
+    A macro of the command line is that. Where the file does not say it, its quoted headers and
+    those of the source that is compiled are asked for macros and constants. None where it is a
+    parameter, is changed, is given no value there, or where definitions differ.
     """
     declared = re.compile(
         rf"(?:^|[\s(,;{{<])(?P<type>[A-Za-z_][\w:]*(?:<[^<>]*>)?)[\s*&]+{name}\s*"
@@ -64,6 +64,9 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
     )
     among = re.compile(rf"^\s*[A-Za-z_][^()]*,\s*{name}\s*=(?!=)\s*(?P<value>[^;]*)")
     is_macro = re.compile(rf"\s*#\s*define\s+{name}(?=\s)")
+    given = sources.given(name)
+    if given is not None:
+        return Meaning(given, None, False, place)
     depth = 0
     for number in range(place.line, 0, -1):
         text = sources.line(place.file, number)
@@ -150,7 +153,9 @@ def _in_headers(name: str, sources: SourceText, file: str) -> Iterator[Meaning]:
         r"(?:=(?!=)\s*(?P<value>[^;]+)|\{(?P<made>[^;{}]+)\})\s*;"
     )
     main = sources.main or file
-    for header in dict.fromkeys((*sources.quoted(file), main, *sources.quoted(main))):
+    for header in dict.fromkeys(
+        (*sources.quoted(file, searched=True), main, *sources.quoted(main, searched=True))
+    ):
         if header == file:
             continue
         yield from _macros(name, sources, header, None)

@@ -63,10 +63,14 @@ def _launched(case: Case) -> Block | None:
     handed_on = re.compile(
         rf"(?<!\w){name}\s*(?:<[^;<>]*>\s*)?[,)]|=\s*&?\s*{name}\s*(?:<[^;<>]*>\s*)?;"
     )
-    launch = re.compile(rf"(?<!\w){name}\s*(?:<[^;{{}}]*?>)?\s*<<<(?P<shape>[^;]*?)>>>\s*\(")
+    launch = re.compile(
+        rf"(?<!\w){name}\s*(?:<[^;{{}}]*?>)?\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\("
+    )
     main = sources.main or home
     sizes, dynamic = set(), False
-    for file in dict.fromkeys((home, main, *sources.quoted(home), *sources.quoted(main))):
+    for file in dict.fromkeys(
+        (home, main, *sources.quoted(home, searched=True), *sources.quoted(main, searched=True))
+    ):
         text = sources.code(file)
         for found in handed_on.finditer(text):
             before = text[max(0, found.start() - _LONGEST) : found.start()]

@@ -125,7 +125,7 @@ def _is_trivial(case: Case, made: Declaration) -> bool | None:
     if declared is None or not name:
         return None
     head = re.compile(rf"\b(?:struct|class|union)\b[^;{{}}()]*?(?:\([^()]*\)\s*)?\b{name}\s*\{{")
-    for file in (declared.file, *case.sources.quoted(declared.file)):
+    for file in (declared.file, *case.sources.quoted(declared.file, searched=True)):
         text = case.sources.code(file)
         body = _body(text, head, name)
         if body is None:
