@@ -241,6 +241,10 @@ def test_a_layout_holds_for_functions_that_get_the_array(
         ("x[0] = f(table, 1);", True),
         ("if (n) {\nx[0] = f(\n table);\n}", True),
         ("x[0] = table[1] + table [2];", False),
+        ("x[0] = n && table[1];", False),
+        ("x[0] = n & table[1];", False),
+        ("x = n ? &table[1] : x;", True),
+        ("f(n, &table[1]);", True),
         ("x[0] = sizeof(table);", False),
         ("}\n__device__ void g(float* table) {\n f(table);", False),
     ],
@@ -382,6 +386,10 @@ def test_a_member_that_its_structure_hands_on_is_passed() -> None:
     text = "Functions that get it as a pointer must take that layout too."
     assert text in said(facts, source % "next(table)")
     assert text not in said(facts, source % "table[1] = 2")
+    ranged = said(facts, source % "for (float& one : table) one = 0")
+    assert "A `for` over all of it must count instead." in ranged
+    assert text not in ranged
+    assert text not in said(array("Row", 64), "\n\n  Row table;\n  f(&table);")
 
 
 def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from typing import Literal
 
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, traits_of
@@ -31,6 +33,12 @@ _VECTOR = re.compile(
     r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]|(?:nv_|__nv_)?bfloat162?"
     r"|(?:__)?half2?"
 )
+_Use = Literal["pointer", "range"]
+_RANGE = re.compile(r"\bfor\s*\([^;()]*(?<!:):\s*$")
+_ADDRESS = re.compile(r"(?:^|[(,=?:;{}!]|\breturn)\s*&[\s(]*$")
+"""The operator that takes an address, not one that combines bits or conditions."""
+_LOOKED_BACK = 200
+"""Characters before a use that say what it is."""
 _UNION = re.compile(r"\bunion\b")
 _BANKS = 32
 _LETTERS = "ijklmnopqrstuvw"
@@ -95,8 +103,11 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     text = f"{text} {_banks(made, threads)}{_start(made)}".rstrip()
     if trivial is None:
         text += " Its type must have a constructor that does nothing, or none."
-    if _is_passed(case, made):
+    whole = _whole_uses(case, made)
+    if "pointer" in whole:
         text += " Functions that get it as a pointer must take that layout too."
+    if "range" in whole:
+        text += " A `for` over all of it must count instead."
     return (Advice(text, code),)
 
 
@@ -157,28 +168,28 @@ def _others(case: Case) -> int:
     )
 
 
-def _is_passed(case: Case, made: Declaration) -> bool:
-    """Whether the array, a row or a part of it is used as a pointer, as a call gets it.
+def _whole_uses(case: Case, made: Declaration) -> set[_Use]:
+    """How the array, a row or a part of it is used as a whole; of no array as nothing.
 
-    What the function that declares it does with it counts, and what calls around the accesses say.
+    What the function that declares it does with it counts, and what calls around the accesses say;
+    of a member also what the functions of its structure do, which know it by its plain name.
     """
+    if not made.extents:
+        return set()
     calls = {frame.location for access in case.accesses for frame in access.chain[1:]}
-    texts = [statement_from(case.sources, place) for place in calls]
+    texts = [(statement_from(case.sources, place), made.path) for place in calls]
     declared = case.object.declared if case.object is not None else None
     if declared is not None:
         root = re.split(r"\.|->", made.path)[0]
-        texts.append(rest_of_block(case.sources, declared, root))
-    if any(_as_pointer(text, made, made.path) for text in texts):
-        return True
-    # Functions of its own structure know a member by its plain name.
-    files = {place.file for place in (declared, case.location) if place is not None}
-    return made.is_member and any(
-        _as_pointer(case.sources.code(file), made, made.name) for file in files
-    )
+        texts.append((rest_of_block(case.sources, declared, root), made.path))
+    if made.is_member:
+        files = {place.file for place in (declared, case.location) if place is not None}
+        texts += [(case.sources.code(file), made.name) for file in files]
+    return {use for text, path in texts for use in _uses(text, made, path)}
 
 
-def _as_pointer(text: str, made: Declaration, path: str) -> bool:
-    """Whether a text has the array, as it calls it, with fewer subscripts than dimensions."""
+def _uses(text: str, made: Declaration, path: str) -> Iterator[_Use]:
+    """How a text has the array, as it calls it, with fewer subscripts than dimensions."""
     for found in re.finditer(rf"(?<!sizeof\()(?<![\w.>]){re.escape(path)}(?!\w)", text):
         subscripts, at = 0, found.end()
         while (opened := re.compile(r"\s*(?=\[)").match(text, at)) is not None:
@@ -186,9 +197,11 @@ def _as_pointer(text: str, made: Declaration, path: str) -> bool:
             if closed is None:
                 break
             subscripts, at = subscripts + 1, closed
-        if subscripts < len(made.extents) or text[: found.start()].rstrip().endswith("&"):
-            return True
-    return False
+        before = text[max(0, found.start() - _LOOKED_BACK) : found.start()]
+        if subscripts < len(made.extents) and _RANGE.search(before):
+            yield "range"
+        elif subscripts < len(made.extents) or _ADDRESS.search(before):
+            yield "pointer"
 
 
 def too_large(case: Case) -> str:
