@@ -15,6 +15,7 @@ from lmemscope.exporters.gate_text import render_gate
 from lmemscope.model import (
     Advice,
     CallFacts,
+    Cause,
     CompileOptions,
     CubinFacts,
     Evidence,
@@ -367,6 +368,18 @@ def test_what_has_a_constructor_cannot_be_declared_in_shared_memory(
     assert ("in shared memory" in text) == (offered is not False)
     assert ("__shared__ Row table[8][128];" in code) == (offered is True)
     assert ("must have a constructor that does nothing" in text) == (offered is None)
+
+
+@pytest.mark.parametrize("cause", ["rolled-loop", "dynamic-index"])
+def test_no_loop_is_unrolled_for_one_of_several_variables(cause: Cause) -> None:
+    """The access at line 7 is of the inner one, and the object was declared at line 3."""
+    counter = COUNTER if cause == "rolled-loop" else OPEN_COUNTER
+    facts = kernel(cause, index=indexed(counter, expression="i"), depth=1, kind="float[20]")
+    loop = "for (int i = 0; i < n; ++i)"
+    source = f"void k() {{\n\n  float table[20];\n  {{\n%s\n  {loop}\n o[i] = table[i]; }}\n}}"
+    assert "#pragma unroll" in codes(facts, source % "")
+    assert "#pragma unroll" not in codes(facts, source % "float table[20];")
+    assert "several variables share that name" in said(facts, source % "float table[20];")
 
 
 def test_dynamic_shared_memory_comes_on_top() -> None:
