@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import time
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,11 @@ static constexpr int constant{32};
         ("int a = 2, size = 64;\nkernel<<<a, size>>>(x);", 64),
         ("const int size{64};\nkernel<<<1, dim3(size, 2)>>>(x);", 128),
         ("#define SIZE (1 << 6)\nkernel<<<grid, SIZE>>>(x);", 64),
+        ("#define W 0x20u\n#define SIZE (W * 2ul + 64 / W - 2)\nkernel<<<grid, SIZE>>>(x);", 64),
+        ("#define A (B * B)\n#define B (A * A)\nkernel<<<grid, A>>>(x);", None),
+        ("#define A 2147483647\n#define B (A * A)\nkernel<<<grid, B>>>(x);", None),
+        ("kernel<<<grid, 1if + 63>>>(x);", None),
+        ("kernel<<<grid, 010>>>(x);", None),
         ("enum { SIZE = 64 };\nkernel<<<grid, SIZE>>>(x);", 64),
         ("dim3 b = {8, 8, 1};\nkernel<<<grid, b>>>(x);", 64),
         ('#include "sizes.h"\nkernel<<<grid, MACRO>>>(x);', 64),
@@ -380,6 +387,26 @@ def test_no_loop_is_unrolled_for_one_of_several_variables(cause: Cause) -> None:
     assert "#pragma unroll" in codes(facts, source % "")
     assert "#pragma unroll" not in codes(facts, source % "float table[20];")
     assert "several variables share that name" in said(facts, source % "float table[20];")
+
+
+def test_long_sources_take_no_long() -> None:
+    """What is repeated many times in a source is looked at as often, and no oftener."""
+    facts = dataclasses.replace(array("Row[8]", 64), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=HERE)
+    head = "void k() {\n\n  Row table[8];\n"
+    product = " * ".join("B" * 60)
+    steps = (f"#define {a} ({product.replace('B', b)})" for a, b in pairwise("ABCDEFG"))
+    for tail in (
+        "/*" * 20_000,
+        f"type{chr(10) * 2_000} table ;",
+        "Row a " * 5_000,
+        "struct " * 5_000,
+        "\n".join([*steps, "#define G 2", "kernel<<<1, A>>>(x);"]),
+        "x = table, " * 5_000,
+    ):
+        before = time.process_time()
+        said(facts, f"{head}{tail}\n}}\n")
+        assert time.process_time() - before < 2, tail[:20]
 
 
 def test_dynamic_shared_memory_comes_on_top() -> None:

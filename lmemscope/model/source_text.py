@@ -10,7 +10,7 @@ from lmemscope.model.places import is_library
 from lmemscope.model.request import CompileOptions, SourceLocation
 
 _NO_CODE = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|(?<!\w)'(?:[^'\\\n]|\\.)*'", re.DOTALL
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"|(?<!\w)'(?:[^'\\\n]|\\.)*'", re.DOTALL
 )
 """Comments and literals; an apostrophe within a number is none."""
 _INCLUDE = re.compile(r'\s*#\s*include\s+"(?P<name>[^"]+)"')

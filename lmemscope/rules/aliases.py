@@ -15,6 +15,7 @@ _CAST = (
     r"\s*\*+\s*(?:const\s*|__restrict__\s*)*\)|\breinterpret_cast\s*<[^;<>]*(?:<[^<>]*>)?[^;<>]*>)"
 )
 _ANY_CAST = re.compile(_CAST)
+_QUALIFIERS = "const|constexpr|static|volatile|unsigned|signed|long|struct"
 _NO_TYPES = frozenset("return else case goto throw new delete".split())
 
 
@@ -95,9 +96,9 @@ def namesakes(case: Case) -> tuple[SourceLocation, ...]:
 def _declaration_of(name: str) -> re.Pattern[str]:
     """Where a statement, or the head of a loop, declares a name: a product is at neither."""
     return re.compile(
-        r"(?:[;{}]|\bfor\s*\()\s*(?:(?:const|constexpr|static|volatile|unsigned|signed|long|struct)\s+)*"
-        r"(?P<type>[A-Za-z_][\w:]*(?:<[^;{}]*?>)?)(?:\s+[*&]*|\s*[*&]+)\s*(?:const\s+)?"
-        rf"(?:[^;{{}}()=]*?[,*&\s])??(?P<name>{name})\s*(?:[\[;,({{]|=(?!=))"
+        rf"(?:[;{{}}]|\bfor\s*\()\s*(?:(?:{_QUALIFIERS})\s+)*"
+        r"(?P<type>[A-Za-z_][\w:]*(?:<[^;{}]{0,200}?>)?)(?=[\s*&])"
+        rf"[^;{{}}()=]{{1,300}}?(?<!\w)(?P<name>{name})\s*(?:[\[;,({{]|=(?!=))"
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lmemscope.formats.statements import parts_of
@@ -25,13 +25,20 @@ _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b")
 _SUFFIX = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)[uUlL]*(?![\w.])")
 _LONGEST = 200
 """Characters of an expression that is computed."""
-_OPERATIONS = {
+_MOST = 2**31
+"""What a number is below, and no number is negative."""
+_EXPRESSION = re.compile(
+    r"(?:(?:[A-Za-z_]\w*|0[xX][0-9a-fA-F]+|\d+)(?!\w)|[-+*/%()\s]|<<)+", re.ASCII
+)
+_OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.floordiv,
     ast.Mod: operator.mod,
+    ast.LShift: operator.lshift,
 }
+_OF_SHIFTS: dict[type[ast.operator], int] = {ast.LShift: 32}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,37 +105,55 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
 
 def number_of(written: str, sources: SourceText, place: SourceLocation) -> int | None:
     """An integer as written at a line, ``4 * WARP``; None where it is no constant in sight."""
-    return _computed(written, sources, place, _DEPTH)
+    return _Numbers(sources).of(written, place, _DEPTH)
 
 
-def _computed(written: str, sources: SourceText, place: SourceLocation, depth: int) -> int | None:
-    text = _SUFFIX.sub(r"\1", " ".join(written.split()))
-    if len(text) > _LONGEST or "//" in text:
-        return None
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
-    return _value(tree, sources, place, depth)
+class _Numbers:
+    """Integers as written, each definition computed once."""
 
+    def __init__(self, sources: SourceText) -> None:
+        self._sources = sources
+        self._known: dict[tuple[str, SourceLocation], int | None] = {}
 
-def _value(node: ast.expr, sources: SourceText, place: SourceLocation, depth: int) -> int | None:
-    if isinstance(node, ast.Constant):
-        return node.value if type(node.value) is int else None
-    if isinstance(node, ast.Name):
-        found = meaning(node.id, sources, place) if depth else None
-        return _computed(found.value, sources, found.place, depth - 1) if found else None
-    if not isinstance(node, ast.BinOp):
-        return None
-    left, right = (_value(side, sources, place, depth) for side in (node.left, node.right))
-    if left is None or right is None:
-        return None
-    if isinstance(node.op, ast.LShift) and 0 <= right < 32:
-        return left << right
-    operation = _OPERATIONS.get(type(node.op))
-    if operation is None or (isinstance(node.op, ast.Div | ast.Mod) and right <= 0):
-        return None
-    return int(operation(left, right))
+    def of(self, written: str, place: SourceLocation, depth: int) -> int | None:
+        """The number, or None; ``depth`` definitions are followed."""
+        text = _SUFFIX.sub(r"\1", written[:_LONGEST]).strip()
+        if len(written) > _LONGEST or _EXPRESSION.fullmatch(text) is None or "//" in text:
+            return None
+        try:
+            tree = ast.parse(f"({text})", mode="eval").body
+        except SyntaxError:
+            return None
+        return self._value(tree, place, depth)
+
+    def _value(self, node: ast.expr, place: SourceLocation, depth: int) -> int | None:
+        found: int | None = None
+        if isinstance(node, ast.Constant):
+            found = node.value if type(node.value) is int else None
+        elif isinstance(node, ast.Name):
+            found = self._named(node.id, place, depth) if depth else None
+        elif isinstance(node, ast.BinOp):
+            left, right = (self._value(side, place, depth) for side in (node.left, node.right))
+            operation = _OPERATIONS.get(type(node.op))
+            if left is None or right is None or operation is None:
+                return None
+            divides = isinstance(node.op, ast.Div | ast.Mod)
+            if (
+                right < 0
+                or (divides and not right)
+                or right >= _OF_SHIFTS.get(type(node.op), _MOST)
+            ):
+                return None
+            found = operation(left, right)
+        return found if found is not None and 0 <= found < _MOST else None
+
+    def _named(self, name: str, place: SourceLocation, depth: int) -> int | None:
+        if (name, place) not in self._known:
+            found = meaning(name, self._sources, place)
+            self._known[name, place] = (
+                self.of(found.value, found.place, depth - 1) if found is not None else None
+            )
+        return self._known[name, place]
 
 
 def _macros(name: str, sources: SourceText, file: str, line: int | None) -> Iterator[Meaning]:

@@ -135,7 +135,9 @@ def _is_trivial(case: Case, made: Declaration) -> bool | None:
     name = re.escape(kind.partition("<")[0].rpartition("::")[2].strip())
     if declared is None or not name:
         return None
-    head = re.compile(rf"\b(?:struct|class|union)\b[^;{{}}()]*?(?:\([^()]*\)\s*)?\b{name}\s*\{{")
+    head = re.compile(
+        rf"\b(?:struct|class|union)\b[^;{{}}()]{{0,200}}?(?:\([^()]*\)\s*)?\b{name}\s*\{{"
+    )
     for file in (declared.file, *case.sources.quoted(declared.file, searched=True)):
         text = case.sources.code(file)
         body = _body(text, head, name)
@@ -154,7 +156,8 @@ def _body(text: str, head: re.Pattern[str], name: str) -> str | None:
     if found is not None:
         return text[found.end() : closed_at(text, found.end() - 1)]
     named = re.search(
-        rf"\btypedef\s+(?:struct|union)\b[^{{}};]*\{{(?P<body>[^{{}}]*)\}}\s*{name}\s*[;,]", text
+        rf"\btypedef\s+(?:struct|union)\b[^{{}};]{{0,200}}\{{(?P<body>[^{{}}]*)\}}\s*{name}\s*[;,]",
+        text,
     )
     return named["body"] if named is not None else None
 
