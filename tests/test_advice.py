@@ -409,6 +409,18 @@ def test_long_sources_take_no_long() -> None:
         assert time.process_time() - before < 2, tail[:20]
 
 
+def test_variables_of_one_name_are_told_apart_by_their_lines() -> None:
+    facts = array("float[8]", 32)
+    (one,) = facts.objects
+    assert "`table` of line" not in said(dataclasses.replace(facts, objects=(one, one)))
+    other = dataclasses.replace(one, declared=SourceLocation("b.cuh", 9))
+    facts = dataclasses.replace(facts, objects=(one, other))
+    assert "keep `table` of line 3 in shared memory" in said(facts)
+    share = dataclasses.replace(facts.shares[0], object=1)
+    text = said(dataclasses.replace(facts, causes=(share,), frame=()))
+    assert "`table` of line 9 of b.cuh" in text
+
+
 def test_dynamic_shared_memory_comes_on_top() -> None:
     text = said(array("float[16]", 64), "extern __shared__ float x[];")
     assert "What the launch asks for there dynamically comes on top." in text
