@@ -130,7 +130,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     from lmemscope.sources.lines import from_disk, quoted_lines
 
     main = unit.input if unit.input.endswith(".cu") else None
-    layers, sources = parse(artifacts, os.getcwd()), from_disk(read, main)
+    layers, sources = parse(artifacts, os.getcwd()), from_disk(read, main, unit.options)
     facts, others = _wanted(gather_facts(layers), wanted)
     unnamed: tuple[Gap, ...] = ()
     if wanted.causes:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import time
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from lmemscope.exporters.gate_text import render_gate
 from lmemscope.model import (
     Advice,
     CallFacts,
+    Cause,
     CompileOptions,
     CubinFacts,
     Evidence,
@@ -72,21 +75,13 @@ def array(kind: str, size: int, **changes: Any) -> KernelFacts:
 @pytest.mark.parametrize(
     ("size", "threads", "shown"),
     [
-        (
-            384,
-            None,
-            "a block of 128 threads (the real size is not known, and a larger one needs more) ",
-        ),
-        (388, None, "a block of 96 threads, the most that fit"),
-        (1536, None, "a block of 32 threads, the most that fit"),
+        (384, None, "If no block has more than 128 threads, keep `table` in shared memory, one"),
+        (384, None, "384 bytes × 128 threads = 48 KB of 48 KB; a larger block takes more."),
+        (388, None, "If no block has more than 96 threads, "),
+        (1536, None, "1536 bytes × 32 threads = 48 KB of 48 KB; more do not fit."),
         (1540, None, None),
         (192, 256, "the 256 threads of __launch_bounds__ = 48 KB of 48 KB"),
-        (
-            196,
-            256,
-            "a block of 224 threads, the most that fit (the 256 threads of __launch_bounds__ do "
-            "not) = 42.88 KB of 48 KB",
-        ),
+        (196, 256, "If no block has more than 224 threads, "),
     ],
 )
 def test_shared_memory_is_offered_where_it_fits(
@@ -104,6 +99,16 @@ def test_shared_memory_is_offered_where_it_fits(
         assert shown in said(facts)
 
 
+SIZES = """#define MACRO 64
+static constexpr int constant{32};
+#if A
+#define TWO 32
+#else
+#define TWO 64
+#endif
+"""
+
+
 @pytest.mark.parametrize(
     ("launch", "threads"),
     [
@@ -111,6 +116,7 @@ def test_shared_memory_is_offered_where_it_fits(
         ("kernel<<<grid, 64, 0, stream>>>(x);", 64),
         ("kernel<<<dim3(n, m), dim3(8, 4)>>>(x);", 32),
         ("kernel<<<grid, dim3{8, 4}>>>(x);", 32),
+        ("CHECK(kernel << <grid, 32 >> > (x));", 32),
         ("constexpr int size = 64;\nkernel<<<grid, size>>>(x);", 64),
         ("#define SIZE 32\nkernel<<<grid, SIZE * 2>>>(x);", 64),
         ("dim3 block(16, 4);\nkernel<<<grid, block>>>(x);", 64),
@@ -124,6 +130,24 @@ def test_shared_memory_is_offered_where_it_fits(
         ("const int size = 64;\nvoid f() {\nif (n) {\nkernel<<<1, size>>>(x);\n}\n}", 64),
         ("int a = 2, size = 64;\nkernel<<<a, size>>>(x);", 64),
         ("const int size{64};\nkernel<<<1, dim3(size, 2)>>>(x);", 128),
+        ("#define SIZE (1 << 6)\nkernel<<<grid, SIZE>>>(x);", 64),
+        ("#define W 0x20u\n#define SIZE (W * 2ul + 64 / W - 2)\nkernel<<<grid, SIZE>>>(x);", 64),
+        ("#define A (B * B)\n#define B (A * A)\nkernel<<<grid, A>>>(x);", None),
+        ("#define A 2147483647\n#define B (A * A)\nkernel<<<grid, B>>>(x);", None),
+        ("kernel<<<grid, 1if + 63>>>(x);", None),
+        ("kernel<<<grid, 010>>>(x);", None),
+        ("enum { SIZE = 64 };\nkernel<<<grid, SIZE>>>(x);", 64),
+        ("dim3 b = {8, 8, 1};\nkernel<<<grid, b>>>(x);", 64),
+        ('#include "sizes.h"\nkernel<<<grid, MACRO>>>(x);', 64),
+        ('#include "sizes.h"\nkernel<<<grid, constant * 2>>>(x);', 64),
+        ('kernel<<<grid, 64>>>(x);\nputs("of (kernel) 1");', 64),
+        ("kernel<<<grid, 64>>>(x);\n/* by\n(kernel) */", 64),
+        ("cudaFuncSetCacheConfig(kernel, 1);\nkernel<<<grid, 64>>>(x);", 64),
+        ("auto f = kernel;\nf<<<grid, 32>>>(x);\nkernel<<<grid, 64>>>(x);", None),
+        ("#if A\n#define S 64\n#else\n#define S 128\n#endif\nkernel<<<1, S>>>(x);", None),
+        ("#define S 1\n#undef S\n#define S 64\nkernel<<<1, S>>>(x);", 64),
+        ('#include "sizes.h"\nkernel<<<grid, TWO>>>(x);', None),
+        ("kernel<<<grid, MACRO>>>(x);", None),
         ("kernel<<<grid, threads>>>(x);", None),
         ("void f() {\nconst int size = 64;\n}\nvoid g(int size) {\nkernel<<<1, size>>>(x);", None),
         ("void f() {\nconst int size = 64;\n}\nvoid g() {\nkernel<<<1, size>>>(x);", None),
@@ -142,9 +166,15 @@ def test_shared_memory_is_offered_where_it_fits(
 )
 def test_the_block_is_that_of_the_launches(launch: str, threads: int | None) -> None:
     facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
-    text = said(dataclasses.replace(facts, location=HERE), f"float a[16];\n{launch}\n")
+    files = {
+        "a.cu": f"float a[16];\n{launch}\n",
+        "sizes.h": '#include "inner.h"\n',
+        "inner.h": SIZES,
+    }
+    (finding,) = find(dataclasses.replace(facts, location=HERE), files)
+    text = " ".join(one.text for one in finding.advice)
     if threads is None:
-        assert "a block of 128 threads (the real size is not known" in text
+        assert "If no block has more than 128 threads, keep" in text
     else:
         assert f"the {threads} threads that it is launched with" in text
 
@@ -155,7 +185,7 @@ def test_what_is_changed_behind_its_last_use_is_a_constant_before() -> None:
     launch = "void g() {\nint size = 64;\n%s {\nkernel<<<1, size>>>(x);\n}\nsize = 96;\n}"
     assert "the 64 threads that it is launched with" in said(facts, launch % "if (n)")
     launch = launch.replace("}\nsize = 96;", "size = 96;\n}")
-    assert "(the real size is not known" in said(facts, launch % "for (int i = 0; i < n; ++i)")
+    assert "If no block has more than" in said(facts, launch % "for (int i = 0; i < n; ++i)")
 
 
 def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
@@ -165,6 +195,25 @@ def test_the_source_that_includes_a_kernel_tells_its_block() -> None:
     text = SourceText(lambda file: files.get(file, "").splitlines(), "main.cu")
     (finding,) = rules.find(facts, text)
     assert any("the 64 threads that it is launched with" in one.text for one in finding.advice)
+
+
+def test_the_command_line_tells_the_block_too() -> None:
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=HERE)
+    files = {
+        "a.cu": '#include "lib/launch.h"\n#ifndef SIZE\n#define SIZE 32\n#endif\n',
+        "include/lib/launch.h": "void g() {\n  kernel << <1, SIZE >> > (x);\n}",
+    }
+
+    def threads(options: CompileOptions) -> str:
+        lines = SourceText(lambda file: files.get(file, "").splitlines(), "a.cu", options)
+        (finding,) = rules.find(facts, lines)
+        return " ".join(one.text for one in finding.advice)
+
+    assert "If no block has more than 128" in threads(CompileOptions(defines=("SIZE=64",)))
+    assert "the 32 threads that it is" in threads(CompileOptions(include_dirs=("include",)))
+    both = CompileOptions(include_dirs=("other", "include"), defines=("SIZE=1", "SIZE=64"))
+    assert "the 64 threads that it is launched with" in threads(both)
 
 
 def test_an_element_of_many_dimensions_has_an_index_for_each() -> None:
@@ -200,6 +249,10 @@ def test_a_layout_holds_for_functions_that_get_the_array(
         ("x[0] = f(table, 1);", True),
         ("if (n) {\nx[0] = f(\n table);\n}", True),
         ("x[0] = table[1] + table [2];", False),
+        ("x[0] = n && table[1];", False),
+        ("x[0] = n & table[1];", False),
+        ("x = n ? &table[1] : x;", True),
+        ("f(n, &table[1]);", True),
         ("x[0] = sizeof(table);", False),
         ("}\n__device__ void g(float* table) {\n f(table);", False),
     ],
@@ -213,7 +266,7 @@ def test_a_call_that_does_not_show_in_chains_gets_the_array_too(behind: str, pas
 def test_shared_memory_in_use_leaves_less() -> None:
     used = PtxasFacts(32, 384, 0, 0, 0, 1024, 0)
     facts = dataclasses.replace(array("float[96]", 384), ptxas=used)
-    assert "a block of 96 threads, the most that fit" in said(facts)
+    assert "If no block has more than 96 threads" in said(facts)
     assert "beside 1 KB that the kernel uses already" in said(facts)
 
 
@@ -241,6 +294,161 @@ def test_the_declaration_is_the_sources_own() -> None:
     facts = array("float[8]", 32)
     assert "__shared__ float table[8][128]" in codes(facts, "\n\n  float *p, table[ROWS];\n")
     assert "__shared__" not in codes(array("Row[8]", 256), "\n\n  ns::Row<T> p, table[ROWS];\n")
+
+
+ALIASED = "void k(int* o) {{\n\n  int table[8];\n{use}\n\n\n  o[0] = table[n];\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("use", "aliased"),
+    [
+        ("  unsigned char* bytes = (unsigned char*)table;", True),
+        ("  o[1] = *(const short *)&table[2];", True),
+        ("  auto* p = reinterpret_cast<float4*>(&table[0]);", True),
+        ("  auto* p = reinterpret_cast<Pair<int, int>*>(table);", True),
+        ("  o[1] = WIDE(table[0]).x;", True),
+        ("  o[1] = (int)table[2];", False),
+        ("  o[1] = *(short*)other + table[1];", False),
+        ("}\nvoid g() {\n  char* p = (char*)table;", False),
+    ],
+)
+def test_what_is_accessed_as_another_type_is_neither_compared_nor_moved(
+    use: str, aliased: bool
+) -> None:
+    macro = "#define WIDE(x) (reinterpret_cast<int4*>(&(x))[0])"
+    source = ALIASED.format(use=use).replace("{\n\n", f"{{\n{macro}\n", 1)
+    text = said(array("int[8]", 32), source)
+    assert ("shared memory, one copy per thread" not in text) == aliased
+    assert ("compare instead of indexing" not in text) == aliased
+    assert ("is accessed as another type, too" in text) == aliased
+
+
+@pytest.mark.parametrize(
+    ("behind", "meant"),
+    [
+        ("  o[0] = table[i];", True),
+        ("  {\n  float table[9];\n  o[0] = table[i];", False),
+        ("  {\n  float table[9];\n  }\n  o[0] = table[i];", True),
+        ("  o[1] = 2 +\n  scale * table[1];\n  o[0] = table[i];", True),
+        ("  }\n  {\n  float table[9];\n  o[0] = table[i];", False),
+        ("  return table [i];\n  delete table;\n  }\n  }\n  void g() {\n  float table[9];", True),
+    ],
+)
+def test_of_several_variables_of_one_name_none_is_meant(behind: str, meant: bool) -> None:
+    source = f"void k(float* o) {{\n{{\n  float table[8];\n{behind}\n}}\n}}\n"
+    line = next(
+        n for n, text in enumerate(source.split("\n"), 1) if "[i]" in text or " [i]" in text
+    )
+    facts = array("float[8]", 32)
+    chain = (InlineFrame(SourceLocation("a.cu", line), None),)
+    facts = dataclasses.replace(facts, accesses=(access(chain=chain, loop_depth=1),))
+    text = said(facts, source)
+    assert ("several variables share that name and place (lines 3 and" in text) != meant
+    assert ("compare instead of indexing" in text) == meant
+    assert ("shared memory, one copy per thread:" in text) == meant
+
+
+@pytest.mark.parametrize(
+    ("defined", "offered"),
+    [
+        ("struct Row { float a; int b; };", True),
+        (
+            "struct alignas(8) Row {\n  float a;\n  __device__ float sum() { return a; }\n};",
+            True,
+        ),
+        ("struct Row { Row() = default; float a, b; };", True),
+        ("struct Row { float a; Row(float x) : a(x) {} };", False),
+        ("struct Row { Row() {} float a; };", False),
+        ("typedef struct {\n float a, b; } Row;", True),
+        ("struct Row { float a = 0; };", None),
+        ("struct Row : Base { float a; };", None),
+        ("", None),
+    ],
+)
+def test_what_has_a_constructor_cannot_be_declared_in_shared_memory(
+    defined: str, offered: bool | None
+) -> None:
+    files = {"a.cu": '#include "row.h"\n\n  Row table[8];\n', "row.h": defined}
+    (finding,) = find(array("Row[8]", 64), files)
+    text = " ".join(one.text for one in finding.advice)
+    code = "\n".join(one.code or "" for one in finding.advice)
+    assert ("in shared memory" in text) == (offered is not False)
+    assert ("__shared__ Row table[8][128];" in code) == (offered is True)
+    assert ("must have a constructor that does nothing" in text) == (offered is None)
+
+
+@pytest.mark.parametrize("cause", ["rolled-loop", "dynamic-index"])
+def test_no_loop_is_unrolled_for_one_of_several_variables(cause: Cause) -> None:
+    """The access at line 7 is of the inner one, and the object was declared at line 3."""
+    counter = COUNTER if cause == "rolled-loop" else OPEN_COUNTER
+    facts = kernel(cause, index=indexed(counter, expression="i"), depth=1, kind="float[20]")
+    loop = "for (int i = 0; i < n; ++i)"
+    source = f"void k() {{\n\n  float table[20];\n  {{\n%s\n  {loop}\n o[i] = table[i]; }}\n}}"
+    assert "#pragma unroll" in codes(facts, source % "")
+    assert "#pragma unroll" not in codes(facts, source % "float table[20];")
+    assert "several variables share that name" in said(facts, source % "float table[20];")
+
+
+def test_long_sources_take_no_long() -> None:
+    """What is repeated many times in a source is looked at as often, and no oftener."""
+    facts = dataclasses.replace(array("Row[8]", 64), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=HERE)
+    head = "void k() {\n\n  Row table[8];\n"
+    product = " * ".join("B" * 60)
+    steps = (f"#define {a} ({product.replace('B', b)})" for a, b in pairwise("ABCDEFG"))
+    for tail in (
+        "/*" * 20_000,
+        f"type{chr(10) * 2_000} table ;",
+        "Row a " * 5_000,
+        "struct " * 5_000,
+        "\n".join([*steps, "#define G 2", "kernel<<<1, A>>>(x);"]),
+        "x = table, " * 5_000,
+    ):
+        before = time.process_time()
+        said(facts, f"{head}{tail}\n}}\n")
+        assert time.process_time() - before < 2, tail[:20]
+
+
+def test_variables_of_one_name_are_told_apart_by_their_lines() -> None:
+    facts = array("float[8]", 32)
+    (one,) = facts.objects
+    assert "`table` of line" not in said(dataclasses.replace(facts, objects=(one, one)))
+    other = dataclasses.replace(one, declared=SourceLocation("b.cuh", 9))
+    facts = dataclasses.replace(facts, objects=(one, other))
+    assert "keep `table` of line 3 in shared memory" in said(facts)
+    share = dataclasses.replace(facts.shares[0], object=1)
+    text = said(dataclasses.replace(facts, causes=(share,), frame=()))
+    assert "`table` of line 9 of b.cuh" in text
+
+
+def test_dynamic_shared_memory_comes_on_top() -> None:
+    text = said(array("float[16]", 64), "extern __shared__ float x[];")
+    assert "What the launch asks for there dynamically comes on top." in text
+    assert "dynamically" not in said(array("float[16]", 64))
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=HERE)
+    source = "extern __shared__ float x[];\nvoid g() {\nkernel<<<1, 64%s>>>(x);\n}"
+    assert "dynamically" not in said(facts, source % ", 0, stream")
+    assert "dynamically" in said(facts, source % ", bytes")
+
+
+def test_a_member_that_its_structure_hands_on_is_passed() -> None:
+    source = "struct S {\n\n  float table[16];\n  void f() { %s; }\n};\n"
+    facts = array("float[16]", 64, name="s.table")
+    text = "Functions that get it as a pointer must take that layout too."
+    assert text in said(facts, source % "next(table)")
+    assert text not in said(facts, source % "table[1] = 2")
+    ranged = said(facts, source % "for (float& one : table) one = 0")
+    assert "A `for` over all of it must count instead." in ranged
+    assert text not in ranged
+    assert text not in said(array("Row", 64), "\n\n  Row table;\n  f(&table);")
+
+
+def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> None:
+    facts = dataclasses.replace(array("float[128]", 512), demangled="void kernel(float*)")
+    text = said(dataclasses.replace(facts, location=HERE), "kernel<<<grid, 128>>>(x);")
+    assert "Keep" not in text
+    assert "takes 64 KB for the 128 threads that it is launched with, and a block has 48" in text
 
 
 def test_an_object_without_a_name_is_not_to_be_moved() -> None:
@@ -680,6 +888,57 @@ def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> 
     assert found[-1].code == (f"#ifdef __CUDA_ARCH__\n{plain}\n#endif" if guarded else plain)
     assert ("compiled for the host too" in found[-1].text) == guarded
     assert any("__sinf" in a.text and ("device code alone" in a.text) == guarded for a in found)
+
+
+def promise(source: str, chain: tuple[InlineFrame, ...] | None = None) -> Advice | None:
+    facts = kernel("math-slow-path")
+    (one,) = facts.objects
+    proof = (Evidence("library-table", "__cudart_i2opi_f"),)
+    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    if chain is not None:
+        facts = dataclasses.replace(facts, accesses=(access("math-slow-path", chain=chain),))
+    found = [one for one in advice(facts, source) if "promise it" in one.text]
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(
+    ("lines", "loops"),
+    [
+        ("__global__ void k(float* y, float x) {\n\n\n\n\n\ny[0] = sinf(x);\n}", False),
+        ("__global__ void k(float* y) {\n\n\n\nfor (;;) {\n\ny[0] = sinf(x);\n}\n}", True),
+        ("void f() { while (x) {} }\nvoid k(float x) {\n\n\n\n\ny[0] = sinf(x);\n}", False),
+    ],
+)
+def test_a_promise_in_a_loop_needs_it_rolled(lines: str, loops: bool) -> None:
+    found = promise(lines)
+    assert found is not None
+    assert ("`#pragma unroll 1`" in found.text) == loops
+
+
+def test_no_promise_is_asked_for_where_a_library_calls_the_function() -> None:
+    own = InlineFrame(HERE, None)
+    library = InlineFrame(SourceLocation("/usr/include/cub/agent.cuh", 9), None)
+    source = "\n\n\n\n\n\ny = sinf(x);"
+    assert promise(source, (library, own)) is not None
+    assert promise(source, (library, own, library)) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("y = sinf(x);", True),
+        ("float x = 2 * z, y = sinf(x);", False),
+        ("for (int i = 0; i < n; ++i) y[i] = sinf(x[i]);", False),
+        ("if (y == 1) z = sinf(y);", True),
+    ],
+)
+def test_a_promise_names_what_is_known_before_the_statement(line: str, known: bool) -> None:
+    found = promise(f"\n\n\n\n\n\n{line}\n")
+    assert found is not None
+    assert (found.code is not None) == known
+    governed = promise(f"\n\n\n\n\nif (n)\n{line}\n")
+    assert governed is not None
+    assert governed.code is None
 
 
 def turns(argument: str, above: str = "", name: str = "cos") -> str | None:

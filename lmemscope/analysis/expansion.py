@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
@@ -12,8 +11,6 @@ from lmemscope.model import SourceText, is_library
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DEEPEST = 4
 """How often macros are replaced in what macros were replaced by."""
-_FILES = 64
-"""How many files one file's quoted includes may lead to."""
 _LONGEST = 12
 """Lines of a call at most."""
 
@@ -84,18 +81,9 @@ class Expansion:
 
     def _of_includes(self, file: str) -> dict[str, frozenset[Macro | None]]:
         found: dict[str, frozenset[Macro | None]] = {}
-        seen = {file}
-        work = [file]
-        while work and len(seen) < _FILES:
-            including = work.pop()
-            for name in self._defined(including).includes:
-                path = os.path.normpath(os.path.join(os.path.dirname(including), name))
-                if path in seen:
-                    continue
-                seen.add(path)
-                work.append(path)
-                for macro, ones in self._defined(path).before(None):
-                    found[macro] = found.get(macro, frozenset()) | ones
+        for path in self._sources.quoted(file):
+            for macro, ones in self._defined(path).before(None):
+                found[macro] = found.get(macro, frozenset()) | ones
         return found
 
     def _defined(self, file: str) -> Definitions:

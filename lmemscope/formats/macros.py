@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 from lmemscope.formats.statements import closed_at, parts_of
 
-_DIRECTIVE = re.compile(r"\s*#\s*(?P<kind>define|undef|include)\s+(?P<rest>.*)", re.DOTALL)
+_DIRECTIVE = re.compile(r"\s*#\s*(?P<kind>define|undef)\s+(?P<rest>.*)", re.DOTALL)
 _DEFINED = re.compile(
     r"(?P<name>[A-Za-z_]\w*)(?:\((?P<parameters>[^()]*)\)|(?=\s))(?P<body>.*)", re.DOTALL
 )
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_QUOTED = re.compile(r'"(?P<name>[^"]+)"')
 _PASTE = re.compile(r"\s*##\s*")
 _STRINGIFIED = re.compile(r"(?<!#)#\s*([A-Za-z_]\w*)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -48,11 +47,9 @@ class Definitions:
 
     Attributes:
         steps: line, name, and the macro; None for ``#undef`` and for constants.
-        includes: names of the files that it includes in quotes.
     """
 
     steps: tuple[tuple[int, str, Macro | None], ...]
-    includes: tuple[str, ...]
 
     def before(self, line: int | None) -> Iterator[tuple[str, frozenset[Macro | None]]]:
         """Each name with the definitions in force at a line, or at the file's end."""
@@ -65,9 +62,8 @@ class Definitions:
 
 
 def definitions_of(lines: Iterable[str]) -> Definitions:
-    """Macros and quoted includes of a file; ``lines`` are all of it, comments included."""
+    """Macros of a file; ``lines`` are all of it, comments included."""
     steps: list[tuple[int, str, Macro | None]] = []
-    includes: list[str] = []
     begun, first = "", 0
     for number, line in enumerate(lines, 1):
         if not begun:
@@ -82,15 +78,11 @@ def definitions_of(lines: Iterable[str]) -> Definitions:
         begun = ""
         if found is None:
             continue
-        if found["kind"] == "include":
-            quoted = _QUOTED.match(found["rest"])
-            includes += [quoted["name"]] if quoted is not None else []
-            continue
         name = _NAME.match(found["rest"])
         if name is not None:
             macro = _macro(found["rest"]) if found["kind"] == "define" else None
             steps.append((first, name[0], macro))
-    return Definitions(tuple(steps), tuple(includes))
+    return Definitions(tuple(steps))
 
 
 def _macro(text: str) -> Macro | None:

@@ -24,7 +24,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _CONSTANT = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 _ASSIGNS = re.compile(r"(<<|>>|[-+*/%&|^])?=(?!=)")
 _MADE = re.compile(r"\s*(?:[A-Za-z_][\w:]*\s*[({<]|\{)")
-_CLOSING = {"(": ")", "[": "]", "<": ">"}
+_CLOSING = {"(": ")", "[": "]", "<": ">", "{": "}"}
 _NO_TYPES = frozenset(
     "return else do case goto throw new delete co_return co_yield and or not".split()
 )

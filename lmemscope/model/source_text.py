@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from lmemscope.model.request import SourceLocation
+from lmemscope.model.places import is_library
+from lmemscope.model.request import CompileOptions, SourceLocation
+
+_NO_CODE = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"|(?<!\w)'(?:[^'\\\n]|\\.)*'", re.DOTALL
+)
+"""Comments and literals; an apostrophe within a number is none."""
+_INCLUDE = re.compile(r'\s*#\s*include\s+"(?P<name>[^"]+)"')
+_FILES = 64
+"""How many files one file's quoted includes may lead to."""
 
 
 class DisplayPaths:
@@ -39,12 +48,22 @@ class SourceText:
             analysis and the rules are functions of what they are given.
         main: the file that is compiled and includes the others, as locations spell it; None where
             that is not known.
+        options: what it is compiled with.
     """
 
-    def __init__(self, lines_of: Callable[[str], Sequence[str]], main: str | None = None) -> None:
+    def __init__(
+        self,
+        lines_of: Callable[[str], Sequence[str]],
+        main: str | None = None,
+        options: CompileOptions | None = None,
+    ) -> None:
         self._lines_of = lines_of
         self.main = main
+        self._include_dirs = options.include_dirs if options is not None else ()
+        self._defines = options.defines if options is not None else ()
         self._bare: dict[str, tuple[str, ...]] = {}
+        self._code: dict[str, str] = {}
+        self._quoted: dict[tuple[str, bool], tuple[str, ...]] = {}
 
     def line(self, file: str, number: int) -> str:
         """Text of a line without its comment, or an empty string."""
@@ -65,6 +84,55 @@ class SourceText:
         if file not in self._bare:
             self._bare[file] = tuple(_without_comment(line) for line in self._lines_of(file))
         return self._bare[file]
+
+    def code(self, file: str) -> str:
+        """The text of a file, line for line, without comments and what stands in quotes."""
+        if file not in self._code:
+            text = "\n".join(self._lines_of(file))
+            self._code[file] = _NO_CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
+        return self._code[file]
+
+    def given(self, macro: str) -> str | None:
+        """The value of a macro that the command line defines; None of every other name."""
+        for define in reversed(self._defines):
+            name, is_valued, value = define.partition("=")
+            if name == macro:
+                return value if is_valued else "1"
+        return None
+
+    def quoted(self, file: str, *, searched: bool = False) -> tuple[str, ...]:
+        """The files that a file includes in quotes, and those that these include in turn.
+
+        Each is looked for beside the file that names it, and what is not there has no lines. A
+        library's own are no part of what a user has written.
+
+        Args:
+            file: that includes them.
+            searched: whether they are looked for in the directories of ``-I``, too.
+        """
+        key = (file, searched)
+        if key not in self._quoted:
+            self._quoted[key] = tuple(self._reached(file, self._include_dirs if searched else ()))
+        return self._quoted[key]
+
+    def _reached(self, file: str, directories: Sequence[str]) -> Iterator[str]:
+        seen, work = {file}, [file]
+        while work and len(seen) < _FILES:
+            including = work.pop()
+            for line in () if is_library(including) else self._lines_of(including):
+                found = _INCLUDE.match(line) if "include" in line else None
+                if found is None:
+                    continue
+                beside = os.path.dirname(including)
+                paths = [
+                    os.path.normpath(os.path.join(one, found["name"]))
+                    for one in (beside, *directories)
+                ]
+                path = next((one for one in paths if directories and self._lines_of(one)), paths[0])
+                if path not in seen:
+                    seen.add(path)
+                    work.append(path)
+                    yield path
 
     def matching(self, file: str, pattern: re.Pattern[str]) -> list[str]:
         """Text of the lines, without comments, in which a pattern is found."""

@@ -94,7 +94,20 @@ class Case:
         if self.object.name is None:
             return f"a {self.object.size}-byte object"
         doubt = " (probably)" if self.object.confidence == "possible" else ""
-        return f"`{self.object.name}`{doubt}"
+        return f"`{self.object.name}`{self._which}{doubt}"
+
+    @property
+    def _which(self) -> str:
+        """The line that declares it, where another variable of the kernel has its name."""
+        own = self.object
+        if own is None or own.declared is None:
+            return ""
+        others = {
+            one.declared
+            for one in self.facts.objects
+            if one.name == own.name and one.declared is not None
+        }
+        return f" of {self.line(own.declared)}" if others - {own.declared} else ""
 
     @property
     def described(self) -> str:

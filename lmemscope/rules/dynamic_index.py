@@ -13,10 +13,11 @@ How to remove it. Unrolling helps only where the index is nothing but loop count
 of trips is, or can be, a constant: write a constant bound with the run-time bound as a condition
 inside, or, for a ring (``i % size``), move the elements instead of the index. Comparing with each
 index suits at most 32 elements that fit the registers left and that no pointer goes to; it costs a
-comparison per element and access. Shared memory suits what fits 48 KB at one copy per thread; with
-the thread as the last dimension, elements of 4 bytes have a bank per lane, 8 and 16 bytes take 2
-and 4 passes without conflict, and lanes with 1- or 2-byte elements share banks by 4 or 2. Data as
-an index leaves the last two; a larger array than both allow needs another algorithm.
+comparison per element and access. Shared memory suits what fits 48 KB at one copy per thread of
+the block and needs no constructor; with the thread as the last dimension, elements of 4 bytes have
+a bank per lane, 8 and 16 bytes take 2 and 4 passes without conflict, and lanes with 1- or 2-byte
+elements share banks by 4 or 2. Neither suits an array that is accessed as another type, too. Data
+as an index leaves the last two; a larger array than both allow needs another algorithm.
 
 When to leave it. Rarely executed code, and arrays so large that shared memory would cost occupancy.
 Raising the register limit does nothing: nothing is spilled.

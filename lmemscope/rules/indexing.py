@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lmemscope.model import Advice, IndexSource
+from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case, by_cost
 from lmemscope.rules.shared import shared_room, too_large
 
@@ -52,23 +53,32 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
         )
     made = index_sources(case)
     because = f": its index depends on {made}" if made else ""
-    return (
-        Advice(
-            f"Nothing removes it without a rewrite{because}.{too_large(case)} Let the threads of a "
-            "warp share the work of one, or work on pieces that registers can hold."
-        ),
+    way = (
+        " Let the threads of a warp share the work of one, or work on pieces that registers can "
+        "hold."
     )
+    if is_reinterpreted(case):
+        way = (
+            f" {case.name} is accessed as another type, too: access it as one, so that an index "
+            "selects whole elements; they can then be compared with, or moved to shared memory."
+        )
+    return (Advice(f"Nothing removes it without a rewrite{because}.{too_large(case)}{way}"),)
 
 
 def unnamed(case: Case) -> tuple[Advice, ...]:
     """What removes an indexed object whose name is not known for sure, whatever it is called."""
     found = case.object
-    if found is None or (found.name is not None and found.confidence != "possible"):
+    others = namesakes(case)
+    if found is None or (found.name is not None and found.confidence != "possible" and not others):
         return ()
     place = case.location
     where = f" at {case.line(place)}" if place is not None else ""
     sources = case.index.sources if case.index is not None else ()
-    known = "not known" if found.name is None else "not known for sure"
+    why = f"the variable's name is {'not known' if found.name is None else 'not known for sure'}"
+    if others and found.declared is not None:
+        places = sorted({found.declared, *others})
+        lines = listed([str(one.line) for one in places])
+        why = f"several variables share that name and place (lines {lines})"
     if found.size > _REGISTER_FILE:
         way = (
             "It is too large for registers: work in pieces that fit, or let the threads of a warp "
@@ -83,7 +93,7 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
         way = "Registers can hold it only if every index into it is a constant."
     return (
         Advice(
-            f"No rewrite is offered, for the variable's name is {known}: look at what is indexed"
+            f"No rewrite is offered, for {why}: look at what is indexed"
             f"{where}. {way}{shared_room(case)}"
         ),
     )

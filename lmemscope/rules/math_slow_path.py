@@ -15,8 +15,10 @@ How to remove it. ``sinpi``, ``cospi``, ``sincospi`` where the argument is writt
 something: at least as accurate, and without the slow path (``tan`` has no such version). For float,
 ``__sinf``, ``__cosf``, ``__tanf`` or ``--use_fast_math`` where their accuracy is enough; double has
 no such functions. For both, a promise that arguments are small, ``__builtin_assume(fabs(x) < 1e5)``
-before the call: outside of that range the result is then wrong. In functions that are compiled for
-the host too, it and ``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``.
+before the call: outside of that range the result is then wrong. It has no effect in a loop that is
+unrolled by a part (``#pragma unroll 1`` prevents that), nor for an argument that is the same in
+all turns of a loop and is promised inside. In functions that are compiled for the host too, it and
+``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``.
 
 When to leave it. When arguments are small: the path is never taken.
 """
@@ -27,12 +29,14 @@ import re
 from dataclasses import dataclass
 
 from lmemscope.formats.statements import closed_at, parts_of
-from lmemscope.model import Advice, Severity
+from lmemscope.model import Advice, LocalAccess, Severity, SourceLocation, is_library
 from lmemscope.rules.base import Case, Rule, certain
-from lmemscope.rules.enclosing import is_for_host
+from lmemscope.rules.declared import is_governed
+from lmemscope.rules.enclosing import function_head, is_for_host
 from lmemscope.rules.multiples_of_pi import without_pi
 
 _CALL = re.compile(r"(?<![\w.])(?P<name>sincos|sin|cos|tan)f?\s*\(")
+_LOOP = re.compile(r"\b(?:for|while|do)\b")
 _GOES_ON = 4
 """Lines on which a call may go on."""
 _FLOAT_SCRATCH, _DOUBLE_SCRATCH = 28, 40
@@ -80,24 +84,66 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 "float and use __sinf and its like."
             )
         )
-    promise = (
+    return (*found, *_promise(case, call, is_float, on_host))
+
+
+def _promise(
+    case: Case, call: _Call | None, is_float: bool | None, on_host: bool
+) -> tuple[Advice, ...]:
+    """That arguments are small, where the compiler makes use of it.
+
+    It forgets the promise where it unrolls a loop by a part, and where it moves the call of an
+    argument that stays the same out of a loop. Loops of libraries, which call a user's function,
+    are nobody's to keep rolled.
+    """
+    if any(_is_called_by_library(access) for access in case.accesses):
+        return ()
+    text = (
         "If arguments always stay below 1e5, promise it before the statement of each such call"
+        f"{'' if call is not None and call.is_repeatable else ' (`__builtin_assume`)'}: beyond, "
+        "the result is then wrong."
     )
-    warned = ": beyond, the result is then wrong."
+    if _may_loop(case):
+        text += (
+            " In a loop that is unrolled by a part it has no effect: put `#pragma unroll 1` before "
+            "that. What does not change in a loop is promised before it."
+        )
     if on_host:
-        warned += (
+        text += (
             " The function is compiled for the host too, whose compiler may not know the word: "
             "keep it inside `#ifdef __CUDA_ARCH__`."
         )
-    if call is not None and call.is_repeatable:
-        absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
-        code = f"__builtin_assume({absolute}({call.argument}) < {limit});"
-        if on_host:
-            code = f"#ifdef __CUDA_ARCH__\n{code}\n#endif"
-        found.append(Advice(f"{promise}{warned}", code))
-    else:
-        found.append(Advice(f"{promise} (`__builtin_assume`){warned}"))
-    return tuple(found)
+    if call is None or not call.is_repeatable:
+        return (Advice(text),)
+    absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
+    code = f"__builtin_assume({absolute}({call.argument}) < {limit});"
+    return (Advice(text, f"#ifdef __CUDA_ARCH__\n{code}\n#endif" if on_host else code),)
+
+
+def _is_called_by_library(access: LocalAccess) -> bool:
+    """Whether the user's line is in a function that is inlined into a library's code."""
+    files = [frame.location.file for frame in access.chain if frame.location.line > 0]
+    users = [number for number, file in enumerate(files) if not is_library(file)]
+    return bool(users) and any(is_library(file) for file in files[users[0] :])
+
+
+def _may_loop(case: Case) -> bool:
+    """Whether a loop may be around a call: one begins above it in a function that it is in."""
+    places = {
+        frame.location
+        for access in case.accesses
+        for frame in access.chain
+        if frame.location.line > 0 and not is_library(frame.location.file)
+    }
+    return not places or any(_loop_above(case, place) for place in places)
+
+
+def _loop_above(case: Case, place: SourceLocation) -> bool:
+    head = function_head(case.sources, place)
+    if head is None:
+        return True
+    lines = range(head.line, place.line + 1)
+    return any(_LOOP.search(case.sources.line(place.file, number)) for number in lines)
 
 
 def _half_turns(case: Case, call: _Call | None, is_float: bool | None) -> tuple[Advice, ...]:
@@ -125,7 +171,7 @@ class _Call:
     Attributes:
         name: of the function.
         argument: the one that all such calls of the line have; None where they differ.
-        is_repeatable: whether the argument may be evaluated once more.
+        is_repeatable: whether the argument may be evaluated once more, before the statement.
     """
 
     name: str
@@ -145,7 +191,15 @@ def _call(case: Case) -> _Call | None:
     # What changes a variable, or is itself a call, must not be written twice.
     simple = only is not None and re.fullmatch(r"[\w.\[\]\s+\-*/()>]+", only) is not None
     changes = only is not None and re.search(r"\+\+|--|\w\s*\(", only) is not None
-    return _Call(calls[0]["name"], only, simple and not changes)
+    before = text[: calls[0].start()]
+    known = not any(
+        re.search(rf"(?<![\w.>]){word}\s*=(?!=)", before)
+        for word in re.findall(r"(?<![\w.>])[A-Za-z_]\w*", only or "")
+    )
+    alone = (
+        _LOOP.search(before) is None and place is not None and not is_governed(case.sources, place)
+    )
+    return _Call(calls[0]["name"], only, simple and not changes and known and alone)
 
 
 def _text(case: Case) -> str:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.constants import meaning
 
 _NUMBER = re.compile(r"(?P<digits>\d+\.\d*(?:[eE][-+]?\d+)?)(?P<suffix>[fFlL]?)")
+_DECIMAL = re.compile(r"(?P<digits>\d+\.?\d*(?:[eE][-+]?\d+)?)(?P<suffix>[fFlL]?)")
 _WORD = re.compile(r"[A-Za-z_]\w*(?:::\w+)*")
 _ARCCOSINE = re.compile(r"(?:std::)?(?P<name>acosf?)\s*\(\s*-\s*1(?:\.0*)?[fF]?\s*\)")
 _CONVENTIONS = re.compile(
@@ -20,7 +22,6 @@ _CONVENTIONS = re.compile(
 _MULTIPLES = {math.pi / 2: "0.5", math.pi: "1.0", 2 * math.pi: "2.0", 4 * math.pi: "4.0"}
 _PRECISION = 1e-6
 """How near to pi a number is that is meant to be: six digits."""
-_LINES_LOOKED_AT = 20
 _DEPTH = 3
 """How many definitions of variables are followed."""
 _JOINED = frozenset({"::", "->"})
@@ -78,8 +79,8 @@ def _factor(text: str, sources: SourceText, place: SourceLocation, depth: int) -
                     else f"{text[: lead + 1]}{code}{text[lead + len(bare) - 1 :]}"
                 )
         elif depth and _WORD.fullmatch(bare) and "::" not in bare:
-            written = _definition(bare, sources, place)
-            if written is not None and _factor(written[0], sources, written[1], depth - 1):
+            found = meaning(bare, sources, place)
+            if found is not None and _factor(found.value, sources, found.place, depth - 1):
                 return Factor(None)
     return None
 
@@ -139,56 +140,31 @@ def _half_turns(value: float) -> str | None:
 
 
 def _constant(name: str, sources: SourceText, place: SourceLocation) -> str | None:
-    """Half turns of a macro or constant of the same file whose value is a number."""
-    pattern = re.compile(
-        rf"#\s*define\s+{name}\s+\(?(?P<macro>[^()]+?)\)?\s*$"
-        rf"|\b(?P<type>float|double)\s+(?:const\s+)?{name}\s*(?:=|\{{)\s*(?P<value>[^;{{}}]+?)\s*[;}}]"
-    )
-    values = set()
-    for line in sources.matching(place.file, pattern):
-        found = pattern.search(line)
-        assert found is not None
-        text = (found["macro"] or found["value"]).strip()
-        number = _NUMBER.fullmatch(text) or re.fullmatch(
-            r"(?P<digits>[\d.]+)(?P<suffix>[fF]?)", text
-        )
-        twice = re.fullmatch(r"2(?:\.0*)?[fF]?\s*\*\s*(?P<word>\w+)", text)
-        arccosine = _ARCCOSINE.fullmatch(text)
-        turns = None
-        if number is not None:
-            turns = _half_turns(float(number["digits"]))
-        elif arccosine is not None or _CONVENTIONS.fullmatch(text) is not None:
-            turns = "2.0" if re.search(r"2|(?i:two)", text.partition("(")[0]) else "1.0"
-        elif twice is not None and _CONVENTIONS.fullmatch(twice["word"]) is not None:
-            turns = "2.0"
-        if turns is None:
-            return None
-        is_float = found["type"] == "float" or (number is not None and bool(number["suffix"]))
-        values.add(f"{turns}f" if is_float else turns)
-    return values.pop() if len(values) == 1 else None
+    """Half turns of a macro or constant whose value is a number, or a name of pi's or two pi's."""
+    found = meaning(name, sources, place)
+    if found is None:
+        return None
+    text = found.value.strip()
+    if text.startswith("(") and closed_at(text, 0) == len(text):
+        text = text[1:-1].strip()
+    number = _DECIMAL.fullmatch(text)
+    twice = re.fullmatch(r"2(?:\.0*)?[fF]?\s*\*\s*(?P<word>\w+)", text)
+    turns = None
+    if number is not None:
+        turns = _half_turns(float(number["digits"]))
+    elif _ARCCOSINE.fullmatch(text) is not None:
+        turns = "1.0"
+    elif (meant := _CONVENTIONS.fullmatch(text)) is not None:
+        turns = "2.0" if meant["twice"] else "1.0"
+    elif twice is not None and _CONVENTIONS.fullmatch(twice["word"]) is not None:
+        turns = "2.0"
+    if turns is None:
+        return None
+    is_float = found.type == "float" or (number is not None and number["suffix"] in ("f", "F"))
+    return f"{turns}f" if is_float else turns
 
 
 def _is_assigned(name: str, sources: SourceText, place: SourceLocation) -> bool:
     """Whether a file gives a name a value that is not known to be pi's."""
     pattern = re.compile(rf"#\s*define\s+{name}\s|(?<![\w.])\b{name}\s*=(?!=)")
     return bool(sources.matching(place.file, pattern))
-
-
-def _definition(
-    name: str, sources: SourceText, place: SourceLocation
-) -> tuple[str, SourceLocation] | None:
-    """The value of a variable that is defined above a line and not changed; with that line."""
-    changed = re.compile(
-        rf"(?<![\w.>]){name}\s*(?:[-+*/%]?=(?!=)|\+\+|--)|(?:\+\+|--|&)\s*{name}\b"
-    )
-    defined = re.compile(
-        rf"\b(?:float|double|auto|T|real)\s+(?:const\s+)?{name}\s*=\s*(?P<value>[^;,]+);"
-    )
-    for number in range(place.line, max(0, place.line - _LINES_LOOKED_AT), -1):
-        text = sources.line(place.file, number)
-        found = defined.search(text)
-        if found is not None:
-            return found["value"].strip(), SourceLocation(place.file, number)
-        if changed.search(text):
-            return None
-    return None

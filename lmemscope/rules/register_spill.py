@@ -33,14 +33,13 @@ from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.enclosing import body_lines
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.register_cap import cap_of
-from lmemscope.rules.shared import STATIC_BYTES
+from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
 
 _DEFINES = re.compile(
     r"(?:#\s*define\s+|\bconst(?:expr)?\b[^=;]*?\b)(\w+)\s*(?:=|\s)\s*(\d+)\s*;?\s*$"
 )
 """A name for a number."""
 _SHOWN = 3
-_DYNAMIC = re.compile(r"\bextern\b[^;]*\b__shared__\b")
 
 
 def severity(case: Case) -> Severity:
@@ -146,7 +145,7 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
     )
     if used or calls or bounds is None or not bounds.max_threads or facts.kind != "entry":
         return ()
-    if facts.home is not None and case.sources.matching(facts.home, _DYNAMIC):
+    if has_dynamic(case):
         return ()  # ptxas refuses it beside dynamic shared memory
     taken = (facts.ptxas.shared if facts.ptxas is not None else None) or 0
     need = case.share.frame_bytes * bounds.max_threads

@@ -6,6 +6,7 @@ import re
 
 from lmemscope.formats.statements import bracketed, closed_at
 from lmemscope.model import Advice
+from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import Declaration, declaration_of, is_governed, whole_statement
 from lmemscope.rules.unrolling import spare_registers
@@ -33,6 +34,8 @@ def selection(case: Case) -> tuple[Advice, ...]:
     if made is None or found is None or not made.extents or made.elements > _MOST:
         return ()
     if found.also or case.generic or made.registers is None:
+        return ()
+    if is_reinterpreted(case) or namesakes(case):
         return ()
     if made.registers > spare_registers(case):
         return ()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from typing import Literal
 
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, traits_of
+from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import (
     Declaration,
@@ -25,6 +28,17 @@ _BLOCK = 128
 _WARP = 32
 _FREE = 64
 """Bytes per thread that every architecture from 7.5 on has for all its resident threads."""
+_DYNAMIC = re.compile(r"\bextern\b[^;]*\b__shared__\b")
+_VECTOR = re.compile(
+    r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]|(?:nv_|__nv_)?bfloat162?"
+    r"|(?:__)?half2?"
+)
+_Use = Literal["pointer", "range"]
+_RANGE = re.compile(r"\bfor\s*\([^;()]*(?<!:):\s*$")
+_ADDRESS = re.compile(r"(?:^|[(,=?:;{}!]|\breturn)\s*&[\s(]*$")
+"""The operator that takes an address, not one that combines bits or conditions."""
+_LOOKED_BACK = 200
+"""Characters before a use that say what it is."""
 _UNION = re.compile(r"\bunion\b")
 _BANKS = 32
 _LETTERS = "ijklmnopqrstuvw"
@@ -35,38 +49,45 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     """The array in shared memory, one element of each index beside that of the next thread.
 
     Only for what fits: its size times the block, beside what the kernel has there already. The
-    block is that of ``__launch_bounds__`` or of the launches, else one of 128 threads;
-    where that does not fit, the largest smaller one that does.
+    block is that of the launches or of ``__launch_bounds__``. Where neither is known, or where the
+    bounds allow more than fits, the text says up to which block it holds. What is accessed as
+    another type, too, cannot be laid out by threads, and of several variables of one name nobody
+    knows which is meant.
     """
     found = case.object
     if found is None or found.name is None or found.confidence == "possible" or not found.size:
         return ()
-    taken = (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
+    if is_reinterpreted(case) or namesakes(case):
+        return ()
+    taken, made = _taken(case), declaration_of(case)
     room = STATIC_BYTES - taken
-    known = block_of(case)
-    made = declaration_of(case)
     size = found.size
     if made is not None and made.extents and made.element_bytes is not None:
         size = made.elements * made.element_bytes
+    known = block_of(case)
     threads = known.threads if known is not None else _BLOCK
-    if size * threads > room:
+    fits = size * threads <= room
+    if not fits and known is not None and known.is_exact:
+        return ()
+    if not fits:
         threads = room // size // _WARP * _WARP
     if threads <= 0:
         return ()
     beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
-    if known is not None and threads == known.threads:
-        block = known.described
+    amount = f"{_amount(size * threads)} of 48 KB{beside}"
+    if known is not None and fits:
+        text = (
+            f"Keep {case.name} in shared memory, one copy per thread: {size} bytes × "
+            f"{known.described} = {amount}."
+        )
     else:
-        block = f"a block of {threads} threads"
-        if known is not None:
-            block += f", the most that fit ({known.described} do not)"
-        else:
-            most = ", the most that fit" if threads < _BLOCK else ""
-            block += f"{most} (the real size is not known, and a larger one needs more)"
-    text = (
-        f"Keep {case.name} in shared memory, one copy per thread: {size} bytes × {block} = "
-        f"{_amount(size * threads)} of 48 KB{beside}."
-    )
+        more = "more do not fit" if not fits else "a larger block takes more"
+        text = (
+            f"If no block has more than {threads} threads, keep {case.name} in shared memory, one "
+            f"copy per thread: {size} bytes × {threads} threads = {amount}; {more}."
+        )
+    if has_dynamic(case) and not (known is not None and known.is_exact and not known.is_dynamic):
+        text += " What the launch asks for there dynamically comes on top."
     if size > _FREE:
         text += " It can lower occupancy."
     if size * threads + _others(case) * threads > room:
@@ -74,12 +95,71 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     if made is None:
         return (Advice(text),)
     code = None
-    if made.element is not None and (not made.is_member or _stands_alone(case, made)):
+    trivial = _is_trivial(case, made)
+    if trivial is False:
+        return ()
+    if trivial and made.element is not None and (not made.is_member or _stands_alone(case, made)):
         code = _code(made, threads, _thread(case))
     text = f"{text} {_banks(made, threads)}{_start(made)}".rstrip()
-    if _is_passed(case, made):
+    if trivial is None:
+        text += " Its type must have a constructor that does nothing, or none."
+    whole = _whole_uses(case, made)
+    if "pointer" in whole:
         text += " Functions that get it as a pointer must take that layout too."
+    if "range" in whole:
+        text += " A `for` over all of it must count instead."
     return (Advice(text, code),)
+
+
+def _taken(case: Case) -> int:
+    """Bytes of static shared memory that the kernel has already."""
+    return (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
+
+
+def has_dynamic(case: Case) -> bool:
+    """Whether the kernel's file has shared memory whose size the launch gives."""
+    home = case.facts.home
+    return home is not None and bool(case.sources.matching(home, _DYNAMIC))
+
+
+def _is_trivial(case: Case, made: Declaration) -> bool | None:
+    """Whether an element can be declared in shared memory, where no constructor runs.
+
+    None where its type is not found.
+    """
+    kind = case.object.type or "" if case.object is not None else ""
+    kind = kind.partition("[")[0].strip()
+    if made.is_arithmetic or made.is_wide or _VECTOR.fullmatch(kind):
+        return True
+    declared = case.object.declared if case.object is not None else None
+    name = re.escape(kind.partition("<")[0].rpartition("::")[2].strip())
+    if declared is None or not name:
+        return None
+    head = re.compile(
+        rf"\b(?:struct|class|union)\b[^;{{}}()]{{0,200}}?(?:\([^()]*\)\s*)?\b{name}\s*\{{"
+    )
+    for file in (declared.file, *case.sources.quoted(declared.file, searched=True)):
+        text = case.sources.code(file)
+        body = _body(text, head, name)
+        if body is None:
+            continue
+        if re.search(rf"(?<![\w~]){name}\s*\((?![^()]*\)\s*=\s*default)", body):
+            return False
+        plain = re.sub(r"\{[^{}]*\}|=\s*(?:default|delete)", "", body)
+        return None if re.search(r"=(?!=)|\bvirtual\b|::|<", plain) else True
+    return None
+
+
+def _body(text: str, head: re.Pattern[str], name: str) -> str | None:
+    """What stands in the braces of a structure, also of ``typedef struct {…} name``."""
+    found = head.search(text)
+    if found is not None:
+        return text[found.end() : closed_at(text, found.end() - 1)]
+    named = re.search(
+        rf"\btypedef\s+(?:struct|union)\b[^{{}};]{{0,200}}\{{(?P<body>[^{{}}]*)\}}\s*{name}\s*[;,]",
+        text,
+    )
+    return named["body"] if named is not None else None
 
 
 def _others(case: Case) -> int:
@@ -91,44 +171,58 @@ def _others(case: Case) -> int:
     )
 
 
-def _is_passed(case: Case, made: Declaration) -> bool:
-    """Whether the array, a row or a part of it is used as a pointer, as a call gets it.
+def _whole_uses(case: Case, made: Declaration) -> set[_Use]:
+    """How the array, a row or a part of it is used as a whole; of no array as nothing.
 
-    What the function that declares it does with it counts, and what calls around the accesses say.
+    What the function that declares it does with it counts, and what calls around the accesses say;
+    of a member also what the functions of its structure do, which know it by its plain name.
     """
+    if not made.extents:
+        return set()
     calls = {frame.location for access in case.accesses for frame in access.chain[1:]}
-    texts = [statement_from(case.sources, place) for place in calls]
+    texts = [(statement_from(case.sources, place), made.path) for place in calls]
     declared = case.object.declared if case.object is not None else None
     if declared is not None:
         root = re.split(r"\.|->", made.path)[0]
-        texts.append(rest_of_block(case.sources, declared, root))
-    return any(_as_pointer(text, made) for text in texts)
+        texts.append((rest_of_block(case.sources, declared, root), made.path))
+    if made.is_member:
+        files = {place.file for place in (declared, case.location) if place is not None}
+        texts += [(case.sources.code(file), made.name) for file in files]
+    return {use for text, path in texts for use in _uses(text, made, path)}
 
 
-def _as_pointer(text: str, made: Declaration) -> bool:
-    """Whether a text has the array with fewer subscripts than dimensions."""
-    for found in re.finditer(rf"(?<!sizeof\()(?<![\w.>]){re.escape(made.path)}(?!\w)", text):
+def _uses(text: str, made: Declaration, path: str) -> Iterator[_Use]:
+    """How a text has the array, as it calls it, with fewer subscripts than dimensions."""
+    for found in re.finditer(rf"(?<!sizeof\()(?<![\w.>]){re.escape(path)}(?!\w)", text):
         subscripts, at = 0, found.end()
         while (opened := re.compile(r"\s*(?=\[)").match(text, at)) is not None:
             closed = closed_at(text, opened.end())
             if closed is None:
                 break
             subscripts, at = subscripts + 1, closed
-        if subscripts < len(made.extents) or text[: found.start()].rstrip().endswith("&"):
-            return True
-    return False
+        before = text[max(0, found.start() - _LOOKED_BACK) : found.start()]
+        if subscripts < len(made.extents) and _RANGE.search(before):
+            yield "range"
+        elif subscripts < len(made.extents) or _ADDRESS.search(before):
+            yield "pointer"
 
 
 def too_large(case: Case) -> str:
     """Why shared memory is not offered, as a sentence; empty where that is not known."""
     if case.object is None or not case.object.size:
         return ""
-    need = case.object.size * _WARP
-    if need <= STATIC_BYTES:
+    known, size = block_of(case), case.object.size
+    launched = known is not None and known.is_exact
+    threads = known.threads if known is not None and launched else _WARP
+    room = STATIC_BYTES - (_taken(case) if launched else 0)
+    if size * threads <= room:
         return ""
+    by_whom = "that it is launched with" if launched else ""
+    free = "" if room == STATIC_BYTES else f", of which {_amount(room)} are free"
     return (
-        f" Shared memory is no place for it: one copy per thread takes {_amount(need)} for "
-        f"{_WARP} threads, and a block has 48 KB (more only where it is dynamic, and asked for)."
+        f" Shared memory is no place for it: one copy per thread takes {_amount(size * threads)} "
+        f"for {f'the {threads} threads {by_whom}'.strip() if launched else f'{threads} threads'}, "
+        f"and a block has 48 KB{free} (more only where it is dynamic, and asked for)."
     )
 
 
@@ -137,8 +231,7 @@ def shared_room(case: Case) -> str:
     size = case.object.size if case.object is not None else 0
     known = block_of(case)
     threads = known.threads if known is not None else _BLOCK
-    taken = (case.facts.ptxas.shared if case.facts.ptxas is not None else None) or 0
-    if not size or size * threads > STATIC_BYTES - taken:
+    if not size or size * threads > STATIC_BYTES - _taken(case):
         return ""
     return (
         f" In shared memory, one copy per thread takes {_amount(size * threads)} for {threads} "

@@ -6,6 +6,7 @@ import re
 
 from lmemscope.formats.statements import bracketed
 from lmemscope.model import Advice
+from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import Declaration, declaration_of
 from lmemscope.rules.indexing import listed
@@ -32,7 +33,7 @@ _LIMIT = re.compile(r"[\w\s.()*+/%-]+<=?[\w\s.()*+/%-]+")
 def unrolled_loop(case: Case) -> tuple[Advice, ...]:
     """To unroll the loops that index an array: their trip counts are constant, and it fits."""
     index = case.index
-    if index is None or not _fits_registers(case):
+    if index is None or not _fits_registers(case) or namesakes(case):
         return ()
     if any(s.kind != "loop-counter" or s.constant_trip is False for s in index.sources):
         return ()
@@ -86,7 +87,7 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
     """What makes an index constant that counts a loop whose number of trips is not constant."""
     index = case.index
     counters = [s for s in index.sources if s.kind == "loop-counter"] if index is not None else []
-    if index is None or not counters or not _fits_registers(case):
+    if index is None or not counters or not _fits_registers(case) or namesakes(case):
         return ()
     made, loop = declaration_of(case), _open_loop(case)
     expression = index.expression or ""

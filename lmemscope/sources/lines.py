@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 
 from lmemscope.files import read_input
-from lmemscope.model import KernelReport, SourceLine, SourceLocation, SourceText
+from lmemscope.model import CompileOptions, KernelReport, SourceLine, SourceLocation, SourceText
 from lmemscope.sources.encoding import shown_lines
 
 
@@ -25,12 +25,15 @@ def _read_lines(file: str, _size: int, _mtime_ns: int) -> list[str]:
     return shown_lines(read_input(file))
 
 
-def from_disk(asked: set[str] | None = None, main: str | None = None) -> SourceText:
+def from_disk(
+    asked: set[str] | None = None, main: str | None = None, options: CompileOptions | None = None
+) -> SourceText:
     """The user's files as they are when their lines are first wanted.
 
     Args:
         asked: where to note the name of each file whose lines were wanted.
         main: the file that is compiled, where it is a source.
+        options: what it is compiled with.
     """
     known: dict[str, list[str]] = {}
 
@@ -41,7 +44,7 @@ def from_disk(asked: set[str] | None = None, main: str | None = None) -> SourceT
                 asked.add(file)
         return known[file]
 
-    return SourceText(lines_of, main)
+    return SourceText(lines_of, main, options)
 
 
 def quoted_lines(kernels: Iterable[KernelReport], text: SourceText) -> tuple[SourceLine, ...]:

@@ -1,0 +1,107 @@
+"""Whether a variable is what its declaration says: not accessed as another type, and alone."""
+
+from __future__ import annotations
+
+import re
+
+from lmemscope.analysis.expansion import Expansion
+from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.base import Case
+from lmemscope.rules.declared import declaration_of, rest_of_block
+from lmemscope.rules.enclosing import body_lines, function_head
+
+_CAST = (
+    r"(?:\(\s*(?:(?:const|volatile|unsigned|signed|struct)\s+)*[A-Za-z_][\w:<>]*(?:\s+(?:long|int|char|const))*"
+    r"\s*\*+\s*(?:const\s*|__restrict__\s*)*\)|\breinterpret_cast\s*<[^;<>]*(?:<[^<>]*>)?[^;<>]*>)"
+)
+_ANY_CAST = re.compile(_CAST)
+_QUALIFIERS = "const|constexpr|static|volatile|unsigned|signed|long|struct"
+_NO_TYPES = frozenset("return else case goto throw new delete".split())
+
+
+def is_reinterpreted(case: Case) -> bool:
+    """Whether an object is accessed through a pointer to another type, as far as its text shows.
+
+    What the function that declares it does with it counts, macros replaced, and casts on the lines
+    of accesses that are not of an element's size.
+    """
+    found, made = case.object, declaration_of(case)
+    if found is None or found.name is None:
+        return False
+    root = re.split(r"\.|->", found.name)[0]
+    if found.declared is not None:
+        cast = re.compile(rf"{_CAST}\s*[(&\s]*(?<![\w.>]){re.escape(root)}(?!\w)")
+        macros = Expansion(case.sources)
+        named = re.compile(rf"(?<![\w.>]){re.escape(root)}(?!\w)")
+        text = rest_of_block(case.sources, found.declared, root).split("\n")
+        for number, line in enumerate(text, found.declared.line):
+            if named.search(line) is None:
+                continue
+            replaced = macros.of_line(found.declared.file, number)
+            if any(cast.search(one) for one in (line, *replaced[-1:])):
+                return True
+    size = made.element_bytes if made is not None and made.is_wide else None
+    if size is None:
+        return False
+    lines = {
+        access.chain[0].location
+        for access in (*case.accesses, *case.generic)
+        if access.chain and access.width != size
+    }
+    return any(_ANY_CAST.search(case.sources.line(line.file, line.line)) for line in lines)
+
+
+def namesakes(case: Case) -> tuple[SourceLocation, ...]:
+    """Other declarations of a variable's name in its function, where accesses may be theirs.
+
+    Empty where every access lies in the scope of the variable's own declaration alone.
+    """
+    found = case.object
+    if found is None or found.name is None or found.declared is None:
+        return ()
+    own, sources = found.declared, case.sources
+    name = re.split(r"\.|->", found.name)[0]
+    head = function_head(sources, own)
+    if head is None or not re.fullmatch(r"\w+", name):
+        return ()
+    begin = SourceLocation(own.file, head.line)
+    last = max(number for number, _ in body_lines(sources, begin))
+    text = "\n".join(
+        "" if line.lstrip().startswith("#") else line
+        for line in sources.code(own.file).split("\n")[head.line - 1 : last]
+    )
+    others = [
+        SourceLocation(own.file, line)
+        for found_at in _declaration_of(name).finditer(text)
+        if found_at["type"] not in _NO_TYPES
+        and (line := head.line + text.count("\n", 0, found_at.start("name"))) != own.line
+    ]
+    if not others:
+        return ()
+    lines = {
+        frame.location.line
+        for access in (*case.accesses, *case.generic)
+        for frame in access.chain
+        if frame.location.file == own.file and head.line <= frame.location.line <= last
+    }
+    mine = _scope(sources, own, name)
+    theirs = [_scope(sources, other, name) for other in others]
+    inner = [scope for scope in theirs if scope[0] > mine[0]]
+    alone = all(
+        mine[0] <= line <= mine[1] and not any(a <= line <= b for a, b in inner) for line in lines
+    )
+    return () if alone else tuple(others)
+
+
+def _declaration_of(name: str) -> re.Pattern[str]:
+    """Where a statement, or the head of a loop, declares a name: a product is at neither."""
+    return re.compile(
+        rf"(?:[;{{}}]|\bfor\s*\()\s*(?:(?:{_QUALIFIERS})\s+)*"
+        r"(?P<type>[A-Za-z_][\w:]*(?:<[^;{}]{0,200}?>)?)(?=[\s*&])"
+        rf"[^;{{}}()=]{{1,300}}?(?<!\w)(?P<name>{name})\s*(?:[\[;,({{]|=(?!=))"
+    )
+
+
+def _scope(sources: SourceText, declared: SourceLocation, name: str) -> tuple[int, int]:
+    text = rest_of_block(sources, declared, name)
+    return declared.line, declared.line + text.count("\n")
