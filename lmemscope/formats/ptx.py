@@ -1,9 +1,9 @@
 """PTX text: a fast survey of all functions, and a full parse of the few that matter.
 
 A file of 20 MB holds hundreds of thousands of lines, most of them in functions without local
-memory. `PtxModule` therefore finds function headers and, inside each function, only the lines
-that can speak of local memory (they contain ``local`` or ``%SP``), and tokenises those lines with
-the same lexer that `PtxFunction.body` uses for a whole function, on demand.
+memory. `PtxModule` therefore scans the bytes once for headers and for what speaks of local memory
+(`ptx_scan`), reads the few lines that this does not settle (`ptx_survey`), and parses whole
+functions on demand, `PtxFunction.body`.
 
 How NVIDIA's compilers and LLVM lay out local memory in PTX (measured, see docs/how-it-works.md):
 every stack object of a function is part of one ``.local`` array, the depot; ``%SPL`` holds its
@@ -16,34 +16,24 @@ from __future__ import annotations
 import contextlib
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.errors import FormatError
 from lmemscope.formats.file_names import file_name
 from lmemscope.formats.ptx_body import (
-    Address,
     Body,
     Instruction,
-    LocalDeclaration,
     number_of,
     parse_body,
     parse_instruction,
     parse_local,
 )
 from lmemscope.formats.ptx_initialisers import Initialisers
+from lmemscope.formats.ptx_scan import Definition, code_of, definitions
+from lmemscope.formats.ptx_survey import LocalSurvey, statements_of, survey
 from lmemscope.formats.ptx_tokens import Token, tokenise
-from lmemscope.model import InlineFrame, KernelKind, LaunchBounds, SourceLocation
+from lmemscope.model import InlineFrame, LaunchBounds, SourceLocation
 
-_HEADER_WORDS = (b".entry", b".func")
-_HEADER = re.compile(rb"[ \t]*(?:\.(?:visible|weak|extern|common)[ \t]+)*\.(entry|func)\b")
-_PLAIN_ACCESS = re.compile(
-    rb"[ \t]*(?:@!?%p\d+[ \t]+)?(ld|st)(?:\.(?:weak|volatile))?\.local[.\w]*[ \t]+"
-    rb"(?:[{}%\w, \t]+,[ \t]*)?\[%rd?\d+(?:[+-]+\d+)?\](?:,[{}%\w, \t]+)?;[ \t]*$"
-)
-_PLAIN_ADDRESS = re.compile(
-    rb"[ \t]*(?:add\.[us]64[ \t]+%rd\d+, %SPL?, (\d{1,18})|\.reg[ \t]+\.b64[ \t]+%SPL?);[ \t]*$"
-)
 _VERSION = re.compile(rb"^[ \t]*\.version[ \t]+\d+\.\d+", re.MULTILINE)
 _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+(sm_\w+)([^\n]*)", re.MULTILINE)
 _LOC = re.compile(rb"\.loc[ \t]+(\d{1,18})[ \t]+(\d{1,18})")
@@ -53,35 +43,6 @@ _NAME = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
 _HEADER_DIRECTIVES = frozenset({".maxntid", ".minnctapersm", ".reqntid", ".maxnreg"})
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSurvey:
-    """What a function's lines say about local memory, before ptxas has seen them.
-
-    Attributes:
-        declarations: ``.local`` variables.
-        object_offsets: distinct depot offsets whose address is taken from the stack pointer,
-            ascending: they delimit the stack objects.
-        ld_local, st_local: number of instructions.
-        takes_generic_address: a ``cvta.local`` makes a generic address of a local one.
-    """
-
-    declarations: tuple[LocalDeclaration, ...]
-    object_offsets: tuple[int, ...]
-    ld_local: int
-    st_local: int
-    takes_generic_address: bool
-
-    @property
-    def bytes(self) -> int:
-        """Bytes per thread declared."""
-        return sum(declaration.size for declaration in self.declarations)
-
-    @property
-    def objects(self) -> int:
-        """Stack objects: by offsets where the depot is addressed, else by declarations."""
-        return max(len(self.object_offsets), len(self.declarations))
-
-
 class PtxFunction:
     """A function definition.
 
@@ -89,17 +50,21 @@ class PtxFunction:
         name: mangled.
         kind: ``entry`` or ``function``.
         line: line of its header; `end_line` is the last line before the next function.
-        text: from the header to the next function.
     """
 
-    def __init__(self, name: str, kind: KernelKind, line: int, text: bytes, header: str) -> None:
-        self.name, self.kind, self.line = name, kind, line
-        self.text, self._header = text, header
+    def __init__(self, code: bytes, found: Definition) -> None:
+        self.name, self.kind, self.line = found.name, found.kind, found.line
+        self._code, self._found = code, found
+
+    @cached_property
+    def text(self) -> bytes:
+        """From the header to the next function, with blanks for block comments."""
+        return self._code[self._found.begin : self._found.end]
 
     @property
     def end_line(self) -> int:
         """Last line that can belong to it."""
-        return self.line + self.text.count(b"\n")
+        return self.line + self._code.count(b"\n", self._found.begin, self._found.end)
 
     @property
     def is_visible(self) -> bool:
@@ -116,46 +81,17 @@ class PtxFunction:
     @cached_property
     def first_loc(self) -> tuple[int, int] | None:
         """File index and line of its first ``.loc``: where the function is defined."""
-        match = _LOC.search(self.text)
+        match = _LOC.search(self._code, self._found.begin, self._found.end)
         return (int(match.group(1)), int(match.group(2))) if match else None
 
     @cached_property
     def survey(self) -> LocalSurvey:
-        """Local memory, from the lines that can speak of it."""
-        if b"/*" in self.text:
-            return _survey(self.body.instructions, self.body.locals)
-        instructions: list[Instruction] = []
-        declarations: list[LocalDeclaration] = []
-        loads = stores = 0
-        offsets: set[int] = set()
-        number, counted = self.line, 0
-        for start, end in _lines_with(self.text, (b"local", b"%SP")):
-            plain = _PLAIN_ACCESS.match(self.text, start, end)
-            if plain is not None:
-                # By far the most frequent line, and one that the lexer could not read otherwise.
-                loads += plain.group(1) == b"ld"
-                stores += plain.group(1) == b"st"
-                continue
-            address = _PLAIN_ADDRESS.match(self.text, start, end)
-            if address is not None:
-                if address.group(1) is not None:
-                    offsets.add(int(address.group(1)))
-                continue
-            number += self.text.count(b"\n", counted, start)
-            counted = start
-            for statement in _statements(self.text[start:end], number):
-                if statement[0][1] == ".local":
-                    declarations += parse_local(statement)
-                elif statement[0][0] != "dotted":
-                    instructions.append(parse_instruction(statement, None))
-        rest = _survey(instructions, declarations)
-        return LocalSurvey(
-            declarations=rest.declarations,
-            object_offsets=tuple(sorted(offsets)) or rest.object_offsets,
-            ld_local=rest.ld_local + loads,
-            st_local=rest.st_local + stores,
-            takes_generic_address=rest.takes_generic_address,
-        )
+        """Local memory, as `body` has it, but for the few lines that can speak of it.
+
+        Raises:
+            FormatError: these lines are so unusual that all of it had to be read, and could not.
+        """
+        return survey(self._code, self._found, lambda: self.body)
 
     @cached_property
     def body(self) -> Body:
@@ -210,6 +146,10 @@ class PtxFunction:
         return tuple(result)
 
     @cached_property
+    def _header(self) -> str:
+        return self._code[self._found.begin : self._found.brace].decode("utf-8", "replace")
+
+    @cached_property
     def _directives(self) -> dict[str, list[int]]:
         """Performance-tuning directives of the header with their numbers."""
         result: dict[str, list[int]] = {}
@@ -243,7 +183,8 @@ class PtxModule:
             raise FormatError("ptx", "the text holds neither .version nor .target: it is not PTX")
         self.target = target.group(1).decode() if target else None
         self.is_debug = target is not None and b"debug" in target.group(2)
-        self.functions = tuple(self._find_functions())
+        code = code_of(text)
+        self.functions = tuple(PtxFunction(code, found) for found in definitions(code))
         self._first_lines = [function.line for function in self.functions]
         self._opcodes: dict[int, tuple[str, ...]] = {}
 
@@ -344,40 +285,6 @@ class PtxModule:
     def _by_name(self) -> dict[str, PtxFunction]:
         return {function.name: function for function in self.functions}
 
-    def _find_functions(self) -> list[PtxFunction]:
-        text = self._text
-        starts = [
-            match
-            for start, end in _lines_with(text, _HEADER_WORDS)
-            if (match := _HEADER.match(text, start, end))
-        ]
-        result = []
-        line, counted = 1, 0
-        for index, match in enumerate(starts):
-            begin = match.start()
-            end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
-            line += text.count(b"\n", counted, begin)
-            counted = begin
-            brace = text.find(b"{", begin, end)
-            if brace < 0 or text.find(b";", begin, brace) >= 0:
-                continue  # a declaration
-            kind: KernelKind = "entry" if match.group(1) == b"entry" else "function"
-            header = text[begin:brace].decode("utf-8", "replace")
-            name = _function_name(header)
-            if name is not None:
-                result.append(PtxFunction(name, kind, line, text[begin:end], header))
-        return result
-
-
-def _function_name(header: str) -> str | None:
-    """The first name outside parentheses: return parameters come before it in parentheses."""
-    depth = 0
-    for kind, text, _ in tokenise(header):
-        depth += (text == "(") - (text == ")")
-        if kind == "name" and depth == 0:
-            return text
-    return None
-
 
 def _lines_with(span: bytes, words: tuple[bytes, ...]) -> list[tuple[int, int]]:
     """Start and end of each line that contains one of the words, in order."""
@@ -393,47 +300,6 @@ def _lines_with(span: bytes, words: tuple[bytes, ...]) -> list[tuple[int, int]]:
 
 
 def _statements(line: bytes, number: int) -> list[list[Token]]:
-    """The statements of one line, labels, braces and directives without semicolon left out."""
-    statements: list[list[Token]] = []
-    current: list[Token] = []
-    for token in tokenise(line.decode("utf-8", "replace"), number):
-        if token[1] == ";":
-            if current:
-                statements.append(current)
-            current = []
-        elif token[1] == ":" and len(current) == 1:
-            current = []
-        elif current or token[1] not in ("{", "}"):
-            current.append(token)
-    if current and current[0][0] == "name":
-        statements.append(current)
-    return statements
-
-
-def _survey(instructions: list[Instruction], declarations: list[LocalDeclaration]) -> LocalSurvey:
-    """Count and delimit; the depot's address registers are recognised by how they are made."""
-    bases = {declaration.name for declaration in declarations}
-    offsets: set[int] = set()
-    loads = stores = 0
-    generic = False
-    for instruction in instructions:
-        operation, parts = instruction.operation, instruction.modifiers
-        operands = instruction.operands
-        if operation in ("ld", "st") and "local" in parts:
-            loads += operation == "ld"
-            stores += operation == "st"
-        if operation == "cvta" and "local" in parts and "to" not in parts:
-            generic = True
-        if operation in ("mov", "cvta") and len(operands) == 2 and operands[1] in bases:
-            bases.add(str(operands[0]))
-        elif (
-            operation == "add"
-            and len(operands) == 3
-            and operands[1] in bases
-            and (offset := number_of(operands[2])) is not None
-        ):
-            offsets.add(offset)
-        for operand in operands:
-            if isinstance(operand, Address) and operand.base in bases and not offsets:
-                offsets.add(0)
-    return LocalSurvey(tuple(declarations), tuple(sorted(offsets)), loads, stores, generic)
+    """The statements of one line, with that which goes on behind it."""
+    statements, rest = statements_of(line, number)
+    return [*statements, rest] if rest and rest[0][0] == "name" else statements
