@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lmemscope.formats.ptx_tokens import tokenise
 from lmemscope.model import KernelKind
@@ -24,23 +24,23 @@ STORED = rb"(?:-?+%?+\w++|\{[%\w, \t]*+\})"
 _LOAD = OPCODE_PARTS + LOADED + rb",[ \t]*+" + ADDRESS + END_OF_LINE
 _STORE = OPCODE_PARTS + ADDRESS + rb",[ \t]*+" + STORED + END_OF_LINE
 _CONVERSION = rb"\.u64[ \t]++%\w++,[ \t]*+%\w++" + END_OF_LINE
+# Each alternative begins with a letter, so that the engine leaves it at once.
 _MARK = re.compile(
-    rb"\.(?:(entry|func)\b|local(?:"
+    rb"\.(?:local(?:"
     rb"(?<=\n\tld\.local)" + _LOAD + rb"()|"
     rb"(?<=\n\tst\.local)" + _STORE + rb"()|"
-    rb"(?<=\n\tcvta\.to\.local)" + _CONVERSION + rb"()|))"
+    rb"(?<=\n\tcvta\.to\.local)" + _CONVERSION + rb"()|"
+    rb")|entry\b()|func\b())"
 )
-_A_HEADER, _A_LOAD, _A_STORE = 1, 2, 3
+_A_LOAD, _A_STORE, _A_CONVERSION = 1, 2, 3
 _HEADER = re.compile(rb"[ \t]*+(?:\.(?:visible|weak|extern|common)[ \t]++)*+\.(entry|func)\b")
 _NAME = re.compile(rb"\s++(?:\([^()/]*+\)\s*+)?+([%$A-Za-z_][\w$%]*+)(?!::)")
 _BEFORE_BODY = re.compile(rb"[^{;/]*+(?:/(?:/[^\n]*+)?+[^{;/]*+)*+\{")
-_STRING = re.compile(rb'"[^"\n]*+(?:"|(\n))')
 _HIDING = re.compile(rb'//[^\n]*+|"[^"]*+"|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+')
 _VISIBLE = re.compile(rb"[^\n]")
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """A function definition; positions are those of bytes in the text.
 
     Attributes:
@@ -86,7 +86,7 @@ def definitions(text: bytes) -> Iterator[Definition]:
             stores += 1
         elif kind is None:
             others.append(mark.start())
-        elif kind == _A_HEADER and mark.start() >= line_end:
+        elif kind > _A_CONVERSION and mark.start() >= line_end:
             at = mark.start()
             start = text.rfind(b"\n", 0, at) + 1
             following = text.find(b"\n", at)
@@ -146,8 +146,13 @@ def _function_name(header: str) -> str | None:
 
 
 def _has_long_string(text: bytes) -> bool:
-    first = text.find(b'"')
-    return first >= 0 and b"\n" in _STRING.findall(text, first)
+    at = text.find(b'"')
+    while at >= 0:
+        end = text.find(b'"', at + 1)
+        if text.find(b"\n", at, end) >= 0:
+            return True
+        at = text.find(b'"', end + 1) if end >= 0 else -1
+    return False
 
 
 def _blank(match: re.Match[bytes]) -> bytes:

@@ -257,14 +257,14 @@ class _Lines:
             return objects
         if len(names) > _MOST_DECLARATIONS:
             raise _UnclearError
-        lines = self._lines_with({b"%SP", *(n.encode().rstrip(_TRAILING_DIGITS) for n in names)})
-        for start, end in lines:
+        lines = self._mentions({b"%SP", *(n.encode().rstrip(_TRAILING_DIGITS) for n in names)})
+        for start in sorted(lines):
             if start in self._declared:
                 continue
-            stack = _STACK.match(self._text, start)
+            stack = lines[start]
             if stack is None:
                 if start not in self._instructions:
-                    self._instructions[start] = self._read(start, end)
+                    self._instructions[start] = self._read(start, self._line_of(start)[1])
                 for instruction in self._instructions[start]:
                     if instruction.operation in names:
                         raise _UnclearError  # an operand of a statement that begins before
@@ -312,17 +312,17 @@ class _Lines:
             instructions.append(instruction)
         return instructions
 
-    def _lines_with(self, words: Iterable[bytes]) -> list[tuple[int, int]]:
-        """Start and end of each line of the body that contains one of the words, in order."""
-        lines: dict[int, int] = {}
-        text, end = self._text, self._found.end
+    def _mentions(self, words: Iterable[bytes]) -> dict[int, re.Match[bytes] | None]:
+        """Each line of the body that contains one of the words, by its start, in a usual form."""
+        lines: dict[int, re.Match[bytes] | None] = {}
+        text, brace, end = self._text, self._found.brace, self._found.end
         for word in words:
-            at = text.find(word, self._found.brace, end)
+            at = text.find(word, brace, end)
             while at >= 0:
-                start, line_end = self._line_of(at)
-                lines[start] = line_end
-                at = text.find(word, line_end, end)
-        return sorted(lines.items())
+                start = text.rfind(b"\n", brace, at) + 1 or brace + 1
+                match = lines[start] = lines.get(start) or _STACK.match(text, start)
+                at = text.find(word, match.end() if match else self._line_of(at)[1], end)
+        return lines
 
     def _line_of(self, at: int) -> tuple[int, int]:
         brace, end = self._found.brace, self._found.end
