@@ -227,6 +227,83 @@ def test_the_fast_survey_equals_the_full_parse(
                 assert instruction.opcode in parsed.opcodes_at(instruction.line)
 
 
+# Statements as hands, other compilers and inline assembly write them.
+UNUSUAL = {
+    "blanks": "  ld . local .f32 %f1 , [ %rd1 ] ;\nst.local .u32 [%rd1 + 4], -1;",
+    "over lines": "ld.local.u32\n\t%r1,\n[%rd1];\n@%p1\n\tst.local.u32 [%rd1], %r1;",
+    "opcode over lines": "ld\n.local.u32 %r1, [%rd1];",
+    "one line": "ld.local.u32 %r1, [%rd1]; st.local.u32 [%rd1], %r1; add.u64 %rd1, %SPL, 64;",
+    "behind a line's statement": "add.u64 %rd1,\n%SP, 16; ld.local.u32 %r1, [%rd1];",
+    "behind a label": "$L: ld.local.u32 %r1, [%rd1];\n$M: add.u64 %rd1, %SP, 8;",
+    "behind .loc": ".loc 1 2 3 ld.local.u32 %r1, [%rd1]; .loc 1 2 3 add.u64 %rd1, %SP, 8;",
+    "in braces": "{ ld.local.u32 %r1, [%rd1]; }\n{\n\tst.local.u32 [%rd1], %r1;\n}",
+    "behind comments": "/* a */ ld.local.u32 %r1, [%rd1]; /* \n */ st.local.u32 [%rd1], %r1;",
+    "within comments": "// ld.local.u32 %r1, [%rd1];\n/*\n\tst.local.u32 [%rd1], %r1;\n*/",
+    "comments at ends": "\tld.local.u32 %r1, [%rd1]; // .local /* \n\tst.local.u8 [%r1], 1; // */",
+    "within a string": '.pragma "\n\tst.local.u32 [%rd1], %r1;\n\tld.local.u32 %r1, [%rd1];\n";',
+    "quotes in comments": '// "\n\tst.local.u32 [%rd1], %r1; // "\n/* " */ ld.local.u8 %r1, [%r1];',
+    "local in names": "mov.u32 %local, local; bra $local.local_2;\nmov.u32 %r1, my.local;",
+    "an octal offset": "add.u64 %rd1, %SP, 010;",
+    "a hexadecimal offset": "add.u64 %rd1, %SPL, 0x20; add.u32 %r1, %SP, 4U;",
+    "an offset from a register": "add.u64 %rd1, %SPL, %rd2;",
+    "a predicate": "@!%p1 add.u64 %rd1, %SP, 32;\n@%p2 st.local.u32 [%SP+12], %r1;",
+    "a register of it": "mov.u64 %rd7, %SP;\nadd.u64 %rd8, %rd7, 24;\nadd.u64 %r9, %rd8, 2;",
+    "the variable's own address": "mov.b64 %rd7, __local_depot0; add.s64 %rd8, %rd7, 40;",
+    "accesses at the pointer": "st.u32 [%SP+8], %r1;\n\tld.local.u32 %r1, [%SPL];",
+    "accesses at variables": "\tst.local.u8 [__local_depot0+8], 1;\nld.u8 %r1, [__local_depot0];",
+    "a variable more": ".local .v4 .f32 more[3], other;\nadd.u64 %rd1, more, 4;",
+    "a variable and its use": ".local .b8 more[8]; mov.u64 %SP, more; add.u64 %rd1, %SP, 4;",
+    "a variable in braces": "{\n.local .align 4 .b8 more[8];\n}\n.local .align 4 .b8 last[8];",
+    "a variable over lines": ".local\n.align 4 .b8\nmore[8];",
+    "many variables": "".join(f".local .b32 v{n};\n" for n in range(9)) + "add.u64 %rd1, v8, 4;",
+    "names of braces": "{\n.reg .b64 %SP;\nmov.u64 %SP, 1;\nadd.u64 %rd1, %SP, 4;\n}",
+    "a family of braces": "{\n.reg .b64 %SP<4>;\nadd.u64 %rd1, %SP1, 4;\n}",
+    "addresses made generic": "cvta.local.u64 %rd1, %rd2;\n\tcvta.to.local.u64 %rd1, %rd2;",
+    "the pointer back to local": "cvta.to.local.u64 %rd1, %SP;\nadd.u64 %rd2, %rd1, 4;",
+    "vectors": "\tld.local.v2.f32 {%f1,_}, [%rd1+-8];\n\tst.local.v2.b32 [%rd1], { 0, %r1 } ;",
+    "other forms of memory": "ld.volatile.local.u32 %r1, [%rd1]; st.relaxed.cta.local.u8 [%r1], 1;",
+    "parameters of functions": "call (r), f, (%SP), p;\nst.param.b64 [param0+0], %SPL;",
+    "longer names": "mov.u64 %rd1, %SPX; add.u64 %rd1, %SPLIT, 4; mov.u64 %rd1, __local_depot01;",
+}
+BEHIND = {
+    "nothing": "",
+    "a variable": ".local .align 4 .b8 behind[4];\n",
+    "a section": ".global .b8 local[4];\n.section .debug_loc {\n.b64 __local_depot0\n}\n",
+}
+
+
+@pytest.mark.parametrize("depot", ["", DEPOT, DEPOT.replace("    ", "\t")], ids=["no", "a", "tabs"])
+@pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
+@pytest.mark.parametrize("statements", UNUSUAL.values(), ids=UNUSUAL)
+def test_the_survey_of_unusual_text_equals_the_full_parse(
+    statements: str, behind: str, depot: str
+) -> None:
+    for newline in ("\n", "\r\n"):
+        text = f"{HEADER}.entry k()\n{{\n{depot}\n{statements}\n}}\n{behind}"
+        (function,) = PtxModule(text.replace("\n", newline).encode()).functions
+        assert function.survey == survey_of(function.body)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("/*\n.entry a()\n{\n}\n*/\n.entry b()\n{\n}\n", ["b"]),
+        ("// {\n.entry a() // ; {\n{\n}\n", ["a"]),
+        (".visible .entry a {\n}\n.weak .func  ( .param .b32 r ) b ( )\n{\n}\n", ["a", "b"]),
+        (".entry\n a()\n.maxntid 1, 1, 1\n{\n}\n.func b()\n;\n", ["a"]),
+        (".func /* ( */ (.param .b32 r)\n/* x */ c(.param .b32 p) {\n}\n", ["c"]),
+        ('.file 1 "\n.entry a()\n{\n"\n.entry b()\r\n{\r\n}\r\n', ["b"]),
+        (".entry a::b() {\n}\n.functional\n", ["a::b"]),
+    ],
+)
+def test_functions_are_found_in_unusual_text(text: str, names: list[str]) -> None:
+    module = PtxModule((HEADER + text).encode())
+    assert [function.name for function in module.functions] == names
+    lines = (HEADER + text).split("\n")
+    for function in module.functions:
+        assert any(word in lines[function.line - 1] for word in (".entry", ".func"))
+
+
 @pytest.mark.parametrize(
     ("directory", "name", "path"),
     [

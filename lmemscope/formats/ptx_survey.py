@@ -65,6 +65,7 @@ _STACK = re.compile(
     rb"st(?:\.\w++)*+[ \t]++\[" + _NAMED + rb"(?:[+-]++\d++)?+\],[ \t]*+" + STORED + rb"|"
     rb"(\.reg)[ \t]++\.b(?:32|64)[ \t]++%SPL?+)" + END_OF_LINE
 )
+_NEAR = 200
 _TRAILING_DIGITS = b"0123456789"
 
 
@@ -302,7 +303,11 @@ class _Lines:
         instructions = []
         for statement in statements:
             if statement[0][0] == "dotted":
-                if statement[0][1] != ".local" or end > self._first(b"}"):
+                if (
+                    statement[0][1] != ".local"
+                    or end > self._first(b"}")
+                    or (statement is statements[0] and not self._is_begun(start))
+                ):
                     raise _UnclearError
                 self._declarations += parse_local(statement)
                 continue
@@ -311,6 +316,11 @@ class _Lines:
                 raise _UnclearError  # an operand of a statement that begins before
             instructions.append(instruction)
         return instructions
+
+    def _is_begun(self, start: int) -> bool:
+        """Whether a line surely begins with a statement: one has ended just before."""
+        before = self._text[max(self._found.brace, start - _NEAR) : start].rstrip()
+        return before.endswith((b";", b"{", b"}")) and b"//" not in before
 
     def _mentions(self, words: Iterable[bytes]) -> dict[int, re.Match[bytes] | None]:
         """Each line of the body that contains one of the words, by its start, in a usual form."""
