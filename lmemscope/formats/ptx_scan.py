@@ -34,8 +34,9 @@ _MARK = re.compile(
 )
 _A_LOAD, _A_STORE, _A_CONVERSION = 1, 2, 3
 _HEADER = re.compile(rb"[ \t]*+(?:\.(?:visible|weak|extern|common)[ \t]++)*+\.(entry|func)\b")
-_NAME = re.compile(rb"\s++(?:\([^()/]*+\)\s*+)?+([%$A-Za-z_][\w$%]*+)(?!::)")
-_BEFORE_BODY = re.compile(rb"[^{;/]*+(?:/(?:/[^\n]*+)?+[^{;/]*+)*+\{")
+_TO_BODY = rb"[^{;/]*+(?:/(?:/[^\n]*+)?+[^{;/]*+)*+\{"
+_NAME_AND_BODY = re.compile(rb"\s++(?:\([^()/]*+\)\s*+)?+([%$A-Za-z_][\w$%]*+)(?!::)" + _TO_BODY)
+_BODY = re.compile(_TO_BODY)
 _HIDING = re.compile(rb'//[^\n]*+|"[^"]*+"|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+')
 _VISIBLE = re.compile(rb"[^\n]")
 
@@ -124,15 +125,15 @@ def _definition(
 
 def _placed(text: bytes, header: re.Match[bytes], end: int) -> tuple[str, int] | None:
     """Name of a function and where its body opens; None for a declaration."""
-    name = _NAME.match(text, header.end(), end)
-    before = _BEFORE_BODY.match(text, name.end() if name else header.end(), end)
-    if before is None:
+    usual = _NAME_AND_BODY.match(text, header.end(), end)
+    if usual is not None:
+        return usual[1].decode(), usual.end() - 1
+    body = _BODY.match(text, header.end(), end)
+    if body is None:
         return None
-    brace = before.end() - 1
-    if name is not None:
-        return name[1].decode(), brace
-    named = _function_name(text[header.start() : brace].decode("utf-8", "replace"))
-    return (named, brace) if named is not None else None
+    brace = body.end() - 1
+    name = _function_name(text[header.start() : brace].decode("utf-8", "replace"))
+    return (name, brace) if name is not None else None
 
 
 def _function_name(header: str) -> str | None:

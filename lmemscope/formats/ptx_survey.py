@@ -66,6 +66,7 @@ _STACK = re.compile(
     rb"(\.reg)[ \t]++\.b(?:32|64)[ \t]++%SPL?+)" + END_OF_LINE
 )
 _NEAR = 200
+_POINTER = re.compile(rb"SP(?<=%SP)")
 _TRAILING_DIGITS = b"0123456789"
 
 
@@ -258,7 +259,7 @@ class _Lines:
             return objects
         if len(names) > _MOST_DECLARATIONS:
             raise _UnclearError
-        lines = self._mentions({b"%SP", *(n.encode().rstrip(_TRAILING_DIGITS) for n in names)})
+        lines = self._mentions({name.encode().rstrip(_TRAILING_DIGITS) for name in names})
         for start in sorted(lines):
             if start in self._declared:
                 continue
@@ -322,17 +323,28 @@ class _Lines:
         before = self._text[max(self._found.brace, start - _NEAR) : start].rstrip()
         return before.endswith((b";", b"{", b"}")) and b"//" not in before
 
-    def _mentions(self, words: Iterable[bytes]) -> dict[int, re.Match[bytes] | None]:
-        """Each line of the body that contains one of the words, by its start, in a usual form."""
+    def _mentions(self, names: Iterable[bytes]) -> dict[int, re.Match[bytes] | None]:
+        """Lines with a stack pointer or what begins as a name, by start, in their usual form."""
         lines: dict[int, re.Match[bytes] | None] = {}
-        text, brace, end = self._text, self._found.brace, self._found.end
-        for word in words:
-            at = text.find(word, brace, end)
+        text, begin, end = self._text, self._found.brace, self._found.end
+        read_to = begin
+        for pointer in _POINTER.finditer(text, begin, end):
+            if pointer.start() >= read_to:
+                read_to = self._mention(pointer.start(), lines)
+        for name in names:
+            at = text.find(name, begin, end)
             while at >= 0:
-                start = text.rfind(b"\n", brace, at) + 1 or brace + 1
-                match = lines[start] = lines.get(start) or _STACK.match(text, start)
-                at = text.find(word, match.end() if match else self._line_of(at)[1], end)
+                at = text.find(name, self._mention(at, lines), end)
         return lines
+
+    def _mention(self, at: int, lines: dict[int, re.Match[bytes] | None]) -> int:
+        """Read the line around a position; returns where it has been read to."""
+        brace = self._found.brace
+        start = self._text.rfind(b"\n", brace, at) + 1 or brace + 1
+        if start not in lines:
+            lines[start] = _STACK.match(self._text, start)
+        match = lines[start]
+        return match.end() if match is not None else self._line_of(at)[1]
 
     def _line_of(self, at: int) -> tuple[int, int]:
         brace, end = self._found.brace, self._found.end
