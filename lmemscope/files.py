@@ -101,6 +101,9 @@ def _read(path: str | os.PathLike[str], limit: int) -> bytes:
         size = os.fstat(stream.fileno()).st_size
         # Files of /proc have no size before they are read.
         data = stream.read(limit + 1) if size <= limit else b""
+        if data is None:
+            # Some files of /proc are regular by name, and have nothing to give.
+            raise UnreadableFileError(errno.EAGAIN, "it has nothing to read", os.fspath(path))
         if size > limit or len(data) > limit:
             reason = f"it is larger than {limit >> 20} MiB"
             raise UnreadableFileError(errno.EFBIG, reason, os.fspath(path))

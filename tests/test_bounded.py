@@ -71,6 +71,8 @@ CUDA = {
     "conditions in each other": "#if 1\n// lmemscope: allow a\n" * 20_000,
     "macros in each other": "#define K(a) __global__ void a\n" + "K(" * 25_000,
     "lines of assembly": 'void f() { asm("' + 'mov.u32 %0, 1;\\n"\n"' * 20_000 + '"); }',
+    "strings that go on for ever": '"\\' * 200_000,
+    "characters that go on for ever": "'\\" * 200_000,
     "launches of many kernels": "".join(
         f"template <int N> __global__ void k{i}(); k{i}<1><<<1, 1>>>();" for i in range(3_000)
     ),

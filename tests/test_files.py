@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import socket
@@ -107,6 +108,27 @@ def test_an_odd_include_reaches_no_compiler(kind: str, tmp_path: Path) -> None:
     assert "a.cu includes" in done.out
     assert "not a regular file" in done.out
     assert "spilling" in done.out
+
+
+def test_an_include_that_has_nothing_to_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So are some files of /proc: regular by name, and reading one gives None at once.
+    (tmp_path / "odd.h").write_text("")
+    (tmp_path / "a.cu").write_text('#include "odd.h"\n__global__ void k() {}\n')
+
+    class Nothing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            del size
+            return None  # type: ignore[return-value]
+
+        def fileno(self) -> int:
+            return given.fileno()
+
+    with open(tmp_path / "odd.h", "rb") as given:
+        monkeypatch.setattr(files, "open_regular", lambda path: Nothing())
+        with pytest.raises(files.UnreadableFileError, match="nothing to read"):
+            files.read_input(tmp_path / "odd.h")
 
 
 def test_an_odd_file_that_is_included_by_option(tmp_path: Path) -> None:

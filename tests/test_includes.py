@@ -254,3 +254,33 @@ def test_uses_and_definitions_meet_in_any_order() -> None:
             step(macros)
             given += list(macros.new())
         assert given == [("k.cu", ("x.h", True, False))]
+
+
+def test_a_directory_that_is_a_link(tmp_path: Path) -> None:
+    """Behind a link, ``..`` is where that leads, as for compilers."""
+    (tmp_path / "real" / "sub").mkdir(parents=True)
+    (tmp_path / "real" / "k.inc").write_text("// there\n")
+    (tmp_path / "k.inc").write_text("// here\n")
+    (tmp_path / "link").symlink_to("real/sub")
+    source = tmp_path / "a.cu"
+    source.write_text('#include "link/../k.inc"\n')
+    found = includes.closure(str(source), CompileOptions())
+    assert found.files == (str(source), str(tmp_path / "real" / "k.inc"))
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("#ifdef __CUDACC_RTC__\n#endif\n", "__CUDACC_RTC__"),
+        ("  #  if defined(A) && !defined(__GNUC__)\n#endif\n", "__GNUC__"),
+        ('#include "x.h"\n', "__has_include"),
+        ("#ifdef __CUDA_ARCH__\n#endif\n// __GNUC__\nint __GNUC__x;\n", None),
+    ],
+)
+def test_conditions_that_nvcc_decides_otherwise(
+    tmp_path: Path, text: str, asked: str | None
+) -> None:
+    (tmp_path / "x.h").write_text("#if __has_include(<vector>)\n#endif\n")
+    source = tmp_path / "a.cu"
+    source.write_text(text)
+    assert includes.conditions(str(source), CompileOptions()) == asked

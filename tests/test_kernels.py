@@ -178,3 +178,40 @@ def test_the_two_routes_agree_or_the_difference_is_shown(tmp_path: Path) -> None
     for (path, name), routes in both.items():
         shown = any(path in line and "by nvrtc" in line for line in table.splitlines())
         assert routes["nvrtc"] == routes["nvcc"] or shown, (path, name, routes)
+
+
+HIDDEN = """__global__ void seen(int *p) { p[0] = 1; }
+#if%s
+__global__ void hidden(int *p) { p[0] = 2; }
+#endif
+"""
+
+
+@pytest.mark.parametrize("condition", ["ndef __CUDACC_RTC__", "def INT_MAX", "def __GNUC__"])
+def test_no_kernel_of_the_application_is_lost(tmp_path: Path, condition: str) -> None:
+    """Where NVRTC compiles fewer kernels than the file has, nvcc says which there are."""
+    (tmp_path / "a.cu").write_text(HIDDEN % condition)
+    done = run_program("scan", "a.cu", "--format", "json", "--no-cache", cwd=tmp_path)
+    (unit,) = done.document["units"]
+    assert unit["frontend"] == "nvcc"
+    assert sorted(short_name(kernel["demangled"]) for kernel in unit["kernels"]) == [
+        "hidden",
+        "seen",
+    ]
+
+
+def test_a_kernel_that_only_nvcc_might_compile_is_missing_evidence(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(HIDDEN % "def INT_MAX")
+    done = run_program(
+        "check", "a.cu", "--no-cache", cwd=tmp_path, PATH="", NVCC_CCBIN=str(tmp_path / "none")
+    )
+    assert done.code == 3, done.out
+    assert "it compiles no hidden" in done.out
+
+
+def test_a_kernel_that_nobody_compiles(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(HIDDEN % "def NOBODY_DEFINES_THIS")
+    done = run_program("scan", "a.cu", "--format", "json", "--no-cache", cwd=tmp_path)
+    (unit,) = done.document["units"]
+    assert [short_name(kernel["demangled"]) for kernel in unit["kernels"]] == ["seen"]
+    assert unit["gaps"] == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -18,14 +18,24 @@ from lmemscope.files import UnreadableFileError
 from lmemscope.lowering import store
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
-from lmemscope.model import Artifacts, CompileOptions, CudaSource, Gap, Unit, base_name
+from lmemscope.model import (
+    Artifacts,
+    CompileOptions,
+    CudaSource,
+    Gap,
+    KernelDefinition,
+    Unit,
+    base_name,
+)
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import readable
 from lmemscope.sources.headers import read_headers
+from lmemscope.sources.includes import conditions
 from lmemscope.tools import nvcc, nvrtc, ptxas
 from lmemscope.tools.toolchain import Toolchain
 
 T = TypeVar("T")
+_ENTRY = re.compile(rb"^[ \t]*(?:\.\w+[ \t]+)*?\.entry[ \t]+([\w$]+)", re.MULTILINE)
 _SEPARATE = "requires separate compilation mode"
 _NO_HEADER = re.compile(r'open source file "([^"]+)"')
 _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
@@ -95,7 +105,7 @@ def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | 
         with contextlib.suppress(LmemscopeError):
             return _by_nvcc(unit, source)
     try:
-        return _by_nvrtc(unit, text, source)
+        artifacts = _by_nvrtc(unit, text, source)
     except nvrtc.NameExpressionError:
         raise
     except ToolMissingError as missing:
@@ -111,6 +121,44 @@ def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | 
         if header is not None:
             store.remember_route(cache_directory, unit, header.group(1))
         return artifacts
+    return artifacts if unit.frontend == "nvrtc" else _of_application(unit, source, artifacts)
+
+
+def _of_application(unit: Unit, source: CudaSource, artifacts: Artifacts) -> Artifacts:
+    """What nvcc makes of a file that may hold other code for it than for NVRTC.
+
+    A kernel under ``#ifndef __CUDACC_RTC__``, or under a macro of the host compiler's, is one of
+    the application's and none of NVRTC's.
+    """
+    lacking = _lacking(source, artifacts)
+    asked = conditions(unit.path, unit.options)
+    if not lacking and not asked:
+        return artifacts
+    why = f"it asks for {asked}" if asked else f"it compiles no {lacking[0]}"
+    try:
+        return _by_nvcc(unit, source)
+    except (ToolMissingError, CompileError) as refusal:
+        reason = f"compiled by NVRTC, and {why}: nvcc may make other code, but {refusal.message}"
+        gap = Gap("compile", reason, "evidence") if lacking else Gap("compile", reason)
+        return replace(artifacts, gaps=(*artifacts.gaps, gap))
+
+
+def _lacking(source: CudaSource, artifacts: Artifacts) -> list[str]:
+    """Kernels that the text defines and the PTX does not hold, templates aside."""
+    made = set(_ENTRY.findall(artifacts.ptx or b""))
+    every = (*source.kernels, *(k for header in source.headers for k in header.source.kernels))
+    names = (base_name(kernel.name) for kernel in every if _is_whole(kernel))
+    return [name for name in dict.fromkeys(names) if not _is_among(name, made)]
+
+
+def _is_whole(kernel: KernelDefinition) -> bool:
+    return not kernel.is_template and not kernel.is_declaration
+
+
+def _is_among(name: str, mangled: Collection[bytes]) -> bool:
+    spelled = name.encode("utf-8", "surrogateescape")
+    with_length = b"%d%s" % (len(spelled), spelled)
+    return any(one == spelled or with_length in one for one in mangled)
 
 
 def _without_nvrtc(unit: Unit, source: CudaSource, missing: ToolMissingError) -> Artifacts:

@@ -8,6 +8,7 @@ appears in front of another is noticed. What the toolkit brings is left to its v
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -15,7 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lmemscope.files import read_input, refuse_odd
+from lmemscope.files import UnreadableFileError, read_input, refuse_odd
 from lmemscope.model import CompileOptions
 from lmemscope.sources.include_macros import Header, HeaderMacros, Meaning, Use
 
@@ -23,6 +24,14 @@ SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
 
 _ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
+_DIFFERENT = re.compile(
+    rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*?\b"
+    rb"(__CUDACC_RTC__|__NVCC__|__GNUC__|__GNUG__|__linux__|__linux|__unix__|__x86_64__|__aarch64__"
+    rb"|__SIZEOF_INT128__|__has_include|__has_builtin|__SSE2__|__AVX2?__)\b",
+    re.MULTILINE,
+)
+"""Conditions that nvcc with its host compiler decides otherwise than NVRTC."""
+
 _BLANKS = rb"[ \t\v\f\r\0]*"
 _HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
 _WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
@@ -69,12 +78,14 @@ class _Scanned:
         names: of headers, whether quoted, and whether each file of that name may be meant.
         macros: in the place of a header's name, and whether each file may be meant.
         computed: as in `Closure`.
+        asked: a macro of `_DIFFERENT` that a condition asks for, or None.
     """
 
     digest: str
     names: tuple[Header, ...]
     macros: tuple[tuple[bytes, bool], ...]
     computed: bool
+    asked: str | None
 
 
 @functools.cache
@@ -136,6 +147,8 @@ def closure(path: str, options: CompileOptions) -> Closure:
             file = pending.pop()
             try:
                 found_there = _scan(file)
+            except UnreadableFileError:
+                raise
             except OSError:
                 missing.add(file)
                 continue
@@ -157,6 +170,20 @@ def closure(path: str, options: CompileOptions) -> Closure:
             for includer, header in macros.new():
                 follow(includer, header)
     return Closure(tuple(files), tuple(system), frozenset(missing), computed)
+
+
+def conditions(path: str, options: CompileOptions) -> str | None:
+    """A macro that the user's conditions ask for and that NVRTC defines differently than nvcc.
+
+    Raises:
+        OSError: the source cannot be read.
+    """
+    for file in closure(path, options).files:
+        with contextlib.suppress(OSError):
+            found = _scan(file).asked
+            if found is not None:
+                return found
+    return None
 
 
 def digest(path: str) -> str:
@@ -191,7 +218,14 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
                         macros[macro[0], word.endswith(b"_next")] = None
                 continue
             names[*_header(named), word.endswith(b"_next")] = None
-    return _Scanned(hashlib.sha256(data).hexdigest(), tuple(names), tuple(macros), computed)
+    asked = _DIFFERENT.search(data)
+    return _Scanned(
+        hashlib.sha256(data).hexdigest(),
+        tuple(names),
+        tuple(macros),
+        computed,
+        asked[1].decode() if asked is not None else None,
+    )
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:
@@ -340,7 +374,7 @@ def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
     """The first file of a name in some directories, or every one."""
     found = []
     for directory in directories:
-        candidate = os.path.normpath(os.path.join(directory, name))
+        candidate = _joined(directory, name)
         if os.path.isfile(candidate):
             found.append(candidate)
             if not every:
@@ -349,6 +383,14 @@ def _find(name: str, directories: Sequence[str], every: bool) -> list[str]:
             # A compiler that opens a pipe or a device may never end.
             refuse_odd(candidate)
     return found
+
+
+def _joined(directory: str, name: str) -> str:
+    """A path as compilers take it: behind a link to a directory, ``..`` is where that leads."""
+    path = os.path.join(directory, name)
+    if os.pardir not in name.split("/"):
+        return os.path.normpath(path)
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
 def _from_arguments(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -10,10 +10,10 @@ from lmemscope.model import Directive
 from lmemscope.sources.code import Code, Token
 
 _TOKEN = re.compile(
-    r"""(?P<skip>//(?:[^\\\n]|\\.|\\\n)*|/\*.*?(?:\*/|\Z)|\s+)"""
+    r"""(?P<skip>//(?:[^\\\n]|\\\r?\n|\\.)*+|/\*.*?(?:\*/|\Z)|\s+)"""
     r"""|(?P<raw>(?:u8|[uUL])?R"(?P<delim>[^()\\\s]{0,16})\(.*?(?:\)(?P=delim)"|\Z))"""
-    r"""|(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
-    r"""|(?P<directive>\#(?:[^\\\n]|\\.|\\\n)*)"""
+    r"""|(?P<string>"(?:[^"\\\n]|\\\r?\n|\\.)*+"?|'(?:[^'\\\n]|\\\r?\n|\\.)*+'?)"""
+    r"""|(?P<directive>\#(?:[^\\\n]|\\\r?\n|\\.)*+)"""
     r"""|(?P<word>[A-Za-z_]\w*)"""
     r"""|(?P<number>\.?\d(?:[eEpP][+-]|['\w.])*)"""
     r"""|(?P<punct><<<|::|->|&&|\|\||[<>=!]=|.)""",
