@@ -323,6 +323,14 @@ def test_what_is_accessed_as_another_type_is_neither_compared_nor_moved(
     assert ("is accessed as another type, too" in text) == aliased
 
 
+def test_a_cast_to_a_type_of_the_same_size_takes_whole_elements() -> None:
+    source = ALIASED.format(use="  take((const uint32_t *)table);")
+    text = said(array("int[8]", 32), source)
+    assert "shared memory, one copy per thread" in text
+    assert "compare instead of indexing" not in text
+    assert "is accessed as another type" not in text
+
+
 @pytest.mark.parametrize(
     ("behind", "meant"),
     [
@@ -650,6 +658,28 @@ def test_what_the_driver_defines_is_not_to_be_rewritten(name: str) -> None:
     assert not re.search("values|__forceinline__|header", said(facts))
     own = dataclasses.replace(facts, calls=CallFacts((name,), (), False))
     assert ("Nothing removes it while" in said(own)) == (name == "__cudaCDP2StreamDestroy")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "by_value"),
+    [
+        ("float[4]", "_Z4leafPf", True),
+        ("float[4]", None, True),
+        ("Ray", "_Z4leafP3Ray", True),
+        ("Ray", "_ZN3Ray4leafEv", False),
+        ("Ray", None, False),
+    ],
+)
+def test_whose_function_is_called_cannot_be_passed_by_value(
+    kind: str, name: str | None, by_value: bool
+) -> None:
+    facts = kernel("address-taken")
+    (one,) = facts.objects
+    passed = dataclasses.replace(one, type=kind, evidence=(Evidence("address-passed", name),))
+    calls = CallFacts(() if name is None else (name,), (), False)
+    text = said(dataclasses.replace(facts, objects=(passed,), calls=calls))
+    assert ("Or pass values instead of the pointer" in text) == by_value
+    assert ("And each function that it hands the address on to." in text) == (name is not None)
 
 
 SCATTER = "_ZNK5metal7scatterEv"

@@ -23,11 +23,19 @@ When to leave it. Calls into large functions that are called rarely.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from lmemscope.formats.demangle import demangle
 from lmemscope.model import Advice, EvidenceKind, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
+
+_NUMBERS = re.compile(
+    r"(?:(?:const|volatile|unsigned|signed) )*(?:bool|char|short|int|long|float|double|u?int\d+_t"
+    r"|size_t|[a-z]+[1-4])\b"
+)
+"""Types that have no functions of their own."""
 
 
 def severity(case: Case) -> Severity:
@@ -78,8 +86,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if receiver is None:
         return (
             Advice(
-                f"Keep the address of {case.name} inside the function: store an index or a value "
-                "instead of a pointer to it."
+                f"Keep each address of {case.name} inside the function: store an index or a value "
+                "instead of a pointer to it, and give none to a function that is not inlined."
             ),
         )
     if receiver.symbol is None:
@@ -88,7 +96,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 "Replace the function pointer or virtual call by a template parameter or a "
                 "switch, so that the callee can be inlined."
             ),
-            Advice("Or pass values instead of the pointer, and return what the callee writes."),
+            *_by_value(case, receiver),
         )
     if is_librarys(case.facts, receiver.symbol):
         callee = names_of((receiver.symbol,))
@@ -99,9 +107,19 @@ def advice(case: Case) -> tuple[Advice, ...]:
             ),
         )
     return (
-        *inlining(case, (receiver.symbol,)),
-        Advice("Or pass values instead of the pointer, and return what the callee writes."),
+        *inlining(case, (receiver.symbol,), hands_on=True),
+        *_by_value(case, receiver),
     )
+
+
+def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
+    """To pass values, unless the object is, or may be, the one whose own function is called."""
+    kind = case.object.type if case.object is not None else None
+    if kind is None or _NUMBERS.match(kind) is None:
+        callee = None if receiver.symbol is None else demangle(receiver.symbol).partition("(")[0]
+        if callee is None or "::" in callee:
+            return ()
+    return (Advice("Or pass values instead of the pointer, and return what the callee writes."),)
 
 
 def _kinds(case: Case) -> set[EvidenceKind]:

@@ -7,25 +7,31 @@ import re
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.base import Case
-from lmemscope.rules.declared import declaration_of, rest_of_block
+from lmemscope.rules.declared import bytes_of, declaration_of, rest_of_block
 from lmemscope.rules.enclosing import body_lines, function_head
 
 _CAST = (
-    r"(?:\(\s*(?:(?:const|volatile|unsigned|signed|struct)\s+)*[A-Za-z_][\w:<>]*(?:\s+(?:long|int|char|const))*"
-    r"\s*\*+\s*(?:const\s*|__restrict__\s*)*\)|\breinterpret_cast\s*<[^;<>]*(?:<[^<>]*>)?[^;<>]*>)"
+    r"(?:\(\s*(?P<c>(?:(?:const|volatile|unsigned|signed|struct)\s+)*[A-Za-z_][\w:<>]*"
+    r"(?:\s+(?:long|int|char|const))*)\s*\*+\s*(?:const\s*|__restrict__\s*)*\)"
+    r"|\breinterpret_cast\s*<\s*(?P<cpp>[^;<>]*(?:<[^<>]*>)?[^;<>]*)>)"
 )
 _ANY_CAST = re.compile(_CAST)
 _QUALIFIERS = "const|constexpr|static|volatile|unsigned|signed|long|struct"
 _NO_TYPES = frozenset("return else case goto throw new delete".split())
 
 
-def is_reinterpreted(case: Case) -> bool:
+def is_reinterpreted(case: Case, *, but_for_name: bool = False) -> bool:
     """Whether an object is accessed through a pointer to another type, as far as its text shows.
 
     What the function that declares it does with it counts, macros replaced, and casts on the lines
     of accesses that are not of an element's size.
+
+    Args:
+        case: whose object.
+        but_for_name: types of an element's size are no others: an index selects a whole element.
     """
     found, made = case.object, declaration_of(case)
+    element = made.element_bytes if but_for_name and made is not None else None
     if found is None or found.name is None:
         return False
     root = re.split(r"\.|->", found.name)[0]
@@ -38,7 +44,8 @@ def is_reinterpreted(case: Case) -> bool:
             if named.search(line) is None:
                 continue
             replaced = macros.of_line(found.declared.file, number)
-            if any(cast.search(one) for one in (line, *replaced[-1:])):
+            casts = (one for text in (line, *replaced[-1:]) for one in cast.finditer(text))
+            if any(element is None or _pointee_bytes(one) != element for one in casts):
                 return True
     size = made.element_bytes if made is not None and made.is_wide else None
     if size is None:
@@ -49,6 +56,12 @@ def is_reinterpreted(case: Case) -> bool:
         if access.chain and access.width != size
     }
     return any(_ANY_CAST.search(case.sources.line(line.file, line.line)) for line in lines)
+
+
+def _pointee_bytes(cast: re.Match[str]) -> int | None:
+    """Bytes of what a cast makes a pointer to; None where its name does not tell."""
+    words = (cast["c"] or (cast["cpp"] or "").rstrip("*& ")).split()
+    return bytes_of(" ".join(word for word in words if word not in ("const", "volatile")))
 
 
 def namesakes(case: Case) -> tuple[SourceLocation, ...]:

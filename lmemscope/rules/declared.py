@@ -33,6 +33,11 @@ _ARITHMETIC = re.compile(
 _PADDING = 16
 
 
+def bytes_of(kind: str) -> int | None:
+    """Bytes of a built-in or vector type; None for any other."""
+    return _SIZES.get(kind)
+
+
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """A variable as code that replaces it would declare it.

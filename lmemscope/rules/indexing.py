@@ -57,7 +57,7 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
         " Let the threads of a warp share the work of one, or work on pieces that registers can "
         "hold."
     )
-    if is_reinterpreted(case):
+    if is_reinterpreted(case, but_for_name=True):
         way = (
             f" {case.name} is accessed as another type, too: access it as one, so that an index "
             "selects whole elements; they can then be compared with, or moved to shared memory."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, CallFacts, KernelFacts
@@ -64,12 +65,13 @@ def names_of(symbols: Iterable[str]) -> str:
     return listed(names)
 
 
-def inlining(case: Case, symbols: Sequence[str]) -> tuple[Advice, ...]:
+def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> tuple[Advice, ...]:
     """How to have functions inlined, each by what stands against it.
 
     Args:
         case: whose kernel calls them.
         symbols: their mangled names.
+        hands_on: whether it is about an address, which they may hand on to others.
     """
     calls = case.facts.calls or CallFacts((), (), False)
     names = {symbol: short_name(demangle(symbol)) for symbol in symbols}
@@ -81,7 +83,12 @@ def inlining(case: Case, symbols: Sequence[str]) -> tuple[Advice, ...]:
     free = [s for s in symbols if s not in (*recursive, *external, *library)]
     found = []
     if free:
-        found.append(_inline(case, list(dict.fromkeys(names[symbol] for symbol in free))))
+        inline = _inline(case, list(dict.fromkeys(names[symbol] for symbol in free)))
+        if hands_on:
+            onwards = "it hands" if len(free) == 1 else "they hand"
+            more = f"{inline.text} And each function that {onwards} the address on to."
+            inline = replace(inline, text=more)
+        found.append(inline)
     if external:
         one = names_of(external)
         found.append(

@@ -57,7 +57,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     found = case.object
     if found is None or found.name is None or found.confidence == "possible" or not found.size:
         return ()
-    if is_reinterpreted(case) or namesakes(case):
+    if is_reinterpreted(case, but_for_name=True) or namesakes(case):
         return ()
     taken, made = _taken(case), declaration_of(case)
     room = STATIC_BYTES - taken
