@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.errors import InternalError, WorkerCrashError
+from lmemscope.running import scratch
 from lmemscope.running.pool import WorkerPool
 from lmemscope.tools import lifeline
 from tests import crashing
@@ -219,6 +221,27 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
 
 
 @linux
+def test_a_directory_that_another_run_takes_for_abandoned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten runs that start at once met it: between making a directory and locking it."""
+    made: list[str] = []
+    make = tempfile.mkdtemp
+
+    def taken_away(prefix: str, dir: str) -> str:
+        made.append(make(prefix=prefix, dir=dir))
+        if len(made) == 1:
+            os.rmdir(made[0])
+        return made[-1]
+
+    monkeypatch.setattr(scratch, "_own", None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "mkdtemp", taken_away)
+    assert scratch.directory() == made[1]
+    assert len(made) == 2
+    scratch.remove()
+
+
 def test_a_tool_that_the_program_runs_itself_ends_with_it(tmp_path: Path) -> None:
     file = tmp_path / "numbers"
     code = "import sys; from tests import crashing; crashing.run_program_that_starts_another"

@@ -83,11 +83,14 @@ def _made(base: str) -> _Own:
     _remove_abandoned(base)
     while True:
         path = tempfile.mkdtemp(prefix=_PREFIX, dir=base)
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        # Until it is locked, another run that starts may take it for abandoned, and remove it.
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
         try:
             with contextlib.suppress(OSError):  # some network file systems have no locks
                 fcntl.flock(lock, fcntl.LOCK_SH)
-            # Another run may have found it before it was locked, and removed it.
             if os.path.exists(path):
                 return _Own(os.getpid(), path, lock, base)
         except BaseException:
