@@ -234,7 +234,7 @@ def test_a_directory_that_another_run_takes_for_abandoned(
             os.rmdir(made[0])
         return made[-1]
 
-    monkeypatch.setattr(scratch, "_own", None)
+    scratch.remove()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(tempfile, "mkdtemp", taken_away)
     assert scratch.directory() == made[1]
