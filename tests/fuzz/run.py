@@ -29,6 +29,9 @@ MEMORY = 1 << 30
 """Bytes by which one input may make the process larger."""
 _STRIDE = 1_000_003
 """A prime, larger than most runs: it leads through all places of the series."""
+_AT_ONCE = 1000
+"""Results that are taken from one process before the next is asked."""
+
 _PATIENCE = 12.0
 """A time limit is kept from outside where code does not return to the interpreter."""
 _ROW = struct.Struct("<qd")
@@ -137,7 +140,11 @@ def run(
         target.seeds()
     result = Result()
     workers = [_Worker(wanted, seed, job, jobs, until) for job in range(jobs)]
-    while any(not worker.is_done(result) for worker in workers):
+    while True:
+        # Each is asked each time: what nobody reads fills its pipe, and the process waits.
+        done = [worker.is_done(result) for worker in workers]
+        if all(done):
+            break
         time.sleep(0.05)
     return result
 
@@ -178,7 +185,9 @@ class _Worker:
         if self._ended:
             return True
         try:
-            while self._reader.poll():
+            for _ in range(_AT_ONCE):
+                if not self._reader.poll():
+                    break
                 result.add(self._reader.recv())
         except EOFError:
             self._process.join()
