@@ -28,7 +28,7 @@ from lmemscope.model import (
     UnitReport,
 )
 from lmemscope.sources.cuda import read_cuda_source
-from lmemscope.sources.headers import read_headers
+from lmemscope.sources.headers import with_headers
 from tests.builders import judged, layers
 from tests.conftest import run_program
 
@@ -231,7 +231,8 @@ class TestComments:
 
     def test_only_headers_that_say_something_are_kept(self, tree: Path) -> None:
         (tree / "used.cuh").write_text('#include "plain.cuh"\n#include "deep/inner.cuh"\n')
-        (found,) = read_headers(str(tree / "a.cu"), CompileOptions())
+        source = with_headers(read_cuda_source(""), str(tree / "a.cu"), CompileOptions())
+        (found,) = source.headers
         assert found.path == str(tree / "deep" / "inner.cuh")
 
 

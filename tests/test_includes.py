@@ -274,6 +274,8 @@ def test_a_directory_that_is_a_link(tmp_path: Path) -> None:
         ("#ifdef __CUDACC_RTC__\n#endif\n", "__CUDACC_RTC__"),
         ("  #  if defined(A) && !defined(__GNUC__)\n#endif\n", "__GNUC__"),
         ('#include "x.h"\n', "__has_include"),
+        ("%: /**/ ifndef __linux__\n#endif\n", "__linux__"),
+        ("#/* x */ elif \\\n defined __NV\\\nCC__\n", "__NVCC__"),
         ("#ifdef __CUDA_ARCH__\n#endif\n// __GNUC__\nint __GNUC__x;\n", None),
     ],
 )
@@ -283,4 +285,4 @@ def test_conditions_that_nvcc_decides_otherwise(
     (tmp_path / "x.h").write_text("#if __has_include(<vector>)\n#endif\n")
     source = tmp_path / "a.cu"
     source.write_text(text)
-    assert includes.conditions(str(source), CompileOptions()) == asked
+    assert includes.closure(str(source), CompileOptions()).asked == asked

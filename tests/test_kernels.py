@@ -209,6 +209,17 @@ def test_a_kernel_that_only_nvcc_might_compile_is_missing_evidence(tmp_path: Pat
     assert "it compiles no hidden" in done.out
 
 
+def test_a_kernel_that_a_macro_names_is_not_missing(tmp_path: Path) -> None:
+    text = "#define NAMED(x) my_##x\n__global__ void NAMED(one)(int *p) { p[0] = 1; }\n"
+    (tmp_path / "a.cu").write_text(text)
+    nowhere = {"PATH": "", "NVCC_CCBIN": str(tmp_path / "none")}
+    done = run_program("check", "a.cu", "--no-cache", cwd=tmp_path, **nowhere)
+    assert done.code == 0, done.out
+    said = run_program("scan", "a.cu", "--no-cache", cwd=tmp_path, **nowhere)
+    assert "it compiles no NAMED" in said.out
+    assert "my_one" in said.out
+
+
 def test_a_kernel_that_nobody_compiles(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(HIDDEN % "def NOBODY_DEFINES_THIS")
     done = run_program("scan", "a.cu", "--format", "json", "--no-cache", cwd=tmp_path)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from lmemscope.analysis.layers import Layers, is_instance
+from lmemscope.analysis.layers import Layers
 from lmemscope.formats.demangle import demangle
+from lmemscope.formats.kernel_names import is_instance
 from lmemscope.model import (
     HeaderSource,
     HeaderTemplates,

@@ -8,7 +8,8 @@ from lmemscope.analysis.origin import Origins
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.errors import UncompiledError
 from lmemscope.formats.cubin import Cubin
-from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.formats.demangle import demangle
+from lmemscope.formats.kernel_names import is_instance
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptxas_log import PtxasLog, parse_ptxas_log
 from lmemscope.model import Artifacts, DisplayPaths, Gap
@@ -108,12 +109,6 @@ def check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None
         )
     reason = f"template kernels without an instance: {names} ({example})"
     gaps.append(Gap("instantiate", reason, "uninstantiated"))
-
-
-def is_instance(demangled: str, template: str) -> bool:
-    """Whether a compiled kernel is one of a template, which a source may name less qualified."""
-    compiled = short_name(demangled).partition("<")[0]
-    return compiled == template or compiled.endswith(f"::{template}")
 
 
 def _why_no_kernels(artifacts: Artifacts) -> str:

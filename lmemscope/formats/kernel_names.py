@@ -40,6 +40,17 @@ def matches(patterns: Iterable[str], name: str, demangled: str) -> bool:
     )
 
 
+def is_instance(demangled: str, written: str) -> bool:
+    """Whether a compiled kernel is what a source defines, which may name it less qualified.
+
+    Args:
+        demangled: the kernel's name.
+        written: a kernel's or a template's name in the source, without arguments.
+    """
+    compiled = short_name(demangled).partition("<")[0]
+    return compiled == written or compiled.endswith(f"::{written}")
+
+
 def nearest_names(pattern: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
     """The names spelled most like a glob that matches none, without repetition, nearest first.
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissingError
 from lmemscope.files import UnreadableFileError
+from lmemscope.formats.demangle import demangle
+from lmemscope.formats.kernel_names import is_instance
 from lmemscope.lowering import store
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
@@ -23,19 +25,17 @@ from lmemscope.model import (
     CompileOptions,
     CudaSource,
     Gap,
-    KernelDefinition,
     Unit,
     base_name,
 )
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import readable
-from lmemscope.sources.headers import read_headers
-from lmemscope.sources.includes import conditions
+from lmemscope.sources.headers import with_headers
 from lmemscope.tools import nvcc, nvrtc, ptxas
 from lmemscope.tools.toolchain import Toolchain
 
 T = TypeVar("T")
-_ENTRY = re.compile(rb"^[ \t]*(?:\.\w+[ \t]+)*?\.entry[ \t]+([\w$]+)", re.MULTILINE)
+_ENTRY = re.compile(r"^[ \t]*(?:\.\w+[ \t]+)*?\.entry[ \t]+([\w$]+)", re.MULTILINE)
 _SEPARATE = "requires separate compilation mode"
 _NO_HEADER = re.compile(r'open source file "([^"]+)"')
 _HOST_SIGNS = ("open source file", "host function", "host variable", '"alloca" is undefined')
@@ -50,7 +50,7 @@ def compile_file(unit: Unit, cache_directory: str | None) -> Artifacts:
     text = read_text(unit, "CUDA C++ source")
     source = read_cuda_source(readable(text))
     try:
-        source = replace(source, headers=read_headers(unit.path, unit.options))
+        source = with_headers(source, unit.path, unit.options)
     except UnreadableFileError as error:
         raise InputError(
             "read",
@@ -104,6 +104,13 @@ def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | 
         # nvcc refuse too, the ordinary way decides which message is shown.
         with contextlib.suppress(LmemscopeError):
             return _by_nvcc(unit, source)
+    refused: LmemscopeError | None = None
+    if unit.frontend == "auto" and source.asked is not None:
+        # A condition that NVRTC decides otherwise: nvcc makes what the application is made of.
+        try:
+            return _by_nvcc(unit, source)
+        except (ToolMissingError, CompileError) as error:
+            refused = error
     try:
         artifacts = _by_nvrtc(unit, text, source)
     except nvrtc.NameExpressionError:
@@ -121,44 +128,50 @@ def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | 
         if header is not None:
             store.remember_route(cache_directory, unit, header.group(1))
         return artifacts
-    return artifacts if unit.frontend == "nvrtc" else _of_application(unit, source, artifacts)
+    if unit.frontend == "nvrtc":
+        return artifacts
+    return _of_application(unit, text, source, artifacts, refused)
 
 
-def _of_application(unit: Unit, source: CudaSource, artifacts: Artifacts) -> Artifacts:
-    """What nvcc makes of a file that may hold other code for it than for NVRTC.
+def _of_application(
+    unit: Unit,
+    text: str,
+    source: CudaSource,
+    artifacts: Artifacts,
+    refused: LmemscopeError | None,
+) -> Artifacts:
+    """What nvcc makes of a file of whose kernels NVRTC makes some only.
 
-    A kernel under ``#ifndef __CUDACC_RTC__``, or under a macro of the host compiler's, is one of
-    the application's and none of NVRTC's.
+    A kernel may stand under a macro that the host compiler or its headers define: it is one of the
+    application's.
+
+    Args:
+        refused: why nvcc could not compile it, if it was asked to already.
     """
     lacking = _lacking(source, artifacts)
-    asked = conditions(unit.path, unit.options)
-    if not lacking and not asked:
+    if lacking and refused is None:
+        try:
+            return _by_nvcc(unit, source)
+        except (ToolMissingError, CompileError) as refusal:
+            refused = refusal
+    if refused is None:
         return artifacts
-    why = f"it asks for {asked}" if asked else f"it compiles no {lacking[0]}"
-    try:
-        return _by_nvcc(unit, source)
-    except (ToolMissingError, CompileError) as refusal:
-        reason = f"compiled by NVRTC, and {why}: nvcc may make other code, but {refusal.message}"
-        gap = Gap("compile", reason, "evidence") if lacking else Gap("compile", reason)
-        return replace(artifacts, gaps=(*artifacts.gaps, gap))
+    why = f"it compiles no {lacking[0]}" if lacking else f"it asks for {source.asked}"
+    reason = f"compiled by NVRTC, and {why}: nvcc may make other code, but {refused.message}"
+    # What a macro makes of a name is not known here: such a kernel may well be there.
+    names = {base_name(name) for name in lacking}
+    is_missing = any(re.search(rf"#\s*define\s+{name}\b", text) is None for name in names)
+    gap = Gap("compile", reason, "evidence" if is_missing else "note")
+    return replace(artifacts, gaps=(*artifacts.gaps, gap))
 
 
 def _lacking(source: CudaSource, artifacts: Artifacts) -> list[str]:
     """Kernels that the text defines and the PTX does not hold, templates aside."""
-    made = set(_ENTRY.findall(artifacts.ptx or b""))
+    entries = _ENTRY.findall((artifacts.ptx or b"").decode("utf-8", "replace"))
+    made = [demangle(name) for name in entries]
     every = (*source.kernels, *(k for header in source.headers for k in header.source.kernels))
-    names = (base_name(kernel.name) for kernel in every if _is_whole(kernel))
-    return [name for name in dict.fromkeys(names) if not _is_among(name, made)]
-
-
-def _is_whole(kernel: KernelDefinition) -> bool:
-    return not kernel.is_template and not kernel.is_declaration
-
-
-def _is_among(name: str, mangled: Collection[bytes]) -> bool:
-    spelled = name.encode("utf-8", "surrogateescape")
-    with_length = b"%d%s" % (len(spelled), spelled)
-    return any(one == spelled or with_length in one for one in mangled)
+    whole = (k.name for k in every if not k.is_template and not k.is_declaration)
+    return [n for n in dict.fromkeys(whole) if not any(is_instance(one, n) for one in made)]
 
 
 def _without_nvrtc(unit: Unit, source: CudaSource, missing: ToolMissingError) -> Artifacts:

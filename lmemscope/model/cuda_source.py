@@ -67,6 +67,8 @@ class CudaSource:
         has_host_code: it defines ``main`` or launches kernels with ``<<<``.
         headers: the user's headers that it includes, those with kernels or directives.
         functions: definitions of other functions, any of which a macro may make a kernel.
+        asked: a macro that a condition here or in a header asks for and that NVRTC defines
+            otherwise than nvcc, or None.
     """
 
     kernels: tuple[KernelDefinition, ...]
@@ -76,6 +78,7 @@ class CudaSource:
     has_host_code: bool
     headers: tuple[HeaderSource, ...] = ()
     functions: tuple[KernelDefinition, ...] = ()
+    asked: str | None = None
 
     @property
     def template_kernels(self) -> tuple[KernelDefinition, ...]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import os
+from dataclasses import replace
 
 from lmemscope.files import UnreadableFileError, read_beside
-from lmemscope.model import CompileOptions, HeaderSource
+from lmemscope.model import CompileOptions, CudaSource, HeaderSource
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import closure
@@ -19,24 +20,28 @@ _SIGNS = (b"__global__", b"lmemscope")
 """One of these stands in every header that is of interest; most hold neither."""
 
 
-def read_headers(path: str, options: CompileOptions) -> tuple[HeaderSource, ...]:
-    """The headers of a source that define kernels or hold comments of ours, in order of discovery.
+def with_headers(source: CudaSource, path: str, options: CompileOptions) -> CudaSource:
+    """A source with those of its headers that define kernels or hold comments of ours, in order.
+
+    And with what conditions in any of them ask for.
 
     Args:
-        path: of the source, absolute.
+        source: what its own text says.
+        path: of it, absolute.
         options: that it is compiled with.
 
     Raises:
         UnreadableFileError: an include names a pipe, a socket or a device.
     """
     try:
-        _, *headers = closure(path, options).files
+        read = closure(path, options)
     except UnreadableFileError:
         raise
     except OSError:
-        return ()
-    found = (_header(header) for header in headers)
-    return tuple(header for header in found if header is not None)
+        return source
+    found = (_header(header) for header in read.files[1:])
+    headers = tuple(header for header in found if header is not None)
+    return replace(source, headers=headers, asked=read.asked)
 
 
 def _header(path: str) -> HeaderSource | None:

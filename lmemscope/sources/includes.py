@@ -8,7 +8,6 @@ appears in front of another is noticed. What the toolkit brings is left to its v
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import os
@@ -25,18 +24,18 @@ SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 
 _ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
 _DIFFERENT = re.compile(
-    rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*?\b"
-    rb"(__CUDACC_RTC__|__NVCC__|__GNUC__|__GNUG__|__linux__|__linux|__unix__|__x86_64__|__aarch64__"
-    rb"|__SIZEOF_INT128__|__has_include|__has_builtin|__SSE2__|__AVX2?__)\b",
-    re.MULTILINE,
+    rb"\b(?:__CUDACC_RTC__|__NVCC__|__GNUC__|__GNUG__|__linux__|__linux|__unix__|__x86_64__"
+    rb"|__aarch64__|__SIZEOF_INT128__|__has_include|__has_builtin|__SSE2__|__AVX2?__)\b"
 )
-"""Conditions that nvcc with its host compiler decides otherwise than NVRTC."""
+"""What nvcc with its host compiler answers otherwise than NVRTC, where a condition asks for it."""
 
 _BLANKS = rb"[ \t\v\f\r\0]*"
 _HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
 _WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
 _DEFINING_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=define\b|/\*)")
 _DEFINING_WORD = re.compile(rb"define\b")
+_ASKING_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:el)?if|/\*)")
+_ASKING_WORD = re.compile(rb"(?:el)?if(?:n?def)?\b")
 _MACRO = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _NO_PARAMETERS = re.compile(rb"\(" + _BLANKS + rb"\)")
 _CONDITION = re.compile(rb"__has_(?:include|include_next|embed)\b")
@@ -61,12 +60,15 @@ class Closure:
         missing: names found nowhere: the toolkit's headers, and those that are not there.
         computed: an ``#include`` names a macro, so there may be more: what macros without
             parameters stand for is followed, whichever definition holds, and other macros are not.
+        asked: a macro that a condition asks for and that NVRTC defines otherwise than nvcc, or
+            None.
     """
 
     files: tuple[str, ...]
     system: tuple[str, ...]
     missing: frozenset[str]
     computed: bool
+    asked: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class _Scanned:
         names: of headers, whether quoted, and whether each file of that name may be meant.
         macros: in the place of a header's name, and whether each file may be meant.
         computed: as in `Closure`.
-        asked: a macro of `_DIFFERENT` that a condition asks for, or None.
+        asked: as in `Closure`.
     """
 
     digest: str
@@ -123,6 +125,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
         pending.append(file)
     scanned: list[str] = []
     macros, learnt, computed = HeaderMacros(), 0, False
+    asked: str | None = None
     followed: set[tuple[str, Header]] = set()
 
     def follow(includer: str, header: Header) -> None:
@@ -154,6 +157,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
                 continue
             scanned.append(file)
             computed |= found_there.computed
+            asked = asked or found_there.asked
             for header in found_there.names:
                 follow(file, header)
             for macro, every in found_there.macros:
@@ -169,21 +173,7 @@ def closure(path: str, options: CompileOptions) -> Closure:
             learnt = len(scanned)
             for includer, header in macros.new():
                 follow(includer, header)
-    return Closure(tuple(files), tuple(system), frozenset(missing), computed)
-
-
-def conditions(path: str, options: CompileOptions) -> str | None:
-    """A macro that the user's conditions ask for and that NVRTC defines differently than nvcc.
-
-    Raises:
-        OSError: the source cannot be read.
-    """
-    for file in closure(path, options).files:
-        with contextlib.suppress(OSError):
-            found = _scan(file).asked
-            if found is not None:
-                return found
-    return None
+    return Closure(tuple(files), tuple(system), frozenset(missing), computed, asked)
 
 
 def digest(path: str) -> str:
@@ -206,8 +196,9 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
     data = read_input(path)
     names: dict[Header, None] = {}
     macros: dict[tuple[bytes, bool], None] = {}
-    computed = False
+    computed, asked = False, None
     for text in _readings(data):
+        asked = asked or _asked(text)
         for at, word in _mentions(text):
             named = _NAME.match(text, at)
             if named is None:
@@ -218,14 +209,20 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
                         macros[macro[0], word.endswith(b"_next")] = None
                 continue
             names[*_header(named), word.endswith(b"_next")] = None
-    asked = _DIFFERENT.search(data)
-    return _Scanned(
-        hashlib.sha256(data).hexdigest(),
-        tuple(names),
-        tuple(macros),
-        computed,
-        asked[1].decode() if asked is not None else None,
-    )
+    digest = hashlib.sha256(data).hexdigest()
+    return _Scanned(digest, tuple(names), tuple(macros), computed, asked)
+
+
+def _asked(text: bytes) -> str | None:
+    """The first macro of `_DIFFERENT` that a condition asks for, or None."""
+    if _DIFFERENT.search(text) is None:
+        return None
+    for at, _ in _directives(text, _ASKING_HASH, _ASKING_WORD):
+        end = text.find(b"\n", at)
+        found = _DIFFERENT.search(text, at, end if end >= 0 else len(text))
+        if found is not None:
+            return found[0].decode()
+    return None
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:
