@@ -667,6 +667,9 @@ def test_what_the_driver_defines_is_not_to_be_rewritten(name: str) -> None:
         ("float[4]", None, True),
         ("Ray", "_Z4leafP3Ray", True),
         ("Ray", "_ZN3Ray4leafEv", False),
+        ("vec3", "_ZN4vec34normEv", False),
+        ("const uint4[2]", "_ZN2ns4leafEP5uint4", True),
+        ("float *[4]", "_ZN2ns4leafEPPf", True),
         ("Ray", None, False),
     ],
 )

@@ -23,19 +23,13 @@ When to leave it. Calls into large functions that are called rarely.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import demangle
 from lmemscope.model import Advice, EvidenceKind, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
+from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
-
-_NUMBERS = re.compile(
-    r"(?:(?:const|volatile|unsigned|signed) )*(?:bool|char|short|int|long|float|double|u?int\d+_t"
-    r"|size_t|[a-z]+[1-4])\b"
-)
-"""Types that have no functions of their own."""
 
 
 def severity(case: Case) -> Severity:
@@ -114,8 +108,10 @@ def advice(case: Case) -> tuple[Advice, ...]:
 
 def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
     """To pass values, unless the object is, or may be, the one whose own function is called."""
-    kind = case.object.type if case.object is not None else None
-    if kind is None or _NUMBERS.match(kind) is None:
+    kind = (case.object.type if case.object is not None else None) or ""
+    element = kind.partition("[")[0].rstrip()
+    # Numbers, vectors of CUDA's and pointers have no functions of their own.
+    if bytes_of(element) is None and not element.endswith("*"):
         callee = None if receiver.symbol is None else demangle(receiver.symbol).partition("(")[0]
         if callee is None or "::" in callee:
             return ()

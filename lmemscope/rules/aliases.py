@@ -7,7 +7,7 @@ import re
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.base import Case
-from lmemscope.rules.declared import bytes_of, declaration_of, rest_of_block
+from lmemscope.rules.declared import NO_TYPES, bytes_of, declaration_of, rest_of_block
 from lmemscope.rules.enclosing import body_lines, function_head
 
 _CAST = (
@@ -17,7 +17,6 @@ _CAST = (
 )
 _ANY_CAST = re.compile(_CAST)
 _QUALIFIERS = "const|constexpr|static|volatile|unsigned|signed|long|struct"
-_NO_TYPES = frozenset("return else case goto throw new delete".split())
 
 
 def is_reinterpreted(case: Case, *, but_for_name: bool = False) -> bool:
@@ -60,8 +59,7 @@ def is_reinterpreted(case: Case, *, but_for_name: bool = False) -> bool:
 
 def _pointee_bytes(cast: re.Match[str]) -> int | None:
     """Bytes of what a cast makes a pointer to; None where its name does not tell."""
-    words = (cast["c"] or (cast["cpp"] or "").rstrip("*& ")).split()
-    return bytes_of(" ".join(word for word in words if word not in ("const", "volatile")))
+    return bytes_of(cast["c"] or (cast["cpp"] or "").rstrip("*& "))
 
 
 def namesakes(case: Case) -> tuple[SourceLocation, ...]:
@@ -86,7 +84,7 @@ def namesakes(case: Case) -> tuple[SourceLocation, ...]:
     others = [
         SourceLocation(own.file, line)
         for found_at in _declaration_of(name).finditer(text)
-        if found_at["type"] not in _NO_TYPES
+        if found_at["type"] not in NO_TYPES
         and (line := head.line + text.count("\n", 0, found_at.start("name"))) != own.line
     ]
     if not others:

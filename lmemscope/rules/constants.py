@@ -14,12 +14,11 @@ from dataclasses import dataclass
 
 from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.declared import rest_of_block
+from lmemscope.rules.declared import NO_TYPES, rest_of_block
 from lmemscope.rules.enclosing import heads
 
 _DEPTH = 6
 """How many definitions are followed."""
-_NO_TYPES = frozenset("return else case goto throw new delete".split())
 _LOOP = re.compile(r"(?:for|while|do)\b")
 _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b")
 _SUFFIX = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)[uUlL]*(?![\w.])")
@@ -88,7 +87,7 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
         if listed is not None:
             return listed
         found = declared.search(text) or among.search(text)
-        if found is None or found.groupdict().get("type") in _NO_TYPES:
+        if found is None or found.groupdict().get("type") in NO_TYPES:
             continue
         groups = found.groupdict()
         value = groups["value"] or groups.get("made")

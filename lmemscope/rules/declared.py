@@ -32,10 +32,13 @@ _ARITHMETIC = re.compile(
 )
 _PADDING = 16
 
+NO_TYPES = frozenset("return else case goto throw new delete".split())
+"""Words that stand before a name where a type may, and declare nothing."""
+
 
 def bytes_of(kind: str) -> int | None:
-    """Bytes of a built-in or vector type; None for any other."""
-    return _SIZES.get(kind)
+    """Bytes of a built-in or vector type, qualified or not; None for any other."""
+    return _SIZES.get(_plain(kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ def declaration_of(case: Case) -> Declaration | None:
     if spelled is not None and len(shape := _brackets(spelled["extents"])) == len(extents):
         # The compiler's spelling lacks namespaces; the source's is valid where it stands.
         kind = _plain(spelled["element"])
-        if kind.partition(" ")[0] in ("return", "else", "case"):
+        if kind.partition(" ")[0] in NO_TYPES:
             kind = element
         # Braces: a Python program that writes the extent into the kernel's text.
         if all(shape) and "{" not in spelled["extents"]:
