@@ -28,6 +28,7 @@ from lmemscope.model import (
     Gap,
     KernelDirective,
     KernelKind,
+    Launch,
     LaunchBounds,
     LeftOut,
     LocalAccess,
@@ -282,6 +283,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
         findings: the causes judged.
         objects: stack objects, by function and offset.
         calls: the call graph below the kernel, as far as PTX shows it.
+        launches: what it launches from the device, itself or in functions that it reaches.
         accesses: every single access, in address order, those by generic addresses last; absent
             where they were left out.
         verdict: one line on the kernel.
@@ -315,6 +317,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
     findings: tuple[FindingDocument, ...]
     objects: tuple[ObjectDocument, ...]
     calls: CallFacts | None
+    launches: tuple[Launch, ...] = ()
     accesses: tuple[AccessDocument, ...] | UnsetType = UNSET
     verdict: Verdict
     disagreements: tuple[DisagreementDocument, ...]
@@ -335,6 +338,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
         kernels: sorted by mangled name.
         source_lines: text of the lines that the kernels name.
         directives: ``// lmemscope:`` comments that speak of a kernel; absent where left out.
+        launches: device-side launches that the source has and no compiled code shows.
     """
 
     input: str
@@ -348,6 +352,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
     kernels: tuple[KernelDocument, ...]
     source_lines: tuple[SourceLine, ...] = ()
     directives: tuple[KernelDirective, ...] | UnsetType = UNSET
+    launches: tuple[Launch, ...] = ()
 
 
 class ReportDocument(Struct, frozen=True, kw_only=True):

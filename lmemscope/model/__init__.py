@@ -83,6 +83,16 @@ from lmemscope.model.judgement import (
     Verdict,
     distinct_tools,
 )
+from lmemscope.model.launches import (
+    UNKNOWN_DIMENSIONS,
+    Dimensions,
+    HandedPointer,
+    Launch,
+    LaunchEvidence,
+    LaunchStream,
+    WrittenLaunch,
+    total,
+)
 from lmemscope.model.places import calling_line, is_library, reader_line
 from lmemscope.model.request import (
     CompileOptions,
@@ -115,6 +125,7 @@ from lmemscope.model.wording import count, plural
 
 __all__ = [
     "CAUSES",
+    "UNKNOWN_DIMENSIONS",
     "VERDICT_KINDS",
     "WHOLE",
     "Accepted",
@@ -132,6 +143,7 @@ __all__ = [
     "CubinFacts",
     "CudaSource",
     "Decision",
+    "Dimensions",
     "Directive",
     "Disagreement",
     "DisagreementReason",
@@ -151,6 +163,7 @@ __all__ = [
     "GateFailure",
     "GateResult",
     "GateVerdict",
+    "HandedPointer",
     "HeaderSource",
     "HeaderTemplates",
     "Improvement",
@@ -162,7 +175,10 @@ __all__ = [
     "KernelFacts",
     "KernelKind",
     "KernelReport",
+    "Launch",
     "LaunchBounds",
+    "LaunchEvidence",
+    "LaunchStream",
     "LeftOut",
     "Limit",
     "LineUse",
@@ -197,6 +213,7 @@ __all__ = [
     "VerdictName",
     "View",
     "Wanted",
+    "WrittenLaunch",
     "base_name",
     "calling_line",
     "count",
@@ -206,6 +223,7 @@ __all__ = [
     "plural",
     "reader_line",
     "split_expressions",
+    "total",
     "traits_of",
     "verdict_kind",
 ]

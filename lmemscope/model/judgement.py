@@ -10,6 +10,7 @@ from lmemscope.model.cause_table import Cause, VerdictName, verdict_kind
 from lmemscope.model.causes import Extent, IndexFacts
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
+from lmemscope.model.launches import Launch
 from lmemscope.model.request import (
     Confidence,
     Failure,
@@ -165,6 +166,8 @@ class UnitReport:
             instantiates.
         cached: whether the compilers' outputs came from the cache; no exporter shows it.
         others: names of the kernels that globs left out, shortened; no exporter shows them.
+        launches: device-side launches that the source has and no compiled code shows; of a unit
+            that failed, all that its source has.
     """
 
     input: str
@@ -181,6 +184,7 @@ class UnitReport:
     headers: tuple[HeaderTemplates, ...] = field(default=(), compare=False)
     cached: bool = field(default=False, compare=False)
     others: tuple[str, ...] = field(default=(), compare=False)
+    launches: tuple[Launch, ...] = ()
 
     def __repr__(self) -> str:
         what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)
