@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.groups import CauseTotal, Group, distinct_kernels, groups, totals
-from lmemscope.exporters import layout
+from lmemscope.exporters import launches, layout
 from lmemscope.exporters.escape_html import NOTHING, Html, constant, element, joined
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.page.kernel import card, disagreement
@@ -46,6 +46,7 @@ def render_html(report: Report) -> str:
             *_where(using, anchors),
             *_work(using, anchors, archs),
             *_cards(using, anchors),
+            *_launches(report),
             *_others(rest, archs, folded=bool(using)),
             *_sections(report, using, anchors),
             element("script", SCRIPT),
@@ -193,6 +194,13 @@ def _cards(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
         yield element(
             "p", f"{left} in the table above: lmemscope explain shows each.", class_="dim"
         )
+
+
+def _launches(report: Report) -> Iterable[Html]:
+    found = launches.drawn(report)
+    if found:
+        yield element("h2", launches.TITLE)
+        yield element("pre", "\n".join(found))
 
 
 def _others(rest: Sequence[Group], archs: Sequence[str], *, folded: bool) -> Iterable[Html]:

@@ -108,7 +108,8 @@ class EvidenceDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
         subject: the symbol it is about: a mangled function, a parameter, a table of the library.
         ptx_line: line in the PTX text.
         opcode: of the PTX instruction, with its modifiers.
-        bytes: per thread; of spill stores, at instruction sites.
+        bytes: per thread; of spill stores, at instruction sites; of a pointer that is handed to a
+            child, from the start of the parameters.
         limit: bytes per thread that were exceeded.
         pc, sass: in findings: offset and opcode of the machine instruction that it speaks of.
     """

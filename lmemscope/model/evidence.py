@@ -17,6 +17,7 @@ EvidenceKind = Literal[
     "reduction-words",
     "holds-addresses",
     "chosen-address",
+    "handed-to-child",
     "parameter-copy",
     "constant-stores",
     "object-size",
@@ -42,6 +43,7 @@ EvidenceKind = Literal[
 ``reduction-words``: a PTX instruction stores a product with a piece of 2/pi in it.
 ``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time.
 ``holds-addresses``: a PTX instruction stores the address of a local variable in it.
+``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
 ``parameter-copy``: the object is filled from a kernel parameter.
 ``constant-stores``: only constants are stored in it.
 ``object-size``: it has more ``bytes`` than registers hold (``limit``).
@@ -64,7 +66,8 @@ class Evidence:
         subject: the symbol it is about: a mangled function, a parameter, a table of the library.
         ptx_line: line in the PTX text.
         opcode: of the PTX instruction, with its modifiers.
-        bytes: per thread; of spill stores, at instruction sites.
+        bytes: per thread; of spill stores, at instruction sites; of a pointer that is handed to a
+            child, from the start of the parameters.
         limit: bytes per thread that were exceeded.
         pc, sass: in findings: offset and opcode of the machine instruction that it speaks of.
     """
@@ -97,6 +100,10 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "chosen-address": lambda e: (
         f"PTX line {e.ptx_line}: {e.opcode} accesses it or other memory, by a pointer that is "
         "chosen at run time"
+    ),
+    "handed-to-child": lambda e: (
+        f"PTX line {e.ptx_line} stores its address at byte {e.bytes} of the parameters of "
+        f"{e.subject}"
     ),
     "parameter-copy": lambda e: f"filled from the kernel parameter {e.subject}",
     "constant-stores": lambda e: "only constants are stored in it, then it is read by index",
