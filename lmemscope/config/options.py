@@ -16,10 +16,19 @@ from typing import Any, get_args
 
 from lmemscope import files
 from lmemscope.config import kinds
+from lmemscope.config.device_options import DEVICE
 from lmemscope.config.gate_options import ALLOWANCE, LIMIT
 from lmemscope.config.kinds import Kind
 from lmemscope.config.option import Option
-from lmemscope.model import CompileOptions, Frontend, Order, Quote, View
+from lmemscope.model import (
+    DEFAULT_PENDING_LAUNCHES,
+    DEFAULT_STACK_LIMIT,
+    CompileOptions,
+    Frontend,
+    Order,
+    Quote,
+    View,
+)
 
 DEFAULT_BASELINE = "lmemscope-baseline.json"
 """The baseline where none is named."""
@@ -61,6 +70,8 @@ class Settings:
             while the file's say what the project is. No option sets it.
         left_out: sentences on what the configuration file asks for in vain: without
             ``trust_build``, or beyond what there is. No option sets it.
+        device, sm_count, threads_per_sm: the GPU to predict the driver's reservation for, or None.
+        stack_limit, pending_launches: limits of the program that would run there.
     """
 
     archs: tuple[str, ...] = ()
@@ -84,6 +95,11 @@ class Settings:
     view: View = field(default_factory=View)
     narrowed: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    device: str | None = None
+    sm_count: int | None = None
+    threads_per_sm: int | None = None
+    stack_limit: int = DEFAULT_STACK_LIMIT
+    pending_launches: int = DEFAULT_PENDING_LAUNCHES
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -323,6 +339,7 @@ OPTIONS = (
         file=False,
         meaning="Whether to look for causes and names, or to stop at the facts; faster.",
     ),
+    *DEVICE,
     _shown("top", kinds.whole(1, "rows"), "At most N rows, the first of the order.", "--top", "N"),
     _shown(
         "cause",

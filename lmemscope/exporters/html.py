@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.groups import CauseTotal, Group, distinct_kernels, groups, totals
-from lmemscope.exporters import launches, layout
+from lmemscope.exporters import launches, layout, reservation
 from lmemscope.exporters.escape_html import NOTHING, Html, constant, element, joined
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.page.kernel import card, disagreement
@@ -47,6 +47,7 @@ def render_html(report: Report) -> str:
             *_work(using, anchors, archs),
             *_cards(using, anchors),
             *_launches(report),
+            *_reservation(report),
             *_others(rest, archs, folded=bool(using)),
             *_sections(report, using, anchors),
             element("script", SCRIPT),
@@ -201,6 +202,13 @@ def _launches(report: Report) -> Iterable[Html]:
     if found:
         yield element("h2", launches.TITLE)
         yield element("pre", "\n".join(found))
+
+
+def _reservation(report: Report) -> Iterable[Html]:
+    found = reservation.drawn(report)
+    if found:
+        yield element("h2", reservation.title(report))
+        yield element("ul", *(element("li", line) for line in found))
 
 
 def _others(rest: Sequence[Group], archs: Sequence[str], *, folded: bool) -> Iterable[Html]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.groups import Group, distinct_kernels, groups
-from lmemscope.exporters import launches, layout
+from lmemscope.exporters import launches, layout, reservation
 from lmemscope.exporters.escape_markdown import (
     Markdown,
     Part,
@@ -91,6 +91,7 @@ def _report(report: Report) -> Iterable[Markdown]:
         for group, title in zip(using[:_SHOWN], titles, strict=False):
             yield from _details(group, title)
     yield from _launches(report)
+    yield from _section(reservation.title(report), map(line, reservation.drawn(report)))
     yield from _section("Sources that disagree", _disagreements(report, using[:_SHOWN]))
     yield from _section("NVRTC and nvcc differ", map(line, layout.route_differences(report)))
     yield from _section("Not known", _gaps(report))

@@ -23,6 +23,7 @@ from lmemscope.model import (
     EvidenceKind,
     Failure,
     Finding,
+    Footprint,
     FrameOwner,
     Frontend,
     Gap,
@@ -36,6 +37,7 @@ from lmemscope.model import (
     PtxasFacts,
     PtxFacts,
     Quotes,
+    Reservation,
     SiteKind,
     SiteSplit,
     SourceLine,
@@ -290,6 +292,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
         verdict: one line on the kernel.
         disagreements: sources that contradict each other.
         quotes: lines of the artefacts behind the findings; absent where they were not asked for.
+        footprint: device memory that the driver reserves for it; null where no GPU was named.
     """
 
     name: str
@@ -323,6 +326,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     disagreements: tuple[DisagreementDocument, ...]
     quotes: Quotes | UnsetType = UNSET
+    footprint: Footprint | None = None
 
 
 class UnitDocument(Struct, frozen=True, kw_only=True):
@@ -368,6 +372,7 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
         gaps: of inputs that no unit stands for.
         left_out: what the run knew and the document does not hold.
         filters: options that kept what was found out of the document, as they are typed.
+        reservation: device memory that the driver reserves for all; null where no GPU was named.
         units: one per input and architecture, in input order.
     """
 
@@ -379,4 +384,5 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
     gaps: tuple[Gap, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     filters: tuple[str, ...] = ()
+    reservation: Reservation | None = None
     units: tuple[UnitDocument, ...]

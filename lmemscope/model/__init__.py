@@ -41,6 +41,14 @@ from lmemscope.model.cuda_source import (
     base_name,
     split_expressions,
 )
+from lmemscope.model.devices import (
+    DEFAULT_PENDING_LAUNCHES,
+    DEFAULT_STACK_LIMIT,
+    DEVICES,
+    Device,
+    Footprint,
+    Reservation,
+)
 from lmemscope.model.evidence import Evidence, EvidenceKind, evidence_text
 from lmemscope.model.facts import (
     CallFacts,
@@ -125,6 +133,9 @@ from lmemscope.model.wording import count, plural
 
 __all__ = [
     "CAUSES",
+    "DEFAULT_PENDING_LAUNCHES",
+    "DEFAULT_STACK_LIMIT",
+    "DEVICES",
     "UNKNOWN_DIMENSIONS",
     "VERDICT_KINDS",
     "WHOLE",
@@ -143,6 +154,7 @@ __all__ = [
     "CubinFacts",
     "CudaSource",
     "Decision",
+    "Device",
     "Dimensions",
     "Directive",
     "Disagreement",
@@ -154,6 +166,7 @@ __all__ = [
     "Failure",
     "FailureKind",
     "Finding",
+    "Footprint",
     "FrameOwner",
     "FrameRange",
     "Frontend",
@@ -194,6 +207,7 @@ __all__ = [
     "Quote",
     "Quotes",
     "Report",
+    "Reservation",
     "Severity",
     "SiteClass",
     "SiteKind",

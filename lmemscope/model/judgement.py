@@ -8,6 +8,7 @@ from typing import Literal
 
 from lmemscope.model.cause_table import Cause, VerdictName, verdict_kind
 from lmemscope.model.causes import Extent, IndexFacts
+from lmemscope.model.devices import Footprint, Reservation
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
 from lmemscope.model.launches import Launch
@@ -118,12 +119,19 @@ class Quotes:
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """A kernel's facts and what follows from them; ``quotes`` where they were asked for."""
+    """A kernel's facts and what follows from them; the rest where it was asked for.
+
+    Attributes:
+        facts, verdict, findings: always there.
+        quotes: lines of its artefacts.
+        footprint: device memory that the driver reserves for it on a given GPU.
+    """
 
     facts: KernelFacts
     verdict: Verdict
     findings: tuple[Finding, ...] = ()
     quotes: Quotes | None = None
+    footprint: Footprint | None = None
 
     def __repr__(self) -> str:
         return f"<KernelReport: {self.facts.demangled}, {self.verdict.text}>"
@@ -206,6 +214,8 @@ class Report:
         gaps: of inputs that no unit stands for; each reason names its input and is in ``notes``.
         left_out: of a saved report, facts that it does not hold: these are not known to be empty.
         filters: options that kept what was found out of the report, as they are typed, sorted.
+        reservation: device memory that the driver reserves for all of it on a given GPU, where
+            that was asked for.
     """
 
     version: str
@@ -216,6 +226,7 @@ class Report:
     left_out: tuple[LeftOut, ...] = ()
     gaps: tuple[Gap, ...] = ()
     filters: tuple[str, ...] = ()
+    reservation: Reservation | None = None
 
     def __repr__(self) -> str:
         kernels = [kernel for unit in self.units for kernel in unit.kernels]
