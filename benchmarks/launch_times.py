@@ -23,8 +23,10 @@ from device_code import load
 
 KERNELS = Path(__file__).parent.parent / "kernels"
 PENDING = 4, 32768
-"""cudaLimitDevRuntimePendingLaunchCount, set to more than any measurement launches: what is
-launched beyond it is lost, with an error that only the device sees."""
+"""cudaLimitDevRuntimePendingLaunchCount, and more of them than any measurement but the first
+launches: what is launched beyond the limit is lost, with an error that only the device sees."""
+LENGTH = 32
+"""Elements of a row."""
 FEWEST, MOST, SECONDS = 3, 21, 0.1
 """Runs of one measurement, and the time after which no further one is begun."""
 
@@ -50,26 +52,23 @@ def note(found: list[dict[str, Any]], row: dict[str, Any]) -> None:
 
 
 def rows(module: Any) -> list[dict[str, Any]]:
-    """One child per row against one warp per row."""
+    """One child per row against one warp per row, up to more than may be pending by default."""
     by_children, by_warps = map(module.get_function, ("rows_by_children", "rows_by_warps"))
     found: list[dict[str, Any]] = []
-    for length in (32, 1024, 16384):
-        for count in (1, 16, 256, 2048, 16384):
-            if count * length > 1 << 27:
-                continue
-            x = cupy.ones(count * length, dtype=cupy.float32)
-            starts = cupy.arange(count + 1, dtype=cupy.int32) * length
-            sums = cupy.zeros(count, dtype=cupy.float32)
-            arguments = (x, starts, sums, cupy.int32(count))
-            children = partial(by_children, ((count + 31) // 32,), (32,), arguments)
-            warps = partial(by_warps, ((count + 7) // 8,), (256,), arguments)
-            row: dict[str, Any] = {"rows": count, "length": length}
-            for name, work in (("children", children), ("warps", warps)):
-                sums.fill(0)
-                work()
-                runtime.deviceSynchronize()
-                row[f"summed_by_{name}"] = int((sums == length).sum())
-            note(found, {**row, "children": timed(children), "warps": timed(warps)})
+    for count in (1, 16, 256, 2048, 4096):
+        x = cupy.ones(count * LENGTH, dtype=cupy.float32)
+        starts = cupy.arange(count + 1, dtype=cupy.int32) * LENGTH
+        sums = cupy.zeros(count, dtype=cupy.float32)
+        arguments = (x, starts, sums, cupy.int32(count))
+        children = partial(by_children, ((count + 31) // 32,), (32,), arguments)
+        warps = partial(by_warps, ((count + 7) // 8,), (256,), arguments)
+        row: dict[str, Any] = {"rows": count, "limit": runtime.deviceGetLimit(PENDING[0])}
+        for name, work in (("children", children), ("warps", warps)):
+            sums.fill(0)
+            work()
+            runtime.deviceSynchronize()
+            row[f"summed_by_{name}"] = int((sums == LENGTH).sum())
+        note(found, {**row, "children": timed(children), "warps": timed(warps)})
     return found
 
 
@@ -144,15 +143,16 @@ def sums(module: Any) -> list[dict[str, Any]]:
 
 def main() -> None:
     """All times, as JSON on standard output; what fails is said in its place."""
-    runtime.deviceSetLimit(*PENDING)
     found: dict[str, Any] = {"device": runtime.getDeviceProperties(0)["name"].decode()}
     for measure, name in (
+        (rows, "child_per_element"),
         (steps, "launch_in_loop"),
         (tiles, "shared_partition"),
         (sums, "recursive_launch"),
-        (rows, "child_per_element"),
     ):
         try:
+            if measure is not rows:
+                runtime.deviceSetLimit(*PENDING)
             found[name] = measure(load((KERNELS / f"{name}.cu").read_text()))
         except (RuntimeError, OSError) as error:
             found[name] = {"error": f"{type(error).__name__}: {error}"}

@@ -86,27 +86,27 @@ def cases() -> Iterator[dict[str, Any]]:
     yield {"name": "launch-stack", "stack": 8192, "pending": None, **launch}
 
 
-def measure(case: dict[str, Any]) -> dict[str, Any]:
-    """One case: free bytes after each step, in this process, whose context is new."""
+def measure(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """One case, in this process, whose context is new: what is taken after each step."""
     import cupy
     from cupy.cuda import runtime
     from device_code import load
 
-    steps: list[dict[str, Any]] = []
     runtime.free(0)
+    buffer = cupy.zeros(1 << 16, dtype=cupy.int32)
+    runtime.deviceSynchronize()
+    before, _ = runtime.memGetInfo()
+    about = {"case": case["name"], "stack": case.get("stack"), "pending": case.get("pending")}
+    rows: list[dict[str, Any]] = []
 
     def note(step: str, **more: object) -> None:
         free, _ = runtime.memGetInfo()
-        steps.append({"step": step, "free": free, **more})
+        rows.append({**about, "step": step, **more, "reserved": before - free})
 
-    note("context")
-    buffer = cupy.zeros(1 << 16, dtype=cupy.int32)
-    runtime.deviceSynchronize()
-    note("buffer")
     for name, limit in (("stack", STACK_LIMIT), ("pending", PENDING_LIMIT)):
         if case.get(name) is not None:
             runtime.deviceSetLimit(limit, case[name])
-            note(f"set-{name}", limit=runtime.deviceGetLimit(limit))
+            note(f"set-{name}")
     wanted = [(case["program"], case["kernel"])] if "program" in case else []
     for frame in case.get("frames", ()):
         text = FRAME % (frame, frame // 4) if frame else NO_FRAME
@@ -115,17 +115,13 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     for text, name in wanted:
         module = load(text)
         kernel = module.get_function(name)
-        note("load", kernel=name, local=attribute(kernel))
-        for times in (1, 2):
-            kernel((1,), (32,), (buffer, cupy.int32(1)))
-            runtime.deviceSynchronize()
-            note("launch", kernel=name, times=times)
+        local = attribute(kernel)
+        note("load", local=local)
+        kernel((1,), (32,), (buffer, cupy.int32(1)))
+        runtime.deviceSynchronize()
+        note("launch", local=local)
         kept.append(module)
-    return {
-        **{key: value for key, value in case.items() if key != "program"},
-        "limits": [runtime.deviceGetLimit(one) for one in (STACK_LIMIT, PENDING_LIMIT)],
-        "steps": steps,
-    }
+    return rows
 
 
 def attribute(kernel: Any) -> int:
@@ -149,14 +145,15 @@ def about() -> dict[str, Any]:
     }
 
 
-def run(case: dict[str, Any] | None) -> dict[str, Any]:
-    """A case in a process of its own; what went wrong, where something does."""
+def run(case: dict[str, Any] | None) -> Any:
+    """A case in a process of its own.
+
+    Raises:
+        CalledProcessError: it went wrong; what it said is on standard error.
+    """
     command = [sys.executable, __file__, "--case", json.dumps(case)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    if done.returncode:
-        return {"case": case, "error": done.stderr[-1500:]}
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    return json.loads(done.stdout)
 
 
 def main() -> None:
@@ -165,8 +162,9 @@ def main() -> None:
         case = json.loads(sys.argv[2])
         print(json.dumps(about() if case is None else measure(case)))
         return
-    result = {"device": run(None), "cases": [run(case) for case in cases()]}
-    print(json.dumps(result, indent=1))
+    rows = [row for case in cases() for row in run(case)]
+    meaning = "reserved: bytes of device memory taken since the context was made"
+    print(json.dumps({"device": run(None), "meaning": meaning, "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def drawn(report: Report) -> list[str]:
     for kernel in over[:_SHOWN]:
         own = kernel.footprint
         assert own is not None
-        least = ", at least: its stack depth is not known" if own.is_least else ""
+        least = ", and no more: its stack's depth is not known" if own.is_least else ""
         lines.append(
             f"{layout.short_name(kernel.facts.demangled)}: {own.per_thread} B per thread, "
             f"{mebibytes(own.bytes)}{least}"

@@ -41,8 +41,8 @@ class Footprint:
         bytes: of device memory: local memory per thread times resident threads.
         resident_threads: of the device.
         per_thread: bytes of local memory that each resident thread gets.
-        is_least: whether the kernel may need more: its stack depth is not statically known, and
-            `per_thread` is what is known of it, or the limit.
+        is_least: whether the kernel may need more than `per_thread`, because its stack depth is not
+            statically known: the driver reserves no more for it, and it fails beyond that.
     """
 
     device: str
