@@ -73,6 +73,8 @@ def test_figures_equal_cuobjdump_and_ptxas(
     )
     assert not log.unknown_lines
     for name, kernel in kernels.items():
+        if name.startswith("__cuda_sm"):
+            continue  # ptxas's own, in relocatable code: it reports none of these.
         reported = log.entry(name)
         assert reported is not None
         assert kernel.registers == reported.registers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import (
     CauseShare,
     KernelFacts,
@@ -130,7 +130,7 @@ def _callees_elsewhere(facts: KernelFacts) -> list[str]:
     """Functions compiled separately that the kernel calls and that use local memory."""
     if facts.calls is None or not facts.calls.with_local_memory:
         return []
-    names = ", ".join(short_name(name) for name in facts.calls.with_local_memory)
+    names = ", ".join(short_name(demangle(name)) for name in facts.calls.with_local_memory)
     return [f"calls {names}, with local memory"]
 
 

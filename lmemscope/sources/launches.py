@@ -335,8 +335,11 @@ def _name_before(code: Code, position: int) -> int | None:
     at = position - 1
     if at >= 0 and code[at].text == ">":
         depth = 0
+        inside = 0
         while at >= 0 and position - at < _FARTHEST:
-            depth += (code[at].text == ">") - (code[at].text == "<")
+            text = code[at].text
+            inside += (text == ")") - (text == "(")
+            depth += 0 if inside else (text == ">") - (text == "<")
             if depth == 0:
                 break
             at -= 1
@@ -379,12 +382,18 @@ def _parts(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _spelled(tokens: Sequence[Token]) -> str:
-    """Tokens as text: blanks around operators of two sides, behind commas, between words."""
+    """Tokens as text, with blanks where a person would write them."""
     text = ""
     for token in tokens:
-        glued = not text or text[-1] in "([{.:&!~" or token.text in (")", "]", ".", "::", ",", "->")
-        opens = token.text in ("(", "[", "<") and (text[-1:].isalnum() or text[-1:] == "_")
-        inner = text[-1:] in "<" or (token.text in ("<", ">") and "<" in text)
-        after_arrow = text.endswith(("->", "::"))
-        text += ("" if glued or opens or inner or after_arrow else " ") + token.text
+        text += ("" if _is_glued(text, token.text) else " ") + token.text
     return text
+
+
+def _is_glued(text: str, following: str) -> bool:
+    if not text or text[-1] in "([{.:&!~<" or text.endswith("->"):
+        return True
+    if following in ("(", "[", "<"):
+        return text[-1].isalnum() or text[-1] == "_"
+    if following == ">":
+        return "<" in text or text[-1] == ">"
+    return following in (")", "]", ".", "::", ",", "->")
