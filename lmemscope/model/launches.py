@@ -11,8 +11,8 @@ LaunchStream = Literal["default", "tail", "fire-and-forget", "named", "unknown"]
 """Which stream a grid goes into: the block's default one, one of CUDA 12's two named by constants
 (``cudaStreamTailLaunch``, ``cudaStreamFireAndForget``), or one that the program makes."""
 
-LaunchEvidence = Literal["ptx", "cubin", "source"]
-"""What shows a launch: PTX calls, relocations of machine code, or the source's text alone."""
+LaunchEvidence = Literal["source", "cubin", "ptx"]
+"""What shows a launch: the source's text alone, relocations of machine code, or calls in PTX."""
 
 Dimensions = tuple[int | None, int | None, int | None]
 """x, y, z; None where a dimension is not a constant."""
