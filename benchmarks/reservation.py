@@ -162,9 +162,7 @@ def main() -> None:
         case = json.loads(sys.argv[2])
         print(json.dumps(about() if case is None else measure(case)))
         return
-    rows = [
-        {"process": number, **row} for number, case in enumerate(cases()) for row in run(case)
-    ]
+    rows = [{"process": number, **row} for number, case in enumerate(cases()) for row in run(case)]
     meaning = "reserved: bytes of device memory taken since the context was made"
     print(json.dumps({"device": run(None), "meaning": meaning, "rows": rows}, indent=1))
 

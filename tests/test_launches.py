@@ -40,10 +40,11 @@ def launch(child: str | None, line: int = 5, **changes: Any) -> Launch:
         child,
         SourceLocation("a.cu", line),
         "parent",
+        "ptx",
+        "default",
         grid=(4, 1, 1),
         block=(64, 2, 1),
         shared=0,
-        stream="default",
     )
     return dataclasses.replace(made, **changes)
 
@@ -109,7 +110,7 @@ def test_a_child_that_is_not_known_is_said_to_be() -> None:
 
 
 def test_what_a_cubin_shows_claims_no_threads() -> None:
-    bare = Launch("child", "child", SourceLocation("a.cu", 1), "parent", seen="cubin")
+    bare = Launch("child", "child", SourceLocation("a.cu", 1), "parent", "cubin", "unknown")
     assert lines(parent(bare)) == ["parent: frame 0 B", "└─ child"]
 
 

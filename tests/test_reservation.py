@@ -133,7 +133,7 @@ def test_below_the_limit_no_kernel_decides() -> None:
 
 
 def test_a_parent_reserves_for_its_children() -> None:
-    launch = Launch("child", "child", None, "parent")
+    launch = Launch("child", "child", None, "parent", "ptx", "default")
     report = reserved(with_frame("parent", 0, launches=(launch,)), with_frame("child", 8192))
     footprints = [one.footprint for one in report.units[0].kernels]
     assert [one.per_thread for one in footprints if one is not None] == [8192, 8192]
@@ -142,8 +142,8 @@ def test_a_parent_reserves_for_its_children() -> None:
 
 
 def test_kernels_that_launch_each_other_end() -> None:
-    first = with_frame("a", 2048, launches=(Launch("b", "b", None, "a"),))
-    second = with_frame("b", 0, launches=(Launch("a", "a", None, "b"),))
+    first = with_frame("a", 2048, launches=(Launch("b", "b", None, "a", "ptx", "default"),))
+    second = with_frame("b", 0, launches=(Launch("a", "a", None, "b", "ptx", "default"),))
     found = [one.footprint for one in reserved(first, second).units[0].kernels]
     assert [one.per_thread for one in found if one is not None] == [2048, 2048]
 

@@ -107,6 +107,7 @@ class _Finder:
                 demangled=spelled,
                 location=place if said is None or place is None else replace(place, line=said.line),
                 function=site.function,
+                seen="ptx",
                 grid=site.grid,
                 block=site.block,
                 shared=site.shared,
@@ -177,7 +178,7 @@ class _Finder:
             ]
             for child in kernels or [None]:
                 spelled = demangle(child) if child is not None else None
-                yield Launch(child, spelled, facts.location, name, seen="cubin")
+                yield Launch(child, spelled, facts.location, name, "cubin", "unknown")
 
 
 def _merged(launches: Iterable[Launch]) -> list[Launch]:

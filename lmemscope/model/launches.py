@@ -11,8 +11,8 @@ LaunchStream = Literal["default", "tail", "fire-and-forget", "named", "unknown"]
 """Which stream a grid goes into: the block's default one, one of CUDA 12's two named by constants
 (``cudaStreamTailLaunch``, ``cudaStreamFireAndForget``), or one that the program makes."""
 
-LaunchEvidence = Literal["source", "cubin", "ptx"]
-"""What shows a launch: the source's text alone, relocations of machine code, or calls in PTX."""
+LaunchEvidence = Literal["ptx", "cubin", "source"]
+"""What shows a launch: calls in PTX, relocations of machine code, or the source's text alone."""
 
 Dimensions = tuple[int | None, int | None, int | None]
 """x, y, z; None where a dimension is not a constant."""
@@ -58,11 +58,11 @@ class Launch:
         location: of the launch, at the child's name.
         function: mangled name of the function that makes it: the kernel's own, with what is inlined
             in it, or a function that the kernel reaches.
+        seen: what shows it.
+        stream: which kind.
         grid, block: blocks and threads, where they are constants.
         shared: bytes of dynamic shared memory; None where not a constant.
-        stream: which kind.
         loop_depth: loops around it in its function, as far as PTX shows.
-        seen: what shows it.
         written: the configuration as the source has it, between the brackets.
         parents: of launches that only the source shows, the kernels that reach it by name.
         handed: pointers among its arguments that mean nothing in the child.
@@ -72,12 +72,12 @@ class Launch:
     demangled: str | None
     location: SourceLocation | None
     function: str
+    seen: LaunchEvidence
+    stream: LaunchStream
     grid: Dimensions = UNKNOWN_DIMENSIONS
     block: Dimensions = UNKNOWN_DIMENSIONS
     shared: int | None = None
-    stream: LaunchStream = "unknown"
     loop_depth: int = 0
-    seen: LaunchEvidence = "ptx"
     written: str | None = None
     parents: tuple[str, ...] = ()
     handed: tuple[HandedPointer, ...] = ()
