@@ -247,3 +247,17 @@ def test_functions_that_call_each_other_end() -> None:
         + launch(stores="st.u64 [%rb], %rd1;"),
     )
     assert [one.function for one in pointed(flow)] == ["parent"]
+
+
+def test_values_that_are_made_of_each_other_again_and_again_take_no_time() -> None:
+    steps = "".join(f"add.s64 %rd{n + 1}, %rd{n}, %rd{n};\n" for n in range(10, 100))
+    apart = "".join(f"sub.s64 %rd{n + 1}, %rd{n}, %rd{n};\n" for n in range(100, 200))
+    body = f"{DEPOT}add.u64 %rd10, %SP, 0;\n{steps}{apart}"
+    assert pointed(module(parent=body + launch(stores="st.u64 [%rb], %rd100;")))
+    assert pointed(module(parent=body + launch(stores="st.u64 [%rb], %rd200;"))) == []
+
+
+def test_an_address_that_a_loop_moves_on_is_still_one() -> None:
+    loop = "$L: mov.u64 %rd5, %rd4;\nadd.s64 %rd4, %rd5, 4;\n@%p1 bra $L;\n"
+    body = f"{DEPOT}add.u64 %rd4, %SP, 0;\n{loop}"
+    assert pointed(module(parent=body + launch(stores="st.u64 [%rb], %rd5;")))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from lmemscope.model import WrittenLaunch
@@ -159,3 +161,35 @@ def test_half_a_file_is_no_obstacle() -> None:
 def test_many_launches_take_no_longer_than_they_must() -> None:
     many = "".join(f"__global__ void k{n}() {{ k{n + 1}<<<1, {n}>>>(); }}\n" for n in range(500))
     assert len(read(many)) == 500
+
+
+def test_a_templates_parameter_is_what_all_its_launches_give() -> None:
+    text = """template <int N, typename T = float> __global__ void walk(T *p, int n) {
+  walk<N><<<2, N>>>(p, n - 1);
+}
+void host(float *p) {
+  const int THREADS = 64 * 2;
+  walk<THREADS><<<1, THREADS>>>(p, 3);
+}
+"""
+    assert only(text).block == (128, 1, 1)
+    assert only(f"{text}void other(float *p) {{ walk<32><<<1, 1>>>(p, 1); }}").block[0] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__device__ " * 30_000 + "<<<",
+        "__global__ void k() {" + "{" * 30_000 + "a<<<1,1>>>();" * 1000,
+        "__global__ void k() {" + "a<<<n,dim3(n)>>>();" * 1000 + "}",
+        "#ifndef __CUDA_ARCH__\n" * 10_000 + "__device__ void f() { a<<<1,1>>>(); }",
+        "".join(f"#define A{n} A{n + 1}+A{n + 1}\n" for n in range(300)) + "__global__ <<<A0>>>",
+        "".join(f"__device__ void f{n}() {{ f{n + 1}(); a<<<1,1>>>(); }}\n" for n in range(3000)),
+        "__global__ void k() { const int a = " + "(" * 300 + "1" + ")" * 300 + "; b<<<a,1>>>(); }",
+    ],
+    ids=["qualifiers", "braces", "launches", "conditions", "macros", "calls", "parentheses"],
+)
+def test_text_that_is_made_to_take_long_does_not(text: str) -> None:
+    begun = time.process_time()
+    read(text)
+    assert time.process_time() - begun < 5

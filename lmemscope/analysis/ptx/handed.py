@@ -20,8 +20,10 @@ from lmemscope.analysis.ptx.sources import Sources, ValueSource
 from lmemscope.analysis.ptx.transfers import position_in, stored_values
 from lmemscope.formats.ptx_body import Instruction, number_of
 
-_DEEPEST = 64
-"""Steps through stack memory and calls; no program's way is as long."""
+_DEEPEST = 120
+"""Steps from a value back to the address that it is made of."""
+_Seen = set[tuple[str, str]]
+"""Functions and registers that a question has come by."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -73,14 +75,12 @@ class Pointers:
             elif instruction.opcode.startswith("cvta.shared"):
                 yield Pointed("shared", function, 0)
             elif instruction.operation == "ld":
-                yield from self._loaded(function, code, index, value, seen)
+                yield from self._loaded(function, code, index, value, seen, depth)
             else:
-                for operand in self._leading(function, instruction, seen):
-                    yield from self._of(function, operand, seen)
+                for operand in self._leading(function, instruction):
+                    yield from self._of(function, operand, seen, depth + 1)
 
-    def _leading(
-        self, function: str, instruction: Instruction, seen: frozenset[tuple[str, str]]
-    ) -> list[str]:
+    def _leading(self, function: str, instruction: Instruction) -> list[str]:
         """The operands that the result points where they do."""
         operands = [one for one in instruction.operands[1:] if isinstance(one, str)]
         match instruction.operation:
@@ -90,8 +90,7 @@ class Pointers:
                 return operands[:2]
             case "sub":
                 # The distance between two addresses is none.
-                apart = any(True for _ in self._of(function, operands[1], seen))
-                return [] if apart else operands[:1]
+                return [] if self.of(function, operands[1]) else operands[:1]
             case "mad":
                 return operands[2:]
         return []
@@ -102,7 +101,8 @@ class Pointers:
         code: Definitions,
         index: int,
         value: str,
-        seen: frozenset[tuple[str, str]],
+        seen: _Seen,
+        depth: int,
     ) -> Iterator[Pointed]:
         """What was passed as a parameter, or stored at the byte of the stack that is loaded."""
         instruction = code.body.instructions[index]
@@ -114,26 +114,26 @@ class Pointers:
                 place = address.offset + position_in(instruction, value)
                 source = ValueSource("parameter", function, address.base, place)
                 for caller, passed in self._sources.given(source):
-                    for found in self._of(caller, passed, seen):
+                    for found in self._of(caller, passed, seen, depth + 1):
                         yield replace(found, through=(*found.through, function))
             return
         if not (is_local_access(instruction.opcode) or is_generic_access(instruction.opcode)):
             return
         further = address.offset + position_in(instruction, value)
-        for owner, place, through in self._slots(function, address.base, further, seen):
+        for owner, place, through in self._slots(function, address.base, further, set(), 0):
             for stored in self._stored_at(owner, place):
-                for found in self._of(owner, stored, seen):
+                for found in self._of(owner, stored, seen, depth + 1):
                     yield replace(found, through=(*found.through, *through))
 
     def _slots(
-        self, function: str, register: str, further: int, seen: frozenset[tuple[str, str]]
+        self, function: str, register: str, further: int, seen: _Seen, depth: int
     ) -> Iterator[tuple[str, int, tuple[str, ...]]]:
         """Bytes of stacks that an address is, where it is one known place: owner, byte, calls."""
         code = self._module.dataflow(function)
-        key = (function, f"[{register}]")
-        if code is None or key in seen or len(seen) > _DEEPEST:
+        key = (function, register)
+        if code is None or key in seen or depth > _DEEPEST:
             return
-        seen |= {key}
+        seen.add(key)
         depot = self._depot(function, code)
         if register in depot.bases or register in depot.names:
             yield function, further, ()
@@ -145,16 +145,18 @@ class Pointers:
             if index in depot.starts:
                 yield function, depot.starts[index] + further, ()
             elif instruction.operation in ("mov", "cvta") and isinstance(operands[1], str):
-                yield from self._slots(function, operands[1], further, seen)
+                yield from self._slots(function, operands[1], further, seen, depth + 1)
             elif instruction.operation == "add" and isinstance(operands[1], str):
                 more = number_of(operands[2])
                 if more is not None:
-                    yield from self._slots(function, operands[1], further + more, seen)
+                    yield from self._slots(function, operands[1], further + more, seen, depth + 1)
             elif instruction.modifiers[:2] == ["ld", "param"] and address is not None:
                 place = address.offset + position_in(instruction, register)
                 source = ValueSource("parameter", function, address.base, place)
                 for caller, passed in self._sources.given(source):
-                    for owner, byte, through in self._slots(caller, passed, further, seen):
+                    for owner, byte, through in self._slots(
+                        caller, passed, further, seen, depth + 1
+                    ):
                         yield owner, byte, (*through, function)
 
     def _stored_at(self, function: str, place: int) -> Iterator[str]:
@@ -167,7 +169,7 @@ class Pointers:
                 continue
             if not instruction.opcode.endswith("64") or "param" in instruction.modifiers:
                 continue
-            slots = list(self._slots(function, address.base, address.offset, frozenset()))
+            slots = list(self._slots(function, address.base, address.offset, set(), 0))
             for value, further in stored_values(instruction):
                 if any((owner, byte + further) == (function, place) for owner, byte, _ in slots):
                     yield value
