@@ -54,17 +54,22 @@ class Pointers:
     def __init__(self, module: ModuleFlow, kernel: str) -> None:
         self._module, self._sources = module, Sources(module, kernel)
         self._depots: dict[str, Depot] = {}
+        self._known: dict[tuple[str, str], frozenset[Pointed]] = {}
 
     def of(self, function: str, value: str) -> frozenset[Pointed]:
         """Local and shared memory that a register may point into."""
-        return frozenset(self._of(function, value, frozenset()))
+        key = (function, value)
+        if key not in self._known:
+            self._known[key] = frozenset()  # of a value that is made of itself
+            self._known[key] = frozenset(self._of(function, value, set(), 0))
+        return self._known[key]
 
-    def _of(self, function: str, value: str, seen: frozenset[tuple[str, str]]) -> Iterator[Pointed]:
+    def _of(self, function: str, value: str, seen: _Seen, depth: int) -> Iterator[Pointed]:
         code = self._module.dataflow(function)
         key = (function, value)
-        if code is None or key in seen or len(seen) > _DEEPEST:
+        if code is None or key in seen or depth > _DEEPEST:
             return
-        seen |= {key}
+        seen.add(key)
         depot = self._depot(function, code)
         for index in code.definitions.get(value, ()):
             instruction = code.body.instructions[index]
