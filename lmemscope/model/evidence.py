@@ -17,10 +17,10 @@ EvidenceKind = Literal[
     "reduction-words",
     "holds-addresses",
     "chosen-address",
-    "handed-to-child",
     "parameter-copy",
     "constant-stores",
     "object-size",
+    "handed-to-child",
     "calls-itself",
     "called-by-pointer",
     "called-directly",
@@ -43,10 +43,10 @@ EvidenceKind = Literal[
 ``reduction-words``: a PTX instruction stores a product with a piece of 2/pi in it.
 ``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time.
 ``holds-addresses``: a PTX instruction stores the address of a local variable in it.
-``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
 ``parameter-copy``: the object is filled from a kernel parameter.
 ``constant-stores``: only constants are stored in it.
 ``object-size``: it has more ``bytes`` than registers hold (``limit``).
+``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
 ``calls-itself``, ``called-by-pointer``, ``called-directly``: how a function is called.
 ``reported-spill``: ``bytes`` of spill stores, as ptxas reports.
 ``calls-without-spill``: the kernel makes calls, and ptxas reports no spill.
@@ -101,13 +101,13 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
         f"PTX line {e.ptx_line}: {e.opcode} accesses it or other memory, by a pointer that is "
         "chosen at run time"
     ),
+    "parameter-copy": lambda e: f"filled from the kernel parameter {e.subject}",
+    "constant-stores": lambda e: "only constants are stored in it, then it is read by index",
+    "object-size": lambda e: f"{e.bytes} bytes; a thread has at most {e.limit} in registers",
     "handed-to-child": lambda e: (
         f"PTX line {e.ptx_line} stores its address at byte {e.bytes} of the parameters of "
         f"{e.subject}"
     ),
-    "parameter-copy": lambda e: f"filled from the kernel parameter {e.subject}",
-    "constant-stores": lambda e: "only constants are stored in it, then it is read by index",
-    "object-size": lambda e: f"{e.bytes} bytes; a thread has at most {e.limit} in registers",
     "calls-itself": lambda e: f"{e.subject} calls itself",
     "called-by-pointer": lambda e: f"{e.subject} is called through a pointer",
     "called-directly": lambda e: f"{e.subject} is called and keeps its caller's registers",
