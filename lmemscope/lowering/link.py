@@ -1,0 +1,198 @@
+"""From the inputs of a link to its image: relocatable cubins, nvlink's log, nvJitLink's image."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from lmemscope import files
+from lmemscope.errors import InputError, ToolMissingError
+from lmemscope.formats import codec
+from lmemscope.lowering.kinds import kind_of_unit
+from lmemscope.lowering.lower import lower
+from lmemscope.lowering.relocatable import relocatable_options
+from lmemscope.lowering.store import Slot
+from lmemscope.model import LinkInput, LinkInputKind, LinkRequest, Tool, Unit
+from lmemscope.tools import cuobjdump, nvcc, nvjitlink, nvlink
+from lmemscope.tools.toolchain import Toolchain
+
+_FORMAT = 1
+"""Changes whenever what is stored of a link, or how it is made, changes."""
+
+_STAGE = "linked"
+_EXECUTABLE = 2
+"""ET_EXEC: a cubin that is no part of another program."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputCode:
+    """Device code of an input before linking.
+
+    Attributes:
+        input: its name in reports.
+        cubins: for the link's architecture, where there are such, else all.
+        is_whole: compiled as a whole program, so that it defines nothing for others.
+    """
+
+    input: str
+    cubins: tuple[bytes, ...]
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedArtifacts:
+    """What the tools made of a link.
+
+    Attributes:
+        inputs: in the order of the link.
+        code: device code of each, where it could be read.
+        image: None where nvlink wrote none.
+        log: nvlink's.
+        command: nvlink's, quoted for a shell.
+        tools: that were used.
+        unread: why device code of an input is not known, by its name.
+    """
+
+    inputs: tuple[LinkInput, ...]
+    code: tuple[InputCode, ...]
+    image: bytes | None
+    log: str
+    command: str
+    tools: tuple[Tool, ...]
+    unread: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A stored link: nvlink's words beside the image."""
+
+    log: str
+    command: str
+
+
+def linked_unit(unit: Unit) -> Unit:
+    """A unit as it is compiled for a link; of what is compiled already, the unit itself."""
+    kind = kind_of_unit(unit)
+    if not (kind.is_cuda or ".ptx" in kind.endings):
+        return unit
+    return replace(unit, options=relocatable_options(unit.options))
+
+
+def link(request: LinkRequest) -> LinkedArtifacts:
+    """Compile, take apart and link a program's inputs.
+
+    Raises:
+        LmemscopeError: an input cannot be read or compiled, or nvlink is missing. What nvlink
+            itself refuses is in the log.
+    """
+    toolchain = Toolchain(request.toolkit)
+    lowered = [lower(linked_unit(unit), request.cache) for unit in request.units]
+    objects = [
+        nvlink.LinkObject(unit.name, artifacts.cubin)
+        for unit, artifacts in zip(request.units, lowered, strict=True)
+    ]
+    code = [_code_of(one.unit.name, (one.cubin,)) for one in lowered]
+    tools = {tool for one in lowered for tool in one.tools}
+    unread: list[tuple[str, str]] = []
+    for name, path in request.binaries:
+        objects.append(nvlink.LinkObject(name, path=path))
+        try:
+            inside, tool = cuobjdump.extract(path, toolchain, request.time_limit)
+            tools.add(tool)
+            code.append(_code_of(name, _for_arch(inside, request.arch)))
+        except ToolMissingError as error:
+            unread.append((name, error.message))
+    made, tool = _image(request, objects, toolchain)
+    return LinkedArtifacts(
+        inputs=_inputs(request),
+        code=tuple(code),
+        image=made[1],
+        log=made[0].log,
+        command=made[0].command,
+        tools=tuple(sorted({*tools, tool}, key=lambda one: one.name)),
+        unread=tuple(unread),
+    )
+
+
+def optimised(request: LinkRequest) -> tuple[bytes, Tool]:
+    """The image of the same program, optimised while it is linked.
+
+    Sources are compiled to intermediate code by nvcc; other inputs are taken as they are.
+
+    Raises:
+        LmemscopeError: nvJitLink or nvcc is missing, or refuses.
+    """
+    toolchain = Toolchain(request.toolkit)
+    objects: list[tuple[str, bytes]] = []
+    for unit in request.units:
+        own = linked_unit(unit)
+        if kind_of_unit(unit).is_cuda:
+            flags = nvcc.options_for(own.arch, own.options, toolchain)
+            made = nvcc.compile_for_lto(own.path, own.arch, flags, toolchain)
+        else:
+            made = lower(own, request.cache).cubin
+        objects.append((unit.name, made))
+    objects += [(name, files.read_input(path)) for name, path in request.binaries]
+    runtime = nvlink.device_runtime(toolchain)
+    if runtime is not None:
+        objects.append((os.path.basename(runtime), files.read_input(runtime)))
+    result = nvjitlink.link(objects, request.arch, toolchain)
+    return result.image, result.tool
+
+
+def _image(
+    request: LinkRequest, objects: Sequence[nvlink.LinkObject], toolchain: Toolchain
+) -> tuple[tuple[_Kept, bytes | None], Tool]:
+    """nvlink's log and image, of an earlier run on the same bytes or new."""
+    tool = toolchain.tool("nvlink")
+    slot = _slot(request, objects, tool)
+    known = slot.load(_STAGE, _Kept, blobs=1) if slot is not None else None
+    if known is not None:
+        return (known[0], known[1][0]), tool
+    made = nvlink.link(objects, request.arch, toolchain, request.time_limit)
+    kept = _Kept(made.log, made.command)
+    if slot is not None and made.image is not None:
+        slot.store(_STAGE, kept, [made.image], [made.tool])
+    return (kept, made.image), tool
+
+
+def _slot(request: LinkRequest, objects: Iterable[nvlink.LinkObject], tool: Tool) -> Slot | None:
+    if request.cache is None:
+        return None
+    digests = []
+    for one in objects:
+        content = one.content if one.content is not None else _bytes_of(one.name, one.path)
+        digests.append((one.name, one.path, hashlib.sha256(content).hexdigest()))
+    follows = (_FORMAT, request.arch, request.toolkit, tool, digests)
+    return Slot(request.cache, hashlib.sha256(codec.encode(follows)).hexdigest())
+
+
+def _bytes_of(name: str, path: str) -> bytes:
+    try:
+        return files.read_input(path)
+    except OSError as error:
+        raise InputError("read", f"{name} cannot be read: {error}") from error
+
+
+def _inputs(request: LinkRequest) -> tuple[LinkInput, ...]:
+    kinds: dict[str, LinkInputKind] = {".ptx": "ptx", ".cubin": "cubin", ".a": "archive"}
+    names = [unit.name for unit in request.units]
+    found = [
+        LinkInput(name, kinds.get(os.path.splitext(unit.path)[1].lower(), "source"))
+        for name, unit in zip(names, request.units, strict=True)
+    ]
+    for name, path in request.binaries:
+        found.append(LinkInput(name, kinds.get(os.path.splitext(path)[1].lower(), "object")))
+    return tuple(found)
+
+
+def _for_arch(inside: Sequence[cuobjdump.Extracted], arch: str) -> tuple[bytes, ...]:
+    fitting = [one.content for one in inside if f".{arch}." in one.name]
+    return tuple(fitting or [one.content for one in inside])
+
+
+def _code_of(name: str, cubins: tuple[bytes, ...]) -> InputCode:
+    whole = any(int.from_bytes(cubin[16:18], "little") == _EXECUTABLE for cubin in cubins)
+    return InputCode(name, cubins, whole)
