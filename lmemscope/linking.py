@@ -48,6 +48,7 @@ def failed(request: LinkRequest, error: LmemscopeError) -> Link:
 
 def _linked(request: LinkRequest) -> Link:
     made = link(request)
+    request = replace(request, arch=made.arch)
     log = parse_nvlink_log(made.log)
     result = Link(
         name=request.name,
@@ -66,7 +67,9 @@ def _linked(request: LinkRequest) -> Link:
     if made.image is None or problems:
         return replace(result, gaps=tuple(gaps), failure=_refusal(made, log))
     objects = list(_objects(made))
-    described = describe(read_image(made.image), log.kernels, objects, dict(request.depths))
+    depths = {**dict(made.depths), **dict(request.depths)}
+    described = describe(read_image(made.image), log.kernels, objects, depths)
+    gaps += [Gap("link", f"{place}: not a depth: {said}", "evidence") for place, said in made.odd]
     gaps += [Gap("link", _absent(one), "evidence") for one in log.problems]
     gaps += [
         Gap("link", f"depth {name}: the program has no function of that name")
@@ -117,7 +120,12 @@ def _refusal(made: LinkedArtifacts, log: NvlinkLog) -> Failure:
     parts = list(dict.fromkeys(map(_in_words, same)))
     more = f"; and {len(parts) - _LISTED} more" if len(parts) > _LISTED else ""
     message = f"nvlink: {'; '.join(parts[:_LISTED])}{more}"
-    return Failure("link", message, _way_out(same, made), made.command, made.log)
+    return Failure("link", message, _way_out(same, made), made.command, _without_figures(made.log))
+
+
+def _without_figures(log: str) -> str:
+    """What nvlink complained of; figures of kernels that were not linked mean nothing."""
+    return "\n".join(one for one in log.strip().splitlines() if "nvlink info" not in one)
 
 
 def _in_words(problem: LinkProblem) -> str:

@@ -105,7 +105,7 @@ class Cubin:
                 "the ELF file holds no CUDA machine code",
                 hint="host objects carry device code inside; extract it with: cuobjdump -xelf all",
             )
-        self.arch = _arch(self.elf)
+        self.arch = architecture(self.elf)
         number = int(re.sub(r"\D", "", self.arch))
         if number < _FIRST_WIDE_SM:
             raise FormatError(
@@ -260,7 +260,7 @@ def info_records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:
     return result
 
 
-def _arch(elf: ElfFile) -> str:
+def architecture(elf: ElfFile) -> str:
     """Architecture from the ELF flags; the suffix (``sm_90a``) only from ptxas's own note."""
     # Since ABI version 8 (CUDA 13) the SM number is in bits 8 to 15, before that in bits 0 to 7.
     number = elf.flags >> 8 & 0xFF if elf.abi_version >= 8 else elf.flags & 0xFF

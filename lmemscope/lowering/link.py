@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from lmemscope import files
 from lmemscope.errors import InputError, ToolMissingError
 from lmemscope.formats import codec
+from lmemscope.formats.cubin import architecture
+from lmemscope.formats.depths import DEPTH, parse_depth
+from lmemscope.formats.elf import ElfFile
 from lmemscope.lowering.kinds import kind_of_unit
 from lmemscope.lowering.lower import lower
-from lmemscope.lowering.relocatable import relocatable_options
+from lmemscope.lowering.relocatable import linked_unit
 from lmemscope.lowering.store import Slot
-from lmemscope.model import LinkInput, LinkInputKind, LinkRequest, Tool, Unit
+from lmemscope.model import Artifacts, LinkInput, LinkInputKind, LinkRequest, Tool
 from lmemscope.tools import cuobjdump, nvcc, nvjitlink, nvlink
 from lmemscope.tools.toolchain import Toolchain
 
@@ -52,6 +55,9 @@ class LinkedArtifacts:
         log: nvlink's.
         command: nvlink's, quoted for a shell.
         tools: that were used.
+        arch: that was linked for; the inputs' own where none was asked for.
+        depths: of recursions, as comments of the sources state them.
+        odd: such comments that cannot be read: the place, and what they say.
         unread: why device code of an input is not known, by its name.
     """
 
@@ -61,6 +67,9 @@ class LinkedArtifacts:
     log: str
     command: str
     tools: tuple[Tool, ...]
+    arch: str
+    depths: tuple[tuple[str, int], ...] = ()
+    odd: tuple[tuple[str, str], ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
 
 
@@ -70,14 +79,6 @@ class _Kept:
 
     log: str
     command: str
-
-
-def linked_unit(unit: Unit) -> Unit:
-    """A unit as it is compiled for a link; of what is compiled already, the unit itself."""
-    kind = kind_of_unit(unit)
-    if not (kind.is_cuda or ".ptx" in kind.endings):
-        return unit
-    return replace(unit, options=relocatable_options(unit.options))
 
 
 def link(request: LinkRequest) -> LinkedArtifacts:
@@ -96,15 +97,22 @@ def link(request: LinkRequest) -> LinkedArtifacts:
     code = [_code_of(one.unit.name, (one.cubin,)) for one in lowered]
     tools = {tool for one in lowered for tool in one.tools}
     unread: list[tuple[str, str]] = []
+    if not request.arch and code:
+        request = replace(request, arch=_arch_of(code[0]))
     for name, path in request.binaries:
         objects.append(nvlink.LinkObject(name, path=path))
         try:
             inside, tool = cuobjdump.extract(path, toolchain, request.time_limit)
             tools.add(tool)
             code.append(_code_of(name, _for_arch(inside, request.arch)))
+            if not request.arch:
+                request = replace(request, arch=_arch_of(code[-1]))
         except ToolMissingError as error:
             unread.append((name, error.message))
+    if not request.arch:
+        raise InputError("link", f"{request.name}: no input says its architecture", hint="--arch")
     made, tool = _image(request, objects, toolchain)
+    stated = [_stated(one) for one in lowered]
     return LinkedArtifacts(
         inputs=_inputs(request),
         code=tuple(code),
@@ -112,6 +120,9 @@ def link(request: LinkRequest) -> LinkedArtifacts:
         log=made[0].log,
         command=made[0].command,
         tools=tuple(sorted({*tools, tool}, key=lambda one: one.name)),
+        arch=request.arch,
+        depths=tuple(depth for found, _ in stated for depth in found),
+        odd=tuple(one for _, odd in stated for one in odd),
         unread=tuple(unread),
     )
 
@@ -196,3 +207,30 @@ def _for_arch(inside: Sequence[cuobjdump.Extracted], arch: str) -> tuple[bytes, 
 def _code_of(name: str, cubins: tuple[bytes, ...]) -> InputCode:
     whole = any(int.from_bytes(cubin[16:18], "little") == _EXECUTABLE for cubin in cubins)
     return InputCode(name, cubins, whole)
+
+
+def _arch_of(code: InputCode) -> str:
+    """The architecture of the first cubin; empty where there is none."""
+    return architecture(ElfFile(code.cubins[0])) if code.cubins else ""
+
+
+def _stated(
+    artifacts: Artifacts,
+) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
+    """Depths of recursions in the comments of a source and of its headers; odd ones apart."""
+    found: list[tuple[str, int]] = []
+    odd: list[tuple[str, str]] = []
+    source = artifacts.source
+    if source is None:
+        return found, odd
+    read = [(artifacts.unit.input, source)]
+    read += [(os.path.basename(header.path), header.source) for header in source.headers]
+    for file, one in read:
+        for directive in one.directives:
+            for word in directive.argument.split() if directive.word == DEPTH else ():
+                depth = parse_depth(word)
+                if depth is not None:
+                    found.append(depth)
+                else:
+                    odd.append((f"{file}:{directive.line}", word))
+    return found, odd

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lmemscope.model import CompileOptions
+from lmemscope.lowering.kinds import kind_of_unit
+from lmemscope.model import CompileOptions, Unit
 
 _NVRTC, _NVCC, _PTXAS = "--relocatable-device-code=true", "-rdc=true", "-c"
 
@@ -17,6 +18,14 @@ def relocatable_options(options: CompileOptions) -> CompileOptions:
         nvcc_args=_with(options.nvcc_args, _NVCC),
         ptxas_args=_with(options.ptxas_args, _PTXAS),
     )
+
+
+def linked_unit(unit: Unit) -> Unit:
+    """A unit as it is compiled for a link; of what is compiled already, the unit itself."""
+    kind = kind_of_unit(unit)
+    if not (kind.is_cuda or ".ptx" in kind.endings):
+        return unit
+    return replace(unit, options=relocatable_options(unit.options))
 
 
 def _with(words: tuple[str, ...], word: str) -> tuple[str, ...]:

@@ -82,6 +82,7 @@ from lmemscope.model.judgement import (
     UnitReport,
     Verdict,
     distinct_tools,
+    with_linked_stacks,
 )
 from lmemscope.model.link import (
     CallKind,
@@ -93,6 +94,7 @@ from lmemscope.model.link import (
     Link,
     LinkedFunction,
     LinkedKernel,
+    LinkGroup,
     LinkInput,
     LinkInputKind,
     LinkRequest,
@@ -190,6 +192,7 @@ __all__ = [
     "Limit",
     "LineUse",
     "Link",
+    "LinkGroup",
     "LinkInput",
     "LinkInputKind",
     "LinkRequest",
@@ -240,4 +243,5 @@ __all__ = [
     "split_expressions",
     "traits_of",
     "verdict_kind",
+    "with_linked_stacks",
 ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from lmemscope.model.cause_table import Cause, VerdictName, verdict_kind
 from lmemscope.model.causes import Extent, IndexFacts
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
+from lmemscope.model.link import Link
 from lmemscope.model.request import (
     Confidence,
     Failure,
@@ -202,6 +203,7 @@ class Report:
         gaps: of inputs that no unit stands for; each reason names its input and is in ``notes``.
         left_out: of a saved report, facts that it does not hold: these are not known to be empty.
         filters: options that kept what was found out of the report, as they are typed, sorted.
+        links: programs that were linked, in the order of the configuration or the build.
     """
 
     version: str
@@ -212,6 +214,7 @@ class Report:
     left_out: tuple[LeftOut, ...] = ()
     gaps: tuple[Gap, ...] = ()
     filters: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
 
     def __repr__(self) -> str:
         kernels = [kernel for unit in self.units for kernel in unit.kernels]
@@ -231,3 +234,31 @@ def distinct_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
     return tuple(
         sorted(set(tools), key=lambda tool: (tool.name, tool.version or "", tool.path or ""))
     )
+
+
+def with_linked_stacks(
+    reports: Sequence[UnitReport], links: Sequence[Link]
+) -> Sequence[UnitReport]:
+    """Units with what linking says of their kernels' stacks: the deepest, of several programs."""
+    found: dict[tuple[str, str, str], int] = {}
+    for link in links:
+        for kernel in link.kernels:
+            if kernel.linked_stack is not None and kernel.function.input is not None:
+                key = (kernel.function.input, link.arch, kernel.function.name)
+                found[key] = max(kernel.linked_stack, found.get(key, 0))
+    if not found:
+        return reports
+    return [
+        replace(one, kernels=tuple(_linked(one, kernel, found) for kernel in one.kernels))
+        for one in reports
+    ]
+
+
+def _linked(
+    unit: UnitReport, kernel: KernelReport, found: Mapping[tuple[str, str, str], int]
+) -> KernelReport:
+    facts = kernel.facts
+    stack = found.get((unit.input, unit.arch, facts.name))
+    if stack is None or facts.ptxas is None:
+        return kernel
+    return replace(kernel, facts=replace(facts, ptxas=replace(facts.ptxas, linked_stack=stack)))

@@ -18,6 +18,21 @@ virtual tables alone, or nowhere, because there are none."""
 
 
 @dataclass(frozen=True, slots=True)
+class LinkGroup:
+    """Inputs that a configuration calls one program.
+
+    Attributes:
+        name: of the program.
+        inputs: paths and globs, relative to the configuration.
+        depth: by function, how often it is on the stack at a time at most.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    depth: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LinkRequest:
     """A link to make, for a worker.
 

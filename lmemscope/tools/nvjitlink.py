@@ -95,6 +95,17 @@ def _installed() -> str | None:
         path: str | None = pathfinder.load_nvidia_dynamic_lib("nvJitLink").abs_path
     except pathfinder.DynamicLibNotFoundError:
         return None
+    return path
+
+
+def tool(toolchain: Toolchain = INSTALLED) -> Tool:
+    """The library with its path and version.
+
+    Raises:
+        ToolMissingError: as `library`.
+    """
+    path = library(toolchain)
+    return Tool("nvjitlink", _Library(path).version, path)
 
 
 class _Library:

@@ -1,0 +1,23 @@
+"""Rows of a ``[[link]]`` table of the configuration file: inputs that are one program."""
+
+from __future__ import annotations
+
+from lmemscope.config import kinds
+from lmemscope.config.option import Option
+
+LINK = (
+    Option("name", kinds.text("a name"), "Of the program in reports.", required=True),
+    Option(
+        "inputs",
+        kinds.listed(kinds.text("a path or glob"), "a list of paths and globs"),
+        "Its inputs, relative to the file: sources, relocatable cubins, .o and .a files.",
+        required=True,
+    ),
+    Option(
+        "depth",
+        kinds.listed(kinds.depth(), "a list of depths such as f=12"),
+        "How often a recursive function is on the stack at a time, at most: f=12.",
+        default=(),
+    ),
+)
+"""The keys of a ``[[link]]`` table."""
