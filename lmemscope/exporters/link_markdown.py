@@ -27,7 +27,7 @@ def linked_programs(report: Report) -> Iterator[Markdown]:
 def _program(link: LinkText) -> Iterator[Markdown]:
     yield from (_EMPTY, line(link.heading), _EMPTY)
     if link.failure:
-        yield from (line(constant("- "), said) for said in link.failure)
+        yield from (line(constant("- "), why) for why in link.failure)
         yield _EMPTY
         yield from block(link.log.strip().split("\n")[:_LOG_LINES])
         return
@@ -44,9 +44,9 @@ def _program(link: LinkText) -> Iterator[Markdown]:
     if link.rest:
         yield from (line(link.rest), _EMPTY)
     remarks = [(code(k.cells[0]), said) for k in kernels for said in k.remarks]
-    for name, said in remarks[:_REMARKS]:
-        yield line(constant("- "), name, f": {said}")
-    yield from (line(constant("- "), said) for said in link.remarks[:_REMARKS])
+    for name, text in remarks[:_REMARKS]:
+        yield line(constant("- "), name, f": {text}")
+    yield from (line(constant("- "), one) for one in link.remarks[:_REMARKS])
     left = max(len(remarks) - _REMARKS, 0) + max(len(link.remarks) - _REMARKS, 0)
     if left:
         yield line(constant("- "), f"… and {left} more remarks, in the HTML report")
