@@ -44,8 +44,8 @@ def _program(link: LinkText) -> Iterator[Markdown]:
     if link.rest:
         yield from (line(link.rest), _EMPTY)
     remarks = [(code(k.cells[0]), said) for k in kernels for said in k.remarks]
-    for name, text in remarks[:_REMARKS]:
-        yield line(constant("- "), name, f": {text}")
+    for named, text in remarks[:_REMARKS]:
+        yield line(constant("- "), named, f": {text}")
     yield from (line(constant("- "), one) for one in link.remarks[:_REMARKS])
     left = max(len(remarks) - _REMARKS, 0) + max(len(link.remarks) - _REMARKS, 0)
     if left:
