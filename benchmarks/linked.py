@@ -32,6 +32,7 @@ sys.path.insert(0, str(ROOT))
 
 from lmemscope.analysis.linked_graph import linked_graph  # noqa: E402
 from lmemscope.formats.demangle import demangle, short_name  # noqa: E402
+from lmemscope.formats.kernel_names import stable_name  # noqa: E402
 from lmemscope.formats.linked_image import read_image  # noqa: E402
 from lmemscope.formats.nvlink_log import parse_nvlink_log  # noqa: E402
 from lmemscope.tools.nvlink import device_runtime  # noqa: E402
@@ -39,9 +40,6 @@ from lmemscope.tools.toolchain import INSTALLED  # noqa: E402
 
 _USAGE = re.compile(r"^ Function (\S+):\n  REG:(\d+) STACK:(\w+)", re.MULTILINE)
 _NODE = re.compile(r"^(\d+): ([\^&]*)(.*?)(?: \[\d+\])? ->(.*)$", re.MULTILINE)
-_STATIC = re.compile(
-    r"_INTERNAL_[0-9a-f]{8}_|__nv_static_\d+__[0-9a-f]{8}_|_[0-9a-f]{8}(?=_)|_\d+(?=__Z)"
-)
 
 
 @dataclass(frozen=True)
@@ -156,11 +154,11 @@ def _theirs(files: Sequence[Path], flags: Sequence[str], arch: str, scratch: Pat
     calls, differing = _calls(graph, image)
     return Theirs(
         {
-            _stable(name): Figures(one.registers, one.stack if one.stack_known else None)
+            stable_name(name): Figures(one.registers, one.stack if one.stack_known else None)
             for name, one in log.kernels.items()
         },
         {
-            _stable(name): Figures(int(registers), int(stack) if stack.isdigit() else None)
+            stable_name(name): Figures(int(registers), int(stack) if stack.isdigit() else None)
             for name, registers, stack in _USAGE.findall(usage)
         },
         calls,
@@ -195,7 +193,7 @@ def _ours(files: Sequence[Path], flags: Sequence[str], arch: str, scratch: Path)
     kernels = {}
     paths = {}
     for kernel in link["kernels"]:
-        name = _stable(kernel["function"]["name"])
+        name = stable_name(kernel["function"]["name"])
         kernels[name] = Figures(kernel["function"]["registers"], kernel["linked_stack"])
         if kernel["stack_known"]:
             paths[name] = kernel["path"]["bytes"]
@@ -214,11 +212,6 @@ def _differing(ours: Ours, theirs: Theirs) -> Iterator[str]:
             yield f"{name}: {said}, cuobjdump {theirs.usage.get(name)}"
         if name in ours.paths and ours.paths[name] != said.stack:
             yield f"{name}: path of {ours.paths[name]} bytes, stack {said.stack}"
-
-
-def _stable(name: str) -> str:
-    """A kernel's name without the hashes of its file's path."""
-    return _STATIC.sub("", name)
 
 
 def _calls(printed: str, image: Path) -> tuple[int, list[str]]:

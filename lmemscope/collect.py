@@ -38,6 +38,7 @@ from lmemscope.model import (
     count,
     distinct_tools,
     with_linked_stacks,
+    with_run_time_stacks,
 )
 from lmemscope.pipeline import analyse_unit
 from lmemscope.tools.toolkit import Toolkit
@@ -119,7 +120,7 @@ def run(
             version=__version__,
             toolchain=toolchain,
             units=tuple(with_linked_stacks(reports, links)),
-            links=tuple(links),
+            links=with_run_time_stacks(links, reports),
             default_arch=planned.default_arch,
             notes=(*notes, *_unmatched(settings.kernels, reports)),
             gaps=tuple(one for one in left_out if isinstance(one, Gap)),

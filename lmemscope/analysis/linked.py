@@ -153,7 +153,8 @@ def _stated(
     used: set[str] = set()
     for index, function in graph.functions.items():
         spelled = short_name(demangle(function.name))
-        names = (function.name, spelled, spelled.rpartition("::")[2], spelled.partition("<")[0])
+        plain = spelled.partition("<")[0]
+        names = (function.name, spelled, plain, plain.rpartition("::")[2])
         said = next((name for name in names if name in depths), None)
         if said is not None:
             found[index] = depths[said]

@@ -135,7 +135,8 @@ def _kernel(kernel: LinkedKernel, link: Link) -> KernelText:
 
 def _stack(kernel: LinkedKernel) -> str:
     if kernel.stack_known:
-        return layout.number(kernel.linked_stack)
+        more = " and more" if kernel.run_time_stack else ""
+        return f"{layout.number(kernel.linked_stack)}{more}"
     if kernel.bound is not None:
         return f"unknown, {kernel.bound} at most as stated"
     return f"unknown, at least {kernel.least_stack}"
@@ -166,6 +167,9 @@ def _remarks(kernel: LinkedKernel, link: Link) -> Iterator[str]:
         yield f"local memory in other inputs: {listed}{_more(elsewhere)}"
     if not kernel.stack_known:
         yield from _limit(kernel)
+    for name in kernel.run_time_stack:
+        taker = short_name(demangle(name.partition("$")[0]))
+        yield f"{taker} takes stack at run time (alloca), which nvlink does not count"
     for found in kernel.disagreements:
         values = ", ".join(f"{source} says {value}" for source, value in found.values)
         yield f"sources disagree on {found.quantity}: {values}"
@@ -202,7 +206,8 @@ def _recursion(found: UnknownStack) -> str:
         return f"{said}; stated: {depths}"
     if depths:
         return f"{said}; stated: {depths}, which leaves a way around without an end"
-    return f"{said}; // lmemscope: depth {first}=N states how often it is on the stack"
+    plain = first.partition("<")[0]
+    return f"{said}; // lmemscope: depth {plain}=N states how often it is on the stack"
 
 
 def _indirect(call: IndirectCall) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.figures import Figure
 from lmemscope.gate.limits import Bound, bounds
@@ -68,6 +68,8 @@ def _figures(kernels: Sequence[LinkedKernel]) -> dict[str, Figure]:
 
 
 def _why(kernel: LinkedKernel) -> str:
+    if kernel.run_time_stack:
+        return f"alloca in {short_name(demangle(kernel.run_time_stack[0].partition('$')[0]))}"
     if not kernel.unknown:
         return "nvlink cannot tell"
     cycle = kernel.unknown[0].cycle

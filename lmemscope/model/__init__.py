@@ -83,6 +83,7 @@ from lmemscope.model.judgement import (
     Verdict,
     distinct_tools,
     with_linked_stacks,
+    with_run_time_stacks,
 )
 from lmemscope.model.link import (
     CallKind,
@@ -244,4 +245,5 @@ __all__ = [
     "traits_of",
     "verdict_kind",
     "with_linked_stacks",
+    "with_run_time_stacks",
 ]

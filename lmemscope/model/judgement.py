@@ -254,6 +254,30 @@ def with_linked_stacks(
     ]
 
 
+def with_run_time_stacks(links: Sequence[Link], reports: Sequence[UnitReport]) -> tuple[Link, ...]:
+    """Links with what their units' causes say of ``alloca``, of which nvlink knows nothing."""
+    takers = {
+        _uncloned(kernel.facts.name)
+        for unit in reports
+        for kernel in unit.kernels
+        if any(share.cause == "alloca" for share in kernel.facts.causes)
+    }
+    made = []
+    for link in links:
+        kernels = []
+        for kernel in link.kernels:
+            names = (kernel.function.name, *kernel.reaches)
+            found = tuple(name for name in names if _uncloned(name) in takers)
+            kernels.append(replace(kernel, run_time_stack=found) if found else kernel)
+        made.append(replace(link, kernels=tuple(kernels)))
+    return tuple(made)
+
+
+def _uncloned(name: str) -> str:
+    """A function's name without the number that ptxas gives its copies: ``f$5``."""
+    return name.partition("$")[0] or name
+
+
 def _linked(
     unit: UnitReport, kernel: KernelReport, found: Mapping[tuple[str, str, str], int]
 ) -> KernelReport:

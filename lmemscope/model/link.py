@@ -215,6 +215,8 @@ class LinkedKernel:
         elsewhere: those of them that another input defines.
         indirect: calls through pointers, of the kernel and of all that it may call.
         unknown: recursions that it reaches; empty where the stack is known.
+        run_time_stack: mangled names of functions that take stack at run time (``alloca``), which
+            nvlink does not count; only of inputs whose causes were looked for.
         disagreements: what nvlink printed, what the image records and what the path adds up to,
             where these differ.
         lto: the same kernel after link-time optimisation, or None where that was not asked for.
@@ -230,12 +232,15 @@ class LinkedKernel:
     elsewhere: tuple[str, ...]
     indirect: tuple[IndirectCall, ...] = ()
     unknown: tuple[UnknownStack, ...] = ()
+    run_time_stack: tuple[str, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
     lto: LinkTimeFigures | None = None
 
     @property
     def stack(self) -> int | None:
         """Bytes per thread at most: as nvlink says, else as the stated depths bound it."""
+        if self.run_time_stack:
+            return None
         return self.linked_stack if self.stack_known else self.bound
 
 
