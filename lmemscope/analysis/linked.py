@@ -12,7 +12,7 @@ from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.linked_image import ImageFunction, LinkedImage
 from lmemscope.formats.nvlink_log import LinkedFigures
 from lmemscope.model import (
-    CallPath,
+    CallChain,
     Candidate,
     CycleCall,
     Disagreement,
@@ -184,7 +184,7 @@ def _kernel(
         function=function,
         linked_stack=own.min_stack if known else None,
         stack_known=known,
-        path=CallPath(
+        path=CallChain(
             tuple(_step(graph, named, path, place) for place in range(len(path))),
             path_bytes,
         ),

@@ -1,4 +1,4 @@
-"""Rows of a ``[[link]]`` table of the configuration file: inputs that are one program."""
+"""Rows on linking, and those of a ``[[link]]`` table: inputs that are one program."""
 
 from __future__ import annotations
 
@@ -21,3 +21,31 @@ LINK = (
     ),
 )
 """The keys of a ``[[link]]`` table."""
+
+LINKING = (
+    Option(
+        "linked",
+        kinds.switch(),
+        "Link the inputs too, as one program, or as the links that their build names.",
+        flags=("--link",),
+        default=False,
+        # A group of the file says more: which inputs.
+        file=False,
+    ),
+    Option(
+        "lto",
+        kinds.switch(),
+        "With --link or [[link]]: also link with link-time optimisation, and compare.",
+        flags=("--lto",),
+        default=False,
+    ),
+    Option(
+        "link",
+        kinds.tables(),
+        "Inputs that are one program: linked whenever one of them is among the inputs.",
+        default=(),
+        api=False,
+        rows=LINK,
+    ),
+)
+"""What is linked, and how."""

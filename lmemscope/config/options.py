@@ -18,7 +18,7 @@ from lmemscope import files
 from lmemscope.config import kinds
 from lmemscope.config.gate_options import ALLOWANCE, LIMIT
 from lmemscope.config.kinds import Kind
-from lmemscope.config.link_options import LINK
+from lmemscope.config.link_options import LINKING
 from lmemscope.config.option import Option
 from lmemscope.model import CompileOptions, Frontend, LinkGroup, Order, Quote, View
 
@@ -276,28 +276,7 @@ OPTIONS = (
         # `scan` takes an Executor in its place.
         api=False,
     ),
-    Option(
-        "linked",
-        kinds.switch(),
-        "Link the inputs too, as one program, or as the links that their build names.",
-        flags=("--link",),
-        default=False,
-    ),
-    Option(
-        "lto",
-        kinds.switch(),
-        "With --link or [[link]]: also link with link-time optimisation, and compare.",
-        flags=("--lto",),
-        default=False,
-    ),
-    Option(
-        "link",
-        kinds.tables(),
-        "Inputs that are one program: linked whenever one of them is among the inputs.",
-        default=(),
-        api=False,
-        rows=LINK,
-    ),
+    *LINKING,
     Option(
         "build-database",
         kinds.switch(),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lmemscope.exporters import layout
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import (
-    CallPath,
+    CallChain,
     IndirectCall,
     Link,
     LinkedKernel,
@@ -142,7 +142,7 @@ def _stack(kernel: LinkedKernel) -> str:
     return f"unknown, at least {kernel.least_stack}"
 
 
-def _path(path: CallPath) -> str:
+def _path(path: CallChain) -> str:
     said = []
     for place, step in enumerate(path.steps):
         other = place > 0 and step.input != path.steps[place - 1].input

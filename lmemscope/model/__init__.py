@@ -86,8 +86,8 @@ from lmemscope.model.judgement import (
     with_run_time_stacks,
 )
 from lmemscope.model.link import (
+    CallChain,
     CallKind,
-    CallPath,
     Candidate,
     CycleCall,
     IndirectCall,
@@ -143,9 +143,9 @@ __all__ = [
     "Artifacts",
     "Baseline",
     "BaselineEntry",
+    "CallChain",
     "CallFacts",
     "CallKind",
-    "CallPath",
     "Candidate",
     "Cause",
     "CauseShare",

@@ -116,7 +116,7 @@ class PathStep:
 
 
 @dataclass(frozen=True, slots=True)
-class CallPath:
+class CallChain:
     """The deepest path of calls below a kernel; ``bytes`` is the sum of its steps' frames.
 
     In a recursion's cycle each function stands once, or as often as the stated depth allows.
@@ -225,7 +225,7 @@ class LinkedKernel:
     function: LinkedFunction
     linked_stack: int | None
     stack_known: bool
-    path: CallPath
+    path: CallChain
     least_stack: int
     bound: int | None
     reaches: tuple[str, ...]
