@@ -59,9 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     programs = json.loads(Path(__file__).with_name("linked.json").read_text())
     if given.list:
-        for repository in dict.fromkeys(one["repository"] for one in programs):
+        for repository, branch in dict.fromkeys(
+            (one["repository"], one.get("branch")) for one in programs
+        ):
             place = given.checkouts / repository.replace("/", "+")
-            print(f"git clone --depth 1 https://github.com/{repository} {place}")
+            of = f"-b {branch} " if branch else ""
+            print(f"git clone --depth 1 {of}https://github.com/{repository} {place}")
         return 0
     totals: Counter[str] = Counter()
     print("| program | inputs | kernels | calls | unknown | differences |")

@@ -20,6 +20,7 @@ from lmemscope.model import Failure, Gap, Link, LinkInput, LinkRequest
 from lmemscope.tools.toolchain import wheel_of
 
 _DEVICE_RUNTIME = re.compile(r"cudaCDP|cudaLaunchDevice|cudaGetParameterBuffer|^cudaDevice")
+_NEWER = re.compile(r"newer than toolkit")
 _LISTED = 3
 """Problems that a message names; the log has all."""
 
@@ -65,7 +66,7 @@ def _linked(request: LinkRequest) -> Link:
     ]
     problems = [one for one in log.problems if one.kind != "no-arch"]
     if made.image is None or problems:
-        return replace(result, gaps=tuple(gaps), failure=_refusal(made, log))
+        return replace(result, gaps=tuple(gaps), failure=refusal(made, log))
     objects = list(_objects(made))
     depths = {**dict(made.depths), **dict(request.depths)}
     described = describe(read_image(made.image), log.kernels, objects, depths)
@@ -85,7 +86,8 @@ def _linked(request: LinkRequest) -> Link:
             tools = (*tools, tool)
         except LmemscopeError as error:
             hint = f"; {error.hint}" if error.hint else ""
-            gaps.append(Gap("lto", f"not optimised while linking: {error.message}{hint}"))
+            why = f"not optimised while linking: {error.message}{hint}"
+            gaps.append(Gap("lto", why, "evidence"))
     return replace(
         result,
         kernels=kernels,
@@ -107,8 +109,8 @@ def _objects(made: LinkedArtifacts) -> Iterator[ObjectFunctions]:
         yield ObjectFunctions(one.input, registers)
 
 
-def _refusal(made: LinkedArtifacts, log: NvlinkLog) -> Failure:
-    """The first kind of problem in words, the rest in the log."""
+def refusal(made: LinkedArtifacts, log: NvlinkLog) -> Failure:
+    """Why there is no image: the first kind of problem in words, the rest in the log."""
     problems = [one for one in log.problems if one.kind != "no-arch"]
     if not problems:
         last = made.log.strip().splitlines()
@@ -162,6 +164,8 @@ def _way_out(problems: Sequence[LinkProblem], made: LinkedArtifacts) -> str | No
             "leave one of the two inputs out; or, where a header that both include defines it, "
             "make it static or inline"
         )
+    if _NEWER.search(problems[0].text):
+        return "compile and link with the same toolkit: lmemscope doctor shows which there are"
     if kind == "wrong-arch":
         return "link for the architecture that the input was compiled for, with --arch"
     return None
