@@ -39,6 +39,9 @@ from lmemscope.tools.nvlink import device_runtime  # noqa: E402
 from lmemscope.tools.toolchain import INSTALLED  # noqa: E402
 
 _USAGE = re.compile(r"^ Function (\S+):\n  REG:(\d+) STACK:(\w+)", re.MULTILINE)
+_RUNTIME = "cuda_device_runtime"
+"""In the names of the kernels that libcudadevrt.a brings."""
+
 _NODE = re.compile(r"^(\d+): ([\^&]*)(.*?)(?: \[\d+\])? ->(.*)$", re.MULTILINE)
 
 
@@ -159,6 +162,7 @@ def _theirs(files: Sequence[Path], flags: Sequence[str], arch: str, scratch: Pat
         {
             stable_name(name): Figures(one.registers, one.stack if one.stack_known else None)
             for name, one in log.kernels.items()
+            if _RUNTIME not in name
         },
         {
             stable_name(name): Figures(int(registers), int(stack) if stack.isdigit() else None)
@@ -204,7 +208,7 @@ def _ours(files: Sequence[Path], flags: Sequence[str], arch: str, scratch: Path)
 
 
 def _differing(ours: Ours, theirs: Theirs) -> Iterator[str]:
-    expected = {name: one for name, one in theirs.log.items() if "cuda_device_runtime" not in name}
+    expected = theirs.log
     for name in sorted(expected.keys() ^ ours.kernels.keys()):
         yield f"{name}: only {'nvlink' if name in expected else 'lmemscope'} has it"
     for name in sorted(expected.keys() & ours.kernels.keys()):

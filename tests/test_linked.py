@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.analysis.linked import Described, ObjectFunctions, describe, with_link_time_figures
-from lmemscope.analysis.linked_depth import bounded, deepest
+from lmemscope.analysis.linked_depth import bounded, deepest_paths
 from lmemscope.analysis.linked_graph import linked_graph
 from lmemscope.config.settings import Settings
 from lmemscope.discover.link_steps import link_steps
@@ -258,11 +258,21 @@ def test_the_deepest_path_of_a_recursion_is_a_real_one() -> None:
     calls = [("k", "a"), ("a", "b"), ("b", "c"), ("c", "a"), ("b", "deep")]
     graph = linked_graph(read_image(image(functions, calls)))
     kernel = next(index for index, one in graph.functions.items() if one.is_entry)
-    names = [graph.functions[index].name for index in deepest(graph, kernel)]
+    names = [graph.functions[index].name for index in deepest_paths(graph)[kernel]]
     assert names == ["k", "a", "b", "deep"]
     middle = next(index for index, one in graph.functions.items() if one.name == "b")
     # Twice b on the stack: a b c a b, and deep below.
     assert bounded(graph, kernel, {middle: 2}) == 10 + 20 + 40 + 10 + 20 + 1000
+
+
+def test_a_large_recursion_takes_no_longer_than_a_small_one() -> None:
+    many = {f"f{number}": Function(8) for number in range(60)}
+    functions = {"k": Function(entry=True, stack=UNKNOWN), **many, "deep": Function(1000)}
+    calls = [("k", "f0"), *((a, b) for a in many for b in many if a != b), ("f50", "deep")]
+    (kernel,) = described(image(functions, calls), {"f0": 3}).kernels
+    assert kernel.path.steps[-1].name == "deep"
+    assert kernel.least_stack == 8 + 8 + 1000
+    assert kernel.bound is None
 
 
 def test_depths_are_read_or_refused() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lmemscope.analysis.linked_depth import bounded, deepest
+from lmemscope.analysis.linked_depth import bounded, deepest_paths
 from lmemscope.analysis.linked_graph import LinkedGraph, linked_graph
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.linked_image import ImageFunction, LinkedImage
@@ -107,7 +107,8 @@ def describe(
     own = [index for index in mine if not named.function(index).library]
     kernels = [i for i in own if graph.functions[i].is_entry]
     brought = [i for i in mine if graph.functions[i].is_entry and named.function(i).library]
-    described = (_kernel(index, graph, named, stated) for index in kernels)
+    paths = deepest_paths(graph)
+    described = (_kernel(index, graph, named, stated, paths[index]) for index in kernels)
     return Described(
         kernels=tuple(sorted(described, key=lambda one: one.function.name)),
         functions=tuple(sorted(map(named.function, own), key=_by_name)),
@@ -163,7 +164,7 @@ def _stated(
 
 
 def _kernel(
-    index: int, graph: LinkedGraph, named: _Named, depths: Mapping[int, int]
+    index: int, graph: LinkedGraph, named: _Named, depths: Mapping[int, int], path: Sequence[int]
 ) -> LinkedKernel:
     function = named.function(index)
     own = graph.functions[index]
@@ -173,7 +174,6 @@ def _kernel(
         for i in reached
         if i != index and graph.functions[i].is_defined and _uses_memory(graph.functions[i])
     ]
-    path = deepest(graph, index)
     path_bytes = sum(map(graph.frame, path))
     known = own.stack_known
     recursions = sorted({graph.component[i] for i in reached} & graph.recursive)

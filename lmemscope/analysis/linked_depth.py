@@ -10,50 +10,57 @@ of each depth make a state, and states have no way around.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lmemscope.analysis.linked_graph import LinkedGraph
 
-_SMALL = 10
+_SMALL = 7
 """Functions of a recursion up to which all simple paths through it are tried."""
 _STATES = 1 << 20
 """States of a bounded recursion at most."""
 
 
-def deepest(graph: LinkedGraph, start: int) -> list[int]:
-    """The deepest path from a function on which none stands twice, by frames.
+def deepest_paths(graph: LinkedGraph) -> dict[int, list[int]]:
+    """The deepest path from each function on which none stands twice, by frames.
 
-    Exact but for recursions of more than `_SMALL` functions, of which it takes a path that is there
+    Exact but for recursions of more than `_SMALL` functions, of which it takes paths that are there
     and may not be the deepest.
     """
-    order = _without_cycles(graph, start)
     below: dict[int, list[int]] = {}
-
-    def through(index: int) -> list[int]:
-        """The deepest path from an entry of a component, out of it and on."""
+    depth: dict[int, int] = {}
+    # Components are numbered in an order in which each comes after those that it calls.
+    for index in sorted(graph.functions, key=lambda one: graph.component[one]):
         number = graph.component[index]
-        members = graph.members(number) if number in graph.recursive else [index]
-        paths = _simple(graph, index, set(members)) if len(members) <= _SMALL else ([index],)
+        inside = {index}
+        if number in graph.recursive:
+            inside = set(graph.members(number))
+        paths = _simple(graph, index, inside) if len(inside) <= _SMALL else _tree(graph, index)
         best: list[int] = []
-        deepest_yet = -1
+        most = -1
         for path in paths:
-            inside = sum(map(graph.frame, path))
+            own = sum(map(graph.frame, path))
             out = [c for c in graph.callees.get(path[-1], ()) if graph.component[c] != number]
-            for rest in ([], *(below[c] for c in out)):
-                depth = inside + sum(map(graph.frame, rest))
-                if depth > deepest_yet:
-                    best, deepest_yet = [*path, *rest], depth
-        return best
-
-    for index in order:
-        below[index] = through(index)
-    return below[start]
+            after = max(out, key=lambda callee: depth[callee], default=None)
+            whole = own + (depth[after] if after is not None else 0)
+            if whole > most:
+                best, most = [*path, *(below[after] if after is not None else ())], whole
+        below[index], depth[index] = best, most
+    return below
 
 
-def _without_cycles(graph: LinkedGraph, start: int) -> list[int]:
-    """What a function reaches, each after all that it calls outside of its own component."""
-    reached = graph.reached(start)
-    return sorted(reached, key=lambda index: graph.component[index])
+def _tree(graph: LinkedGraph, start: int) -> Iterator[list[int]]:
+    """A shortest path to each function of a large recursion."""
+    number = graph.component[start]
+    paths = {start: [start]}
+    queue = deque([start])
+    while queue:
+        node = queue.popleft()
+        yield paths[node]
+        for callee in graph.callees.get(node, ()):
+            if graph.component[callee] == number and callee not in paths:
+                paths[callee] = [*paths[node], callee]
+                queue.append(callee)
 
 
 def _simple(graph: LinkedGraph, start: int, inside: set[int]) -> Iterator[list[int]]:
