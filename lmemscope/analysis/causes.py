@@ -156,9 +156,7 @@ class _Reasons:
             return ProvenCause("address-taken", (shown,), self._others())
         chosen = next((a for a in self._own if self._objects.is_chosen(a.index)), None)
         if chosen is not None:
-            access = self._instructions[chosen.index]
-            shown = Evidence("chosen-address", ptx_line=access.line, opcode=access.opcode)
-            return ProvenCause("address-taken", (shown,))
+            return ProvenCause("address-taken", (self._choice(chosen.index),))
         if self._contents.are_addresses:
             first = self._instructions[self._stores[0].index]
             shown = Evidence("holds-addresses", ptx_line=first.line, opcode=first.opcode)
@@ -182,6 +180,9 @@ class _Reasons:
         if indexed:
             return ProvenCause("rolled-loop", (self._said(indexed[0].index),))
         # At constant places alone it would be in registers, but for the pointer that is needed.
+        between = next((a for a in self._own if self._is_of_several(a)), None)
+        if between is not None:
+            return ProvenCause("address-taken", (self._choice(between.index),))
         instructions = self._objects.body.instructions
         generic = next(
             (a for a in self._own if is_generic_access(instructions[a.index].opcode)), None
@@ -189,6 +190,14 @@ class _Reasons:
         if generic is not None:
             return ProvenCause("address-taken", (self._said(generic.index),))
         return ProvenCause("unattributed", ())
+
+    def _choice(self, index: int) -> Evidence:
+        access = self._instructions[index]
+        return Evidence("chosen-address", ptx_line=access.line, opcode=access.opcode)
+
+    def _is_of_several(self, access: PtxAccess) -> bool:
+        """Whether a pointer leads to this object on some paths and to another on others."""
+        return len({p.offset for p in access.pointees if p.kind == "depot"}) > 1
 
     def _others(self) -> tuple[Cause, ...]:
         """Causes by index and size, whatever the first cause is."""

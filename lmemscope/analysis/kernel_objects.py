@@ -9,7 +9,9 @@ from dataclasses import replace
 from lmemscope.analysis.causes import ProvenCause, object_causes
 from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.indexing import IndexReader, LocalNames
+from lmemscope.analysis.kept_addresses import kept_address
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.members import Member, split, whole
 from lmemscope.analysis.names import NamedObject, Names
 from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
@@ -74,7 +76,7 @@ def find_objects(
     flow = layers.flow
     if flow is None:
         return result
-    reader = IndexReader(layers, names, sources)
+    reader, lines = IndexReader(layers, names, sources), Lines(layers)
     inside = {kernel.name, *(callee.name for callee in kernel.callees)}
     # What is called through pointers alone lies beside the kernel's code as well.
     callees = sorted(inside - {kernel.name})
@@ -100,9 +102,14 @@ def find_objects(
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
                 proven = _of_turn(cause, flow, objects, member) if named.turns else cause
-                made = _local_object(layers, name, member, proven)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
-                escape = reader.escape(kernel.name, objects, member.found, cause.evidence)
+                escape = reader.escape(
+                    kernel.name, objects, member.found, member.name, cause.evidence
+                )
+                if proven.cause == "unattributed" and names is not None and member.name is not None:
+                    kept = kept_address(lines, names, sources, objects, member.found, member.name)
+                    proven, escape = kept or (proven, escape)
+                made = _local_object(layers, name, member, proven)
                 made = replace(made, index=index, called_from=called_from, escape=escape)
                 apart = member.found.accesses if len(members) > 1 else ()
                 result.add(made, keys, ((name, one.index) for one in apart))
