@@ -91,7 +91,7 @@ def run(
     """
     binaries, others = split_binaries(paths) if settings.linked else ([], list(paths))
     planned = _planned(others, settings, executor, narrow)
-    linking = _links_of(planned, binaries, others, settings)
+    linking = _links_of(planned, binaries, others, settings, narrowed=narrow is not None)
     planned = replace(planned, units=linking.units, left_out=(*planned.left_out, *linking.notes))
     units, errors = planned.units, planned.errors
     # A unit on another machine has its files under paths of their own: nothing to look up again.
@@ -120,7 +120,7 @@ def run(
             version=__version__,
             toolchain=toolchain,
             units=tuple(with_linked_stacks(reports, links)),
-            links=with_run_time_stacks(links, reports),
+            links=tuple(_chosen(with_run_time_stacks(links, reports), settings.kernels)),
             default_arch=planned.default_arch,
             notes=(*notes, *_unmatched(settings.kernels, reports)),
             gaps=tuple(one for one in left_out if isinstance(one, Gap)),
@@ -154,16 +154,31 @@ def plan_units(
 
 
 def _links_of(
-    planned: _Planned, binaries: Sequence[str], paths: Sequence[str], settings: Settings
+    planned: _Planned,
+    binaries: Sequence[str],
+    paths: Sequence[str],
+    settings: Settings,
+    *,
+    narrowed: bool,
 ) -> LinkPlan:
-    """What is linked; most runs link nothing."""
+    """What is linked, unchanged inputs too; most runs link nothing."""
     if not (settings.linked or settings.link):
         return LinkPlan(planned.units)
 
     def make_units(found: Sequence[Found]) -> Sequence[Unit]:
         return plan.make_units(found, planned.archs, settings, planned.supported)[0]
 
-    return plan_links(planned.units, binaries, paths, settings, make_units)
+    every = make_units(planned.found.inputs) if narrowed else planned.units
+    return plan_links(planned.units, every, binaries, paths, settings, make_units)
+
+
+def _chosen(links: Iterable[Link], globs: Sequence[str]) -> Iterator[Link]:
+    """Links with the kernels that were asked for."""
+    for link in links:
+        wanted = (
+            one for one in link.kernels if matches(globs, one.function.name, one.function.demangled)
+        )
+        yield replace(link, kernels=tuple(wanted))
 
 
 def _linked(

@@ -438,7 +438,7 @@ def test_a_group_is_linked_when_one_of_its_inputs_is_there(tmp_path: Path) -> No
         made.extend(one.file for one in found)  # type: ignore[attr-defined]
         return [Unit("b.cu", str(tmp_path / "b.cu"), "auto", arch) for arch in ("sm_80", "sm_90")]
 
-    plan = plan_links(units, [], [], settings, make)
+    plan = plan_links(units, units, [], [], settings, make)
     assert [(one.name, one.arch, [unit.input for unit in one.units]) for one in plan.requests] == [
         ("app", "sm_80", ["a.cu", "b.cu"]),
         ("app", "sm_90", ["a.cu", "b.cu"]),
@@ -449,6 +449,16 @@ def test_a_group_is_linked_when_one_of_its_inputs_is_there(tmp_path: Path) -> No
     assert all("-rdc=true" in unit.options.nvcc_args for unit in plan.units)
     lib, text = str(tmp_path / "lib.a"), str(tmp_path / "text.o")
     assert split_binaries([lib, text]) == ([lib], [text])
+
+
+def test_only_code_is_linked_and_unchanged_inputs_too() -> None:
+    changed = Unit("a.cu", "/a.cu", "auto", "sm_90")
+    others = [Unit("b.cu", "/b.cu", "auto", "sm_90"), Unit("k.py", "/k.py", "auto", "sm_90")]
+    plan = plan_links([changed], [changed, *others], [], [], Settings(linked=True), list)
+    (request,) = plan.requests
+    assert [unit.input for unit in request.units] == ["a.cu", "b.cu"]
+    assert plan.notes == ("k.py is no part of a linked program",)
+    assert [unit.input for unit in plan.units] == ["a.cu"]
 
 
 def test_options_of_separate_compilation_are_given_once() -> None:

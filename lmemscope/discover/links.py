@@ -14,7 +14,7 @@ from lmemscope.discover.locate import DATABASE
 from lmemscope.discover.walk import Found
 from lmemscope.errors import InputError
 from lmemscope.files import open_regular
-from lmemscope.lowering.relocatable import linked_unit
+from lmemscope.lowering.relocatable import is_linkable, linked_unit
 from lmemscope.model import LinkRequest, Unit, count
 
 BINARY_ENDINGS = (".o", ".obj", ".a", ".lib", ".fatbin")
@@ -73,6 +73,7 @@ def _has_code(path: str) -> bool:
 
 def plan_links(
     units: Sequence[Unit],
+    every: Sequence[Unit],
     binaries: Sequence[str],
     paths: Sequence[str],
     settings: Settings,
@@ -82,6 +83,7 @@ def plan_links(
 
     Args:
         units: that are analysed.
+        every: those of all inputs, of those too that are not analysed.
         binaries: host objects and archives that the user named.
         paths: all others, as the user typed them.
         settings: of the run.
@@ -92,8 +94,11 @@ def plan_links(
     if settings.linked:
         built = list(_of_builds(paths, make_units, notes))
         named = [(os.path.normpath(path), os.path.abspath(path)) for path in binaries]
-        if not built and (units or named):
-            built = [_Program("program", _OPTION, tuple(units), tuple(named))]
+        parts = [unit for unit in every if is_linkable(unit)]
+        if not built and (parts or named):
+            built = [_Program("program", _OPTION, tuple(parts), tuple(named))]
+            left = dict.fromkeys(unit.input for unit in every if not is_linkable(unit))
+            notes += [f"{name} is no part of a linked program" for name in left]
         elif named:
             notes.append(f"{named[0][0]} is not linked: the build says what its links are made of")
         programs += built
@@ -112,7 +117,7 @@ def _requests(program: _Program, settings: Settings) -> Iterator[LinkRequest]:
         once: dict[str, Unit] = {}
         for unit in program.units:
             # A cubin has its own architecture, which nvlink holds against the link's.
-            if unit.arch in (arch, "") and unit.excerpt is None:
+            if unit.arch in (arch, ""):
                 once.setdefault(f"{unit.path} {unit.variant} {unit.program}", unit)
         yield LinkRequest(
             name=program.name,
@@ -134,7 +139,7 @@ def _of_groups(
     """Groups of the configuration of which an input is analysed."""
     for group in settings.link:
         files, unknown = _matching(group.inputs, settings.root)
-        here = [unit for unit in units if unit.path in files]
+        here = [unit for unit in units if unit.path in files and is_linkable(unit)]
         if not here:
             continue
         notes += [f"link {group.name}: {pattern} names no file" for pattern in unknown]

@@ -20,6 +20,12 @@ def relocatable_options(options: CompileOptions) -> CompileOptions:
     )
 
 
+def is_linkable(unit: Unit) -> bool:
+    """Whether a unit can be a part of a linked program: CUDA C++, PTX, or a cubin."""
+    kind = kind_of_unit(unit)
+    return unit.excerpt is None and (kind.is_cuda or kind.endings[0] in (".ptx", ".cubin"))
+
+
 def linked_unit(unit: Unit) -> Unit:
     """A unit as it is compiled for a link; of what is compiled already, the unit itself."""
     kind = kind_of_unit(unit)
