@@ -67,7 +67,7 @@ def _linked(request: LinkRequest) -> Link:
     problems = [one for one in log.problems if one.kind != "no-arch"]
     if made.image is None or problems:
         return replace(result, gaps=tuple(gaps), failure=refusal(made, log))
-    objects = list(_objects(made))
+    objects = list(objects_of(made))
     depths = {**dict(made.depths), **dict(request.depths)}
     described = describe(read_image(made.image), log.kernels, objects, depths)
     gaps += [Gap("link", f"{place}: not a depth: {said}", "evidence") for place, said in made.odd]
@@ -77,7 +77,7 @@ def _linked(request: LinkRequest) -> Link:
         for name in described.unused_depths
     ]
     if not described.kernels:
-        gaps.append(Gap("link", "the linked program has no kernel", "evidence"))
+        gaps.append(Gap("link", "the linked program has no kernel"))
     kernels, tools = described.kernels, made.tools
     if request.lto:
         try:
@@ -98,14 +98,15 @@ def _linked(request: LinkRequest) -> Link:
     )
 
 
-def _objects(made: LinkedArtifacts) -> Iterator[ObjectFunctions]:
+def objects_of(made: LinkedArtifacts) -> Iterator[ObjectFunctions]:
     """What each input defines; nothing of one whose code cannot be read."""
     for one in made.code:
         registers: dict[str, int | None] = {}
         for cubin in one.cubins:
             for function in read_image(cubin).functions.values():
                 if function.is_defined:
-                    registers.setdefault(function.name, function.registers)
+                    known = None if one.is_other else function.registers
+                    registers.setdefault(function.name, known)
         yield ObjectFunctions(one.input, registers)
 
 

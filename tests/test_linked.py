@@ -23,7 +23,7 @@ from lmemscope.formats.depths import parse_depth
 from lmemscope.formats.linked_image import read_image
 from lmemscope.formats.nvlink_log import parse_nvlink_log
 from lmemscope.gate.compare import compare
-from lmemscope.linking import failed, refusal
+from lmemscope.linking import failed, objects_of, refusal
 from lmemscope.lowering.link import InputCode, LinkedArtifacts
 from lmemscope.lowering.relocatable import linked_unit
 from lmemscope.model import (
@@ -312,6 +312,17 @@ def test_a_log_is_taken_apart() -> None:
         ("other", "", "", ""),
     ]
     assert log.warnings == ("something new",)
+
+
+def test_registers_of_code_for_another_architecture_are_not_those_before_linking() -> None:
+    code = InputCode("a.o", (image(PLAIN, CALLS),))
+    for other, before in ((False, 24), (True, None)):
+        made = LinkedArtifacts(
+            (), (replace(code, is_other=other),), None, "", "nvlink", (), "sm_90"
+        )
+        (found,) = objects_of(made)
+        assert found.registers["k"] == before
+        assert found.registers.keys() == PLAIN.keys()
 
 
 def refused(log: str, *code: InputCode) -> Failure:

@@ -17,7 +17,7 @@ from lmemscope.lowering.kinds import kind_of_unit
 from lmemscope.lowering.lower import lower
 from lmemscope.lowering.relocatable import linked_unit
 from lmemscope.lowering.store import Slot
-from lmemscope.model import Artifacts, LinkInput, LinkInputKind, LinkRequest, Tool
+from lmemscope.model import Artifacts, LinkInput, LinkRequest, Tool
 from lmemscope.tools import cuobjdump, nvcc, nvjitlink, nvlink
 from lmemscope.tools.toolchain import Toolchain
 
@@ -37,11 +37,14 @@ class InputCode:
         input: its name in reports.
         cubins: for the link's architecture, where there are such, else all.
         is_whole: compiled as a whole program, so that it defines nothing for others.
+        is_other: for other architectures; nvlink assembles the PTX that the input holds, and
+            registers of that are not known.
     """
 
     input: str
     cubins: tuple[bytes, ...]
     is_whole: bool = False
+    is_other: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,10 @@ def link(request: LinkRequest) -> LinkedArtifacts:
         try:
             inside, tool = cuobjdump.extract(path, toolchain, request.time_limit)
             tools.add(tool)
-            code.append(_code_of(name, _for_arch(inside, request.arch)))
+            fitting = _for_arch(inside, request.arch)
+            others = tuple(one.content for one in inside)
+            is_other = bool(request.arch) and not fitting
+            code.append(replace(_code_of(name, fitting or others), is_other=is_other))
             if not request.arch:
                 request = replace(request, arch=_arch_of(code[-1]))
         except ToolMissingError as error:
@@ -188,20 +194,15 @@ def _bytes_of(name: str, path: str) -> bytes:
 
 
 def _inputs(request: LinkRequest) -> tuple[LinkInput, ...]:
-    kinds: dict[str, LinkInputKind] = {".ptx": "ptx", ".cubin": "cubin", ".a": "archive"}
-    names = [unit.name for unit in request.units]
-    found = [
-        LinkInput(name, kinds.get(os.path.splitext(unit.path)[1].lower(), "source"))
-        for name, unit in zip(names, request.units, strict=True)
-    ]
+    found = [LinkInput(unit.name, kind_of_unit(unit).part or "source") for unit in request.units]
     for name, path in request.binaries:
-        found.append(LinkInput(name, kinds.get(os.path.splitext(path)[1].lower(), "object")))
+        archive = path.lower().endswith((".a", ".lib"))
+        found.append(LinkInput(name, "archive" if archive else "object"))
     return tuple(found)
 
 
 def _for_arch(inside: Sequence[cuobjdump.Extracted], arch: str) -> tuple[bytes, ...]:
-    fitting = [one.content for one in inside if f".{arch}." in one.name]
-    return tuple(fitting or [one.content for one in inside])
+    return tuple(one.content for one in inside if f".{arch}." in one.name)
 
 
 def _code_of(name: str, cubins: tuple[bytes, ...]) -> InputCode:

@@ -22,14 +22,12 @@ def relocatable_options(options: CompileOptions) -> CompileOptions:
 
 def is_linkable(unit: Unit) -> bool:
     """Whether a unit can be a part of a linked program: CUDA C++, PTX, or a cubin."""
-    kind = kind_of_unit(unit)
-    return unit.excerpt is None and (kind.is_cuda or kind.endings[0] in (".ptx", ".cubin"))
+    return unit.excerpt is None and kind_of_unit(unit).part is not None
 
 
 def linked_unit(unit: Unit) -> Unit:
     """A unit as it is compiled for a link; of what is compiled already, the unit itself."""
-    kind = kind_of_unit(unit)
-    if not (kind.is_cuda or ".ptx" in kind.endings):
+    if kind_of_unit(unit).part not in ("source", "ptx"):
         return unit
     return replace(unit, options=relocatable_options(unit.options))
 
