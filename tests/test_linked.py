@@ -242,6 +242,20 @@ def test_a_way_around_that_no_depth_breaks_has_no_bound() -> None:
     assert any("leaves a way around" in said for said in text.remarks)
 
 
+def test_a_copy_that_ptxas_makes_has_the_name_of_the_function() -> None:
+    functions = {"k": Function(entry=True, stack=UNKNOWN), "_Z4stepi$1": Function(32)}
+    calls = [("k", "_Z4stepi$1"), ("_Z4stepi$1", "_Z4stepi$1")]
+    (kernel,) = described(image(functions, calls), {"step": 3}).kernels
+    assert kernel.bound == 96
+    assert kernel.path.steps[-1].demangled == "step(int)"
+
+
+def test_what_needs_no_stack_is_not_on_the_deepest_path() -> None:
+    functions = {"k": Function(8, entry=True, stack=8), "slow_division": Function(0)}
+    (kernel,) = described(image(functions, [("k", "slow_division")])).kernels
+    assert [step.name for step in kernel.path.steps] == ["k"]
+
+
 def test_a_depth_of_no_function_is_told() -> None:
     assert described(image(PLAIN, CALLS), {"nobody": 3}).unused_depths == ("nobody",)
 

@@ -74,7 +74,7 @@ class _Named:
         linked = self.figures.get(function.name)
         return LinkedFunction(
             name=function.name,
-            demangled=demangle(function.name),
+            demangled=_spelled(function.name),
             kind="entry" if function.is_entry else "function",
             input=home.input if home is not None else None,
             library=home is None and _RUNTIME.search(function.name) is not None,
@@ -142,6 +142,11 @@ def with_link_time_figures(
     return tuple(made)
 
 
+def _spelled(name: str) -> str:
+    """C++ spelling of a function, and of a copy that ptxas makes of one: ``_Z1fv$1``."""
+    return demangle(name.partition("$")[0] or name)
+
+
 def _by_name(function: LinkedFunction) -> tuple[str, str]:
     return function.name, function.input or ""
 
@@ -153,7 +158,7 @@ def _stated(
     found: dict[int, int] = {}
     used: set[str] = set()
     for index, function in graph.functions.items():
-        spelled = short_name(demangle(function.name))
+        spelled = short_name(_spelled(function.name))
         plain = spelled.partition("<")[0]
         names = (function.name, spelled, plain, plain.rpartition("::")[2])
         said = next((name for name in names if name in depths), None)

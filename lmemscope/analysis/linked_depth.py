@@ -41,10 +41,12 @@ def deepest_paths(graph: LinkedGraph) -> dict[int, list[int]]:
         for path in paths:
             own = sum(map(graph.frame, path))
             out = [c for c in graph.callees.get(path[-1], ()) if graph.component[c] != number]
+            # What needs nothing is no part of what makes it deep.
             after = max(out, key=lambda callee: depth[callee], default=None)
+            rest = below[after] if after is not None and depth[after] else []
             whole = own + (depth[after] if after is not None else 0)
             if whole > most:
-                best, most = [*path, *(below[after] if after is not None else ())], whole
+                best, most = [*path, *rest], whole
         below[index], depth[index] = best, most
     return below
 

@@ -201,7 +201,10 @@ def _recursion(found: UnknownStack) -> str:
     others = len(found.functions) - len(found.cycle)
     more = f", with {count(others, 'function')} more that reach each other" if others > 0 else ""
     said = f"recursion: {steps} → {first}, {turn} B a turn{more}"
-    depths = ", ".join(f"{short_name(demangle(name))}={depth}" for name, depth in found.depths)
+    spelled = {call.caller: short_name(call.demangled) for call in found.cycle}
+    depths = ", ".join(
+        f"{spelled.get(name, short_name(demangle(name)))}={depth}" for name, depth in found.depths
+    )
     if found.bounded:
         return f"{said}; stated: {depths}"
     if depths:
