@@ -52,7 +52,7 @@ def link_steps(build: str) -> tuple[tuple[LinkStep, ...], tuple[str, ...]]:
         replies = sorted(glob.glob(os.path.join(glob.escape(build), _REPLY, "index-*.json")))
         if replies:
             return tuple(_of_reply(replies[-1])), ()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return (), (f"{build}: its links cannot be read: {error}",)
     return (), ()
 

@@ -172,10 +172,9 @@ def _listed(elf: ElfFile, wanted: int) -> Iterator[tuple[int, int]]:
 def _holders(elf: ElfFile) -> dict[int, set[str]]:
     """Which variables and functions hold each function's address."""
     found: defaultdict[int, set[str]] = defaultdict(set)
-    for table in elf.sections:
-        if table.type != SHT_RELA or not 0 < table.info < len(elf.sections):
-            continue
-        place = elf.sections[table.info]
+    tables = (one for one in elf.sections if one.type == SHT_RELA)
+    for index in dict.fromkeys(one.info for one in tables if 0 < one.info < len(elf.sections)):
+        place = elf.sections[index]
         if place.flags & SHF_EXECINSTR or place.name.startswith(_OTHER_DATA):
             continue
         variables = sorted(

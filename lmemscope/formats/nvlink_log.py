@@ -21,10 +21,10 @@ ProblemKind = Literal["undefined", "duplicate", "no-arch", "wrong-arch", "other"
 
 _SAID = re.compile(r"^nvlink\s+(?P<level>info|warning|error|fatal)\s*:\s*(?P<text>.*)$")
 _OF = re.compile(r"^Function properties for '(?P<name>[^']+)'")
-_USED = re.compile(r"^used (?P<registers>\d+) registers\b(?P<rest>.*)$")
-_STACK = re.compile(r", (\d+) stack\b")
-_LOCAL = re.compile(r", (\d+) bytes lmem\b")
-_SHARED = re.compile(r", (\d+) bytes smem\b")
+_USED = re.compile(r"^used (?P<registers>\d{1,9}) registers\b(?P<rest>.*)$")
+_STACK = re.compile(r", (\d{1,9}) stack\b")
+_LOCAL = re.compile(r", (\d{1,9}) bytes lmem\b")
+_SHARED = re.compile(r", (\d{1,9}) bytes smem\b")
 _UNKNOWN = re.compile(r"^Stack size for entry function '([^']+)' cannot be statically determined")
 _PROBLEMS: tuple[tuple[ProblemKind, re.Pattern[str]], ...] = (
     ("undefined", re.compile(r"^Undefined reference to '(?P<symbol>[^']+)' in '(?P<file>[^']+)'")),
