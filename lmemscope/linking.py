@@ -92,6 +92,7 @@ def _linked(request: LinkRequest) -> Link:
         result,
         kernels=kernels,
         functions=described.functions,
+        indirect=described.indirect,
         library_kernels=described.library_kernels,
         gaps=tuple(gaps),
         tools=tools,

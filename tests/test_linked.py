@@ -80,6 +80,7 @@ def linked(data: bytes, depths: dict[str, int] | None = None, **changes: object)
         inputs=(LinkInput("a.cu", "source"), LinkInput("b.cu", "source")),
         kernels=found.kernels,
         functions=found.functions,
+        indirect=found.indirect,
     )
     return replace(link, **changes)  # type: ignore[arg-type]
 
@@ -111,8 +112,9 @@ def test_a_pointer_reaches_functions_of_its_signature_whose_address_is_taken() -
         taken=[("f1", "#ii"), ("f2", "#ii"), ("other", "#il")],
         tables={"table": ["f1", "f2"]},
     )
-    (kernel,) = described(data).kernels
-    (call,) = kernel.indirect
+    found = described(data)
+    (kernel,), (call,) = found.kernels, found.indirect
+    assert kernel.indirect == (call.caller,)
     assert (call.kind, call.signature) == ("pointer", "#ii")
     assert [(one.name, one.held_in) for one in call.candidates] == [
         ("f1", ("table",)),
@@ -132,9 +134,9 @@ def test_a_virtual_call_is_told_by_the_tables_that_hold_its_overriders() -> None
         taken=[("f1", "#ili"), ("f2", "#ili")],
         tables={"_ZTV2D1": ["f1"], "_ZTV2D2": ["f2"]},
     )
-    (kernel,) = described(data).kernels
-    assert kernel.indirect[0].kind == "virtual"
-    assert kernel.indirect[0].candidates[1].held_in == ("vtable for D2",)
+    (call,) = described(data).indirect
+    assert call.kind == "virtual"
+    assert call.candidates[1].held_in == ("vtable for D2",)
 
 
 def test_a_function_that_holds_an_address_in_its_code_is_named() -> None:
@@ -144,14 +146,15 @@ def test_a_function_that_holds_an_address_in_its_code_is_named() -> None:
         taken=[("f2", "#ii")],
         holds=[("set", "f2")],
     )
-    kernel = next(one for one in described(data).kernels if one.function.name == "k")
-    assert kernel.indirect[0].candidates[0].held_in == ("set",)
+    (call,) = described(data).indirect
+    assert call.candidates[0].held_in == ("set",)
 
 
 def test_a_pointer_that_nobody_fits_is_told_and_counts_nothing() -> None:
     data = image({"k": Function(16, entry=True, stack=16)}, through=[("k", "#ilil")])
-    (kernel,) = described(data).kernels
-    assert kernel.indirect[0].kind == "unknown"
+    found = described(data)
+    (kernel,), (call,) = found.kernels, found.indirect
+    assert call.kind == "unknown"
     assert kernel.path.bytes == 16
     (text,) = link_texts(reported(linked(data)))
     assert any("#ilil" in said and "no function" in said for said in text.remarks)

@@ -44,12 +44,14 @@ class Described:
 
     Attributes:
         kernels, functions: sorted by name.
+        indirect: calls through pointers that the kernels reach.
         library_kernels: of CUDA's device runtime.
         unused_depths: names that the user stated a depth for and no function has.
     """
 
     kernels: tuple[LinkedKernel, ...]
     functions: tuple[LinkedFunction, ...]
+    indirect: tuple[IndirectCall, ...]
     library_kernels: int
     unused_depths: tuple[str, ...]
 
@@ -112,6 +114,7 @@ def describe(
     return Described(
         kernels=tuple(sorted(described, key=lambda one: one.function.name)),
         functions=tuple(sorted(map(named.function, own), key=_by_name)),
+        indirect=tuple(_indirect_calls(graph, named, kernels)),
         library_kernels=len(brought),
         unused_depths=unused,
     )
@@ -198,9 +201,7 @@ def _kernel(
         reaches=tuple(sorted({one.name for one in local})),
         elsewhere=tuple(sorted({one.name for one in local if one.input != function.input})),
         indirect=tuple(
-            _indirect(graph, named, caller, signature)
-            for caller in reached
-            for signature in graph.candidates.get(caller, ())
+            sorted({graph.functions[i].name for i in reached if graph.candidates.get(i)})
         ),
         unknown=()
         if known
@@ -240,6 +241,18 @@ def _step(graph: LinkedGraph, named: _Named, path: Sequence[int], place: int) ->
         stack_frame=graph.frame(path[place]),
         by="kernel" if place == 0 else graph.callees[path[place - 1]][path[place]],
     )
+
+
+def _indirect_calls(
+    graph: LinkedGraph, named: _Named, kernels: Iterable[int]
+) -> list[IndirectCall]:
+    callers = {i for kernel in kernels for i in graph.reached(kernel) if i in graph.candidates}
+    calls = [
+        _indirect(graph, named, caller, signature)
+        for caller in callers
+        for signature in graph.candidates[caller]
+    ]
+    return sorted(calls, key=lambda call: (call.caller, call.signature, call.input or ""))
 
 
 def _indirect(graph: LinkedGraph, named: _Named, caller: int, signature: str) -> IndirectCall:
@@ -289,7 +302,7 @@ def _recursion(
             for index, kind in graph.shortest_cycle(members)
             for one in (named.function(index),)
         ),
-        functions=tuple(sorted(graph.functions[index].name for index in members)),
+        size=len(members),
         depths=tuple(sorted((graph.functions[i].name, depths[i]) for i in members if i in depths)),
         bounded=is_bounded,
     )

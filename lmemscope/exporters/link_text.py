@@ -58,7 +58,11 @@ def link_texts(report: Report) -> tuple[LinkText, ...]:
 
 
 def _link(link: Link) -> LinkText:
-    shown = sorted(filter(_tells, link.kernels), key=_deepest_first)
+    hollow = {call.caller for call in link.indirect if not call.candidates}
+    shown = sorted(
+        (kernel for kernel in link.kernels if _tells(kernel) or hollow & {*kernel.indirect}),
+        key=_deepest_first,
+    )
     failure: tuple[str, ...] = ()
     if link.failure is not None:
         failure = (link.failure.message, *([link.failure.hint] if link.failure.hint else []))
@@ -82,13 +86,8 @@ def _tells(kernel: LinkedKernel) -> bool:
         or kernel.linked_stack
         or kernel.reaches
         or kernel.disagreements
-        or _hollow(kernel)
         or (kernel.lto is not None and kernel.lto.linked_stack != kernel.linked_stack)
     )
-
-
-def _hollow(kernel: LinkedKernel) -> list[IndirectCall]:
-    return [call for call in kernel.indirect if not call.candidates]
 
 
 def _deepest_first(kernel: LinkedKernel) -> tuple[bool, int, str]:
@@ -106,7 +105,8 @@ def _heading(link: Link) -> str:
 def _on_all(link: Link) -> Iterator[str]:
     recursions = (_recursion(one) for kernel in link.kernels for one in kernel.unknown)
     yield from dict.fromkeys(recursions)
-    yield from dict.fromkeys(_indirect(one) for kernel in link.kernels for one in kernel.indirect)
+    asked = {caller for kernel in link.kernels for caller in kernel.indirect}
+    yield from dict.fromkeys(_indirect(one) for one in link.indirect if one.caller in asked)
     if link.library_kernels:
         yield (
             f"libcudadevrt.a brings {count(link.library_kernels, 'kernel')} of its own, "
@@ -198,7 +198,7 @@ def _recursion(found: UnknownStack) -> str:
         for call in found.cycle
     )
     first = short_name(found.cycle[0].demangled)
-    others = len(found.functions) - len(found.cycle)
+    others = found.size - len(found.cycle)
     more = f", with {count(others, 'function')} more that reach each other" if others > 0 else ""
     said = f"recursion: {steps} → {first}, {turn} B a turn{more}"
     spelled = {call.caller: short_name(call.demangled) for call in found.cycle}

@@ -186,13 +186,13 @@ class UnknownStack:
 
     Attributes:
         cycle: the shortest way around, from one of the functions to itself.
-        functions: mangled names of all functions of the recursion, sorted.
+        size: functions of the recursion, those beside the cycle too.
         depths: of those that the user bounded, name and depth.
         bounded: whether the bounds hold for every way around.
     """
 
     cycle: tuple[CycleCall, ...]
-    functions: tuple[str, ...]
+    size: int
     depths: tuple[tuple[str, int], ...] = ()
     bounded: bool = False
 
@@ -213,7 +213,8 @@ class LinkedKernel:
             recursion; else None.
         reaches: mangled names of the functions that it may call, with local memory, sorted.
         elsewhere: those of them that another input defines.
-        indirect: calls through pointers, of the kernel and of all that it may call.
+        indirect: mangled names of functions that call through pointers, of the kernel and of all
+            that it may call; sorted. The program's `Link.indirect` has the calls.
         unknown: recursions that it reaches; empty where the stack is known.
         run_time_stack: mangled names of functions that take stack at run time (``alloca``), which
             nvlink does not count; only of inputs whose causes were looked for.
@@ -230,7 +231,7 @@ class LinkedKernel:
     bound: int | None
     reaches: tuple[str, ...]
     elsewhere: tuple[str, ...]
-    indirect: tuple[IndirectCall, ...] = ()
+    indirect: tuple[str, ...] = ()
     unknown: tuple[UnknownStack, ...] = ()
     run_time_stack: tuple[str, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
@@ -272,6 +273,7 @@ class Link:
         inputs: in the order of the link.
         kernels: sorted by name; CUDA's own aside.
         functions: all functions of the image, kernels included, CUDA's own aside; sorted by name.
+        indirect: calls through pointers that kernels reach, sorted by caller and signature.
         library_kernels: how many kernels the device runtime brought.
         messages: warnings of nvlink, as it prints them.
         failure: why there is no image, or None.
@@ -286,6 +288,7 @@ class Link:
     inputs: tuple[LinkInput, ...]
     kernels: tuple[LinkedKernel, ...] = ()
     functions: tuple[LinkedFunction, ...] = ()
+    indirect: tuple[IndirectCall, ...] = ()
     library_kernels: int = 0
     messages: tuple[str, ...] = ()
     failure: Failure | None = None

@@ -40,7 +40,7 @@ def read_linked(data: bytes) -> None:
     registers = {one.name: one.registers for one in read.functions.values()}
     found = describe(read, {}, [ObjectFunctions("a.cu", registers)], {"f": 12, "g": 3})
     kernels = with_link_time_figures(found.kernels, read)
-    link = Link("app", "sm_90", "--link", (), kernels, found.functions)
+    link = Link("app", "sm_90", "--link", (), kernels, found.functions, found.indirect)
     link_texts(Report("0", (), (), links=(link,)))
 
 
