@@ -20,6 +20,7 @@ class Function:
     frame: int = 0
     registers: int = 24
     entry: bool = False
+    local: bool = False
     stack: int | None = None
     code: bytes = bytes(16)
 
@@ -51,7 +52,8 @@ def image(
     for number, (name, one) in enumerate(functions.items(), start=1):
         sections.append((f".text.{name}", 1, 6, 0, 0, one.code))
         other = 0x10 if one.entry else 0
-        symbols.append(_SYMBOL.pack(strings.at(name), 0x12, other, number, 0, len(one.code)))
+        bound = 0x02 if one.local else 0x12
+        symbols.append(_SYMBOL.pack(strings.at(name), bound, other, number, 0, len(one.code)))
     places = b""
     relocations = b""
     for name, held in tables.items():

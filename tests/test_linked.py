@@ -23,7 +23,7 @@ from lmemscope.formats.depths import parse_depth
 from lmemscope.formats.linked_image import read_image
 from lmemscope.formats.nvlink_log import parse_nvlink_log
 from lmemscope.gate.compare import compare
-from lmemscope.linking import failed, objects_of, refusal
+from lmemscope.linking import failed, link_program, objects_of, refusal
 from lmemscope.lowering.link import InputCode, LinkedArtifacts
 from lmemscope.lowering.relocatable import linked_unit
 from lmemscope.model import (
@@ -188,6 +188,14 @@ def test_the_deepest_path_goes_through_other_inputs() -> None:
     assert kernel.path.bytes == kernel.linked_stack == 560
     assert kernel.elsewhere == ("helper", "leaf")
     assert kernel.disagreements == ()
+
+
+def test_of_two_definitions_the_first_is_taken_and_static_ones_are_nobodys() -> None:
+    functions = {"k": KERNEL, "weak": Function(8), "static": Function(16, local=True)}
+    read = read_image(image(functions, [("k", "weak"), ("k", "static")]))
+    objects = [ObjectFunctions(name, dict.fromkeys(functions, 24)) for name in ("a.cu", "b.cu")]
+    found = {one.name: one.input for one in describe(read, {}, objects, {}).functions}
+    assert found == {"k": "a.cu", "weak": "a.cu", "static": None}
 
 
 def test_sources_that_differ_are_shown_side_by_side() -> None:
@@ -385,6 +393,15 @@ def test_link_time_figures_stand_beside_the_others() -> None:
     assert kernel.lto is not None
     assert (kernel.lto.registers, kernel.lto.linked_stack) == (32, 528)
     assert kernel.linked_stack == 560
+
+
+def test_an_input_that_does_not_compile_is_named_without_its_log(tmp_path: Path) -> None:
+    (tmp_path / "odd.cubin").write_bytes(b"no cubin")
+    unit = Unit("odd.cubin", str(tmp_path / "odd.cubin"), "auto", "sm_90")
+    link = link_program(LinkRequest("app", "sm_90", (unit,)))
+    assert link.failure is not None
+    assert link.failure.message.startswith("no program without odd.cubin: ")
+    assert link.failure.log is None
 
 
 # --- what a build says ------------------------------------------------------------------------

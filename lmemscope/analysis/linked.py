@@ -72,7 +72,10 @@ class _Named:
         return found
 
     def _made(self, function: ImageFunction) -> LinkedFunction:
-        home = next((one for one in self.objects if function.name in one.registers), None)
+        homes = [one for one in self.objects if function.name in one.registers]
+        # Of a template's instance the first object's code is taken; static ones are all kept, and
+        # files of one name in two directories may give theirs the same.
+        home = homes[0] if homes and not (function.is_local and len(homes) > 1) else None
         linked = self.figures.get(function.name)
         return LinkedFunction(
             name=function.name,

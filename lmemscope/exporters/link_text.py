@@ -127,7 +127,7 @@ def _kernel(kernel: LinkedKernel, link: Link) -> KernelText:
             registers,
             layout.number(function.stack_frame),
             _stack(kernel),
-            _path(kernel.path),
+            _path(kernel.path, link),
         ),
         remarks=tuple(_remarks(kernel, link)),
     )
@@ -142,11 +142,13 @@ def _stack(kernel: LinkedKernel) -> str:
     return f"unknown, at least {kernel.least_stack}"
 
 
-def _path(path: CallChain) -> str:
+def _path(path: CallChain, link: Link) -> str:
+    own = {one.name for one in link.functions}
     said = []
     for place, step in enumerate(path.steps):
         other = place > 0 and step.input != path.steps[place - 1].input
-        where = f" ({step.input or 'CUDA'})" if other else ""
+        unnamed = "an input not known" if step.name in own else "CUDA"
+        where = f" ({step.input or unnamed})" if other else ""
         through = "through a pointer " if step.by == "indirect" else ""
         said.append(f"{through}{short_name(step.demangled)} {step.stack_frame}{where}")
     if len(said) > _STEPS:

@@ -31,7 +31,15 @@ from lmemscope.formats.cubin import (
     UNKNOWN_STACK,
     info_records,
 )
-from lmemscope.formats.elf import SHF_EXECINSTR, SHT_RELA, SHT_SYMTAB, STT_FUNC, ElfFile, Strings
+from lmemscope.formats.elf import (
+    SHF_EXECINSTR,
+    SHT_RELA,
+    SHT_SYMTAB,
+    STB_LOCAL,
+    STT_FUNC,
+    ElfFile,
+    Strings,
+)
 from lmemscope.formats.sites import find_sites
 
 _EM_CUDA = 190
@@ -51,6 +59,7 @@ class ImageFunction:
         index: of its symbol; names of static functions may be shared.
         name: mangled.
         is_entry: a kernel.
+        is_local: static in its file, so that others may have its name.
         is_defined: its code is here.
         registers, stack_frame: as recorded; None where there is no record.
         min_stack: bytes per thread of the deepest path; None where not recorded or not known.
@@ -61,6 +70,7 @@ class ImageFunction:
     index: int
     name: str
     is_entry: bool
+    is_local: bool
     is_defined: bool
     registers: int | None
     stack_frame: int | None
@@ -129,6 +139,7 @@ def _functions(elf: ElfFile) -> dict[int, ImageFunction]:
             index=symbol.index,
             name=symbol.name,
             is_entry=bool(symbol.other & ENTRY),
+            is_local=symbol.binding == STB_LOCAL,
             is_defined=whole,
             registers=info.get(REGCOUNT),
             stack_frame=info.get(FRAME_SIZE),

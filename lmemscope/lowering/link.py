@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lmemscope import files
-from lmemscope.errors import InputError, ToolMissingError
+from lmemscope.errors import InputError, LmemscopeError, ToolMissingError
 from lmemscope.formats import codec
 from lmemscope.formats.cubin import architecture
 from lmemscope.formats.depths import DEPTH, parse_depth
@@ -17,7 +17,7 @@ from lmemscope.lowering.kinds import kind_of_unit
 from lmemscope.lowering.lower import lower
 from lmemscope.lowering.relocatable import linked_unit
 from lmemscope.lowering.store import Slot
-from lmemscope.model import Artifacts, LinkInput, LinkRequest, Tool
+from lmemscope.model import Artifacts, LinkInput, LinkRequest, Tool, Unit
 from lmemscope.tools import cuobjdump, nvcc, nvjitlink, nvlink
 from lmemscope.tools.toolchain import Toolchain
 
@@ -92,7 +92,7 @@ def link(request: LinkRequest) -> LinkedArtifacts:
             itself refuses is in the log.
     """
     toolchain = Toolchain(request.toolkit)
-    lowered = [lower(linked_unit(unit), request.cache) for unit in request.units]
+    lowered = [_lowered(unit, request.cache) for unit in request.units]
     objects = [
         nvlink.LinkObject(unit.name, artifacts.cubin)
         for unit, artifacts in zip(request.units, lowered, strict=True)
@@ -131,6 +131,14 @@ def link(request: LinkRequest) -> LinkedArtifacts:
         odd=tuple(one for _, odd in stated for one in odd),
         unread=tuple(unread),
     )
+
+
+def _lowered(unit: Unit, cache: str | None) -> Artifacts:
+    """A part of a program; its compiler's words stand with the input that it is."""
+    try:
+        return lower(linked_unit(unit), cache)
+    except LmemscopeError as error:
+        raise InputError("link", f"no program without {unit.name}: {error.message}") from error
 
 
 def optimised(request: LinkRequest) -> tuple[bytes, Tool]:
