@@ -126,7 +126,9 @@ class _Reasons:
             return made
         parameter = self._contents.copied_parameter
         if parameter is not None:
-            return ProvenCause("param-copy", (Evidence("parameter-copy", parameter),))
+            chosen = [self._choice(a.index) for a in self._own if self._objects.is_chosen(a.index)]
+            copied = Evidence("parameter-copy", parameter)
+            return ProvenCause("param-copy", (copied, *chosen[:1]))
         return self._escaping() or self._by_index()
 
     def _compilers(self) -> ProvenCause | None:
@@ -176,13 +178,13 @@ class _Reasons:
             limit = REGISTER_FILE_BYTES
             size = Evidence("object-size", bytes=self._found.size, limit=limit)
             return ProvenCause("large-array", (size,))
+        # At constant places alone it would be in registers, but for the pointer that is needed.
+        between = next((a for a in self._own if self._is_of_several(a)), None)
+        if between is not None and not indexed:
+            return ProvenCause("address-taken", (self._choice(between.index),))
         indexed += [access for access in self._own if self._objects.alternates(access)]
         if indexed:
             return ProvenCause("rolled-loop", (self._said(indexed[0].index),))
-        # At constant places alone it would be in registers, but for the pointer that is needed.
-        between = next((a for a in self._own if self._is_of_several(a)), None)
-        if between is not None:
-            return ProvenCause("address-taken", (self._choice(between.index),))
         instructions = self._objects.body.instructions
         generic = next(
             (a for a in self._own if is_generic_access(instructions[a.index].opcode)), None

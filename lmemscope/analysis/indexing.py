@@ -118,7 +118,8 @@ class IndexReader:
         """
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
-        own = [access for access in found.accesses if access.leaves]
+        # What chooses between addresses is no index.
+        own = [a for a in found.accesses if a.leaves and not objects.is_chosen(a.index)]
         indexed = [*own, *theirs]
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)

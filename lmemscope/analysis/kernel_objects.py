@@ -13,7 +13,7 @@ from lmemscope.analysis.kept_addresses import kept_address
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.members import Member, split, whole
-from lmemscope.analysis.names import NamedObject, Names
+from lmemscope.analysis.names import NamedObject, Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.trig import call_lines
@@ -101,6 +101,8 @@ def find_objects(
             cause = _commonest([causes[offset] for offset in named.pieces])
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
+                if cause.cause == "volatile" and not _is_volatile(member.name, sources):
+                    member = replace(member, name=None)
                 proven = _of_turn(cause, flow, objects, member) if named.turns else cause
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
                 escape = reader.escape(
@@ -114,6 +116,15 @@ def find_objects(
                 apart = member.found.accesses if len(members) > 1 else ()
                 result.add(made, keys, ((name, one.index) for one in apart))
     return result
+
+
+def _is_volatile(name: ObjectName | None, sources: SourceText) -> bool:
+    """Whether a variable is declared so; a temporary that one is copied from is not."""
+    if name is None:
+        return False
+    types = (name.type, name.variable.type, *(member.type for member in name.variable.members))
+    declared = sources.line(name.declared.file, name.declared.line)
+    return "volatile" in declared or any("volatile" in one for one in types)
 
 
 def _commonest(causes: Sequence[ProvenCause]) -> ProvenCause:
