@@ -11,10 +11,10 @@ import pytest
 from lmemscope.analysis.linked import Described, ObjectFunctions, describe, with_link_time_figures
 from lmemscope.analysis.linked_depth import bounded, deepest_paths
 from lmemscope.analysis.linked_graph import linked_graph
-from lmemscope.config.settings import Settings
+from lmemscope.config.settings import Settings, from_flags
 from lmemscope.discover.link_steps import link_steps
 from lmemscope.discover.links import plan_links, split_binaries
-from lmemscope.errors import CompileError, FormatError
+from lmemscope.errors import CompileError, FormatError, ToolMissingError
 from lmemscope.exporters.formats import render
 from lmemscope.exporters.json import parse_report, render_json
 from lmemscope.exporters.link_text import link_texts
@@ -40,6 +40,8 @@ from lmemscope.model import (
     with_linked_stacks,
     with_run_time_stacks,
 )
+from lmemscope.tools import nvjitlink
+from lmemscope.tools.toolchain import Toolchain
 from tests import builders
 from tests.linked_images import UNKNOWN, Function, image
 
@@ -404,6 +406,12 @@ def test_an_input_that_does_not_compile_is_named_without_its_log(tmp_path: Path)
     assert link.failure.log is None
 
 
+def test_what_lto_lacks_is_named_with_its_wheel(tmp_path: Path) -> None:
+    with pytest.raises(ToolMissingError) as caught:
+        nvjitlink.library(Toolchain(str(tmp_path)))
+    assert "nvidia-nvjitlink" in (caught.value.hint or "")
+
+
 # --- what a build says ------------------------------------------------------------------------
 
 
@@ -494,6 +502,23 @@ def test_a_group_is_linked_when_one_of_its_inputs_is_there(tmp_path: Path) -> No
     assert all("-rdc=true" in unit.options.nvcc_args for unit in plan.units)
     lib, text = str(tmp_path / "lib.a"), str(tmp_path / "text.o")
     assert split_binaries([lib, text]) == ([lib], [text])
+
+
+def test_groups_come_from_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = '[[link]]\nname = "app"\ninputs = ["a.cu", "*.a"]\ndepth = ["f=12", "ns::g=3"]\n'
+    (tmp_path / "lmemscope.toml").write_text(table)
+    settings = from_flags({}).settings
+    group = LinkGroup("app", ("a.cu", "*.a"), (("f", 12), ("ns::g", 3)))
+    assert settings.link == (group,)
+    # Files are named anywhere, and searched for below the configuration alone.
+    outside = replace(group, inputs=("a.cu", "../*.cu"))
+    (tmp_path / "a.cu").write_text("")
+    unit = Unit("a.cu", str(tmp_path / "a.cu"), "auto", "sm_90")
+    plan = plan_links([unit], [unit], [], [], Settings(root=str(tmp_path), link=(outside,)), list)
+    assert plan.notes == ("link app: ../*.cu names no file",)
 
 
 def test_only_code_is_linked_and_unchanged_inputs_too() -> None:

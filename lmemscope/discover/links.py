@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lmemscope.config.settings import Settings
 from lmemscope.discover.build_database import Entry, read_database
 from lmemscope.discover.link_steps import LinkStep, link_steps
-from lmemscope.discover.locate import DATABASE
+from lmemscope.discover.locate import DATABASE, is_below
 from lmemscope.discover.walk import Found
 from lmemscope.errors import InputError
 from lmemscope.files import open_regular
@@ -164,7 +164,10 @@ def _matching(patterns: Sequence[str], root: str) -> tuple[list[str], list[str]]
     unknown = []
     for pattern in patterns:
         whole = os.path.normpath(os.path.join(root, pattern))
-        found = [whole] if os.path.isfile(whole) else sorted(glob.glob(whole, recursive=True))
+        found = [whole] if os.path.isfile(whole) else []
+        # A configuration comes with the sources: it names files anywhere, and searches its own.
+        if not found and is_below(whole, root):
+            found = sorted(glob.glob(whole, recursive=True))
         if not found:
             unknown.append(pattern)
         files.update(dict.fromkeys(path for path in found if os.path.isfile(path)))
