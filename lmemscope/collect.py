@@ -37,8 +37,6 @@ from lmemscope.model import (
     Wanted,
     count,
     distinct_tools,
-    with_linked_stacks,
-    with_run_time_stacks,
 )
 from lmemscope.pipeline import analyse_unit
 from lmemscope.tools.toolkit import Toolkit
@@ -119,8 +117,8 @@ def run(
         return Report(
             version=__version__,
             toolchain=toolchain,
-            units=tuple(with_linked_stacks(reports, links)),
-            links=tuple(_chosen(with_run_time_stacks(links, reports), settings.kernels)),
+            units=_units_with(reports, links),
+            links=_links_with(links, reports, settings.kernels),
             default_arch=planned.default_arch,
             notes=(*notes, *_unmatched(settings.kernels, reports)),
             gaps=tuple(one for one in left_out if isinstance(one, Gap)),
@@ -172,13 +170,34 @@ def _links_of(
     return plan_links(planned.units, every, binaries, paths, settings, make_units)
 
 
-def _chosen(links: Iterable[Link], globs: Sequence[str]) -> Iterator[Link]:
-    """Links with the kernels that were asked for."""
-    for link in links:
-        wanted = (
-            one for one in link.kernels if matches(globs, one.function.name, one.function.demangled)
+def _units_with(reports: Sequence[UnitReport], links: Sequence[Link]) -> tuple[UnitReport, ...]:
+    """Units with what their programs say of them."""
+    if not links:
+        return tuple(reports)
+    from lmemscope.analysis.linked_units import with_linked_stacks
+
+    return tuple(with_linked_stacks(reports, links))
+
+
+def _links_with(
+    links: Sequence[Link], reports: Sequence[UnitReport], globs: Sequence[str]
+) -> tuple[Link, ...]:
+    """Links with what their units say of them, and with the kernels that were asked for."""
+    if not links:
+        return ()
+    from lmemscope.analysis.linked_units import with_run_time_stacks
+
+    return tuple(
+        replace(
+            link,
+            kernels=tuple(
+                one
+                for one in link.kernels
+                if matches(globs, one.function.name, one.function.demangled)
+            ),
         )
-        yield replace(link, kernels=tuple(wanted))
+        for link in with_run_time_stacks(links, reports)
+    )
 
 
 def _linked(

@@ -11,6 +11,7 @@ import pytest
 from lmemscope.analysis.linked import Described, ObjectFunctions, describe, with_link_time_figures
 from lmemscope.analysis.linked_depth import bounded, deepest_paths
 from lmemscope.analysis.linked_graph import linked_graph
+from lmemscope.analysis.linked_units import with_linked_stacks, with_run_time_stacks
 from lmemscope.config.settings import Settings, from_flags
 from lmemscope.discover.link_steps import link_steps
 from lmemscope.discover.links import plan_links, split_binaries
@@ -37,8 +38,6 @@ from lmemscope.model import (
     Policy,
     Report,
     Unit,
-    with_linked_stacks,
-    with_run_time_stacks,
 )
 from lmemscope.tools import nvjitlink
 from lmemscope.tools.toolchain import Toolchain

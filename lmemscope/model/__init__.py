@@ -82,8 +82,6 @@ from lmemscope.model.judgement import (
     UnitReport,
     Verdict,
     distinct_tools,
-    with_linked_stacks,
-    with_run_time_stacks,
 )
 from lmemscope.model.link import (
     CallChain,
@@ -244,6 +242,4 @@ __all__ = [
     "split_expressions",
     "traits_of",
     "verdict_kind",
-    "with_linked_stacks",
-    "with_run_time_stacks",
 ]
