@@ -18,6 +18,7 @@ from lmemscope.discover.links import plan_links, split_binaries
 from lmemscope.errors import CompileError, FormatError, ToolMissingError
 from lmemscope.exporters.formats import render
 from lmemscope.exporters.json import parse_report, render_json
+from lmemscope.exporters.junit import render_junit
 from lmemscope.exporters.link_text import link_texts
 from lmemscope.formats.build_ninja import parse_build_ninja
 from lmemscope.formats.depths import parse_depth
@@ -606,6 +607,12 @@ def test_the_gate_names_what_makes_a_stack_unknown_and_takes_a_stated_bound() ->
 def test_the_gate_checks_kernels_of_archives_too() -> None:
     report = replace(builders.report_of(builders.facts()), links=(linked(image(PLAIN, CALLS)),))
     assert gate(report, Limit(kernel="k", max_stack=1))[1] == ["k: stack 560"]
+    alone = replace(report, units=())
+    limits = (Limit(max_stack=1),)
+    assert gate(alone, *limits)[::2] == ("failed", [])
+    assert 'message="expected max-stack 1 for *, found stack 560"' in render_junit(
+        alone, compare(alone, Policy(limits), None)
+    )
 
 
 def test_a_program_that_cannot_be_linked_is_missing_evidence() -> None:

@@ -47,7 +47,9 @@ def weigh(report: Report, policy: Policy, *, partial: bool = False) -> Evidence:
             notes[piece.text] = None
         else:
             missing[piece] = None
-    if not partial and not any(unit.kernels for unit in report.units):
+    kernels = (*(unit.kernels for unit in report.units), *(link.kernels for link in report.links))
+    checked = any(kernels)
+    if not partial and not checked:
         missing[_NO_KERNEL] = None
     return Evidence(tuple(missing), tuple(notes))
 
