@@ -105,6 +105,7 @@ def to_document(report: Report, *, with_accesses: bool = False) -> ReportDocumen
         left_out=_ordered(left_out),
         filters=report.filters,
         units=tuple(_unit(unit, left_out) for unit in report.units),
+        links=report.links,
     )
 
 
@@ -127,6 +128,7 @@ def from_document(document: ReportDocument) -> Report:
         gaps=document.gaps,
         left_out=_left_out(document),
         filters=document.filters,
+        links=document.links,
     )
 
 

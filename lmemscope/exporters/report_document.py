@@ -30,6 +30,7 @@ from lmemscope.model import (
     KernelKind,
     LaunchBounds,
     LeftOut,
+    Link,
     LocalAccess,
     LocalObject,
     PtxasFacts,
@@ -363,6 +364,7 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
         left_out: what the run knew and the document does not hold.
         filters: options that kept what was found out of the document, as they are typed.
         units: one per input and architecture, in input order.
+        links: programs that were linked; empty where none was.
     """
 
     schema: Literal["lmemscope.report/1"]
@@ -374,3 +376,4 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
     left_out: tuple[LeftOut, ...] = ()
     filters: tuple[str, ...] = ()
     units: tuple[UnitDocument, ...]
+    links: tuple[Link, ...] = ()

@@ -10,6 +10,7 @@ from lmemscope.model.cause_table import Cause, VerdictName, verdict_kind
 from lmemscope.model.causes import Extent, IndexFacts
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
+from lmemscope.model.link import Link
 from lmemscope.model.request import (
     Confidence,
     Failure,
@@ -202,6 +203,7 @@ class Report:
         gaps: of inputs that no unit stands for; each reason names its input and is in ``notes``.
         left_out: of a saved report, facts that it does not hold: these are not known to be empty.
         filters: options that kept what was found out of the report, as they are typed, sorted.
+        links: programs that were linked, in the order of the configuration or the build.
     """
 
     version: str
@@ -212,6 +214,7 @@ class Report:
     left_out: tuple[LeftOut, ...] = ()
     gaps: tuple[Gap, ...] = ()
     filters: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
 
     def __repr__(self) -> str:
         kernels = [kernel for unit in self.units for kernel in unit.kernels]
