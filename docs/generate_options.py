@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lmemscope.config.gate_options import ALLOWANCE, LIMIT
 from lmemscope.config.kinds import shown
+from lmemscope.config.link_options import LINK
 from lmemscope.config.option import Option
 from lmemscope.config.options import OPTIONS
 
@@ -36,6 +37,10 @@ def render() -> str:
             "Keys of an `[[allowances]]` table:",
             "",
             *_keys(ALLOWANCE),
+            "",
+            "Keys of a `[[link]]` table ([linked.md](linked.md)):",
+            "",
+            *_keys(LINK),
             "",
         ]
     )

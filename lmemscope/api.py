@@ -35,6 +35,8 @@ def scan(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     toolkit: str | os.PathLike[str] | None = None,
+    linked: bool = False,
+    lto: bool = False,
     build_database: bool = True,
     trust_build: bool = False,
     cache: bool = True,
@@ -60,6 +62,8 @@ def scan(
         include, exclude: globs over files of directories and builds, relative to the working
             directory.
         toolkit: a CUDA installation, or a directory of wheels, to take every tool from.
+        linked: whether to link the inputs too, as one program, or as the links of their build.
+        lto: whether to link also with link-time optimisation, and compare.
         build_database: whether a project's ``compile_commands.json`` says how its files are
             compiled.
         trust_build: whether to take options of builds that may run a program, load a library or

@@ -12,13 +12,14 @@ import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lmemscope import __version__, files
 from lmemscope.config.settings import Settings
 from lmemscope.discover import plan
 from lmemscope.discover.headers import uninstantiated, unseen
+from lmemscope.discover.links import LinkPlan, plan_links, split_binaries
 from lmemscope.discover.walk import Builds, Discovery, Found, Globs, discover
 from lmemscope.errors import InternalError, LmemscopeError, Stopped, UncompiledError, UsageError
 from lmemscope.formats.demangle import short_name
@@ -27,6 +28,8 @@ from lmemscope.model import (
     Failure,
     Gap,
     GapKind,
+    Link,
+    LinkRequest,
     Report,
     Tool,
     Unit,
@@ -84,7 +87,10 @@ def run(
         UsageError: the request is wrong whatever the inputs hold.
         Interrupted: by the user, while units ran; it holds what was done by then.
     """
-    planned = _planned(paths, settings, executor, narrow)
+    binaries, others = split_binaries(paths) if settings.linked else ([], list(paths))
+    planned = _planned(others, settings, executor, narrow)
+    linking = _links_of(planned, binaries, others, settings, narrowed=narrow is not None)
+    planned = replace(planned, units=linking.units, left_out=(*planned.left_out, *linking.notes))
     units, errors = planned.units, planned.errors
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
@@ -93,9 +99,12 @@ def run(
     )
     futures = [executor.submit(analyse_unit, unit, wanted) for unit in units]
 
+    links: list[Link] = []
+
     def gathered(done: Collection[Future[UnitReport]]) -> Report:
         reports = [_result(u, f) for u, f in zip(units, futures, strict=True) if f in done]
-        toolchain = distinct_tools(tool for report in reports for tool in report.tools)
+        used = (*(report.tools for report in reports), *(link.tools for link in links))
+        toolchain = distinct_tools(tool for tools in used for tool in tools)
         # What no unit instantiates is known when all have been asked.
         whole = len(done) == len(futures)
         over_all = _of_all_units(planned, reports, toolchain, paths, settings) if whole else ()
@@ -108,7 +117,8 @@ def run(
         return Report(
             version=__version__,
             toolchain=toolchain,
-            units=tuple(reports),
+            units=_units_with(reports, links),
+            links=_links_with(links, reports, settings.kernels),
             default_arch=planned.default_arch,
             notes=(*notes, *_unmatched(settings.kernels, reports)),
             gaps=tuple(one for one in left_out if isinstance(one, Gap)),
@@ -121,6 +131,7 @@ def run(
         for done, future in enumerate(as_completed(futures), start=1):
             if progress is not None:
                 progress(done, len(units), by_future[future].name)
+        links += _linked(linking.requests, settings, executor)
         return gathered(by_future)
     except (KeyboardInterrupt, Stopped) as stop:
         ended = {future for future in futures if future.done() and not future.cancelled()}
@@ -140,6 +151,72 @@ def plan_units(
     return planned.units, planned.errors
 
 
+def _links_of(
+    planned: _Planned,
+    binaries: Sequence[str],
+    paths: Sequence[str],
+    settings: Settings,
+    *,
+    narrowed: bool,
+) -> LinkPlan:
+    """What is linked, unchanged inputs too; most runs link nothing."""
+    if not (settings.linked or settings.link):
+        return LinkPlan(planned.units)
+
+    def make_units(found: Sequence[Found]) -> Sequence[Unit]:
+        return plan.make_units(found, planned.archs, settings, planned.supported)[0]
+
+    every = make_units(planned.found.inputs) if narrowed else planned.units
+    return plan_links(planned.units, every, binaries, paths, settings, make_units)
+
+
+def _units_with(reports: Sequence[UnitReport], links: Sequence[Link]) -> tuple[UnitReport, ...]:
+    """Units with what their programs say of them."""
+    if not links:
+        return tuple(reports)
+    from lmemscope.analysis.linked_units import with_linked_stacks
+
+    return tuple(with_linked_stacks(reports, links))
+
+
+def _links_with(
+    links: Sequence[Link], reports: Sequence[UnitReport], globs: Sequence[str]
+) -> tuple[Link, ...]:
+    """Links with what their units say of them, and with the kernels that were asked for."""
+    if not links:
+        return ()
+    from lmemscope.analysis.linked_units import with_run_time_stacks
+
+    return tuple(
+        replace(
+            link,
+            kernels=tuple(
+                one
+                for one in link.kernels
+                if matches(globs, one.function.name, one.function.demangled)
+            ),
+        )
+        for link in with_run_time_stacks(links, reports)
+    )
+
+
+def _linked(
+    requests: Sequence[LinkRequest], settings: Settings, executor: Executor
+) -> Iterator[Link]:
+    """The links, in worker processes of this machine; the units they link are in its cache."""
+    if not requests:
+        return
+    from lmemscope.linking import failed, link_program
+
+    with _readers(settings, executor) as workers:
+        futures = [workers.submit(link_program, request) for request in requests]
+        for request, future in zip(requests, futures, strict=True):
+            try:
+                yield future.result()
+            except LmemscopeError as error:
+                yield failed(request, error)
+
+
 @dataclass(frozen=True, slots=True)
 class _Planned:
     """What paths stand for.
@@ -152,6 +229,8 @@ class _Planned:
         default_arch: why an architecture was chosen unasked, or None.
         elsewhere: absolute paths that inputs read which are not looked at.
         compiled: the units of all inputs, of those too that are not looked at.
+        archs: asked for, or the default.
+        supported: what the compiler supports, where it was asked.
     """
 
     found: Discovery
@@ -161,6 +240,8 @@ class _Planned:
     default_arch: str | None
     elsewhere: frozenset[str]
     compiled: tuple[Unit, ...]
+    archs: tuple[str, ...]
+    supported: tuple[str, ...] | None
 
 
 def _planned(
@@ -205,7 +286,10 @@ def _planned(
     if narrow is not None and found.headers:
         compiled, _ = plan.make_units(found.inputs, archs, settings, supported, surveys=surveys)
     left_out = (*settings.left_out, *found.notes, *notes)
-    return _Planned(found, units, tuple(found.errors), left_out, why, elsewhere, compiled)
+    errors = tuple(found.errors)
+    return _Planned(
+        found, units, errors, left_out, why, elsewhere, compiled, tuple(archs), supported
+    )
 
 
 def _builds(settings: Settings) -> Builds:

@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -109,8 +110,15 @@ def start_program(*arguments: str, cwd: Path | None = None, **environment: str) 
 
 
 def pytest_configure() -> None:
-    """The program that tests start is this checkout's."""
+    """The program that tests start is this checkout's, and every signal reaches it.
+
+    A shell without job control starts what it leaves in the background with SIGINT ignored, and
+    nohup with SIGHUP: processes inherit that, and a program that is told to end would not.
+    """
     os.environ["PYTHONPATH"] = str(ROOT)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -510,7 +510,7 @@ def test_what_an_if_governs_stays_one_statement() -> None:
     assert code.startswith("{\n  const int at = x[i];")
     assert "    if (k == at) table[k] = uint32_t(n);\n}" in code
     free = codes(facts, LOOKUP.replace("{statement}", "table[x[i]] = uint32_t(n);"))
-    assert free.startswith("const int at = x[i];")
+    assert free.startswith("{\n  const int at = x[i];")
 
 
 def test_code_names_an_array_only_where_the_line_does() -> None:
@@ -1134,3 +1134,15 @@ def compiled(text: str, path: Path) -> None:
     """Compile to PTX without optimisation; what is refused names the snippet's line."""
     options = nvrtc.debug_options(nvrtc.options_for("sm_90", CompileOptions()))
     nvrtc.compile_to_ptx(text, str(path), options, [])
+
+
+def test_a_volatile_that_assembly_uses_is_dropped_together_with_the_assemblys_freedom() -> None:
+    facts = kernel("volatile", kind="volatile unsigned int")
+    (one,) = facts.objects
+    assert one.declared is not None
+    declared = "\n" * (one.declared.line - 1) + "volatile unsigned table; "
+    carry = 'asm("add.cc.u32 %0, %0, %1;" : "+r"(table) : "r"(n));\n}'
+    assert said(facts, declared + carry).startswith("Write `asm volatile`")
+    fixed = carry.replace("asm(", "asm volatile(")
+    assert said(facts, declared + fixed).startswith("Drop `volatile`")
+    assert said(facts, declared + carry.replace("table", "other")).startswith("Drop `volatile`")

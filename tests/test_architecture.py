@@ -25,7 +25,7 @@ LAYERS = (
     {"lowering"},
     {"discover"},
     {"running"},
-    {"pipeline"},
+    {"pipeline", "linking"},
     {"collect"},
     {"commands", "api", "pytest_plugin", "__main__", "__init__"},
 )

@@ -121,7 +121,8 @@ SENTENCES = [
         Evidence("chosen-address", ptx_line=9, opcode="ld.u32"),
         "PTX line 9: ld.u32 accesses it or other memory, by a pointer that is chosen at run time",
     ),
-    (Evidence("frame-place"), "its address lies in the object"),
+    (Evidence("set-pointer", "p"), "the pointer p is set to its address on some paths"),
+    (Evidence("compared-address"), "its assignment operator compares addresses"),
     (Evidence("parameter-copy", "p"), "filled from the kernel parameter p"),
     (
         Evidence("constant-stores"),

@@ -274,6 +274,23 @@ ret;"""
     assert (found.evidence[0].kind == "chosen-address") == (expected == "address-taken")
 
 
+@pytest.mark.parametrize("offset", [0, 16])
+def test_objects_that_one_pointer_may_lead_to_have_their_addresses_taken(offset: int) -> None:
+    """Direct accesses, too: which of two objects they reach is not known before."""
+    body = f"""{depot(32)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SPL, 16;
+ld.param.u32 %r1, [k_param_1];
+setp.ne.s32 %p1, %r1, 0;
+st.local.u32 [%rd1], 0;
+st.local.u32 [%rd2], 1;
+selp.b64 %rd6, %rd1, %rd2, %p1;
+ld.local.u32 %r2, [%rd6];
+ret;"""
+    found = reasons(body, offset=offset)
+    assert (found.cause, found.evidence[0].kind) == ("address-taken", "chosen-address")
+
+
 def test_what_alone_would_keep_it_stands_beside_the_cause() -> None:
     passed = call("leaf", "%rd1")
     leaf = "ld.param.u64 %rd1, [leaf_param_0];\nld.u32 %r1, [%rd1];\nret;"

@@ -51,6 +51,9 @@ GOOD: dict[str, tuple[list[str], str, object]] = {
     "max-file-size": (["64"], "64", 64),
     "toolkit": (["/"], '"/"', "/"),
     "executor": (["dask://h:1"], '"dask://h:1"', "dask://h:1"),
+    "linked": ([], "", True),
+    "lto": ([], "true", True),
+    "link": ([], '[{name = "app", inputs = ["a.cu"]}]', None),
     "build-database": ([], "false", False),
     "trust-build": ([], "", True),
     "cache": ([], "false", None),
@@ -97,6 +100,8 @@ WRONG: dict[str, list[str]] = {
     "timeout": ["-1", "0", "nan", "inf", "1e300", '"5s"', "true"],
     "toolkit": ['"no/where"', "1", '""'],
     "executor": ['"localhost:8786"', '"dask://"', "1"],
+    "lto": ['"no"', "0"],
+    "link": ["3", "{}", '["a.cu"]'],
     "build-database": ['"no"', "0"],
     "cache": ['"no"', "0"],
     "include": ["1", "[1]"],
@@ -125,6 +130,10 @@ WRONG_IN_TABLES = [
     ("limits", 'forbid = ["spill"]', "forbid", '"spill"'),
     ("limits", "allow = 5", "allow", "5"),
     ("limits", "allow = [5]", "allow", "5"),
+    ("link", "name = 5", "name", "5"),
+    ("link", 'inputs = [""]', "inputs", '""'),
+    ("link", 'depth = ["f"]', "depth", '"f"'),
+    ("link", 'depth = ["f=0"]', "depth", '"f=0"'),
     ("allowances", "kernel = 5", "kernel", "5"),
     ("allowances", "cause = 5", "cause", "5"),
     ("allowances", 'bytes = "lots"', "bytes", '"lots"'),
@@ -134,6 +143,13 @@ WRONG_IN_TABLES = [
     ("allowances", 'expires = "2027-06-30"', "expires", '"2027-06-30"'),
     ("allowances", "expires = 2027-06-30T10:00:00", "expires", "2027-06-30T10:00:00"),
 ]  # fmt: skip
+
+
+REQUIRED = {
+    "allowances": 'cause = "volatile"\nreason = "r"\n',
+    "link": 'name = "app"\ninputs = ["a.cu"]\n',
+}
+"""What a table of each list has to say."""
 
 
 def named(rows: tuple[Option, ...], key: str) -> Option:
@@ -235,7 +251,7 @@ def test_a_wrong_value_of_the_file_is_named(key: str, value: str, here: Path) ->
 def test_a_wrong_value_in_a_table_is_named(
     table: str, line: str, key: str, value: str, here: Path
 ) -> None:
-    first = 'cause = "volatile"\nreason = "r"\n' if table == "allowances" else ""
+    first = REQUIRED.get(table, "")
     with pytest.raises(UsageError) as caught:
         written(f"[[{table}]]\n{first}\n[[{table}]]\n{line}\n")
     message = caught.value.message

@@ -57,6 +57,7 @@ CONTENTS = """
 
 docs/ci
 docs/build-logs
+docs/linked
 docs/configuration
 docs/security
 docs/installing

@@ -126,7 +126,9 @@ class _Reasons:
             return made
         parameter = self._contents.copied_parameter
         if parameter is not None:
-            return ProvenCause("param-copy", (Evidence("parameter-copy", parameter),))
+            chosen = [self._choice(a.index) for a in self._own if self._objects.is_chosen(a.index)]
+            copied = Evidence("parameter-copy", parameter)
+            return ProvenCause("param-copy", (copied, *chosen[:1]))
         return self._escaping() or self._by_index()
 
     def _compilers(self) -> ProvenCause | None:
@@ -156,9 +158,7 @@ class _Reasons:
             return ProvenCause("address-taken", (shown,), self._others())
         chosen = next((a for a in self._own if self._objects.is_chosen(a.index)), None)
         if chosen is not None:
-            access = self._instructions[chosen.index]
-            shown = Evidence("chosen-address", ptx_line=access.line, opcode=access.opcode)
-            return ProvenCause("address-taken", (shown,))
+            return ProvenCause("address-taken", (self._choice(chosen.index),))
         if self._contents.are_addresses:
             first = self._instructions[self._stores[0].index]
             shown = Evidence("holds-addresses", ptx_line=first.line, opcode=first.opcode)
@@ -178,10 +178,13 @@ class _Reasons:
             limit = REGISTER_FILE_BYTES
             size = Evidence("object-size", bytes=self._found.size, limit=limit)
             return ProvenCause("large-array", (size,))
+        # At constant places alone it would be in registers, but for the pointer that is needed.
+        between = next((a for a in self._own if self._is_of_several(a)), None)
+        if between is not None and not indexed:
+            return ProvenCause("address-taken", (self._choice(between.index),))
         indexed += [access for access in self._own if self._objects.alternates(access)]
         if indexed:
             return ProvenCause("rolled-loop", (self._said(indexed[0].index),))
-        # At constant places alone it would be in registers, but for the pointer that is needed.
         instructions = self._objects.body.instructions
         generic = next(
             (a for a in self._own if is_generic_access(instructions[a.index].opcode)), None
@@ -189,6 +192,14 @@ class _Reasons:
         if generic is not None:
             return ProvenCause("address-taken", (self._said(generic.index),))
         return ProvenCause("unattributed", ())
+
+    def _choice(self, index: int) -> Evidence:
+        access = self._instructions[index]
+        return Evidence("chosen-address", ptx_line=access.line, opcode=access.opcode)
+
+    def _is_of_several(self, access: PtxAccess) -> bool:
+        """Whether a pointer leads to this object on some paths and to another on others."""
+        return len({p.offset for p in access.pointees if p.kind == "depot"}) > 1
 
     def _others(self) -> tuple[Cause, ...]:
         """Causes by index and size, whatever the first cause is."""

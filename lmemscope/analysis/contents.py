@@ -80,15 +80,20 @@ class Contents:
 
     @cached_property
     def copied_parameter(self) -> str | None:
-        """The by-value parameter that it is a copy of, or of a part of: most bytes come from it.
+        """The by-value parameter that it is a copy of, or of a part of.
 
-        They lie in the parameter's order, and nothing lies before its first byte.
+        Most of its bytes come from there; all that are ever stored, where a pointer is chosen
+        between it and other memory: the rest is then in registers. They lie in the parameter's
+        order, and nothing lies before its first byte.
         """
         if self._dataflow.function.kind != "entry":
             return None
         copied: dict[tuple[str, int], set[int]] = defaultdict(set)
+        stored: set[int] = set()
         for access in self._stores:
             values = stored_values(self._instructions[access.index])
+            first = 0 if access.offset is None else access.offset - self._found.offset
+            stored.update(range(first, first + access.width))
             for value, position in values:
                 if access.offset is None:
                     name = self._copied_by_loop(access, value)
@@ -100,9 +105,11 @@ class Contents:
                 piece = self._piece(value)
                 if piece is not None and len(piece.bytes) == end - start:
                     copied[piece.parameter, start - piece.bytes[0]].update(range(start, end))
+        is_chosen = any(self._objects.is_chosen(one.index) for one in self._found.accesses)
         sizes = {name: size for name, _, size in self._dataflow.function.parameters}
         for (name, before), found in sorted(copied.items()):
-            if sizes.get(name, 0) > _SCALAR and before <= 0 and len(found) * 2 > self._found.size:
+            is_most = len(found) * 2 > self._found.size or (found >= stored and is_chosen)
+            if sizes.get(name, 0) > _SCALAR and before <= 0 and is_most:
                 return name
         return None
 

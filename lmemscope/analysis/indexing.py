@@ -15,9 +15,11 @@ from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
+from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.numbers import decimal
+from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.statements import Subscript, leading
 from lmemscope.model import (
     Evidence,
@@ -95,6 +97,7 @@ class IndexReader:
         self._layers, self._names, self._sources = layers, names, sources
         self._lines = Lines(layers)
         self._spelling = Spelling(names, sources) if names is not None else None
+        self._scopes = Scopes(sources)
 
     def read(
         self,
@@ -115,7 +118,8 @@ class IndexReader:
         """
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
-        own = [access for access in found.accesses if access.leaves]
+        # What chooses between addresses is no index.
+        own = [a for a in found.accesses if a.leaves and not objects.is_chosen(a.index)]
         indexed = [*own, *theirs]
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)
@@ -142,6 +146,7 @@ class IndexReader:
         kernel: str,
         objects: FunctionObjects,
         found: StackObject,
+        named: ObjectName | None,
         evidence: Sequence[Evidence],
     ) -> SourceLocation | None:
         """The line that hands an object's address on: a call in the deepest loop, or a store.
@@ -152,6 +157,7 @@ class IndexReader:
             kernel: mangled name of the kernel that reaches the function.
             objects: of the function that owns the object.
             found: the object.
+            named: its name, where known.
             evidence: of its cause: an address that is chosen has the line of that choice.
         """
         depth = objects.dataflow.flow.depth
@@ -166,11 +172,29 @@ class IndexReader:
         chosen = [e.ptx_line for e in evidence if e.kind == "chosen-address" and e.ptx_line]
         shown = [index for line in chosen for index in by_line.get(line, ())[:1]]
         for index in (*calls, *found.stored_at, *generic, *shown):
-            chain = self._lines.of_instruction(objects.body.instructions[index])
-            place = self._lines.reader_line(chain, kernel)
+            place = self._place(kernel, objects.body.instructions[index], named)
             if place is not None:
                 return place
         return None
+
+    def _place(
+        self, kernel: str, instruction: Instruction, named: ObjectName | None
+    ) -> SourceLocation | None:
+        """The line of an instruction that says most of a variable: one where its name is known.
+
+        The function that declares it may be inlined itself: the kernel's line then shows nothing of
+        it.
+        """
+        chain = self._lines.of_instruction(instruction)
+        ptx = self._layers.ptx
+        if named is not None and ptx is not None and not named.variable.is_parameter:
+            variable = named.variable
+            last = self._scopes.last(variable)
+            for raw, frame in zip(ptx.chain(instruction), chain, strict=True):
+                inside = raw.location.file == variable.file and last is not None
+                if inside and variable.line <= raw.location.line <= (last or 0):
+                    return frame.location
+        return self._lines.reader_line(chain, kernel)
 
     def _primary(
         self,
@@ -215,8 +239,10 @@ class IndexReader:
         called = self._lines.of_callers(kernel, objects.dataflow.function.name)
         for access in accesses:
             instruction = objects.body.instructions[access.index]
-            chain = self._lines.of_instruction(instruction) if called is None else called
-            place = self._lines.reader_line(chain, kernel)
+            if called is None:
+                place = self._place(kernel, instruction, named)
+            else:
+                place = self._lines.reader_line(called, kernel)
             expression = None
             if named is not None and ptx is not None and spelling is not None:
                 written = spelling.subscripts(

@@ -9,9 +9,11 @@ from dataclasses import replace
 from lmemscope.analysis.causes import ProvenCause, object_causes
 from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.indexing import IndexReader, LocalNames
+from lmemscope.analysis.kept_addresses import kept_address
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.members import Member, split, whole
-from lmemscope.analysis.names import NamedObject, Names
+from lmemscope.analysis.names import NamedObject, Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.trig import call_lines
@@ -74,7 +76,7 @@ def find_objects(
     flow = layers.flow
     if flow is None:
         return result
-    reader = IndexReader(layers, names, sources)
+    reader, lines = IndexReader(layers, names, sources), Lines(layers)
     inside = {kernel.name, *(callee.name for callee in kernel.callees)}
     # What is called through pointers alone lies beside the kernel's code as well.
     callees = sorted(inside - {kernel.name})
@@ -99,14 +101,30 @@ def find_objects(
             cause = _commonest([causes[offset] for offset in named.pieces])
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
+                if cause.cause == "volatile" and not _is_volatile(member.name, sources):
+                    member = replace(member, name=None)
                 proven = _of_turn(cause, flow, objects, member) if named.turns else cause
-                made = _local_object(layers, name, member, proven)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
-                escape = reader.escape(kernel.name, objects, member.found, cause.evidence)
+                escape = reader.escape(
+                    kernel.name, objects, member.found, member.name, cause.evidence
+                )
+                if proven.cause == "unattributed" and names is not None and member.name is not None:
+                    kept = kept_address(lines, names, sources, objects, member.found, member.name)
+                    proven, escape = kept or (proven, escape)
+                made = _local_object(layers, name, member, proven)
                 made = replace(made, index=index, called_from=called_from, escape=escape)
                 apart = member.found.accesses if len(members) > 1 else ()
                 result.add(made, keys, ((name, one.index) for one in apart))
     return result
+
+
+def _is_volatile(name: ObjectName | None, sources: SourceText) -> bool:
+    """Whether a variable is declared so; a temporary that one is copied from is not."""
+    if name is None:
+        return False
+    types = (name.type, name.variable.type, *(member.type for member in name.variable.members))
+    declared = sources.line(name.declared.file, name.declared.line)
+    return "volatile" in declared or any("volatile" in one for one in types)
 
 
 def _commonest(causes: Sequence[ProvenCause]) -> ProvenCause:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.layout import is_reference
 from lmemscope.analysis.scopes import Scopes
+from lmemscope.analysis.set_pointers import set_on
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction, Loc
@@ -344,14 +345,17 @@ class Mentions:
         return self._spellings[variable]
 
     def _aliases(self, variable: Variable, own: Sequence[str]) -> list[str]:
-        """References and pointers that are declared on a line that names the variable."""
+        """References and pointers that are declared, or set, on a line that names the variable."""
         return [
             other.name
             for other in self._by_function.get(variable.function, ())
             if other is not variable
             and not other.is_parameter
             and (is_reference(other.type) or other.type.endswith("*"))
-            and any(self._sources.mentions(other.file, other.line, name) for name in own)
+            and (
+                any(self._sources.mentions(other.file, other.line, name) for name in own)
+                or set_on(self._sources, self._scopes, other, variable) is not None
+            )
         ]
 
 

@@ -144,16 +144,19 @@ def _placement(flow: ModuleFlow, origin: Origin, site: Site) -> Placement | None
 
 
 def _is_save(flow: ModuleFlow, kernel: str, name: str, index: int, site: Site) -> bool:
-    """Whether a site only shares the line of an access through a caller's pointer.
+    """Whether a site only shares the line of an access through a pointer that leads elsewhere.
 
-    Where such a pointer points is in no fixed place of this function's frame, unless the caller's
-    object is known; so an access relative to the stack pointer saves or restores a register.
+    A caller's pointer leads to no fixed place of this function's frame, unless the caller's object
+    is known, and one out of memory to none at all; so an access relative to the stack pointer
+    saves or restores a register, unless its place is an object's.
     """
     objects = flow.objects(name)
     if objects is None or site.base != STACK_POINTER:
         return False
-    access = objects.access_at.get(index)
-    if access is None or not is_generic_access(objects.body.instructions[index].opcode):
+    if not is_generic_access(objects.body.instructions[index].opcode):
         return False
+    access = objects.access_at.get(index)
+    if access is None:
+        return True
     only_pointers = {pointee.kind for pointee in access.pointees} == {"parameter"}
     return only_pointers and not flow.owners(kernel, name, access.pointees)

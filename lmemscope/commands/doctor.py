@@ -49,9 +49,11 @@ def examine(toolchain: Toolchain) -> tuple[Finding, ...]:
         ("ptxas", "assembles .ptx inputs and the output of nvcc"),
         ("nvcc", "compiles files that hold host code"),
         ("nvdisasm", "disassembles for `dump --sass`"),
-        ("cuobjdump", "an independent witness in the tests"),
+        ("nvlink", "links for --link"),
+        ("cuobjdump", "takes device code out of .o and .a files for --link"),
     ):
         findings.append(_found(name, lambda name=name: toolchain.tool(name), purpose))
+    findings.append(_found("nvjitlink", lambda: _optimising_linker(toolchain), "links for --lto"))
     for name, component in (("cuda headers", "cudart"), ("cccl headers", "cccl")):
         path = toolchain.find_headers(component)
         found = Tool(name, None, path) if path else None
@@ -67,6 +69,12 @@ def examine(toolchain: Toolchain) -> tuple[Finding, ...]:
         )
     )
     return tuple(findings)
+
+
+def _optimising_linker(toolchain: Toolchain) -> Tool:
+    from lmemscope.tools import nvjitlink
+
+    return nvjitlink.tool(toolchain)
 
 
 def mismatches(findings: tuple[Finding, ...]) -> tuple[str, ...]:

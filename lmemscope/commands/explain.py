@@ -66,6 +66,13 @@ def command(
         for found in sorted(unit.kernels, key=lambda k: tuple(-part for part in k.verdict.rank))
         if found.findings or separator or show_all
     ]
+    if report.links:
+        from lmemscope.exporters.escape_terminal import document
+        from lmemscope.exporters.formats import Presentation
+        from lmemscope.exporters.link_lines import linked_programs
+
+        how = Presentation(color=color_wanted(color, None), width=min(width, 110))
+        texts.append(document(linked_programs(report, how)))
     if texts:
         show("\n".join(texts))
     elif any(unit.kernels for unit in report.units):

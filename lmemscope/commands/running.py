@@ -123,8 +123,9 @@ def lower_all(path: str, settings: Settings) -> tuple[list[Artifacts], list[Lmem
 
 
 def exit_code(report: Report) -> int:
-    """0, whatever was found; 3 when a unit failed."""
-    failed = any(unit.failure is not None for unit in report.units)
+    """0, whatever was found; 3 when a unit or a link failed."""
+    failures = (*(u.failure for u in report.units), *(link.failure for link in report.links))
+    failed = any(failure is not None for failure in failures)
     return EXIT_INCOMPLETE if failed else EXIT_CLEAN
 
 

@@ -140,4 +140,5 @@ def _combined(reports: Sequence[Report]) -> Report:
         gaps=tuple(dict.fromkeys(gap for report in reports for gap in report.gaps)),
         left_out=tuple(dict.fromkeys(fact for report in reports for fact in report.left_out)),
         filters=tuple(sorted({one for report in reports for one in report.filters})),
+        links=tuple(link for report in reports for link in report.links),
     )

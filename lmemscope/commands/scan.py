@@ -53,6 +53,7 @@ def command(
       lmemscope scan build/compile_commands.json
       lmemscope scan kernels.py --run-python
       make 2>&1 | lmemscope scan -
+      lmemscope scan --link kernels.cu helpers.cu libshapes.a
       lmemscope scan src/ -o local-memory.md
       lmemscope scan saved.json --cause dynamic-index --top 10
       lmemscope scan src/ --device H200 --stack-limit 4096

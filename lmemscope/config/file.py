@@ -10,6 +10,7 @@ from typing import Any
 
 from lmemscope.config.gate_options import ALLOWANCE, LIMIT
 from lmemscope.config.kinds import Place, nearest
+from lmemscope.config.link_options import LINK
 from lmemscope.config.option import Option
 from lmemscope.config.options import OPTIONS
 from lmemscope.errors import UsageError
@@ -123,7 +124,7 @@ def _meant(key: str, known: Mapping[str, Option]) -> str:
     alone = next((row for row in OPTIONS if row.name == key.replace("-", "_")), None)
     if alone is not None and not alone.file:
         return f"only the command line takes it: {alone.flag}"
-    for name, rows in (("limits", LIMIT), ("allowances", ALLOWANCE)):
+    for name, rows in (("limits", LIMIT), ("allowances", ALLOWANCE), ("link", LINK)):
         if any(row.key == key.replace("_", "-") for row in rows) and name in known:
             return f"{key} belongs in a table of the list {name}"
     near = nearest(key, list(known))

@@ -51,6 +51,15 @@ LIMIT = (
         meaning="Per thread, at most; local memory stays forbidden.",
     ),
     Option(
+        "max-stack",
+        kinds.whole(0, "bytes per thread"),
+        "Deepest path of calls.",
+        flags=("--max-stack",),
+        metavar="BYTES",
+        meaning="Stack of the deepest path of calls, at most, as linked where the kernel is; local "
+        "memory stays forbidden.",
+    ),
+    Option(
         "forbid",
         kinds.listed(kinds.cause(), "a list of causes"),
         "Only this cause; repeatable.",

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from typing import Any, Literal, get_args
 
 from lmemscope.errors import UsageError
+from lmemscope.formats.depths import parse_depth
 from lmemscope.model import Cause
 
 CAUSES: tuple[str, ...] = get_args(Cause)
@@ -194,6 +195,19 @@ def day() -> Kind:
             return given
 
     return Kind(accepts, check, read=read)
+
+
+def depth() -> Kind:
+    """How deep a function's recursion goes: its name, and how often it is on the stack."""
+    accepts = "a depth such as f=12"
+
+    def check(value: object, place: Place) -> tuple[str, int]:
+        found = parse_depth(value) if isinstance(value, str) else None
+        if found is None:
+            raise place.refuse(value, accepts)
+        return found
+
+    return Kind(accepts, check)
 
 
 def listed(item: Kind, accepts: str) -> Kind:

@@ -19,12 +19,14 @@ from lmemscope.config import kinds
 from lmemscope.config.device_options import DEVICE
 from lmemscope.config.gate_options import ALLOWANCE, LIMIT
 from lmemscope.config.kinds import Kind
+from lmemscope.config.link_options import LINKING
 from lmemscope.config.option import Option
 from lmemscope.model import (
     DEFAULT_PENDING_LAUNCHES,
     DEFAULT_STACK_LIMIT,
     CompileOptions,
     Frontend,
+    LinkGroup,
     Order,
     Quote,
     View,
@@ -55,6 +57,9 @@ class Settings:
         max_file_size: MiB; larger inputs are not read.
         causes: whether to look for causes and names, or to stop at the facts.
         quotes: lines of the artefacts that reports hold beside findings; `explain` asks for them.
+        linked: whether the inputs are linked too.
+        lto: whether links are made once more, with link-time optimisation.
+        link: groups of inputs that are one program.
         build_database: whether a project's build database says how its files are compiled.
         trust_build: whether options of builds that may run a program, load a library or write a
             file are taken.
@@ -83,6 +88,9 @@ class Settings:
     max_file_size: int = files.DEFAULT_LIMIT
     causes: bool = True
     quotes: tuple[Quote, ...] = ()
+    linked: bool = False
+    lto: bool = False
+    link: tuple[LinkGroup, ...] = ()
     build_database: bool = True
     trust_build: bool = False
     cache: str | None = None
@@ -285,6 +293,7 @@ OPTIONS = (
         # `scan` takes an Executor in its place.
         api=False,
     ),
+    *LINKING,
     Option(
         "build-database",
         kinds.switch(),

@@ -12,7 +12,7 @@ from lmemscope.config.gate_options import LIMIT
 from lmemscope.config.kinds import Place, shown
 from lmemscope.config.option import Option
 from lmemscope.config.options import OPTIONS, Settings
-from lmemscope.model import Allowance, CompileOptions, Limit, Policy, View, count
+from lmemscope.model import Allowance, CompileOptions, Limit, LinkGroup, Policy, View, count
 
 if TYPE_CHECKING:
     from lmemscope.config.file import ConfigurationFile
@@ -24,7 +24,7 @@ Admit = Callable[[str, tuple[str, ...]], tuple[tuple[str, ...], tuple[str, ...]]
 
 _COMPILE_OPTIONS = frozenset(own.name for own in fields(CompileOptions))
 _VIEW = frozenset(own.name for own in fields(View))
-_SETTINGS = frozenset(own.name for own in fields(Settings)) - {"jobs", "cache", "left_out"}
+_SETTINGS = frozenset(own.name for own in fields(Settings)) - {"jobs", "cache", "left_out", "link"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _combined(row: Option, flags: Mapping[str, Any], written: Mapping[str, Any])
 
 
 def _settings(values: Mapping[str, Any], root: str) -> Settings:
-    """Each value in the field of its option's name; four of them mean something more."""
+    """Each value in the field of its option's name; five of them mean something more."""
     compiling = {name: values[name] for name in values if name in _COMPILE_OPTIONS}
     return Settings(
         archs=values["arch"],
@@ -165,6 +165,7 @@ def _settings(values: Mapping[str, Any], root: str) -> Settings:
         jobs=values["jobs"] or available_cpus(),
         cache=default_directory() if values["cache"] else None,
         root=root,
+        link=tuple(LinkGroup(**table) for table in values["link"]),
         view=View(**{name: values[name] for name in values if name in _VIEW}),
         **{name: values[name] for name in values if name in _SETTINGS},
     )

@@ -363,5 +363,6 @@ def _unreadable_kind(path: str) -> InputError:
     return InputError(
         "plan",
         f"{path} is not a kind of file that lmemscope reads",
-        hint=f"it reads {', '.join(ENDINGS)} files, directories of them, and {DATABASE}",
+        hint=f"it reads {', '.join(ENDINGS)} files, directories of them, and {DATABASE}; "
+        "with --link it links .o, .a and .fatbin files too",
     )

@@ -16,6 +16,7 @@ from lmemscope.exporters import launches, layout, reservation
 from lmemscope.exporters.escape_html import NOTHING, Html, constant, element, joined
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.page.kernel import card, disagreement
+from lmemscope.exporters.page.links import linked_programs
 from lmemscope.exporters.page.listing import others, worklist
 from lmemscope.exporters.page.style import SCRIPT, STYLE
 from lmemscope.exporters.page.treemap import treemap
@@ -45,6 +46,7 @@ def render_html(report: Report) -> str:
             *_failures(report),
             *_where(using, anchors),
             *_work(using, anchors, archs),
+            *linked_programs(report),
             *_cards(using, anchors),
             *_launches(report),
             *_reservation(report),

@@ -106,6 +106,7 @@ def to_document(report: Report, *, with_accesses: bool = False) -> ReportDocumen
         filters=report.filters,
         reservation=report.reservation,
         units=tuple(_unit(unit, left_out) for unit in report.units),
+        links=report.links,
     )
 
 
@@ -129,6 +130,7 @@ def from_document(document: ReportDocument) -> Report:
         left_out=_left_out(document),
         filters=document.filters,
         reservation=document.reservation,
+        links=document.links,
     )
 
 

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 from lmemscope.exporters import escape_xml
 from lmemscope.exporters.layout import advice
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import GateFailure, GateResult, MissingEvidence, Report, UnitReport
+from lmemscope.model import GateFailure, GateResult, Link, MissingEvidence, Report, UnitReport
 
 
 def render_junit(report: Report, result: GateResult) -> str:
-    """One suite per unit and one for missing evidence, whose cases are errors.
+    """One suite per unit and linked program, and one for missing evidence, whose cases are errors.
 
     Missing evidence that was accepted is skipped instead.
     """
@@ -23,6 +23,8 @@ def render_junit(report: Report, result: GateResult) -> str:
     for unit in report.units:
         if unit.failure is None:
             _unit(root, unit, failures)
+    for link in report.links:
+        _link(root, link, failures)
     if result.missing:
         logs = {unit.input: unit.failure.log for unit in report.units if unit.failure is not None}
         suite = ElementTree.SubElement(root, "testsuite", name="evidence")
@@ -46,16 +48,40 @@ def _unit(
             classname=f"{unit.input}.{unit.arch}",
         )
         for failure in failures.pop((unit.input, unit.arch, kernel.facts.name), []):
-            element = ElementTree.SubElement(
-                case,
-                "failure",
-                type=failure.kind,
-                message=f"expected {failure.expected}, found {failure.found}",
-            )
-            if failure.finding is not None:
-                told = advice(failure.finding, failure.route)
-                element.text = f"{failure.finding.message}. {told}"
+            _failed(case, failure)
     _count(suite)
+
+
+def _link(
+    root: ElementTree.Element,
+    link: Link,
+    failures: dict[tuple[str, str, str], list[GateFailure]],
+) -> None:
+    """A case for each kernel of a program; what fails of one in a unit stands there."""
+    if not link.kernels:
+        return
+    suite = ElementTree.SubElement(root, "testsuite", name=f"{link.name} ({link.arch})")
+    for kernel in link.kernels:
+        function = kernel.function
+        name, home = short_name(function.demangled), function.input or link.name
+        case = ElementTree.SubElement(
+            suite, "testcase", name=name, classname=f"{link.name}.{link.arch}"
+        )
+        for failure in failures.pop((home, link.arch, function.name), []):
+            _failed(case, failure)
+    _count(suite)
+
+
+def _failed(case: ElementTree.Element, failure: GateFailure) -> None:
+    element = ElementTree.SubElement(
+        case,
+        "failure",
+        type=failure.kind,
+        message=f"expected {failure.expected}, found {failure.found}",
+    )
+    if failure.finding is not None:
+        told = advice(failure.finding, failure.route)
+        element.text = f"{failure.finding.message}. {told}"
 
 
 def _evidence(

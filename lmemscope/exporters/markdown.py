@@ -23,6 +23,7 @@ from lmemscope.exporters.escape_markdown import (
 )
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.formats import Presentation
+from lmemscope.exporters.link_markdown import linked_programs
 from lmemscope.model import (
     Advice,
     Failure,
@@ -79,6 +80,7 @@ def _report(report: Report) -> Iterable[Markdown]:
         yield line(f"Architecture {report.default_arch}.")
     yield from _table(using)
     yield from _without(rest)
+    yield from linked_programs(report)
     failed = layout.failures(report)
     if failed:
         yield from (_EMPTY, constant("## Not analysed"), _EMPTY)

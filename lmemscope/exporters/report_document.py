@@ -32,6 +32,7 @@ from lmemscope.model import (
     Launch,
     LaunchBounds,
     LeftOut,
+    Link,
     LocalAccess,
     LocalObject,
     PtxasFacts,
@@ -374,6 +375,7 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
         filters: options that kept what was found out of the document, as they are typed.
         reservation: device memory that the driver reserves for all; null where no GPU was named.
         units: one per input and architecture, in input order.
+        links: programs that were linked; empty where none was.
     """
 
     schema: Literal["lmemscope.report/1"]
@@ -386,3 +388,4 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
     filters: tuple[str, ...] = ()
     reservation: Reservation | None = None
     units: tuple[UnitDocument, ...]
+    links: tuple[Link, ...] = ()

@@ -14,6 +14,7 @@ from lmemscope.exporters import layout
 from lmemscope.exporters.escape import visible
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled
 from lmemscope.exporters.formats import Presentation
+from lmemscope.exporters.link_lines import linked_programs
 from lmemscope.exporters.remarks import remarks
 from lmemscope.exporters.selection import listed
 from lmemscope.model import (
@@ -77,7 +78,8 @@ def render(report: Report, how: Presentation) -> str:
     """
     entries, folded = listed(report, how.view)
     above = _by_cause(entries) if folded else []
-    below = remarks(report, how)
+    linked = linked_programs(report, how)
+    below = [*(("", *linked) if linked else ()), *remarks(report, how)]
 
     worst = entries[0] if folded and entries else None
     said_of = _causes_of if folded and how.width is not None else _verdict

@@ -29,12 +29,15 @@ from lmemscope.formats.sites import Site, find_generic_sites, find_sites
 from lmemscope.model import KernelKind
 
 _EM_CUDA = 190
-_STO_CUDA_ENTRY = 0x10
+ENTRY = 0x10
+"""Bit of a symbol's ``st_other`` that tells a kernel."""
 _FORMAT_SIZED = 4
-_REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE = 0x2F, 0x11, 0x12
+REGCOUNT, FRAME_SIZE, MIN_STACK_SIZE = 0x2F, 0x11, 0x12
+"""Attributes of ``.nv.info``, each with a symbol and a number."""
 _MAXREG_COUNT, _ANNOTATIONS = 0x1B, 0x55
 _SPILL_REFILL = 1
-_UNKNOWN_STACK = 0xFFFFFFFF
+UNKNOWN_STACK = 0xFFFFFFFF
+"""As a value of `MIN_STACK_SIZE`: not statically known."""
 LARGEST_FRAME = 1 << 20
 """Bytes; twice what a thread can have of local memory. What a file calls larger is not laid out."""
 _FIRST_WIDE_SM = 70
@@ -102,7 +105,7 @@ class Cubin:
                 "the ELF file holds no CUDA machine code",
                 hint="host objects carry device code inside; extract it with: cuobjdump -xelf all",
             )
-        self.arch = _arch(self.elf)
+        self.arch = architecture(self.elf)
         number = int(re.sub(r"\D", "", self.arch))
         if number < _FIRST_WIDE_SM:
             raise FormatError(
@@ -187,18 +190,18 @@ class Cubin:
         )
         claimed = {site.pc for body in bodies for site in body.sites}
         info = self._global_info[outer.index]
-        min_stack = info.get(_MIN_STACK_SIZE)
+        min_stack = info.get(MIN_STACK_SIZE)
         return [
             CubinFunction(
                 name=own,
-                kind="entry" if outer.other & _STO_CUDA_ENTRY else "function",
+                kind="entry" if outer.other & ENTRY else "function",
                 section=section.name,
                 start=outer.value,
                 end=outer.value + outer.size,
-                registers=info.get(_REGCOUNT),
-                stack_frame=info.get(_FRAME_SIZE),
-                min_stack=None if min_stack == _UNKNOWN_STACK else min_stack,
-                stack_known=min_stack != _UNKNOWN_STACK,
+                registers=info.get(REGCOUNT),
+                stack_frame=info.get(FRAME_SIZE),
+                min_stack=None if min_stack == UNKNOWN_STACK else min_stack,
+                stack_known=min_stack != UNKNOWN_STACK,
                 max_registers=max_registers,
                 shared_spills=len(spills - {site.pc for site in sites}),
                 sites=tuple(site for site in sites if site.pc not in claimed),
@@ -209,8 +212,8 @@ class Cubin:
     def _read_global_info(self) -> dict[int, dict[int, int]]:
         """``.nv.info``: per symbol index, value by attribute."""
         result: dict[int, dict[int, int]] = defaultdict(dict)
-        for attribute, value in _records(self.elf, ".nv.info"):
-            if attribute in (_REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE) and len(value) == 8:
+        for attribute, value in info_records(self.elf, ".nv.info"):
+            if attribute in (REGCOUNT, FRAME_SIZE, MIN_STACK_SIZE) and len(value) == 8:
                 symbol, number = struct.unpack("<II", value)
                 result[symbol][attribute] = number
         return result
@@ -219,7 +222,7 @@ class Cubin:
         """``.nv.info.NAME``: offsets marked SpillRefill, and the register cap."""
         spills: list[int] = []
         cap = None
-        for attribute, value in _records(self.elf, f".nv.info.{name}"):
+        for attribute, value in info_records(self.elf, f".nv.info.{name}"):
             if attribute == _ANNOTATIONS:
                 pairs = struct.iter_unpack("<II", value[: len(value) // 8 * 8])
                 spills += [offset for kind, offset in pairs if kind == _SPILL_REFILL]
@@ -247,7 +250,7 @@ def _within(sites: Sequence[Site], symbols: Sequence[Symbol]) -> list[tuple[Site
     return found
 
 
-def _records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:
+def info_records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:
     """Attribute and value of each record: u8 format, u8 attribute, u16 size or value."""
     section = elf.section(name)
     if section is None:
@@ -266,7 +269,7 @@ def _records(elf: ElfFile, name: str) -> list[tuple[int, bytes]]:
     return result
 
 
-def _arch(elf: ElfFile) -> str:
+def architecture(elf: ElfFile) -> str:
     """Architecture from the ELF flags; the suffix (``sm_90a``) only from ptxas's own note."""
     # Since ABI version 8 (CUDA 13) the SM number is in bits 8 to 15, before that in bits 0 to 7.
     number = elf.flags >> 8 & 0xFF if elf.abi_version >= 8 else elf.flags & 0xFF

@@ -21,11 +21,18 @@ _REFERENCES = re.compile(r"[ST][0-9A-Z]*_")
 _FEW = 12
 """References that cannot make a spelling large: each may double it."""
 _SHORT = 4096
+_STATIC_NAME = re.compile(r"__nv_static_(\d{1,9})_")
+"""Before the mangled name of what is static in relocatable code: the length of a name for the file,
+which follows."""
 
 
 @functools.cache
 def demangle(name: str) -> str:
     """C++ spelling of a mangled name, or the name itself."""
+    static = _STATIC_NAME.match(name)
+    if static is not None:
+        own = name[static.end() + int(static[1]) + 1 :]
+        return demangle(own) if own.startswith("_Z") else name
     if not name.startswith("_Z"):
         return name
     found = _runtime()

@@ -177,6 +177,15 @@ class ElfFile:
             result[symbol.section].append(symbol)
         return dict(result)
 
+    @cached_property
+    def _relocating(self) -> Mapping[int, Sequence[Section]]:
+        """Tables of relocations by the index of the section that they speak of."""
+        result: defaultdict[int, list[Section]] = defaultdict(list)
+        for table in self.sections:
+            if table.type in (SHT_RELA, SHT_REL):
+                result[table.info].append(table)
+        return dict(result)
+
     def relocations(self, section: Section) -> dict[int, Symbol]:
         """Symbol that each relocated place of a section refers to, by offset in that section.
 
@@ -184,9 +193,7 @@ class ElfFile:
             FormatError: it is a symbol that there is not.
         """
         result: dict[int, Symbol] = {}
-        for table in self.sections:
-            if table.info != section.index or table.type not in (SHT_RELA, SHT_REL):
-                continue
+        for table in self._relocating.get(section.index, ()):
             for offset, symbol, _ in _references(self.content(table), table.type):
                 result[offset] = self._symbol(symbol)
         return result
@@ -199,8 +206,7 @@ class ElfFile:
         """
         found = [
             (offset, symbol)
-            for table in self.sections
-            if table.info == section.index and table.type in (SHT_RELA, SHT_REL)
+            for table in self._relocating.get(section.index, ())
             for offset, symbol, addend in _references(self.content(table), table.type)
             if not addend
         ]

@@ -20,6 +20,7 @@ from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
 from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule
+from lmemscope.gate.linked import linked_figures, of_no_unit
 from lmemscope.gate.matching import Item, is_of
 from lmemscope.gate.policy import (
     check_directives,
@@ -124,9 +125,15 @@ class _Gate:
         """By limits and allowances: what something else has to accept, and what is settled."""
         open_items: list[Item] = []
         settled: list[Item] = []
+        linked = linked_figures(self._report.links)
+        for one in of_no_unit(self._report, self._policy.limits):
+            if isinstance(one, GateFailure):
+                self._failures.append(one)
+            else:
+                self._unknown[one] = None
         for unit, kernel in self._kernels():
             limits = [limit for limit in self._policy.limits if _applies(limit, unit, kernel)]
-            found = figures(unit, kernel.facts)
+            found = linked.replaced(unit, kernel.facts, figures(unit, kernel.facts))
             if lets_all_pass(limits):
                 named = [limit for limit in limits if limit.forbid is not None]
                 self._lenient.update(dict.fromkeys(named))
@@ -209,6 +216,9 @@ class _Gate:
         found: dict[str, Figure],
     ) -> None:
         for bound in bounds(limits):
+            # A function's depth is part of those of the kernels that call it.
+            if bound.what == "stack" and kernel.facts.kind == "function":
+                continue
             holds = bound.holds(found)
             if holds:
                 continue

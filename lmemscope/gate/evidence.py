@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.gate.linked import lacks as of_links
+from lmemscope.gate.linked import linked_figures
 from lmemscope.model import GapKind, MissingEvidence, Policy, Report
 
 _NO_KERNEL = MissingEvidence(None, "check", "no kernel was checked")
@@ -45,7 +47,9 @@ def weigh(report: Report, policy: Policy, *, partial: bool = False) -> Evidence:
             notes[piece.text] = None
         else:
             missing[piece] = None
-    if not partial and not any(unit.kernels for unit in report.units):
+    kernels = (*(unit.kernels for unit in report.units), *(link.kernels for link in report.links))
+    checked = any(kernels)
+    if not partial and not checked:
         missing[_NO_KERNEL] = None
     return Evidence(tuple(missing), tuple(notes))
 
@@ -59,14 +63,18 @@ def _lacks(report: Report) -> Iterator[tuple[GapKind, MissingEvidence]]:
             yield gap.kind, MissingEvidence(unit.input, gap.stage, gap.reason)
     for gap in report.gaps:
         yield gap.kind, MissingEvidence(None, gap.stage, gap.reason)
+    yield from of_links(report)
 
 
 def _external(report: Report) -> Iterator[MissingEvidence]:
-    """Kernels that call what another translation unit defines: nobody counted that here."""
+    """Kernels that call what another translation unit defines, and that no link has counted."""
+    linked = linked_figures(report.links)
     for unit in report.units:
         for kernel in unit.kernels:
             calls = kernel.facts.calls
             if kernel.facts.kind != "entry" or calls is None or not calls.external:
+                continue
+            if linked.of(unit, kernel.facts):
                 continue
             names = ", ".join(short_name(demangle(name)) for name in calls.external)
             yield MissingEvidence(

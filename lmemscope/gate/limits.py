@@ -79,6 +79,7 @@ def bounds(limits: Sequence[Limit]) -> tuple[Bound, ...]:
             ("spill", limit.max_spill),
             ("sites", limit.max_sites),
             ("registers", limit.max_registers),
+            ("stack", limit.max_stack),
         )
         if most is not None
     )

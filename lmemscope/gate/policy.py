@@ -10,9 +10,10 @@ from lmemscope.config.gate_options import ALLOWANCE
 from lmemscope.config.kinds import Place, nearest
 from lmemscope.errors import UsageError
 from lmemscope.formats.demangle import short_name
+from lmemscope.formats.depths import DEPTH
 from lmemscope.model import Allowance, KernelDirective, KernelReport, SourceComment, UnitReport
 
-WORDS = ("allow", "expect", "instantiate")
+WORDS = ("allow", "expect", "instantiate", DEPTH)
 """What a comment may say."""
 
 _ALLOW = re.compile(
@@ -73,6 +74,8 @@ def check_directives(units: Sequence[UnitReport], *, every_kernel: bool = True) 
                     f"{place}: not a word of lmemscope's: {directive.word or '(none)'}",
                     hint=f"{meant}there are {', '.join(WORDS)}",
                 )
+            if directive.word == DEPTH:
+                continue  # It speaks of functions, by name.
             if not directive.kernel:
                 raise UsageError(
                     "policy",

@@ -20,9 +20,9 @@ from lmemscope.formats.kernel_names import is_instance
 from lmemscope.lowering import store
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
+from lmemscope.lowering.relocatable import relocatable_options
 from lmemscope.model import (
     Artifacts,
-    CompileOptions,
     CudaSource,
     Gap,
     Unit,
@@ -74,7 +74,7 @@ def _lower_cuda(
     except CompileError as refusal:
         if _SEPARATE not in (refusal.log or ""):
             raise
-        relocatable = replace(unit, options=_relocatable(unit.options))
+        relocatable = replace(unit, options=relocatable_options(unit.options))
         reason = "compiled as relocatable code (-rdc=true), because it launches from the device"
         artifacts = _by_route(relocatable, text, source, cache_directory)
         return replace(
@@ -85,15 +85,6 @@ def _lower_cuda(
                 Gap("link", f"{reason}; what the linker adds to its stack is not known"),
             ),
         )
-
-
-def _relocatable(options: CompileOptions) -> CompileOptions:
-    return replace(
-        options,
-        nvrtc_args=(*options.nvrtc_args, "--relocatable-device-code=true"),
-        nvcc_args=(*options.nvcc_args, "-rdc=true"),
-        ptxas_args=(*options.ptxas_args, "-c"),
-    )
 
 
 def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | None) -> Artifacts:

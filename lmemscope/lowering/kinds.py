@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from lmemscope.files import open_regular
-from lmemscope.model import Artifacts, Frontend, Gap, Unit
+from lmemscope.model import Artifacts, Frontend, Gap, LinkInputKind, Unit
 
 if TYPE_CHECKING:
     from lmemscope.sources.python import Survey
@@ -88,6 +88,7 @@ class Kind:
         is_header: CUDA C++ that is compiled as other inputs launch it, and only if named.
         reads: which other files decide what is made of one: those it includes, those beside it
             that have its name, the modules it imports; None where that cannot be told.
+        part: what it is in a linked program, or None where it cannot be a part of one.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Kind:
     is_cuda: bool = False
     is_header: bool = False
     reads: Literal["includes", "neighbours", "imports"] | None = None
+    part: LinkInputKind | None = None
 
     @property
     def route(self) -> Route:
@@ -105,7 +107,14 @@ class Kind:
         return cast(Route, import_module(self.module))
 
 
-CUDA = Kind("CUDA C++", (".cu",), "lmemscope.lowering.cuda", is_cuda=True, reads="includes")
+CUDA = Kind(
+    "CUDA C++",
+    (".cu",),
+    "lmemscope.lowering.cuda",
+    is_cuda=True,
+    reads="includes",
+    part="source",
+)
 KINDS: tuple[Kind, ...] = (
     CUDA,
     Kind(
@@ -115,8 +124,9 @@ KINDS: tuple[Kind, ...] = (
         is_cuda=True,
         is_header=True,
         reads="includes",
+        part="source",
     ),
-    Kind("PTX", (".ptx",), "lmemscope.lowering.ptx", reads="neighbours"),
+    Kind("PTX", (".ptx",), "lmemscope.lowering.ptx", reads="neighbours", part="ptx"),
     Kind(
         "cubin",
         (".cubin",),
@@ -124,6 +134,7 @@ KINDS: tuple[Kind, ...] = (
         # The ELF magic, and EM_CUDA (190) as e_machine.
         signature=((0, b"\x7fELF"), (18, b"\xbe\x00")),
         reads="neighbours",
+        part="cubin",
     ),
     Kind("Python", (".py",), "lmemscope.lowering.python", reads="imports"),
     Kind(

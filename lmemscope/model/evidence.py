@@ -17,6 +17,8 @@ EvidenceKind = Literal[
     "reduction-words",
     "holds-addresses",
     "chosen-address",
+    "set-pointer",
+    "compared-address",
     "parameter-copy",
     "constant-stores",
     "object-size",
@@ -43,6 +45,8 @@ EvidenceKind = Literal[
 ``reduction-words``: a PTX instruction stores a product with a piece of 2/pi in it.
 ``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time.
 ``holds-addresses``: a PTX instruction stores the address of a local variable in it.
+``set-pointer``: the source sets a pointer (the subject) to its address, behind its declaration.
+``compared-address``: the source's assignment operator compares its address with another's.
 ``parameter-copy``: the object is filled from a kernel parameter.
 ``constant-stores``: only constants are stored in it.
 ``object-size``: it has more ``bytes`` than registers hold (``limit``).
@@ -101,6 +105,8 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
         f"PTX line {e.ptx_line}: {e.opcode} accesses it or other memory, by a pointer that is "
         "chosen at run time"
     ),
+    "set-pointer": lambda e: f"the pointer {e.subject} is set to its address on some paths",
+    "compared-address": lambda e: "its assignment operator compares addresses",
     "parameter-copy": lambda e: f"filled from the kernel parameter {e.subject}",
     "constant-stores": lambda e: "only constants are stored in it, then it is read by index",
     "object-size": lambda e: f"{e.bytes} bytes; a thread has at most {e.limit} in registers",

@@ -28,6 +28,7 @@ class Limit:
         max_spill: bytes of spill stores and loads.
         max_sites: ``LDL`` and ``STL`` instructions.
         max_registers: per thread.
+        max_stack: bytes per thread of the deepest path of calls, after linking where it is linked.
         forbid: causes that must not appear; None forbids all that ``allow`` does not name, and
             that no limit on the frame, the sites or, of spills, the spills gives a number for.
         allow: causes that may appear.
@@ -39,6 +40,7 @@ class Limit:
     max_spill: int | None = None
     max_sites: int | None = None
     max_registers: int | None = None
+    max_stack: int | None = None
     forbid: tuple[Cause, ...] | None = None
     allow: tuple[Cause, ...] = ()
 

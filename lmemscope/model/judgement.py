@@ -12,6 +12,7 @@ from lmemscope.model.devices import Footprint, Reservation
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
 from lmemscope.model.launches import Launch
+from lmemscope.model.link import Link
 from lmemscope.model.request import (
     Confidence,
     Failure,
@@ -216,6 +217,7 @@ class Report:
         filters: options that kept what was found out of the report, as they are typed, sorted.
         reservation: device memory that the driver reserves for all of it on a given GPU, where
             that was asked for.
+        links: programs that were linked, in the order of the configuration or the build.
     """
 
     version: str
@@ -227,6 +229,7 @@ class Report:
     gaps: tuple[Gap, ...] = ()
     filters: tuple[str, ...] = ()
     reservation: Reservation | None = None
+    links: tuple[Link, ...] = ()
 
     def __repr__(self) -> str:
         kernels = [kernel for unit in self.units for kernel in unit.kernels]

@@ -1,7 +1,11 @@
 r"""The address of a variable leaves the function.
 
 What it is. A pointer to a local variable goes to a function that is not inlined, into memory, or
-into inline assembly. A register has no address, so the variable lives in the stack frame.
+into inline assembly; or one pointer leads to one of several variables. A register has no address,
+so the variable lives in the stack frame. An address that was needed for a while is enough, because
+compilers decide early: an assignment operator that compares ``this`` with the other's address keeps
+what it assigns in memory, and so does a pointer that only some paths set, although PTX shows
+neither.
 
 How to recognise it. PTX: ``cvta.local`` or the object's address stored to a parameter or to
 memory; then generic ``ld``/``st``. In SASS these may be generic LD/ST: zero LDL/STL although there
@@ -15,7 +19,9 @@ source; then pass values instead, and return a structure by value. A function of
 library: nothing removes it while it is called. Text that ``printf`` prints with ``%s``: print
 values, or compile the call out. Memory, as with an array of
 pointers to locals: store an index instead of a pointer. A choice, as of ``flag ? data[i] : zero``,
-which C++ makes between addresses: choose between values. Inline assembly: hand over values. Where
+which C++ makes between addresses: choose between values. A comparison of addresses in an assignment
+operator: leave it out where copying an object onto itself changes nothing. A pointer that is set
+behind its declaration: set it there. Inline assembly: hand over values. Where
 another cause is given too, the variable stays in memory until that is removed as well.
 
 When to leave it. Calls into large functions that are called rarely.
@@ -26,8 +32,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import demangle
-from lmemscope.model import Advice, EvidenceKind, Severity
-from lmemscope.rules.base import Case, Rule, by_cost, certain
+from lmemscope.model import Advice, Confidence, EvidenceKind, Severity
+from lmemscope.rules.base import Case, Rule, by_cost
 from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
@@ -46,6 +52,17 @@ def message(case: Case) -> str:
     kinds = _kinds(case)
     if "holds-addresses" in kinds:
         return f"{case.described} holds addresses of local variables{hidden}"
+    if "compared-address" in kinds:
+        return (
+            f"the address of {case.described} is needed: its assignment operator compares it, to "
+            f"see whether it is given its own object{hidden}"
+        )
+    pointer = _set_pointer(case)
+    if pointer is not None:
+        return (
+            f"the address of {case.described} is needed: it is kept in `{pointer}`, a pointer that "
+            f"is set on some paths only{hidden}"
+        )
     if "chosen-address" in kinds:
         return (
             f"the address of {case.described} is needed: a pointer is chosen at run time between "
@@ -62,6 +79,28 @@ def advice(case: Case) -> tuple[Advice, ...]:
     kinds = _kinds(case)
     if "holds-addresses" in kinds:
         return (Advice("Store indices or the values themselves instead of pointers to locals."),)
+    if "compared-address" in kinds:
+        return (
+            Advice(
+                "Assign without the comparison, where copying members onto themselves changes "
+                "nothing: the compiler needs no address then."
+            ),
+        )
+    pointer = _set_pointer(case)
+    if pointer is not None:
+        return (
+            Advice(
+                f"Set `{pointer}` where it is declared, and nowhere else, or use {case.name} "
+                "itself in its place."
+            ),
+        )
+    if "chosen-address" in kinds and _is_of_several(case):
+        return (
+            Advice(
+                "Copy what is chosen instead of pointing at it (`if (…) chosen = a; else chosen = "
+                "b;`): values can be in registers."
+            ),
+        )
     if "chosen-address" in kinds:
         return (
             Advice(
@@ -118,6 +157,28 @@ def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
     return (Advice("Or pass values instead of the pointer, and return what the callee writes."),)
 
 
+def _is_of_several(case: Case) -> bool:
+    """Whether a pointer leads to it or to another object of the kernel's own."""
+    own = case.share.object
+    return any(
+        own in access.touched and len(access.touched) > 1
+        for access in (*case.accesses, *case.generic)
+    )
+
+
+def _set_pointer(case: Case) -> str | None:
+    """The pointer that the source sets to the address, behind its declaration."""
+    for evidence in case.object.evidence if case.object is not None else ():
+        if evidence.kind == "set-pointer":
+            return evidence.subject
+    return None
+
+
+def confidence(case: Case) -> Confidence:
+    """What only the source shows is likely: PTX has no trace of it."""
+    return "likely" if _kinds(case) & {"set-pointer", "compared-address"} else "certain"
+
+
 def _kinds(case: Case) -> set[EvidenceKind]:
     return {one.kind for one in case.object.evidence} if case.object is not None else set()
 
@@ -156,4 +217,4 @@ def _clause(receiver: _Receiver | None) -> str:
     return f": it is passed to {names_of((receiver.symbol,))}, which is not inlined"
 
 
-RULE = Rule("LM301", "address-taken", severity, certain, message, advice, __name__)
+RULE = Rule("LM301", "address-taken", severity, confidence, message, advice, __name__)

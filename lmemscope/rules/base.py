@@ -238,6 +238,9 @@ class Rule:
         related = (found.declared, *found.called_from[1:]) if found is not None else ()
         if case.share.location is not None and case.accesses:
             related = (*related, case.costly)
+        if self.cause == "math-slow-path":
+            calls = {calling_line(access.chain) for access in case.accesses}
+            related = (*related, *sorted(place for place in calls if place is not None))
         return Finding(
             rule=self.id,
             name=self.cause,

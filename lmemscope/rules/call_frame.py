@@ -4,7 +4,8 @@ What it is. A function that calls itself, or is called through a pointer, keeps 
 stack across the call; large results are returned there.
 
 How to recognise it. The kernel's own frame may be 0. ptxas warns "cannot be statically determined";
-the LDL/STL are in the called function; the minimum stack is unknown.
+the LDL/STL are in the called function; the minimum stack is unknown. ``lmemscope scan --link FILE``
+names the recursion's cycle, who a pointer can mean, and the least cudaLimitStackSize.
 
 What it costs. A store and a load per value and call. The driver reserves cudaLimitStackSize bytes
 for every resident thread, and overflowing it is an error.

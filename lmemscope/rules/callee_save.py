@@ -37,6 +37,11 @@ def message(case: Case) -> str:
         f"{names_of(functions)}: not inlined, so registers of the caller are saved on entry "
         f"and restored before the return ({traffic(case)} in all)"
     )
+    if _is_on_its_own(case):
+        return (
+            f"{names_of(functions)} is compiled for other files to call, so registers of a caller "
+            f"are saved on entry and restored before the return ({traffic(case)} in all)"
+        )
     linked = functions & only_linked(case.facts)
     if not linked:
         return text
@@ -49,6 +54,13 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """Inlining where it is possible, for then there is no caller whose registers must be kept."""
+    if _is_on_its_own(case):
+        return (
+            Advice(
+                "Where no other file calls it, make it `static`, or put it into an unnamed "
+                "namespace: nothing is left of it then once its calls are inlined."
+            ),
+        )
     pointed = {
         access.function
         for access in case.accesses
@@ -70,6 +82,13 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "switch, so that the callee can be inlined."
         ),
     )
+
+
+def _is_on_its_own(case: Case) -> bool:
+    """Whether it is a function's own code, which no kernel is known to call."""
+    return case.facts.kind == "function" and {a.function for a in case.accesses} == {
+        case.facts.name
+    }
 
 
 RULE = Rule("LM102", "callee-save", severity, certain, message, advice, __name__)

@@ -38,6 +38,9 @@ def message(case: Case) -> str:
     """Which parameter, and what its index is made of."""
     clause = index_clause(case)
     indexed = f": it is indexed at run time{clause}" if clause else ""
+    evidence = case.object.evidence if case.object is not None else ()
+    if not clause and any(one.kind == "chosen-address" for one in evidence):
+        indexed = ": a pointer is chosen at run time between it and other memory"
     return f"the parameter {case.described} is copied to every thread's stack{indexed}"
 
 

@@ -21,6 +21,10 @@ _HARMLESS = re.compile(
     r"|u?int\d+_t|int|unsigned|float|double|static_cast|reinterpret_cast"
 )
 """Functions that do the same whichever lanes call them."""
+_VECTOR = re.compile(
+    r"(?:char|uchar|short|ushort|int|uint|long|ulong|longlong|ulonglong|float|double)"
+    r"(?P<components>[234])"
+)
 _HEADS = re.compile(r"(?:else\s+)?(?:if|for|while)\s*\(")
 
 
@@ -51,6 +55,28 @@ def selection(case: Case) -> tuple[Advice, ...]:
     return (Advice(text, _code(case, made)),)
 
 
+def of_components(case: Case) -> tuple[Advice, ...]:
+    """A comparison with each component of a vector that is indexed as if it were an array."""
+    found, made = case.object, declaration_of(case)
+    vector = _VECTOR.fullmatch(made.element or "") if made is not None else None
+    if found is None or made is None or vector is None or made.extents or found.also:
+        return ()
+    count = int(vector["components"])
+    width = (made.element_bytes or 0) // count
+    place = case.location
+    indexed = [a for a in case.accesses if any(frame.location == place for frame in a.chain)]
+    if case.generic or not indexed or any(access.width != width for access in indexed):
+        return ()
+    names = ", ".join(f"`.{letter}`" for letter in "xyzw"[:count])
+    return (
+        Advice(
+            f"Choose among the {count} components ({names}) by comparing with each index, in an "
+            f"unrolled loop or one by one, instead of indexing {case.name}: then it can be in "
+            "registers."
+        ),
+    )
+
+
 def _code(case: Case, made: Declaration) -> str | None:
     """The statement of the finding's line, rewritten; None where it is not simple enough."""
     place, index = case.location, case.index
@@ -68,9 +94,15 @@ def _code(case: Case, made: Declaration) -> str | None:
         return None  # The line knows it by another name: as a parameter, or through a reference.
     names = _unused(statement + index.expression, len(parts))
     if used is not None and len(set(re.findall(access, statement))) == 1:
-        made_of = _rewritten(statement, access, used["array"], parts, made, names)
-        if made_of is not None and is_governed(case.sources, place):
-            return "\n".join(["{", *(f"  {line}" for line in made_of.split("\n")), "}"])
+        made_of = _rewritten(
+            statement,
+            access,
+            used["array"],
+            parts,
+            made,
+            names,
+            governed=is_governed(case.sources, place),
+        )
         if made_of is not None:
             return made_of
     sites = [a for a in case.accesses if any(frame.location == place for frame in a.chain)]
@@ -95,6 +127,8 @@ def _rewritten(
     parts: list[str],
     made: Declaration,
     names: list[tuple[str, str]],
+    *,
+    governed: bool,
 ) -> str | None:
     """The whole statement under a comparison: it is executed once, for the one index."""
     heads, rest = _split(statement)
@@ -109,7 +143,7 @@ def _rewritten(
         rest = f"{declares['name']} ={rest[declares.end() :]}"
     elif not re.match(r"[\w.>\[\]()+*-]", rest) or re.match(r"(return|else|do|case)\b", rest):
         return None
-    if before and heads:
+    if before and (heads or governed):
         return None
     inner = "".join(f"[{counter}]" for counter, _ in names)
     body = access.sub(lambda _: f"{array}{inner}", rest)
@@ -118,16 +152,19 @@ def _rewritten(
     if any(_HARMLESS.fullmatch(name) is None for name in _CALLED.findall(body)):
         # Under a condition that differs from lane to lane, a shuffle or a barrier would be wrong.
         return None
-    lines = [*before, *_loops(parts, made, names, body)]
-    if not heads:
-        return "\n".join(lines)
-    return "\n".join([f"{heads} {{", *(f"  {line}" for line in lines), "}"])
+    looped = _loops(parts, made, names, body)
+    if heads:
+        looped[0] = f"{heads} {{"
+    return "\n".join([*before, *looped])
 
 
 def _loops(
     parts: list[str], made: Declaration, names: list[tuple[str, str]], body: str
 ) -> list[str]:
-    """The index once, the loop over each dimension, and the body under the comparison."""
+    """The index once, the loop over each dimension, and the body under the comparison.
+
+    In braces, so that it may stand several times in one block.
+    """
     lines = [f"const int {at} = {part};" for part, (_, at) in zip(parts, names, strict=True)]
     for depth, ((counter, _), extent) in enumerate(zip(names, made.written, strict=True)):
         indent = "  " * depth
@@ -135,7 +172,7 @@ def _loops(
         lines.append(f"{indent}for (int {counter} = 0; {counter} < {extent}; ++{counter})")
     condition = " && ".join(f"{counter} == {at}" for counter, at in names)
     lines.append(f"{'  ' * len(names)}if ({condition}) {body}")
-    return lines
+    return ["{", *(f"  {line}" for line in lines), "}"]
 
 
 def _parts(expression: str, dimensions: int) -> list[str] | None:

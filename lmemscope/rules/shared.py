@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from lmemscope.formats.statements import closed_at
-from lmemscope.model import Advice, traits_of
+from lmemscope.model import Advice, is_library, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import (
@@ -51,14 +51,17 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     Only for what fits: its size times the block, beside what the kernel has there already. The
     block is that of the launches or of ``__launch_bounds__``. Where neither is known, or where the
     bounds allow more than fits, the text says up to which block it holds. What is accessed as
-    another type, too, cannot be laid out by threads, and of several variables of one name nobody
-    knows which is meant.
+    another type, or in a library, too, cannot be laid out by threads, and of several variables of
+    one name nobody knows which is meant.
     """
     found = case.object
     if found is None or found.name is None or found.confidence == "possible" or not found.size:
         return ()
     if is_reinterpreted(case, but_for_name=True) or namesakes(case):
         return ()
+    lines = (access.chain[0].location for access in (*case.accesses, *case.generic) if access.chain)
+    if any(is_library(line.file) for line in lines):
+        return ()  # A library takes a pointer to elements that follow each other.
     taken, made = _taken(case), declaration_of(case)
     room = STATIC_BYTES - taken
     size = found.size

@@ -89,6 +89,8 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
     counters = [s for s in index.sources if s.kind == "loop-counter"] if index is not None else []
     if index is None or not counters or not _fits_registers(case) or namesakes(case):
         return ()
+    if index.uniformity == "data-dependent" and len(counters) == len(index.sources):
+        return ()  # Some counter counts data: no loop's end makes it a constant.
     made, loop = declaration_of(case), _open_loop(case)
     expression = index.expression or ""
     of_one_dimension = made is not None and len(made.extents) == 1

@@ -18,9 +18,14 @@ When to leave it. When the memory traffic is the purpose, as in micro-benchmarks
 
 from __future__ import annotations
 
+import re
+
+from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
-from lmemscope.rules.declared import declaration_of
+from lmemscope.rules.declared import declaration_of, rest_of_block
+
+_ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\s*\(")
 
 _CONSTRAINTS = {
     "int": "r",
@@ -42,6 +47,11 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which variable, and that every use of it goes to memory."""
+    if case.object is not None and case.object.name is None:
+        return (
+            f"{case.described}, a temporary, is copied to or from what is volatile: each of its "
+            "members is written to memory and read from there"
+        )
     return f"{case.described} is volatile: every use is a memory access"
 
 
@@ -50,6 +60,21 @@ def advice(case: Case) -> tuple[Advice, ...]:
     also = list(case.object.also) if case.object is not None else []
     stays = f" It stays in memory until {' and '.join(also)} is removed too." if also else ""
     made = declaration_of(case)
+    if case.object is not None and case.object.name is None:
+        return (
+            Advice(
+                "It goes with the `volatile` of the variable that is initialised or assigned on "
+                "that line."
+            ),
+        )
+    if _is_in_assembly(case):
+        return (
+            Advice(
+                f"Write `asm volatile` in the assembly statements that use {case.name}, or one "
+                "statement for them all, and drop `volatile` of the variable: without either, the "
+                f"compiler may leave out an instruction that only sets the carry flag.{stays}"
+            ),
+        )
     found = [Advice(f"Drop `volatile`: no other thread can see {case.name}.{stays}")]
     if made is not None and _is_deduced(case):
         found = [
@@ -70,6 +95,20 @@ def advice(case: Case) -> tuple[Advice, ...]:
             )
         )
     return tuple(found)
+
+
+def _is_in_assembly(case: Case) -> bool:
+    """Whether it is an operand of an assembly statement that is not volatile itself."""
+    found = case.object
+    if found is None or found.name is None or found.declared is None:
+        return False
+    root = re.split(r"\.|->", found.name)[0]
+    text = rest_of_block(case.sources, found.declared, root)
+    named = re.compile(rf"(?<![\w.>]){re.escape(root)}(?!\w)")
+    return any(
+        named.search(text[at.start() : closed_at(text, at.end() - 1) or len(text)]) is not None
+        for at in _ASSEMBLY.finditer(text)
+    )
 
 
 def _is_deduced(case: Case) -> bool:

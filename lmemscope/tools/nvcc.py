@@ -87,6 +87,33 @@ def compile_to_ptx(
         return NvccResult(target.read_bytes(), done.output, done.command_line, tuple(flags), nvcc)
 
 
+def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolchain) -> bytes:
+    """A file as intermediate code for link-time optimisation, in a fat binary.
+
+    Args:
+        path: of the file.
+        arch: real architecture.
+        flags: as `options_for` makes them for PTX.
+        toolchain: whose nvcc.
+
+    Raises:
+        ToolMissingError, CompileError: as `compile_to_ptx`.
+    """
+    _check_for_shell(path, flags)
+    nvcc = toolchain.tool("nvcc")
+    assert nvcc.path is not None
+    number = arch.removeprefix("sm_")
+    left_out = ("-ptx", "-lineinfo", f"-arch={arch}")
+    command = [nvcc.path, *(flag for flag in flags if flag not in left_out)]
+    command += ["-fatbin", "-gencode", f"arch=compute_{number},code=lto_{number}"]
+    with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
+        target = Path(directory, "output.fatbin")
+        done = process.run([*command, "-x", "cu", path, "-o", str(target)])
+        if done.returncode != 0 or not target.exists():
+            raise _refusal(path, flags, done, toolchain)
+        return target.read_bytes()
+
+
 _SHELL_EXPANDS = re.compile(r"[`$\n\r]|\\(?!\")")
 """What nvcc hands on to a shell as it is (measured with 13.0 and 13.5): it quotes words, but
 expansions run in double quotes, and a backslash before one ends them."""

@@ -27,6 +27,7 @@ WHEELS = {
     "nvcc": "nvidia-cuda-nvcc",
     "ptxas": "nvidia-cuda-nvcc",
     "nvlink": "nvidia-cuda-nvcc",
+    "nvjitlink": "nvidia-nvjitlink",
     "nvdisasm": "nvidia-cuda-nvdisasm",
     "cuobjdump": "nvidia-cuda-cuobjdump",
     "cuda headers": "nvidia-cuda-runtime",

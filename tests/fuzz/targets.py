@@ -57,6 +57,7 @@ from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.lines import from_disk, quoted_lines, read_lines
 from lmemscope.sources.python import may_hold_kernels, read_programs
 from lmemscope.sources.tokens import tokenise
+from tests.fuzz import links
 
 HERE = Path(__file__).parent
 SEEDS = HERE / "seeds"
@@ -550,5 +551,15 @@ TARGETS = (
         "names", lambda: _NAMES_SEEDS, _names, 2, (b"S_", b"S0_", b"I", b"E", b"N", b"_Z", b"P")
     ),
     Target("cache-entry", _entry_seeds, _entry, 1),
+    Target("linked-image", links.images, links.read_linked, 2),
+    Target("nvlink-log", lambda: (links.LOG,), links.read_log, 0.5, _LOG_WORDS),
+    Target(
+        "build-ninja",
+        lambda: (links.NINJA,),
+        links.read_ninja,
+        0.5,
+        (b"$\n", b"$ ", b"$:", b": CUDA_COMPILER_a ", b"build ", b" | ", b" || "),
+    ),
+    Target("cmake-reply", lambda: (links.REPLY,), links.read_reply, 0.5, _JSON_WORDS),
 )
 """Every target; the order is that of the series, so that a number means the same input."""

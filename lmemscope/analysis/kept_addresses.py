@@ -1,0 +1,79 @@
+"""Addresses that were needed while the compiler still chose, and are no more in what it wrote.
+
+Scalar replacement runs before most simplifications: an object whose address is compared, or is kept
+in a pointer that only some paths set, stays in memory then. Later the comparison is folded and the
+pointer replaced by the object, so that PTX shows nothing but accesses at constant places. The
+source still shows it. Established by experiment: without the comparison, or with the pointer set
+where it is declared, the same kernels have no stack frame.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from lmemscope.analysis.causes import ProvenCause
+from lmemscope.analysis.lines import Lines
+from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
+from lmemscope.analysis.scopes import Scopes
+from lmemscope.analysis.set_pointers import set_on
+from lmemscope.model import Evidence, InlineFrame, SourceLocation, SourceText
+
+_ITSELF = re.compile(
+    r"\bthis\s*[!=]=\s*(?:&|(?:std\s*::\s*)?addressof\b)"
+    r"|(?:&\s*\w+|addressof\s*\(\s*\w+\s*\))\s*[!=]=\s*this\b"
+)
+_ASSIGNMENT = re.compile(r"\boperator\s*=(?!=)")
+_LONGEST = 12
+"""Lines between the head of an assignment operator and what it stores, at most."""
+
+
+def kept_address(
+    lines: Lines,
+    names: Names,
+    sources: SourceText,
+    objects: FunctionObjects,
+    found: StackObject,
+    named: ObjectName,
+) -> tuple[ProvenCause, SourceLocation] | None:
+    """What needed the address of an object that nothing in PTX keeps in memory, and the line.
+
+    Args:
+        lines: of the unit.
+        names: of its variables.
+        sources: the user's files.
+        objects: of the function that owns the object.
+        found: the object.
+        named: its name.
+
+    Returns:
+        The cause with its evidence, and the line that shows it; None where the source shows none.
+    """
+    scopes = Scopes(sources)
+    for other in names.declared_in(named.variable.function):
+        place = set_on(sources, scopes, other, named.variable)
+        if place is not None and not other.is_parameter:
+            evidence = Evidence("set-pointer", other.name)
+            return ProvenCause("address-taken", (evidence,)), lines.shown(place)
+    instructions = objects.body.instructions
+    for access in found.accesses:
+        compared = _comparison(sources, lines.of_instruction(instructions[access.index]))
+        if compared is not None:
+            return ProvenCause("address-taken", (Evidence("compared-address"),)), compared
+    return None
+
+
+def _comparison(sources: SourceText, chain: Iterable[InlineFrame]) -> SourceLocation | None:
+    """The line of an assignment operator on which it asks whether it is given its own object."""
+    for frame in chain:
+        place, tested = frame.location, None
+        for number in range(place.line, max(place.line - _LONGEST, 0), -1):
+            text = sources.line(place.file, number)
+            if _ITSELF.search(text):
+                tested = SourceLocation(place.file, number)
+            if _ASSIGNMENT.search(text):
+                if tested is not None:
+                    return tested
+                break
+    return None

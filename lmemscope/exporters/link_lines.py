@@ -1,0 +1,56 @@
+"""Linked programs for terminals and pipes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lmemscope.exporters import layout
+from lmemscope.exporters.escape import visible
+from lmemscope.exporters.escape_terminal import Part, line, lines, styled
+from lmemscope.exporters.formats import Presentation
+from lmemscope.exporters.link_text import COLUMNS, TITLE, LinkText, link_texts
+from lmemscope.model import Report, count
+
+_SHOWN, _LOG_LINES = 20, 20
+_RIGHT = (False, True, True, False)
+
+
+def linked_programs(report: Report, how: Presentation) -> list[Part]:
+    """A paragraph for each, under one heading; nothing where none was linked."""
+    found = link_texts(report)
+    if not found:
+        return []
+    return [f"{TITLE}:", *(part for one in found for part in ("", *_program(one, how)))]
+
+
+def _program(link: LinkText, how: Presentation) -> Iterator[Part]:
+    yield from layout.wrapped(link.heading, how.width)
+    if link.failure:
+        lead = styled("error:", "1;31", on=how.color)
+        first, *others = lines(link.failure[0])
+        yield from (line(lead, " [link] ", first), *others)
+        log = link.log.strip().splitlines()
+        for one in log if how.verbose else log[:_LOG_LINES]:
+            yield from lines(one, "  ")
+        for hint in link.failure[1:]:
+            yield from layout.wrapped(f"hint: {hint}", how.width)
+    kernels = link.kernels if how.verbose or how.view.all else link.kernels[:_SHOWN]
+    if kernels:
+        rows = [COLUMNS, *(tuple(map(visible, kernel.cells)) for kernel in kernels)]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(_RIGHT))]
+        for number, row in enumerate(rows):
+            cells = [
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, width, right in zip(row, widths, _RIGHT, strict=False)
+            ]
+            yield line("  ", "  ".join((*cells, row[-1])))
+            if number:
+                for remark in kernels[number - 1].remarks:
+                    yield from layout.wrapped(remark, how.width, "      ")
+    if len(link.kernels) > len(kernels):
+        left = count(len(link.kernels) - len(kernels), "more kernel")
+        yield f"  {left} with a stack: --all shows them."
+    if link.rest:
+        yield f"  {link.rest}"
+    for remark in link.remarks:
+        yield from layout.wrapped(remark, how.width, "  ")

@@ -1,0 +1,245 @@
+"""From the inputs of a link to its image: relocatable cubins, nvlink's log, nvJitLink's image."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from lmemscope import files
+from lmemscope.errors import InputError, LmemscopeError, ToolMissingError
+from lmemscope.formats import codec
+from lmemscope.formats.cubin import architecture
+from lmemscope.formats.depths import DEPTH, parse_depth
+from lmemscope.formats.elf import ElfFile
+from lmemscope.lowering.kinds import kind_of_unit
+from lmemscope.lowering.lower import lower
+from lmemscope.lowering.relocatable import linked_unit
+from lmemscope.lowering.store import Slot
+from lmemscope.model import Artifacts, LinkInput, LinkRequest, Tool, Unit
+from lmemscope.tools import cuobjdump, nvcc, nvjitlink, nvlink
+from lmemscope.tools.toolchain import Toolchain
+
+_FORMAT = 1
+"""Changes whenever what is stored of a link, or how it is made, changes."""
+
+_STAGE = "linked"
+_EXECUTABLE = 2
+"""ET_EXEC: a cubin that is no part of another program."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputCode:
+    """Device code of an input before linking.
+
+    Attributes:
+        input: its name in reports.
+        cubins: for the link's architecture, where there are such, else all.
+        is_whole: compiled as a whole program, so that it defines nothing for others.
+        is_other: for other architectures; nvlink assembles the PTX that the input holds, and
+            registers of that are not known.
+    """
+
+    input: str
+    cubins: tuple[bytes, ...]
+    is_whole: bool = False
+    is_other: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedArtifacts:
+    """What the tools made of a link.
+
+    Attributes:
+        inputs: in the order of the link.
+        code: device code of each, where it could be read.
+        image: None where nvlink wrote none.
+        log: nvlink's.
+        command: nvlink's, quoted for a shell.
+        tools: that were used.
+        arch: that was linked for; the inputs' own where none was asked for.
+        depths: of recursions, as comments of the sources state them.
+        odd: such comments that cannot be read: the place, and what they say.
+        unread: why device code of an input is not known, by its name.
+    """
+
+    inputs: tuple[LinkInput, ...]
+    code: tuple[InputCode, ...]
+    image: bytes | None
+    log: str
+    command: str
+    tools: tuple[Tool, ...]
+    arch: str
+    depths: tuple[tuple[str, int], ...] = ()
+    odd: tuple[tuple[str, str], ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A stored link: nvlink's words beside the image."""
+
+    log: str
+    command: str
+
+
+def link(request: LinkRequest) -> LinkedArtifacts:
+    """Compile, take apart and link a program's inputs.
+
+    Raises:
+        LmemscopeError: an input cannot be read or compiled, or nvlink is missing. What nvlink
+            itself refuses is in the log.
+    """
+    toolchain = Toolchain(request.toolkit)
+    lowered = [_lowered(unit, request.cache) for unit in request.units]
+    objects = [
+        nvlink.LinkObject(unit.name, artifacts.cubin)
+        for unit, artifacts in zip(request.units, lowered, strict=True)
+    ]
+    code = [_code_of(one.unit.name, (one.cubin,)) for one in lowered]
+    tools = {tool for one in lowered for tool in one.tools}
+    unread: list[tuple[str, str]] = []
+    if not request.arch and code:
+        request = replace(request, arch=_arch_of(code[0]))
+    for name, path in request.binaries:
+        objects.append(nvlink.LinkObject(name, path=path))
+        try:
+            inside, tool = cuobjdump.extract(path, toolchain, request.time_limit)
+            tools.add(tool)
+            fitting = _for_arch(inside, request.arch)
+            others = tuple(one.content for one in inside)
+            is_other = bool(request.arch) and not fitting
+            code.append(replace(_code_of(name, fitting or others), is_other=is_other))
+            if not request.arch:
+                request = replace(request, arch=_arch_of(code[-1]))
+        except ToolMissingError as error:
+            unread.append((name, error.message))
+    if not request.arch:
+        raise InputError("link", f"{request.name}: no input says its architecture", hint="--arch")
+    made, tool = _image(request, objects, toolchain)
+    stated = [_stated(one) for one in lowered]
+    return LinkedArtifacts(
+        inputs=_inputs(request),
+        code=tuple(code),
+        image=made[1],
+        log=made[0].log,
+        command=made[0].command,
+        tools=tuple(sorted({*tools, tool}, key=lambda one: one.name)),
+        arch=request.arch,
+        depths=tuple(depth for found, _ in stated for depth in found),
+        odd=tuple(one for _, odd in stated for one in odd),
+        unread=tuple(unread),
+    )
+
+
+def _lowered(unit: Unit, cache: str | None) -> Artifacts:
+    """A part of a program; its compiler's words stand with the input that it is."""
+    try:
+        return lower(linked_unit(unit), cache)
+    except LmemscopeError as error:
+        raise InputError("link", f"no program without {unit.name}: {error.message}") from error
+
+
+def optimised(request: LinkRequest) -> tuple[bytes, Tool]:
+    """The image of the same program, optimised while it is linked.
+
+    Sources are compiled to intermediate code by nvcc; other inputs are taken as they are.
+
+    Raises:
+        LmemscopeError: nvJitLink or nvcc is missing, or refuses.
+    """
+    toolchain = Toolchain(request.toolkit)
+    objects: list[tuple[str, bytes]] = []
+    for unit in request.units:
+        own = linked_unit(unit)
+        if kind_of_unit(unit).is_cuda:
+            flags = nvcc.options_for(own.arch, own.options, toolchain)
+            made = nvcc.compile_for_lto(own.path, own.arch, flags, toolchain)
+        else:
+            made = lower(own, request.cache).cubin
+        objects.append((unit.name, made))
+    objects += [(name, files.read_input(path)) for name, path in request.binaries]
+    runtime = nvlink.device_runtime(toolchain)
+    if runtime is not None:
+        objects.append((os.path.basename(runtime), files.read_input(runtime)))
+    result = nvjitlink.link(objects, request.arch, toolchain)
+    return result.image, result.tool
+
+
+def _image(
+    request: LinkRequest, objects: Sequence[nvlink.LinkObject], toolchain: Toolchain
+) -> tuple[tuple[_Kept, bytes | None], Tool]:
+    """nvlink's log and image, of an earlier run on the same bytes or new."""
+    tool = toolchain.tool("nvlink")
+    slot = _slot(request, objects, tool)
+    known = slot.load(_STAGE, _Kept, blobs=1) if slot is not None else None
+    if known is not None:
+        return (known[0], known[1][0]), tool
+    made = nvlink.link(objects, request.arch, toolchain, request.time_limit)
+    kept = _Kept(made.log, made.command)
+    if slot is not None and made.image is not None:
+        slot.store(_STAGE, kept, [made.image], [made.tool])
+    return (kept, made.image), tool
+
+
+def _slot(request: LinkRequest, objects: Iterable[nvlink.LinkObject], tool: Tool) -> Slot | None:
+    if request.cache is None:
+        return None
+    digests = []
+    for one in objects:
+        content = one.content if one.content is not None else _bytes_of(one.name, one.path)
+        digests.append((one.name, one.path, hashlib.sha256(content).hexdigest()))
+    follows = (_FORMAT, request.arch, request.toolkit, tool, digests)
+    return Slot(request.cache, hashlib.sha256(codec.encode(follows)).hexdigest())
+
+
+def _bytes_of(name: str, path: str) -> bytes:
+    try:
+        return files.read_input(path)
+    except OSError as error:
+        raise InputError("read", f"{name} cannot be read: {error}") from error
+
+
+def _inputs(request: LinkRequest) -> tuple[LinkInput, ...]:
+    found = [LinkInput(unit.name, kind_of_unit(unit).part or "source") for unit in request.units]
+    for name, path in request.binaries:
+        archive = path.lower().endswith((".a", ".lib"))
+        found.append(LinkInput(name, "archive" if archive else "object"))
+    return tuple(found)
+
+
+def _for_arch(inside: Sequence[cuobjdump.Extracted], arch: str) -> tuple[bytes, ...]:
+    return tuple(one.content for one in inside if f".{arch}." in one.name)
+
+
+def _code_of(name: str, cubins: tuple[bytes, ...]) -> InputCode:
+    whole = any(int.from_bytes(cubin[16:18], "little") == _EXECUTABLE for cubin in cubins)
+    return InputCode(name, cubins, whole)
+
+
+def _arch_of(code: InputCode) -> str:
+    """The architecture of the first cubin; empty where there is none."""
+    return architecture(ElfFile(code.cubins[0])) if code.cubins else ""
+
+
+def _stated(
+    artifacts: Artifacts,
+) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
+    """Depths of recursions in the comments of a source and of its headers; odd ones apart."""
+    found: list[tuple[str, int]] = []
+    odd: list[tuple[str, str]] = []
+    source = artifacts.source
+    if source is None:
+        return found, odd
+    read = [(artifacts.unit.input, source)]
+    read += [(os.path.basename(header.path), header.source) for header in source.headers]
+    for file, one in read:
+        for directive in one.directives:
+            for word in directive.argument.split() if directive.word == DEPTH else ():
+                depth = parse_depth(word)
+                if depth is not None:
+                    found.append(depth)
+                else:
+                    odd.append((f"{file}:{directive.line}", word))
+    return found, odd
