@@ -383,11 +383,20 @@ def _result(unit: Unit, future: Future[UnitReport]) -> UnitReport:
         # Parsers and workers do not know whose bytes they read.
         if unit.input not in error.message:
             error.message = f"{unit.input}: {error.message}"
-        return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error))
+        return _failed(unit, error)
     except Exception as error:  # noqa: BLE001 - a mistake of ours, and of this unit alone
         return UnitReport(
             unit.name, unit.frontend, unit.arch, (), _failure(InternalError.of(error))
         )
+
+
+def _failed(unit: Unit, error: LmemscopeError) -> UnitReport:
+    """What is left of a unit: why there is no more, and the launches that its source shows."""
+    # Most scans meet no failure, and need none of this.
+    from lmemscope.sources.uncompiled import launches_of
+
+    launches = launches_of(unit.path, unit.input) if unit.excerpt is None else ()
+    return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error), launches=launches)
 
 
 def _unmatched(globs: Iterable[str], reports: Sequence[UnitReport]) -> Iterator[str]:

@@ -41,6 +41,7 @@ _ANALYSIS = (
     "lmemscope.lowering.debug",
     "lmemscope.lowering.disassembly",
     "lmemscope.analysis.layers",
+    "lmemscope.analysis.launches",
     "lmemscope.analysis.facts",
     "lmemscope.analysis.explanation",
     "lmemscope.analysis.headers",
@@ -123,6 +124,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     from lmemscope.analysis import headers
     from lmemscope.analysis.explanation import explain_facts, needs_names
     from lmemscope.analysis.facts import gather_facts
+    from lmemscope.analysis.launches import unseen, with_launches
     from lmemscope.analysis.layers import parse
     from lmemscope.lowering.debug import debug_variables
     from lmemscope.rules import find
@@ -138,6 +140,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
         if needs_names(layers, facts):
             variables, unnamed = debug_variables(artifacts, wanted.cache)
         facts = explain_facts(layers, facts, variables, sources)
+    facts = with_launches(layers, facts)
     quotes, unquoted = _quoted(layers, facts, wanted)
     kernels = tuple(
         KernelReport(fact, judge(fact), find(fact, sources), quotes.get(fact.name))
@@ -158,6 +161,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
         headers=headers.templates(layers),
         cached=artifacts.cached,
         others=others,
+        launches=unseen(layers, facts),
     )
     # A tool that failed may work the next time.
     return report, None if unnamed or unquoted else artifacts.key

@@ -135,6 +135,10 @@ SENTENCES = [
     (Evidence("calls-itself", "f"), "f calls itself"),
     (Evidence("called-by-pointer", "f"), "f is called through a pointer"),
     (Evidence("called-directly", "f"), "f is called and keeps its caller's registers"),
+    (
+        Evidence("handed-to-child", "f", 9, bytes=8),
+        "PTX line 9 stores its address at byte 8 of the parameters of f",
+    ),
     (Evidence("reported-spill", bytes=8), "ptxas: 8 bytes spill stores"),
     (Evidence("reported-frame", "k", bytes=16), "ptxas: k: stack frame 16 B"),
     (Evidence("reported-stores", "k", bytes=8), "ptxas: k: spill stores 8 B"),

@@ -436,7 +436,7 @@ def test_a_log_that_is_no_text_is_no_obstacle() -> None:
     path = "kernels/device_launch_pointer.cu"
     done = run_program("scan", path, "--no-cache", "--format", "json")
     assert done.code == 0
-    assert done.kernel("parent_hands_over_local")["findings"][0]["cause"] == "address-taken"
+    assert done.kernel("parent_hands_over_local")["findings"][0]["cause"] == "device-launch"
     assert "pointer to local memory" in run_program("dump", path, "--log").out
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from lmemscope.analysis.reservation import reserve
 from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import exit_code
 from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
+from lmemscope.discover.present import chosen_device
 from lmemscope.exporters.selection import selected, settled
 from lmemscope.model import Report
 
@@ -54,10 +56,15 @@ def command(
       lmemscope scan --link kernels.cu helpers.cu libshapes.a
       lmemscope scan src/ -o local-memory.md
       lmemscope scan saved.json --cause dynamic-index --top 10
+      lmemscope scan src/ --device H200 --stack-limit 4096
     """
     sink = Sink.open(target, format_name, formats=REPORT_FORMATS, color=color)
 
+    device = chosen_device(settings)
+
     def show(report: Report) -> None:
+        if device is not None:
+            report = reserve(report, device, settings.stack_limit, settings.pending_launches)
         view = settled(report, settings.view)
         chosen = selected(report, view)
         sink.write(rendered(chosen, sink, verbose=verbose, with_accesses=accesses, view=view))

@@ -12,15 +12,23 @@ Nothing heavy is imported here: ``--help`` reads this table.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, get_args
 
 from lmemscope import files
 from lmemscope.config import kinds
+from lmemscope.config.device_options import DEVICE
 from lmemscope.config.gate_options import ALLOWANCE, LIMIT
-from lmemscope.config.kinds import Kind
 from lmemscope.config.link_options import LINKING
 from lmemscope.config.option import Option
-from lmemscope.model import CompileOptions, Frontend, LinkGroup, Order, Quote, View
+from lmemscope.config.view_options import VIEW
+from lmemscope.model import (
+    DEFAULT_PENDING_LAUNCHES,
+    DEFAULT_STACK_LIMIT,
+    CompileOptions,
+    Frontend,
+    LinkGroup,
+    Quote,
+    View,
+)
 
 DEFAULT_BASELINE = "lmemscope-baseline.json"
 """The baseline where none is named."""
@@ -65,6 +73,8 @@ class Settings:
             while the file's say what the project is. No option sets it.
         left_out: sentences on what the configuration file asks for in vain: without
             ``trust_build``, or beyond what there is. No option sets it.
+        device, sm_count, threads_per_sm: the GPU to predict the driver's reservation for, or None.
+        stack_limit, pending_launches: limits of the program that would run there.
     """
 
     archs: tuple[str, ...] = ()
@@ -91,6 +101,11 @@ class Settings:
     view: View = field(default_factory=View)
     narrowed: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    device: str | None = None
+    sm_count: int | None = None
+    threads_per_sm: int | None = None
+    stack_limit: int = DEFAULT_STACK_LIMIT
+    pending_launches: int = DEFAULT_PENDING_LAUNCHES
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -109,23 +124,6 @@ def _arguments(tool: str) -> Option:
         merge="after",
         default=(),
         guarded=True,
-    )
-
-
-def _shown(
-    key: str, kind: Kind, help_: str, flag: str, metavar: str | None = None, default: Any = None
-) -> Option:
-    """An option that chooses what is shown: a reader's, so neither a file's nor the API's."""
-    return Option(
-        key,
-        kind,
-        help_,
-        flags=(flag,),
-        metavar=metavar,
-        default=default,
-        group="view",
-        file=False,
-        api=False,
     )
 
 
@@ -331,35 +329,8 @@ OPTIONS = (
         file=False,
         meaning="Whether to look for causes and names, or to stop at the facts; faster.",
     ),
-    _shown("top", kinds.whole(1, "rows"), "At most N rows, the first of the order.", "--top", "N"),
-    _shown(
-        "cause",
-        kinds.listed(kinds.cause(), "a list of causes"),
-        "Only kernels with this cause; repeatable.",
-        "--cause",
-        "CAUSE",
-        (),
-    ),
-    _shown(
-        "local-only",
-        kinds.switch(),
-        "Only kernels that use local memory.",
-        "--local-only",
-        default=False,
-    ),
-    _shown(
-        "sort",
-        kinds.choice(*get_args(Order)),
-        "What comes first. [default: worst; of groups: bytes at LDL and STL]",
-        "--sort",
-    ),
-    _shown(
-        "group",
-        kinds.switch(),
-        "Instances of one template with the same causes as one row. [default: beyond 40 kernels]",
-        "--group/--no-group",
-    ),
-    _shown("all", kinds.switch(), "Every kernel, however many there are.", "--all", default=False),
+    *DEVICE,
+    *VIEW,
     Option(
         "baseline",
         kinds.path("the path of a file; in a configuration file, one below its directory"),

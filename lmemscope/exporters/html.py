@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.groups import CauseTotal, Group, distinct_kernels, groups, totals
-from lmemscope.exporters import layout
+from lmemscope.exporters import launches, layout, reservation
 from lmemscope.exporters.escape_html import NOTHING, Html, constant, element, joined
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.page.kernel import card, disagreement
@@ -48,6 +48,8 @@ def render_html(report: Report) -> str:
             *_work(using, anchors, archs),
             *linked_programs(report),
             *_cards(using, anchors),
+            *_launches(report),
+            *_reservation(report),
             *_others(rest, archs, folded=bool(using)),
             *_sections(report, using, anchors),
             element("script", SCRIPT),
@@ -195,6 +197,20 @@ def _cards(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
         yield element(
             "p", f"{left} in the table above: lmemscope explain shows each.", class_="dim"
         )
+
+
+def _launches(report: Report) -> Iterable[Html]:
+    found = launches.drawn(report)
+    if found:
+        yield element("h2", launches.TITLE)
+        yield element("pre", "\n".join(found))
+
+
+def _reservation(report: Report) -> Iterable[Html]:
+    found = reservation.drawn(report)
+    if found:
+        yield element("h2", reservation.title(report))
+        yield element("ul", *(element("li", line) for line in found))
 
 
 def _others(rest: Sequence[Group], archs: Sequence[str], *, folded: bool) -> Iterable[Html]:

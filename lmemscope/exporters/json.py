@@ -104,6 +104,7 @@ def to_document(report: Report, *, with_accesses: bool = False) -> ReportDocumen
         gaps=report.gaps,
         left_out=_ordered(left_out),
         filters=report.filters,
+        reservation=report.reservation,
         units=tuple(_unit(unit, left_out) for unit in report.units),
         links=report.links,
     )
@@ -128,6 +129,7 @@ def from_document(document: ReportDocument) -> Report:
         gaps=document.gaps,
         left_out=_left_out(document),
         filters=document.filters,
+        reservation=document.reservation,
         links=document.links,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.groups import Group, distinct_kernels, groups
-from lmemscope.exporters import layout
+from lmemscope.exporters import launches, layout, reservation
 from lmemscope.exporters.escape_markdown import (
     Markdown,
     Part,
@@ -44,6 +44,7 @@ _INSTANCES = 12
 _LINES = 12
 _LISTED = 20
 _LOG_LINES = 20
+_TREE_LINES = 60
 _OVER = 4
 """A name that is so little longer stays in one piece."""
 _NAME, _VERDICT, _PATH = 40, 110, 44
@@ -91,6 +92,8 @@ def _report(report: Report) -> Iterable[Markdown]:
         titles = layout.titles_of(using)
         for group, title in zip(using[:_SHOWN], titles, strict=False):
             yield from _details(group, title)
+    yield from _launches(report)
+    yield from _section(reservation.title(report), map(line, reservation.drawn(report)))
     yield from _section("Sources that disagree", _disagreements(report, using[:_SHOWN]))
     yield from _section("NVRTC and nvcc differ", map(line, layout.route_differences(report)))
     yield from _section("Not known", _gaps(report))
@@ -102,6 +105,13 @@ def _report(report: Report) -> Iterable[Markdown]:
         "site bytes are added up over a row's kernels; LDL/STL counts are instructions.",
         constant("</sub>"),
     )
+
+
+def _launches(report: Report) -> Iterable[Markdown]:
+    found = launches.drawn(report)
+    if found:
+        yield from (_EMPTY, line(constant("## "), launches.TITLE), _EMPTY)
+        yield from block(launches.bounded(found, _TREE_LINES))
 
 
 def _table(using: Sequence[Group]) -> Iterable[Markdown]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmemscope.exporters import layout
+from lmemscope.exporters import launches, layout, reservation
 from lmemscope.exporters.escape_terminal import Part, line, lines, styled
 from lmemscope.exporters.formats import Presentation
 from lmemscope.model import Failure, Report, UnitReport, count
 
 _LOG_LINES = 20
+_TREE_LINES = 60
 _APART = 3
 
 
 def remarks(report: Report, how: Presentation) -> list[Part]:
     """Lines of paragraphs, each with an empty line before it."""
     sections = (
+        _launches(report, how.verbose),
+        _reservation(report, how.width),
         _disagreements(report, how.width),
         _routes(report, how.width),
         _gaps(report, how.width),
@@ -28,6 +31,17 @@ def remarks(report: Report, how: Presentation) -> list[Part]:
         ),
     )
     return [one for section in sections if section for one in ("", *section)]
+
+
+def _launches(report: Report, verbose: bool) -> Sequence[Part]:
+    """Who launches whom: a tree's lines are not wrapped, which would tear its branches."""
+    found = launches.drawn(report)
+    kept = found if verbose else launches.bounded(found, _TREE_LINES)
+    return [f"{launches.TITLE}:", *(line("  ", one) for one in kept)] if found else []
+
+
+def _reservation(report: Report, width: int | None) -> Sequence[Part]:
+    return _listed(f"{reservation.title(report)}:", reservation.drawn(report), width)
 
 
 def _disagreements(report: Report, width: int | None) -> Sequence[Part]:

@@ -23,11 +23,13 @@ from lmemscope.model import (
     EvidenceKind,
     Failure,
     Finding,
+    Footprint,
     FrameOwner,
     Frontend,
     Gap,
     KernelDirective,
     KernelKind,
+    Launch,
     LaunchBounds,
     LeftOut,
     Link,
@@ -36,6 +38,7 @@ from lmemscope.model import (
     PtxasFacts,
     PtxFacts,
     Quotes,
+    Reservation,
     SiteKind,
     SiteSplit,
     SourceLine,
@@ -108,7 +111,8 @@ class EvidenceDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
         subject: the symbol it is about: a mangled function, a parameter, a table of the library.
         ptx_line: line in the PTX text.
         opcode: of the PTX instruction, with its modifiers.
-        bytes: per thread; of spill stores, at instruction sites.
+        bytes: per thread; of spill stores, at instruction sites; of a pointer that is handed to a
+            child, from the start of the parameters.
         limit: bytes per thread that were exceeded.
         pc, sass: in findings: offset and opcode of the machine instruction that it speaks of.
     """
@@ -283,11 +287,13 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
         findings: the causes judged.
         objects: stack objects, by function and offset.
         calls: the call graph below the kernel, as far as PTX shows it.
+        launches: what it launches from the device, itself or in functions that it reaches.
         accesses: every single access, in address order, those by generic addresses last; absent
             where they were left out.
         verdict: one line on the kernel.
         disagreements: sources that contradict each other.
         quotes: lines of the artefacts behind the findings; absent where they were not asked for.
+        footprint: device memory that the driver reserves for it; null where no GPU was named.
     """
 
     name: str
@@ -316,10 +322,12 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
     findings: tuple[FindingDocument, ...]
     objects: tuple[ObjectDocument, ...]
     calls: CallFacts | None
+    launches: tuple[Launch, ...] = ()
     accesses: tuple[AccessDocument, ...] | UnsetType = UNSET
     verdict: Verdict
     disagreements: tuple[DisagreementDocument, ...]
     quotes: Quotes | UnsetType = UNSET
+    footprint: Footprint | None = None
 
 
 class UnitDocument(Struct, frozen=True, kw_only=True):
@@ -336,6 +344,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
         kernels: sorted by mangled name.
         source_lines: text of the lines that the kernels name.
         directives: ``// lmemscope:`` comments that speak of a kernel; absent where left out.
+        launches: device-side launches that the source has and no compiled code shows.
     """
 
     input: str
@@ -349,6 +358,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
     kernels: tuple[KernelDocument, ...]
     source_lines: tuple[SourceLine, ...] = ()
     directives: tuple[KernelDirective, ...] | UnsetType = UNSET
+    launches: tuple[Launch, ...] = ()
 
 
 class ReportDocument(Struct, frozen=True, kw_only=True):
@@ -363,6 +373,7 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
         gaps: of inputs that no unit stands for.
         left_out: what the run knew and the document does not hold.
         filters: options that kept what was found out of the document, as they are typed.
+        reservation: device memory that the driver reserves for all; null where no GPU was named.
         units: one per input and architecture, in input order.
         links: programs that were linked; empty where none was.
     """
@@ -375,5 +386,6 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
     gaps: tuple[Gap, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     filters: tuple[str, ...] = ()
+    reservation: Reservation | None = None
     units: tuple[UnitDocument, ...]
     links: tuple[Link, ...] = ()

@@ -139,6 +139,15 @@ class Cubin:
                 return bytes(self.elf.content(section)).replace(b"\0", b"\n")
         return None
 
+    def names_meant(self, function: CubinFunction) -> tuple[str, ...]:
+        """Symbols that a function's code calls or takes the address of, in order, each once.
+
+        Linked cubins keep these relocations, because the driver may load code anywhere.
+        """
+        section = self.elf.section(function.section)
+        found = () if section is None else self.elf.symbols_meant(section)
+        return tuple(dict.fromkeys(symbol.name for symbol in found if symbol.name))
+
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         """Every ``LD``/``ST`` of a function's section, in address order."""
         section = self.elf.section(function.section)

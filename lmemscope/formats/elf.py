@@ -194,16 +194,36 @@ class ElfFile:
         """
         result: dict[int, Symbol] = {}
         for table in self._relocating.get(section.index, ()):
-            for offset, info in _references(self.content(table), table.type):
-                if info >> 32 >= len(self.symbols):
-                    raise FormatError("cubin", "the ELF file relocates by a symbol it has not")
-                result[offset] = self.symbols[info >> 32]
+            for offset, symbol, _ in _references(self.content(table), table.type):
+                result[offset] = self._symbol(symbol)
         return result
 
+    def symbols_meant(self, section: Section) -> tuple[Symbol, ...]:
+        """Symbols whose own addresses a section is relocated by, in the order of the places.
 
-def _references(content: memoryview, kind: int) -> Iterator[tuple[int, int]]:
-    """Offset and symbol of each relocation; a last one that is cut off is left aside."""
+        Raises:
+            FormatError: as `relocations`.
+        """
+        found = [
+            (offset, symbol)
+            for table in self._relocating.get(section.index, ())
+            for offset, symbol, addend in _references(self.content(table), table.type)
+            if not addend
+        ]
+        return tuple(self._symbol(symbol) for _, symbol in sorted(found))
+
+    def _symbol(self, number: int) -> Symbol:
+        if number >= len(self.symbols):
+            raise FormatError("cubin", "the ELF file relocates by a symbol it has not")
+        return self.symbols[number]
+
+
+def _references(content: memoryview, kind: int) -> Iterator[tuple[int, int, int]]:
+    """Offset, symbol and addend of each relocation; a last one that is cut off is left aside.
+
+    Of tables that keep the addend in the code it is 0.
+    """
     record = _RELA if kind == SHT_RELA else _REL
     whole = len(content) - len(content) % record.size
-    for offset, info, *_ in record.iter_unpack(content[:whole]):
-        yield offset, info
+    for offset, info, *addend in record.iter_unpack(content[:whole]):
+        yield offset, info >> 32, addend[0] if addend else 0

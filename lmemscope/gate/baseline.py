@@ -9,12 +9,17 @@ from typing import Final, Literal
 from lmemscope.errors import UsageError
 from lmemscope.formats import codec, documents
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import CAUSES, Baseline, BaselineEntry, Improvement, Report
+from lmemscope.model import CAUSES, Baseline, BaselineEntry, Finding, Improvement, Report
 from lmemscope.rules.base import FINGERPRINTS
 
 SCHEMA: Final = "lmemscope.baseline/1"
 IGNORED = frozenset(cause.name for cause in CAUSES if not cause.gated)
 """Causes that never fail a gate, so that a baseline need not hold them."""
+
+
+def is_ignored(finding: Finding) -> bool:
+    """Whether a finding never fails a gate: one of such a cause, unless it is an error."""
+    return finding.cause in IGNORED and finding.severity != "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +91,7 @@ def from_report(
         for unit in report.units
         for kernel in unit.kernels
         for finding in kernel.findings
-        if finding.cause not in IGNORED
+        if not is_ignored(finding)
     ]
     return Baseline(
         toolchain_of(report),

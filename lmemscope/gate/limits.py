@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from lmemscope.gate.baseline import IGNORED
+from lmemscope.gate.baseline import is_ignored
 from lmemscope.gate.figures import Figure
 from lmemscope.model import Cause, Finding, Limit
 
@@ -139,7 +139,7 @@ def _may_be(cause: Cause, named: Sequence[Cause], found: Mapping[str, Figure]) -
 def _rule(finding: Finding, limits: Sequence[Limit], found: Mapping[str, Figure]) -> Ruling:
     """Judge a finding by the cause that it has."""
     cause = finding.cause
-    if cause in IGNORED:
+    if is_ignored(finding):
         named = any(limit.forbid and cause in limit.forbid for limit in limits)
         return Ruling("forbidden" if named else "indifferent")
     allowing = next((limit for limit in limits if cause in limit.allow), None)

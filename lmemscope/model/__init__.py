@@ -41,6 +41,14 @@ from lmemscope.model.cuda_source import (
     base_name,
     split_expressions,
 )
+from lmemscope.model.devices import (
+    DEFAULT_PENDING_LAUNCHES,
+    DEFAULT_STACK_LIMIT,
+    DEVICES,
+    Device,
+    Footprint,
+    Reservation,
+)
 from lmemscope.model.evidence import Evidence, EvidenceKind, evidence_text
 from lmemscope.model.facts import (
     CallFacts,
@@ -82,6 +90,16 @@ from lmemscope.model.judgement import (
     UnitReport,
     Verdict,
     distinct_tools,
+)
+from lmemscope.model.launches import (
+    UNKNOWN_DIMENSIONS,
+    Dimensions,
+    HandedPointer,
+    Launch,
+    LaunchEvidence,
+    LaunchStream,
+    WrittenLaunch,
+    total,
 )
 from lmemscope.model.link import (
     CallChain,
@@ -133,6 +151,10 @@ from lmemscope.model.wording import count, plural
 
 __all__ = [
     "CAUSES",
+    "DEFAULT_PENDING_LAUNCHES",
+    "DEFAULT_STACK_LIMIT",
+    "DEVICES",
+    "UNKNOWN_DIMENSIONS",
     "VERDICT_KINDS",
     "WHOLE",
     "Accepted",
@@ -154,6 +176,8 @@ __all__ = [
     "CudaSource",
     "CycleCall",
     "Decision",
+    "Device",
+    "Dimensions",
     "Directive",
     "Disagreement",
     "DisagreementReason",
@@ -164,6 +188,7 @@ __all__ = [
     "Failure",
     "FailureKind",
     "Finding",
+    "Footprint",
     "FrameOwner",
     "FrameRange",
     "Frontend",
@@ -173,6 +198,7 @@ __all__ = [
     "GateFailure",
     "GateResult",
     "GateVerdict",
+    "HandedPointer",
     "HeaderSource",
     "HeaderTemplates",
     "Improvement",
@@ -186,7 +212,10 @@ __all__ = [
     "KernelFacts",
     "KernelKind",
     "KernelReport",
+    "Launch",
     "LaunchBounds",
+    "LaunchEvidence",
+    "LaunchStream",
     "LeftOut",
     "Limit",
     "LineUse",
@@ -211,6 +240,7 @@ __all__ = [
     "Quote",
     "Quotes",
     "Report",
+    "Reservation",
     "Severity",
     "SiteClass",
     "SiteKind",
@@ -231,6 +261,7 @@ __all__ = [
     "VerdictName",
     "View",
     "Wanted",
+    "WrittenLaunch",
     "base_name",
     "calling_line",
     "count",
@@ -240,6 +271,7 @@ __all__ = [
     "plural",
     "reader_line",
     "split_expressions",
+    "total",
     "traits_of",
     "verdict_kind",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmemscope.model.launches import WrittenLaunch
 from lmemscope.model.request import KernelDirective
 
 
@@ -69,6 +70,7 @@ class CudaSource:
         functions: definitions of other functions, any of which a macro may make a kernel.
         asked: a macro that a condition here or in a header asks for and that NVRTC defines
             otherwise than nvcc, or None.
+        device_launches: launches in functions that run on the device, in order.
     """
 
     kernels: tuple[KernelDefinition, ...]
@@ -79,6 +81,7 @@ class CudaSource:
     headers: tuple[HeaderSource, ...] = ()
     functions: tuple[KernelDefinition, ...] = ()
     asked: str | None = None
+    device_launches: tuple[WrittenLaunch, ...] = ()
 
     @property
     def template_kernels(self) -> tuple[KernelDefinition, ...]:

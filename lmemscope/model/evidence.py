@@ -22,6 +22,7 @@ EvidenceKind = Literal[
     "parameter-copy",
     "constant-stores",
     "object-size",
+    "handed-to-child",
     "calls-itself",
     "called-by-pointer",
     "called-directly",
@@ -49,6 +50,7 @@ EvidenceKind = Literal[
 ``parameter-copy``: the object is filled from a kernel parameter.
 ``constant-stores``: only constants are stored in it.
 ``object-size``: it has more ``bytes`` than registers hold (``limit``).
+``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
 ``calls-itself``, ``called-by-pointer``, ``called-directly``: how a function is called.
 ``reported-spill``: ``bytes`` of spill stores, as ptxas reports.
 ``calls-without-spill``: the kernel makes calls, and ptxas reports no spill.
@@ -68,7 +70,8 @@ class Evidence:
         subject: the symbol it is about: a mangled function, a parameter, a table of the library.
         ptx_line: line in the PTX text.
         opcode: of the PTX instruction, with its modifiers.
-        bytes: per thread; of spill stores, at instruction sites.
+        bytes: per thread; of spill stores, at instruction sites; of a pointer that is handed to a
+            child, from the start of the parameters.
         limit: bytes per thread that were exceeded.
         pc, sass: in findings: offset and opcode of the machine instruction that it speaks of.
     """
@@ -107,6 +110,10 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "parameter-copy": lambda e: f"filled from the kernel parameter {e.subject}",
     "constant-stores": lambda e: "only constants are stored in it, then it is read by index",
     "object-size": lambda e: f"{e.bytes} bytes; a thread has at most {e.limit} in registers",
+    "handed-to-child": lambda e: (
+        f"PTX line {e.ptx_line} stores its address at byte {e.bytes} of the parameters of "
+        f"{e.subject}"
+    ),
     "calls-itself": lambda e: f"{e.subject} calls itself",
     "called-by-pointer": lambda e: f"{e.subject} is called through a pointer",
     "called-directly": lambda e: f"{e.subject} is called and keeps its caller's registers",

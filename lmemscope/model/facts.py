@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lmemscope.model.causes import CauseShare, FrameRange, LocalAccess, LocalObject
+from lmemscope.model.launches import Launch
 from lmemscope.model.request import KernelKind, SiteKind, SourceLocation
 from lmemscope.model.sites import SiteClass
 
@@ -201,6 +202,7 @@ class KernelFacts:
         frame: ranges that add up to the kernel's stack frame.
         causes: both ledgers, sorted by site bytes.
         calls: the call graph below the kernel, as far as PTX shows it.
+        launches: what it launches from the device, itself or in functions that it reaches.
     """
 
     name: str
@@ -224,6 +226,7 @@ class KernelFacts:
     frame: tuple[FrameRange, ...] = ()
     causes: tuple[CauseShare, ...] = ()
     calls: CallFacts | None = None
+    launches: tuple[Launch, ...] = ()
 
     @property
     def registers(self) -> int | None:

@@ -8,8 +8,10 @@ from typing import Literal
 
 from lmemscope.model.cause_table import Cause, VerdictName, verdict_kind
 from lmemscope.model.causes import Extent, IndexFacts
+from lmemscope.model.devices import Footprint, Reservation
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
+from lmemscope.model.launches import Launch
 from lmemscope.model.link import Link
 from lmemscope.model.request import (
     Confidence,
@@ -118,12 +120,19 @@ class Quotes:
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """A kernel's facts and what follows from them; ``quotes`` where they were asked for."""
+    """A kernel's facts and what follows from them; the rest where it was asked for.
+
+    Attributes:
+        facts, verdict, findings: always there.
+        quotes: lines of its artefacts.
+        footprint: device memory that the driver reserves for it on a given GPU.
+    """
 
     facts: KernelFacts
     verdict: Verdict
     findings: tuple[Finding, ...] = ()
     quotes: Quotes | None = None
+    footprint: Footprint | None = None
 
     def __repr__(self) -> str:
         return f"<KernelReport: {self.facts.demangled}, {self.verdict.text}>"
@@ -166,6 +175,8 @@ class UnitReport:
             instantiates.
         cached: whether the compilers' outputs came from the cache; no exporter shows it.
         others: names of the kernels that globs left out, shortened; no exporter shows them.
+        launches: device-side launches that the source has and no compiled code shows; of a unit
+            that failed, all that its source has.
     """
 
     input: str
@@ -182,6 +193,7 @@ class UnitReport:
     headers: tuple[HeaderTemplates, ...] = field(default=(), compare=False)
     cached: bool = field(default=False, compare=False)
     others: tuple[str, ...] = field(default=(), compare=False)
+    launches: tuple[Launch, ...] = ()
 
     def __repr__(self) -> str:
         what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)
@@ -203,6 +215,8 @@ class Report:
         gaps: of inputs that no unit stands for; each reason names its input and is in ``notes``.
         left_out: of a saved report, facts that it does not hold: these are not known to be empty.
         filters: options that kept what was found out of the report, as they are typed, sorted.
+        reservation: device memory that the driver reserves for all of it on a given GPU, where
+            that was asked for.
         links: programs that were linked, in the order of the configuration or the build.
     """
 
@@ -214,6 +228,7 @@ class Report:
     left_out: tuple[LeftOut, ...] = ()
     gaps: tuple[Gap, ...] = ()
     filters: tuple[str, ...] = ()
+    reservation: Reservation | None = None
     links: tuple[Link, ...] = ()
 
     def __repr__(self) -> str:

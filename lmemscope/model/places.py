@@ -10,10 +10,10 @@ from lmemscope.model.request import InlineFrame, SourceLocation
 _LIBRARY = re.compile(
     r"(?:^|/)(?:cccl|cub|thrust|libcudacxx|include/crt|cuda/std)/|^/usr/(?:local/)?include/"
     r"|/c\+\+/\d|^/(?:usr/local|opt)/[^/]*cuda[^/]*/(?:.*/)?include/|/targets/[^/]+/include/"
-    r"|/(?:site|dist)-packages/"
+    r"|/(?:site|dist)-packages/|^__nv_nvrtc_builtin_header"
 )
 """Directories of the system, of a toolkit, of packages, and of NVIDIA's C++ libraries, which
-projects keep copies of."""
+projects keep copies of; and what NVRTC calls the headers that it holds itself."""
 
 
 def is_library(file: str) -> bool:

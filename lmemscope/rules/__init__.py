@@ -19,6 +19,7 @@ from lmemscope.model import (
     traits_of,
 )
 from lmemscope.rules.base import Case, Rule
+from lmemscope.rules.device_launch import handed
 from lmemscope.rules.inlining import NOT_CALLED, only_linked
 
 
@@ -61,6 +62,7 @@ def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
         elif _is_never_run(case):
             finding = replace(finding, advice=(NOT_CALLED,))
         findings.append(finding)
+    findings += handed(facts, sources)
     return tuple(
         sorted(
             findings,

@@ -256,7 +256,13 @@ class Rule:
             message=f"{self.message(case)}{_choice(case)}",
             advice=self.advice(case),
             evidence=_evidence(case),
-            fingerprint=_fingerprint(self.id, case, location),
+            fingerprint=fingerprint(
+                self.id,
+                case.facts,
+                found.name if found is not None else None,
+                case.sources,
+                location,
+            ),
             also=found.also if found is not None else (),
             type_bytes=found.type_size if found is not None else None,
             extent=found.extent if found is not None else None,
@@ -302,11 +308,16 @@ def _evidence(case: Case) -> tuple[Evidence, ...]:
     return tuple(dict.fromkeys(found))[:_EVIDENCE_SHOWN]
 
 
-def _fingerprint(rule: str, case: Case, location: SourceLocation | None) -> str:
+def fingerprint(
+    rule: str,
+    facts: KernelFacts,
+    name: str | None,
+    sources: SourceText,
+    location: SourceLocation | None,
+) -> str:
     """Rule, kernel, object and normalised source text: neither line numbers nor code offsets."""
     text = ""
     if location is not None:
-        text = " ".join(case.sources.line(location.file, location.line).split())
-    name = case.object.name if case.object is not None else None
-    parts = (rule, stable_name(case.facts.name), name or "", text)
+        text = " ".join(sources.line(location.file, location.line).split())
+    parts = (rule, stable_name(facts.name), name or "", text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -1,22 +1,45 @@
-r"""A launch from the device needs a frame.
+r"""A launch from the device, and what it must not be given.
 
-What it is. ``kernel<<<…>>>`` inside a kernel fills a parameter buffer and passes dimensions through
-memory.
+What it is. ``kernel<<<…>>>`` inside a kernel gets a parameter buffer from the device runtime,
+stores the arguments there and launches. That is no local memory: only what the program itself keeps
+in the frame for it is, and what linking with the device runtime adds (16 bytes of stack). A
+pointer to a local variable, or to shared memory, among the arguments is an error of its own:
+local memory belongs to one thread of one grid, shared memory to one block, and the child, which is
+another grid, reads something else there.
 
-How to recognise it. PTX: calls of ``cudaGetParameterBufferV2``, ``cudaLaunchDeviceV2``.
+How to recognise it. PTX: calls of ``__cudaCDP2GetParameterBufferV2`` and
+``__cudaCDP2LaunchDeviceV2``. For the error: an address of ``__local_depot`` or of shared memory
+reaches a store into the buffer that the first one returns, through registers, a structure on the
+stack, or a call that is not inlined. NVVM warns of some ("A pointer to local memory was stored into
+the parameter buffer"), and of none that goes through a call, or to shared memory.
 
-What it costs. A few stores per launch, which is nothing beside the launch. A pointer to local
-memory must not be passed to the child: parent and child share neither local nor shared memory.
+What it costs. The launch itself takes microseconds, and a place among the pending launches, for
+which the driver reserves memory (docs/reservation.md). The error costs the result: what the child
+reads is undefined.
 
-How to remove it. Launch from the host, or let the parent's threads do the child's work.
+How to remove it. Launch from the host, or let the parent's threads do the child's work. Of the
+error: hand over global memory, or values.
 
-When to leave it. Wherever a device-side launch is right.
+When to leave it. Wherever a device-side launch is right. The error, nowhere.
 """
 
 from __future__ import annotations
 
-from lmemscope.model import Advice, Severity
-from lmemscope.rules.base import Case, Rule, certain
+from collections.abc import Iterator
+
+from lmemscope.formats.demangle import short_name
+from lmemscope.model import (
+    Advice,
+    Evidence,
+    Finding,
+    HandedPointer,
+    KernelFacts,
+    Launch,
+    Severity,
+    SourceText,
+    count,
+)
+from lmemscope.rules.base import Case, Rule, certain, fingerprint
 
 
 def severity(case: Case) -> Severity:
@@ -28,13 +51,66 @@ def message(case: Case) -> str:
     """How much of the frame the launch takes."""
     size = case.share.frame_bytes
     if not size:
-        return "it launches from the device, without a frame of its own for that"
+        return "it launches from the device, which takes no local memory before linking"
     return f"{size} bytes of the frame serve a launch from the device"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """To leave it, with the one mistake to avoid: the child cannot read the parent's stack."""
     return (Advice("Fine as it is. Never pass the address of a local variable to the child."),)
+
+
+def handed(facts: KernelFacts, sources: SourceText) -> Iterator[Finding]:
+    """The errors: each pointer to the parent's own memory among the arguments of a launch.
+
+    Args:
+        facts: of the parent.
+        sources: the user's files.
+    """
+    for launch in facts.launches:
+        for pointer in launch.handed:
+            places = (pointer.declared,) if pointer.declared is not None else ()
+            child = launch.child or "a kernel that is chosen at run time"
+            yield Finding(
+                rule=RULE.id,
+                name=RULE.cause,
+                severity="error",
+                confidence="certain",
+                cause=RULE.cause,
+                object=pointer.object,
+                type=pointer.type,
+                bytes=pointer.size or 0,
+                location=launch.location or facts.location,
+                related=tuple(place for place in places if place != launch.location),
+                index=None,
+                message=_handed_message(launch, pointer),
+                advice=(_GLOBAL, _VALUES) if pointer.space == "local" else (_GLOBAL,),
+                evidence=(
+                    Evidence("handed-to-child", child, pointer.ptx_line, bytes=pointer.offset),
+                ),
+                fingerprint=fingerprint(RULE.id, facts, pointer.object, sources, launch.location),
+            )
+
+
+_GLOBAL = Advice(
+    "Hand over global memory: from the host, with a part of it for each thread that launches, or "
+    "from the device's malloc."
+)
+_VALUES = Advice("Or hand over the values themselves: a structure of up to 4 KB is an argument.")
+
+
+def _handed_message(launch: Launch, pointer: HandedPointer) -> str:
+    named = f" `{short_name(launch.demangled)}`" if launch.demangled is not None else ""
+    child = f"the child{named}"
+    if pointer.space == "shared":
+        what, whose = "a pointer to shared memory", "which belongs to the parent's block"
+    else:
+        size = f", {count(pointer.size, 'byte')}" if pointer.size else ""
+        kind = f" ({pointer.type}{size})" if pointer.type else ""
+        variable = f"`{pointer.object}`{kind}" if pointer.object else "a local variable"
+        what, whose = f"the address of {variable}", "which belongs to the parent's thread"
+    through = f", through {' and '.join(pointer.through)}" if pointer.through else ""
+    return f"{child} is given {what}{through}, {whose}: what it finds there is undefined"
 
 
 RULE = Rule("LM405", "device-launch", severity, certain, message, advice, __name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import (
     CauseShare,
     KernelFacts,
@@ -26,8 +26,13 @@ _LINES_SHOWN = 3
 def judge(facts: KernelFacts) -> Verdict:
     """The verdict on a kernel; several things that hold are all said, the worst one first."""
     said: list[tuple[VerdictName, str]] = [
-        (traits_of(share.cause).verdict, _share(facts, share)) for share in facts.shares
+        ("clean", _launching(facts))
+        if _is_launch_alone(share)
+        else (traits_of(share.cause).verdict, _share(facts, share))
+        for share in facts.shares
     ]
+    said += [("local-object", text) for text in _handed(facts, "local")]
+    said += [("clean", text) for text in _handed(facts, "shared")]
     said += [("call-stack", text) for text in _callees_elsewhere(facts)]
     if not said:
         said = _without_causes(facts)
@@ -37,6 +42,33 @@ def judge(facts: KernelFacts) -> Verdict:
     site_bytes = sass.bytes if sass is not None else weight(facts)
     texts = dict.fromkeys(text for _, text in said)
     return Verdict(kind, "; ".join(texts), (verdict_kind(kind).rank, site_bytes))
+
+
+def _is_launch_alone(share: CauseShare) -> bool:
+    """Whether it says that a kernel launches kernels, which takes none of its local memory."""
+    return share.cause == "device-launch" and not share.frame_bytes and share.sites == SiteClass()
+
+
+def _launching(facts: KernelFacts) -> str:
+    """Whom it launches; the cause's name where that is not known."""
+    names = dict.fromkeys(
+        short_name(one.demangled) for one in facts.launches if one.demangled is not None
+    )
+    listed = list(names)[:_LINES_SHOWN]
+    more = ", …" if len(names) > _LINES_SHOWN else ""
+    return f"launches {', '.join(listed)}{more}" if listed else "device-launch"
+
+
+def _handed(facts: KernelFacts, space: str) -> list[str]:
+    """Pointers to memory of its own that it hands to children."""
+    found = []
+    for launch in facts.launches:
+        child = short_name(launch.demangled) if launch.demangled is not None else "a child"
+        for one in launch.handed:
+            if one.space == space:
+                what = f"{one.object} " if one.object else ""
+                found.append(f"hands {what}in its {space} memory to {child}")
+    return found
 
 
 def _share(facts: KernelFacts, share: CauseShare) -> str:
@@ -98,7 +130,7 @@ def _callees_elsewhere(facts: KernelFacts) -> list[str]:
     """Functions compiled separately that the kernel calls and that use local memory."""
     if facts.calls is None or not facts.calls.with_local_memory:
         return []
-    names = ", ".join(short_name(name) for name in facts.calls.with_local_memory)
+    names = ", ".join(short_name(demangle(name)) for name in facts.calls.with_local_memory)
     return [f"calls {names}, with local memory"]
 
 

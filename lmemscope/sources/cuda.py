@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from lmemscope.model import CudaSource, KernelDefinition, base_name
 from lmemscope.sources.code import Code, Token
 from lmemscope.sources.functions import other_functions
+from lmemscope.sources.launches import device_launches
 from lmemscope.sources.tokens import KernelMacro, tokenise
 
 _LONGEST = 4096
@@ -88,6 +89,7 @@ def read_cuda_source(text: str) -> CudaSource:
         includes=tuple(includes),
         has_host_code=has_main or has_launch,
         functions=tuple(other_functions(code, macros)),
+        device_launches=tuple(device_launches(text, code)),
     )
 
 

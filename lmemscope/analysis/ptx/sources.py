@@ -1,0 +1,170 @@
+"""Where a value of PTX comes from: constants, symbols, results of calls, what a caller passed.
+
+Copies and choices are followed, arithmetic is not: what is computed is a source of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.transfers import position_in, stored_values
+from lmemscope.formats.ptx_body import Instruction, Vector, number_of
+
+_COPIES = frozenset({"mov", "cvta", "cvt"})
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSource:
+    """One place that a value comes from.
+
+    Attributes:
+        kind: ``constant``, ``symbol``, ``result`` of a call, ``parameter`` of the function, or
+            ``computed``.
+        function: whose instruction it is.
+        name: of the symbol or parameter.
+        number: the constant, or bytes into the parameter.
+        index: of the call, or of the instruction that computes it.
+    """
+
+    kind: Literal["constant", "symbol", "result", "parameter", "computed"]
+    function: str
+    name: str | None = None
+    number: int = 0
+    index: int = -1
+
+
+def passed(code: Definitions, index: int) -> tuple[dict[int, str], ...]:
+    """What a call passes: for each argument, registers and constants by their place in bytes.
+
+    Args:
+        code: the function.
+        index: of the call.
+    """
+    instructions = code.body.instructions
+    call = instructions[index]
+    vectors = [one for one in call.operands if isinstance(one, Vector)]
+    has_result = bool(call.operands) and isinstance(call.operands[0], Vector)
+    lists = vectors[1:2] if has_result else vectors[:1]
+    names = [name for vector in lists for name in vector.items]
+    found: dict[str, dict[int, str]] = {name: {} for name in names}
+    for before in reversed(instructions[:index]):
+        if before.operation == "call":
+            break
+        address = before.address
+        if before.modifiers[:2] == ["st", "param"] and address is not None:
+            for value, place in stored_values(before) if address.base in found else ():
+                found[str(address.base)].setdefault(address.offset + place, value)
+    return tuple(found[name] for name in names)
+
+
+class Sources:
+    """Sources of values in the functions that a kernel reaches.
+
+    Args:
+        module: that they belong to.
+        kernel: whose calls count; a parameter of a function has what these pass.
+    """
+
+    def __init__(self, module: ModuleFlow, kernel: str) -> None:
+        self._module, self._kernel = module, kernel
+
+    def of(self, function: str, value: str) -> frozenset[ValueSource]:
+        """All sources of a register or constant of a function; parameters are not followed."""
+        code = self._module.dataflow(function)
+        if code is None:
+            return frozenset()
+        found: set[ValueSource] = set()
+        seen: set[str] = set()
+        work = [value]
+        while work:
+            current = work.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            number = number_of(current)
+            if number is not None:
+                found.add(ValueSource("constant", function, number=number))
+            elif not current.startswith("%"):
+                found.add(ValueSource("symbol", function, current))
+            else:
+                for index in code.definitions.get(current, ()):
+                    work += _copied(code.body.instructions[index])
+                    found |= set(self._leaf(function, code, index, current))
+        return frozenset(found)
+
+    def resolved(self, function: str, value: str) -> frozenset[ValueSource]:
+        """As `of`, with what callers pass in place of the function's parameters."""
+        found: set[ValueSource] = set()
+        seen: set[tuple[str, str]] = set()
+        work = [(function, value)]
+        while work:
+            step = work.pop()
+            if step in seen:
+                continue
+            seen.add(step)
+            for source in self.of(*step):
+                given = list(self.given(source)) if source.kind == "parameter" else []
+                work += given
+                if not given:
+                    found.add(source)
+        return frozenset(found)
+
+    def constant(self, function: str, value: str | None) -> int | None:
+        """The one constant that a value is; None where it may be anything else."""
+        if value is None:
+            return None
+        found = self.resolved(function, value)
+        numbers = {source.number for source in found if source.kind == "constant"}
+        alike = len(numbers) == 1 and all(source.kind == "constant" for source in found)
+        return numbers.pop() if alike else None
+
+    def given(self, source: ValueSource) -> Iterator[tuple[str, str]]:
+        """What the kernel's calls pass for a parameter: the caller, and its register or constant.
+
+        Nothing for a kernel's own.
+        """
+        target = self._module.ptx.function(source.function)
+        if target is None or target.kind == "entry":
+            return
+        names = [name for name, _, _ in target.parameters]
+        if source.name not in names:
+            return
+        position = names.index(source.name)
+        for caller, call in self._module.calls_of(source.function, self._kernel):
+            code = self._module.dataflow(caller)
+            assert code is not None
+            arguments = passed(code, call.index)
+            if position < len(arguments) and source.number in arguments[position]:
+                yield caller, arguments[position][source.number]
+
+    def _leaf(
+        self, function: str, code: Definitions, index: int, register: str
+    ) -> Iterator[ValueSource]:
+        instruction = code.body.instructions[index]
+        if instruction.operation in _COPIES or instruction.operation == "selp":
+            return
+        address = instruction.address
+        if instruction.modifiers[:2] == ["ld", "param"] and address is not None:
+            place = address.offset + position_in(instruction, register)
+            if address.base in code.parameters:
+                yield ValueSource("parameter", function, address.base, place)
+                return
+            calls = [call for call in code.flow.calls if call.index < index]
+            if calls and address.base in calls[-1].results:
+                yield ValueSource("result", function, calls[-1].callee, place, calls[-1].index)
+                return
+        yield ValueSource("computed", function, index=index)
+
+
+def _copied(instruction: Instruction) -> list[str]:
+    """What an instruction copies to its target, unchanged but for its address space."""
+    operands = instruction.operands
+    if instruction.operation in _COPIES and len(operands) == 2:
+        return [operands[1]] if isinstance(operands[1], str) else []
+    if instruction.operation == "selp":
+        return [one for one in operands[1:3] if isinstance(one, str)]
+    return []

@@ -1,0 +1,79 @@
+"""The GPU of this machine, for those who ask for it by ``--device present``."""
+
+from __future__ import annotations
+
+import ctypes
+
+from lmemscope.analysis.reservation import find_device
+from lmemscope.config.options import Settings
+from lmemscope.errors import UsageError
+from lmemscope.model import DEVICES, Device
+
+PRESENT = "present"
+_MULTIPROCESSORS, _THREADS = 16, 39
+"""CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT and _MAX_THREADS_PER_MULTIPROCESSOR, cuda.h."""
+
+
+def chosen_device(settings: Settings) -> Device | None:
+    """The GPU that a command is to predict for; None where nobody asked.
+
+    Raises:
+        UsageError: nobody knows the GPU, or only half of what is needed was said of it.
+    """
+    name, count, threads = settings.device, settings.sm_count, settings.threads_per_sm
+    if name is None:
+        if count is None and threads is None:
+            return None
+        if count is None or threads is None:
+            raise UsageError(
+                "device",
+                "without --device it takes both --sm-count and --threads-per-sm",
+            )
+        return Device(f"a GPU of {count} multiprocessors", count, threads, "as given")
+    known = _known(name) if count is None or threads is None else None
+    given = Device(name, count or 0, threads or 0, "as given")
+    if known is None:
+        return given
+    if count is None and threads is None:
+        return known
+    return Device(known.name, count or known.multiprocessors, threads or known.threads, "as given")
+
+
+def _known(name: str) -> Device:
+    if name == PRESENT:
+        found = present_device()
+        if found is None:
+            raise UsageError(
+                "device", "--device present: no GPU found", hint="name one, such as --device H200"
+            )
+        return found
+    devices = find_device(name)
+    if len(devices) == 1:
+        return devices[0]
+    listed = ", ".join(one.name for one in devices or DEVICES)
+    if devices:
+        raise UsageError("device", f"--device {name} may be several: {listed}")
+    raise UsageError(
+        "device",
+        f"unknown GPU {name!r}",
+        hint=f"known: {listed}; or say --sm-count and --threads-per-sm too",
+    )
+
+
+def present_device() -> Device | None:
+    """The first GPU, by the CUDA driver; None without driver or device."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    device, name = ctypes.c_int(), ctypes.create_string_buffer(256)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGet(ctypes.byref(device), 0) != 0:
+        return None
+    if driver.cuDeviceGetName(name, len(name), device) != 0:
+        return None
+    count, threads = ctypes.c_int(), ctypes.c_int()
+    for value, attribute in ((count, _MULTIPROCESSORS), (threads, _THREADS)):
+        if driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device) != 0:
+            return None
+    shown = name.value.decode("utf-8", "replace")
+    return Device(shown, count.value, threads.value, "the driver")

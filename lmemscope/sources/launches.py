@@ -1,0 +1,222 @@
+"""Launches in device code, read from the text: what a compiler does not say, or did not take.
+
+No C++ front end: names are compared as they stand, whatever their scopes, and a launch belongs to
+the function whose body it is in. Numbers are what constants of the file, of that function, and of
+the template's launches make of the text. It gives what PTX shows the source's own words, and is all
+there is of a file that does not compile, as of those that CUDA 13 refuses because they synchronise
+on the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from lmemscope.model import LaunchStream, WrittenLaunch
+from lmemscope.sources.code import Code, Token
+from lmemscope.sources.conditions import Branch, branches
+from lmemscope.sources.constants import Constants, parts
+from lmemscope.sources.device_functions import (
+    DeviceFunction,
+    Reaching,
+    closings,
+    device_functions,
+    later_alternatives,
+)
+
+_FARTHEST = 4096
+"""Tokens that the arguments of a launch, or of a template, may take."""
+_STREAMS: dict[str, LaunchStream] = {
+    "": "default",
+    "0": "default",
+    "NULL": "default",
+    "nullptr": "default",
+    "cudaStreamTailLaunch": "tail",
+    "cudaStreamFireAndForget": "fire-and-forget",
+}
+Instances = dict[str, dict[tuple[int | None, ...], None]]
+"""Template arguments that kernels are launched with, where they are numbers, by kernel."""
+
+
+def device_launches(text: str, code: Code) -> Iterator[WrittenLaunch]:
+    """The launches in functions of a file that run on the device, in order.
+
+    Args:
+        text: of the file, decoded.
+        code: its tokens.
+    """
+    if "<<<" not in text or not ("__global__" in text or "__device__" in text):
+        return
+    walker = _Walker(text, code)
+    if not walker.functions:
+        return
+    instances: Instances = {}
+    for _ in walker.launches(instances, {}):
+        pass
+    known = {name: _agreed(found) for name, found in instances.items()}
+    yield from walker.launches({}, known)
+
+
+def _agreed(instances: Mapping[tuple[int | None, ...], None]) -> tuple[int | None, ...]:
+    """The arguments that all launches of a template agree in."""
+    columns = zip(*instances, strict=False)
+    return tuple(one[0] if len(set(one)) == 1 else None for one in columns)
+
+
+def _lines_of(found: Iterable[Branch]) -> Iterator[int]:
+    """The lines of branches, each once: some lie within others."""
+    behind = 0
+    for one in sorted(found, key=lambda one: one.first):
+        yield from range(max(one.first + 1, behind), one.last)
+        behind = max(behind, one.last)
+
+
+class _Walker:
+    """One file, walked from its first token to its last."""
+
+    def __init__(self, text: str, code: Code) -> None:
+        self._text, self._code = text, code
+        conditions = branches(text)
+        self._skipped = later_alternatives(code, conditions)
+        self._hosts = frozenset(_lines_of(one for one in conditions if one.is_hosts))
+        self.functions = list(device_functions(code, closings(code, self._skipped)))
+        self._reaching = Reaching(code, self.functions)
+
+    def launches(
+        self, instances: Instances, known: Mapping[str, tuple[int | None, ...]]
+    ) -> Iterator[WrittenLaunch]:
+        """The launches on the device.
+
+        Args:
+            instances: takes the template arguments of all launches, the host's too.
+            known: of templates, the arguments that hold for all instances.
+        """
+        constants = Constants(self._text)
+        waiting = sorted(self.functions, key=lambda one: -one.begin)
+        opened: list[DeviceFunction] = []
+        declared = 0
+        for position, token in enumerate(self._code.tokens):
+            while opened and opened[-1].end < position:
+                opened.pop()
+            if token.text == "{" and token.line not in self._skipped:
+                values: dict[str, int] = {}
+                if waiting and waiting[-1].begin == position:
+                    own = waiting.pop()
+                    opened.append(own)
+                    given = zip(own.parameters, known.get(own.name, ()), strict=False)
+                    values = {name: value for name, value in given if value is not None}
+                constants.enter(values)
+            elif token.text == "}" and token.line not in self._skipped:
+                constants.leave()
+            elif token.text == "<<<":
+                around = opened[-1] if opened else None
+                found = self._launch(position, around, constants, instances)
+                if found is not None and token.line not in self._hosts:
+                    yield found
+            elif token.kind == "word" and position >= declared:
+                declared = constants.declare(self._code, position)
+
+    def _launch(
+        self,
+        position: int,
+        own: DeviceFunction | None,
+        constants: Constants,
+        instances: Instances,
+    ) -> WrittenLaunch | None:
+        code, tokens = self._code, self._code.tokens
+        start, closing = _name_before(code, position), _closing(code, position)
+        if start is None or closing is None:
+            return None
+        self._note_instance(tokens[start:position], own, constants, instances)
+        if own is None:
+            return None
+        given = parts(tokens[position + 1 : closing - 2])
+        grid, block, shared, stream = [*given, [], [], [], []][:4]
+        end = code.closing(closing + 1) if code.next_is(closing, "(") else closing
+        return WrittenLaunch(
+            function=own.name,
+            child=_spelled(tokens[start:position]),
+            line=tokens[start].line,
+            end_line=tokens[end].line,
+            configuration=", ".join(_spelled(part) for part in given),
+            grid=constants.dimensions(grid),
+            block=constants.dimensions(block),
+            shared=constants.number(shared) if shared else 0,
+            stream=_STREAMS.get(_spelled(stream), "named"),
+            kernels=self._reaching.kernels(own),
+        )
+
+    def _note_instance(
+        self,
+        name: Sequence[Token],
+        own: DeviceFunction | None,
+        constants: Constants,
+        instances: Instances,
+    ) -> None:
+        """Note with which arguments a template is launched, unless it hands on its own."""
+        texts = [token.text for token in name]
+        if "<" not in texts:
+            return
+        first = texts.index("<")
+        arguments = parts(name[first + 1 : -1])
+        handed_on = own is not None and any(
+            len(one) == 1 and one[0].text in own.parameters for one in arguments
+        )
+        if first and not handed_on:
+            values = tuple(constants.number(one) for one in arguments)
+            instances.setdefault(texts[first - 1], {})[values] = None
+
+
+def _name_before(code: Code, position: int) -> int | None:
+    """Where the name before ``<<<`` begins: ``ns::kernel<…>``, ``object.member``, ``*pointer``."""
+    at = position - 1
+    if at >= 0 and code[at].text == ">":
+        depth = 0
+        inside = 0
+        while at >= 0 and position - at < _FARTHEST:
+            text = code[at].text
+            inside += (text == ")") - (text == "(")
+            depth += 0 if inside else (text == ">") - (text == "<")
+            if depth == 0:
+                break
+            at -= 1
+        at -= 1
+    if at < 0 or code[at].kind != "word":
+        return None
+    while at >= 2 and code[at - 1].text in ("::", ".", "->") and code[at - 2].kind == "word":
+        at -= 2
+    return at
+
+
+def _closing(code: Code, position: int) -> int | None:
+    """The last of the three ``>`` that close a launch's configuration."""
+    at, run = position + 1, 0
+    while at < len(code) and at - position < _FARTHEST:
+        text = code[at].text
+        if text == "(":
+            at, run = code.closing(at), 0
+        elif text in (";", "{", "}") and text != "{":
+            return None
+        else:
+            run = run + 1 if text == ">" else 0
+            if run == 3:
+                return at
+        at += 1
+    return None
+
+
+def _spelled(tokens: Sequence[Token]) -> str:
+    """Tokens as text, with blanks where a person would write them."""
+    text = ""
+    for token in tokens:
+        text += ("" if _is_glued(text, token.text) else " ") + token.text
+    return text
+
+
+def _is_glued(text: str, following: str) -> bool:
+    if not text or text[-1] in "([{.:&!~<" or text.endswith("->"):
+        return True
+    if following in ("(", "[", "<"):
+        return text[-1].isalnum() or text[-1] == "_"
+    if following == ">":
+        return "<" in text or text[-1] == ">"
+    return following in (")", "]", ".", "::", ",", "->")

@@ -1,0 +1,27 @@
+"""What the text alone says of a source that no compiler took."""
+
+from __future__ import annotations
+
+from lmemscope import files
+from lmemscope.errors import LmemscopeError
+from lmemscope.model import Launch
+from lmemscope.sources.cuda import read_cuda_source
+from lmemscope.sources.encoding import decoded, readable
+
+_ENDINGS = (".cu", ".cuh")
+
+
+def launches_of(path: str, name: str) -> tuple[Launch, ...]:
+    """Device-side launches of a CUDA C++ source; none where it cannot be read either.
+
+    Args:
+        path: of the file.
+        name: as a reader knows it.
+    """
+    if not path.endswith(_ENDINGS):
+        return ()
+    try:
+        text = readable(decoded(files.read_beside(path)).text)
+    except (OSError, LmemscopeError):
+        return ()
+    return tuple(one.alone(name) for one in read_cuda_source(text).device_launches)
