@@ -48,20 +48,25 @@ def test_types_are_spelled_as_sources_do(tmp_path: Path) -> None:
 namespace a { namespace b {
 enum class Shade : short { dark, light };
 template <typename T, int N, unsigned long M> struct Table { T v[N]; };
+template <typename T> struct Wider;
+template <> struct Wider<short> { using type = int; };
 } }
 __global__ void k(int *y, const int *x, int n) {
   Row rows[3];
   a::b::Shade shades[20];
+  typename a::b::Wider<short>::type few[12];
   a::b::Table<a::b::Table<int, 4, 2>, 3, 1> table;  // its member is a T
   for (int i = 0; i < n; ++i) {
     rows[x[i] % 3][x[i + 1]] = n;
     shades[x[i]] = a::b::Shade(n);
+    few[x[i]] = n;
     table.v[x[i]].v[x[i + 2]] = i;
   }
-  y[0] = rows[n % 3][n] + int(shades[n]) + table.v[n].v[n];
+  y[0] = rows[n % 3][n] + few[n] + int(shades[n]) + table.v[n].v[n];
 }
 """
     assert sorted(names(tmp_path, text, "nvrtc")) == [
+        ("few", "int[12]"),
         ("rows", "float[3][24]"),
         ("shades", "a::b::Shade[20]"),
         ("table.v", "Table<int, 4, 2>[3]"),

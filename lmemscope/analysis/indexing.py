@@ -180,20 +180,20 @@ class IndexReader:
     def _place(
         self, kernel: str, instruction: Instruction, named: ObjectName | None
     ) -> SourceLocation | None:
-        """The line of an instruction that says most of a variable: one where its name is known.
+        """The line of an instruction that a reader of a variable is sent to.
 
-        The function that declares it may be inlined itself: the kernel's line then shows nothing of
-        it.
+        What is further out than the variable's own scope shows nothing of it: the function that
+        declares it may be inlined itself.
         """
         chain = self._lines.of_instruction(instruction)
         ptx = self._layers.ptx
         if named is not None and ptx is not None and not named.variable.is_parameter:
             variable = named.variable
             last = self._scopes.last(variable)
-            for raw, frame in zip(ptx.chain(instruction), chain, strict=True):
-                inside = raw.location.file == variable.file and last is not None
-                if inside and variable.line <= raw.location.line <= (last or 0):
-                    return frame.location
+            for number, frame in enumerate(ptx.chain(instruction), start=1):
+                inside = frame.location.file == variable.file and last is not None
+                if inside and variable.line <= frame.location.line <= (last or 0):
+                    return self._lines.reader_line(chain[:number], kernel)
         return self._lines.reader_line(chain, kernel)
 
     def _primary(

@@ -213,11 +213,13 @@ def type_name(entry: Any) -> str:
     """C++ spelling of a type, array dimensions behind the element type.
 
     An array has its dimensions even where a ``typedef`` names it. Namespaces are not known here.
+    What a template computes, ``type`` or ``MakeType<uchar, 3>``, is what it comes to: its name
+    alone says nothing where it stands.
     """
     if entry is None:
         return "void"
     tag = entry.tag
-    if tag == "DW_TAG_typedef" and _is_array(entry):
+    if tag == "DW_TAG_typedef" and (_is_array(entry) or _is_computed(entry)):
         return type_name(_referred(entry, "DW_AT_type"))
     if tag in _QUALIFIERS:
         return _qualified(_QUALIFIERS[tag], _referred(entry, "DW_AT_type"))
@@ -265,6 +267,12 @@ def _written(name: str) -> str:
         return name
     plain = _COMMA.sub(", ", _SUFFIXED.sub(r"\1", arguments))
     return f"{head}<{plain.replace('> >', '>>').replace('> >', '>>')}"
+
+
+def _is_computed(entry: Any) -> bool:
+    """Whether a typedef is a template's result: an alias template's, or its member ``type``."""
+    name = _text(entry, "DW_AT_name") if "DW_AT_name" in entry.attributes else ""
+    return name == "type" or "<" in name
 
 
 def _is_array(entry: Any) -> bool:

@@ -148,13 +148,20 @@ class Case:
         if decides is not None and self.share.cause in _BY_INDEX:
             return decides
         if self.share.cause == "volatile":
-            return self._used
+            unnamed = self.object is not None and self.object.name is None
+            return self._innermost if unnamed else self._used
         return self.costly
 
     @property
     def costly(self) -> SourceLocation | None:
         """The most expensive line by site bytes, deepest loop first."""
         return self._costly(lambda _: True)
+
+    @property
+    def _innermost(self) -> SourceLocation | None:
+        """The user's own line of the most expensive access, wherever it is inlined."""
+        most = max(self.accesses, key=lambda one: (one.loop_depth, one.width), default=None)
+        return calling_line(most.chain) if most is not None else self.costly
 
     @property
     def _used(self) -> SourceLocation | None:

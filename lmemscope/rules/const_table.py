@@ -69,6 +69,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "`__constant__` down."
         )
     text = f"Make {case.name} one table for all threads: {text}"
+    if any(len(load.chain) > 1 for load in loads):
+        text += " Functions that get it must take it as const."
     if written is None:
         values = " Its values must be constants: write them out, or use a `constexpr` function."
         return (Advice(text + values),)

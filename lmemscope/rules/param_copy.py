@@ -59,8 +59,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
         )
     return (
         Advice(
-            f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer); a "
-            "function that is not inlined must then take it by a pointer to const.",
+            f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer); "
+            "functions that get it by reference or by pointer must then take it as const, and "
+            "member functions that it calls must be const.",
             _written(case, plain),
         ),
         Advice("Or pass a pointer to device memory."),
@@ -93,6 +94,8 @@ def _written(case: Case, name: str | None) -> str | None:
             rf"(?:[^(){{;]*,)?\s*((?:[\w:<>]+\s)*[\w:<>]+)\s+{re.escape(name)}\s*[,)]", head
         )
         kind = found[1].removeprefix("const ").removesuffix(" const") if found is not None else None
+        if kind is not None and kind.count("<") != kind.count(">"):
+            return None  # A template's arguments hold a comma or a shift.
         return f"const __grid_constant__ {kind} {name}" if kind is not None else None
     return None
 
