@@ -52,7 +52,9 @@ def test_figures_equal_cuobjdump_and_ptxas(
     seen = {m[1]: (int(m[2]), m[3]) for m in _USAGE.finditer(usage)}
     assert seen.keys() == kernels.keys()
     for name, (registers, stack) in seen.items():
-        assert kernels[name].registers == registers
+        if kernels[name].kind == "entry" or registers:
+            assert kernels[name].registers == registers
+        # Of a function that others call, cuobjdump prints 0 registers; ptxas's are below.
         # cuobjdump's STACK is the stack with calls, not the kernel's own frame.
         expected = None if stack == "UNKNOWN" else int(stack)
         calls = kernels[name].calls
