@@ -79,7 +79,8 @@ def test_figures_equal_cuobjdump_and_ptxas(
             continue  # ptxas's own, in relocatable code: it reports none of these.
         reported = log.entry(name)
         assert reported is not None
-        assert kernel.registers == reported.registers
+        if kernel.kind == "entry" or reported.registers is not None:
+            assert kernel.registers == reported.registers
         assert kernel.stack_frame == reported.stack_frame
         assert kernel.spill_stores == reported.spill_stores
         assert kernel.spill_loads == reported.spill_loads

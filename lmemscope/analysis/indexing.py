@@ -124,7 +124,7 @@ class IndexReader:
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)
         if not leaves:
-            return None
+            return self._alternating(objects, found)
         inside = [access for access in deciding if access.leaves and access in own]
         primary = self._primary(kernel, objects, found, inside or _decisive(own), named)
         loop = None
@@ -139,6 +139,21 @@ class IndexReader:
             uniformity=worst(access.uniformity for access in deciding),
             loop=loop,
             location=primary.location if primary is not None else None,
+        )
+
+    def _alternating(self, objects: FunctionObjects, found: StackObject) -> IndexFacts | None:
+        """Of an object that a loop of few turns takes constant places of, one after the other."""
+        accesses = [access for access in found.accesses if objects.alternates(access)]
+        around = [objects.dataflow.flow.innermost(frozenset({a.index})) for a in accesses]
+        loop = next((one for one in around if one is not None), None)
+        if loop is None:
+            return None
+        return IndexFacts(
+            expression=None,
+            sources=(IndexSource("loop-counter", None, None, True),),
+            uniformity=worst(access.uniformity for access in accesses),
+            loop=self._loop_line(objects, loop.header),
+            location=None,
         )
 
     def escape(

@@ -141,7 +141,8 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
     bounds = facts.launch_bounds
     used = facts.cubin is not None and facts.cubin.shared_spills
     calls = facts.callees or (
-        facts.calls is not None and (facts.calls.external or facts.calls.indirect)
+        facts.calls is not None
+        and (facts.calls.external or facts.calls.indirect or facts.calls.reached)
     )
     if used or calls or bounds is None or not bounds.max_threads or facts.kind != "entry":
         return ()

@@ -39,7 +39,7 @@ def selection(case: Case) -> tuple[Advice, ...]:
         return ()
     if found.also or case.generic or made.registers is None:
         return ()
-    if is_reinterpreted(case) or namesakes(case):
+    if namesakes(case) or (is_reinterpreted(case) and not _selects_elements(case, made)):
         return ()
     if made.registers > spare_registers(case):
         return ()
@@ -53,6 +53,16 @@ def selection(case: Case) -> tuple[Advice, ...]:
         "comparisons an access, and the elements need registers."
     )
     return (Advice(text, _code(case, made)),)
+
+
+def _selects_elements(case: Case, made: Declaration) -> bool:
+    """Whether what the index selects is a whole element: other types at constant places are none.
+
+    Compared with, an access stays the one that it is; at a constant place it always was.
+    """
+    place = case.index.location if case.index is not None else None
+    indexed = [a for a in case.accesses if any(frame.location == place for frame in a.chain)]
+    return bool(indexed) and all(access.width == made.element_bytes for access in indexed)
 
 
 def of_components(case: Case) -> tuple[Advice, ...]:
