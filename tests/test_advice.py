@@ -1146,3 +1146,13 @@ def test_a_volatile_that_assembly_uses_is_dropped_together_with_the_assemblys_fr
     fixed = carry.replace("asm(", "asm volatile(")
     assert said(facts, declared + fixed).startswith("Drop `volatile`")
     assert said(facts, declared + carry.replace("table", "other")).startswith("Drop `volatile`")
+
+
+def test_a_structure_goes_to_registers_as_a_whole() -> None:
+    facts = array("float[8]", 32, name="stack.data")
+    (one,) = facts.objects
+    other = dataclasses.replace(one, name="stack.index", offset=one.offset + 32)
+    pair = dataclasses.replace(facts, objects=(one, other))
+    assert "So must `stack.index`: the structure leaves memory as a whole." in said(pair)
+    apart = dataclasses.replace(other, name="queue.index")
+    assert "as a whole" not in said(dataclasses.replace(facts, objects=(one, apart)))

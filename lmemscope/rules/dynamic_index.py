@@ -27,7 +27,13 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
-from lmemscope.rules.indexing import index_clause, left_alone, unnamed, without_usable_advice
+from lmemscope.rules.indexing import (
+    index_clause,
+    left_alone,
+    unnamed,
+    with_members,
+    without_usable_advice,
+)
 from lmemscope.rules.selecting import of_components, selection
 from lmemscope.rules.shared import shared_memory
 from lmemscope.rules.unrolling import constant_bound
@@ -45,11 +51,8 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """A constant index first, then selection for small arrays, then shared memory."""
-    found = (
-        *unnamed(case),
-        *(constant_bound(case) or selection(case) or of_components(case)),
-        *shared_memory(case),
-    )
+    constant = constant_bound(case) or selection(case) or of_components(case)
+    found = (*unnamed(case), *with_members(case, constant), *shared_memory(case))
     return left_alone(case) or found or without_usable_advice(case)
 
 

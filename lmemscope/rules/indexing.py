@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lmemscope.model import Advice, IndexSource
+from dataclasses import replace
+
+from lmemscope.model import Advice, IndexSource, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case, by_cost
 from lmemscope.rules.shared import shared_room, too_large
@@ -97,6 +99,30 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
             f"{where}. {way}{shared_room(case)}"
         ),
     )
+
+
+def with_members(case: Case, found: tuple[Advice, ...]) -> tuple[Advice, ...]:
+    """Advice on a member of a structure, with the others that have to follow it.
+
+    A structure goes to registers as a whole: one member with a run-time index keeps the others.
+    """
+    own = case.object
+    root, _, rest = (own.name or "").partition(".") if own is not None else ("", "", "")
+    if own is None or not rest or not found:
+        return found
+    others = [
+        f"`{one.name}`"
+        for one in case.facts.objects
+        if one is not own
+        and one.function == own.function
+        and one.declared == own.declared
+        and traits_of(one.cause).indexed
+        and (one.name or "").startswith(f"{root}.")
+    ]
+    if not others:
+        return found
+    more = f" So must {listed(others)}: the structure leaves memory as a whole."
+    return tuple(replace(one, text=f"{one.text}{more}") for one in found)
 
 
 def listed(items: list[str]) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
-from lmemscope.rules.indexing import unnamed, without_usable_advice
+from lmemscope.rules.indexing import unnamed, with_members, without_usable_advice
 from lmemscope.rules.shared import shared_memory
 from lmemscope.rules.unrolling import unrolled_loop
 
@@ -42,7 +42,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
     """To unroll, where trips are constant and the array fits registers; else as for any index."""
     unrolled = unrolled_loop(case)
     if unrolled:
-        return unrolled
+        return with_members(case, unrolled)
     return (*unnamed(case), *shared_memory(case)) or without_usable_advice(case)
 
 
