@@ -114,6 +114,7 @@ def objects_of(made: LinkedArtifacts) -> Iterator[ObjectFunctions]:
 def refusal(made: LinkedArtifacts, log: NvlinkLog) -> Failure:
     """Why there is no image: the first kind of problem in words, the rest in the log."""
     problems = [one for one in log.problems if one.kind != "no-arch"]
+    absent = [one for one in log.problems if one.kind == "no-arch"]
     if not problems:
         last = made.log.strip().splitlines()
         said = last[-1] if last else "nvlink wrote no image and said nothing"
@@ -124,7 +125,9 @@ def refusal(made: LinkedArtifacts, log: NvlinkLog) -> Failure:
     parts = list(dict.fromkeys(map(_in_words, same)))
     more = f"; and {len(parts) - _LISTED} more" if len(parts) > _LISTED else ""
     message = f"nvlink: {'; '.join(parts[:_LISTED])}{more}"
-    return Failure("link", message, _way_out(same, made), made.command, _without_figures(made.log))
+    return Failure(
+        "link", message, _way_out(same, made, absent), made.command, _without_figures(made.log)
+    )
 
 
 def _without_figures(log: str) -> str:
@@ -146,7 +149,9 @@ def _absent(problem: LinkProblem) -> str:
     return f"{problem.file} holds no code for {problem.symbol}"
 
 
-def _way_out(problems: Sequence[LinkProblem], made: LinkedArtifacts) -> str | None:
+def _way_out(
+    problems: Sequence[LinkProblem], made: LinkedArtifacts, absent: Sequence[LinkProblem]
+) -> str | None:
     """The flag, or the change of the source, that helps."""
     kind = problems[0].kind
     if kind == "undefined":
@@ -159,6 +164,12 @@ def _way_out(problems: Sequence[LinkProblem], made: LinkedArtifacts) -> str | No
             return (
                 f"{listed}: compiled as a whole program, which defines nothing for others; compile "
                 "it with nvcc -rdc=true (CMake: CUDA_SEPARABLE_COMPILATION)"
+            )
+        if absent:
+            # What it would have defined is not there: nvlink warns, and goes on without it.
+            listed = "; ".join(dict.fromkeys(map(_absent, absent)))
+            return (
+                f"{listed}: compile it for that architecture as well, or link for its own (--arch)"
             )
         return "name the input that defines it as well: a .cu, a .cubin or .o of -rdc=true, or a .a"
     if kind == "duplicate":

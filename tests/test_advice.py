@@ -685,6 +685,27 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
     assert ("And each function that it hands the address on to." in text) == (name is not None)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_static"),
+    [
+        ("_Z4gathPf", False),
+        ("_ZN28_INTERNAL_00000000_1_a_cu_f54gathEPf", True),
+        ("_Z4gathPf$3", True),
+    ],
+)
+def test_who_can_call_a_function_that_saves_registers(name: str, is_static: bool) -> None:
+    saves = dataclasses.replace(
+        kernel("callee-save", with_object=False),
+        name=name,
+        kind="function",
+        accesses=(access("callee-save", function=name, object=None),),
+    )
+    (finding,) = find(saves)
+    assert ("for other files to call" in finding.message) != is_static
+    assert ("`static`" in said(saves)) != is_static
+    assert ("__forceinline__" in said(saves)) == is_static
+
+
 SCATTER = "_ZNK5metal7scatterEv"
 
 

@@ -243,6 +243,17 @@ def test_a_cubin_alone_shows_who_launches_whom(tmp_path: Any) -> None:
 
 
 @pytest.mark.toolchain
+def test_ptx_that_launches_is_assembled_for_linking(tmp_path: Any) -> None:
+    ptx = tmp_path / "a.ptx"
+    run_program("dump", "kernels/recursive_launch.cu", "--ptx", "--arch", "sm_90", "-o", str(ptx))
+    done = run_program("scan", str(ptx), "--arch", "sm_90", "--format", "json")
+    assert done.code == 0
+    (found,) = done.kernel("sum_recursive")["launches"]
+    assert (found["child"], found["stream"]) == ("sum_recursive", "tail")
+    assert "ptxas -c" in done.out
+
+
+@pytest.mark.toolchain
 def test_a_source_that_is_refused_still_shows_its_launches(tmp_path: Any) -> None:
     (tmp_path / "a.cu").write_text(
         "__global__ void child(int *p) { p[0] = 1; }\n"
@@ -255,6 +266,12 @@ def test_a_source_that_is_refused_still_shows_its_launches(tmp_path: Any) -> Non
     assert done.code == 3
     assert "a.cu, from its source alone:" in done.out
     assert "└─ child: 2 × 32 threads, line 3" in done.out
+
+
+def test_an_object_that_is_handed_over_twice_is_named_once() -> None:
+    twice = parent(launch("child", handed=(pointer(), dataclasses.replace(pointer(), offset=8))))
+    assert sum(line.count("GIVEN") for line in drawn(report_of(twice))) == 1
+    assert judge(twice).text.count("in its local memory") == 1
 
 
 def test_a_report_without_launches_is_read_as_before() -> None:

@@ -21,7 +21,7 @@ from lmemscope.exporters.json import parse_report, render_json
 from lmemscope.exporters.junit import render_junit
 from lmemscope.exporters.link_text import link_texts
 from lmemscope.formats.build_ninja import parse_build_ninja
-from lmemscope.formats.depths import parse_depth
+from lmemscope.formats.depths import parse_depth, split_depths
 from lmemscope.formats.linked_image import read_image
 from lmemscope.formats.nvlink_log import parse_nvlink_log
 from lmemscope.gate.compare import compare
@@ -304,6 +304,9 @@ def test_a_large_recursion_takes_no_longer_than_a_small_one() -> None:
 
 def test_depths_are_read_or_refused() -> None:
     assert parse_depth("Tree::walk=12") == ("Tree::walk", 12)
+    assert parse_depth("walk<unsigned int, 3>=12") == ("walk<unsigned int, 3>", 12)
+    assert split_depths("f=1 g=2, h<int, 3>=4,ns::k=5") == ["f=1", "g=2", "h<int, 3>=4", "ns::k=5"]
+    assert split_depths("f=1 many") == ["f=1", "many"]
     for wrong in ("f", "f=0", "=3", "f=-1", "f=1000000000", "3=3"):
         assert parse_depth(wrong) is None
 
@@ -386,6 +389,16 @@ def test_an_input_that_was_compiled_whole_is_named() -> None:
         InputCode("whole.cubin", (), is_whole=True),
     )
     assert "whole.cubin" in (failure.hint or "")
+
+
+def test_an_input_without_the_architecture_is_named_as_what_would_have_defined_it() -> None:
+    failure = refused(
+        "nvlink warning : SM Arch ('sm_90') not found in 'b.o'\n"
+        "nvlink error   : Undefined reference to 'f' in 'a.cu'\n"
+    )
+    assert "a.cu uses f" in failure.message
+    assert failure.hint is not None
+    assert failure.hint.startswith("b.o holds no code for sm_90")
 
 
 def test_link_time_figures_stand_beside_the_others() -> None:
@@ -502,6 +515,14 @@ def test_a_group_is_linked_when_one_of_its_inputs_is_there(tmp_path: Path) -> No
     assert all("-rdc=true" in unit.options.nvcc_args for unit in plan.units)
     lib, text = str(tmp_path / "lib.a"), str(tmp_path / "text.o")
     assert split_binaries([lib, text]) == ([lib], [text])
+
+
+def test_a_group_of_no_file_at_all_is_told() -> None:
+    unit = Unit("a.cu", "/a.cu", "auto", "sm_90")
+    groups = (LinkGroup("gone", ("gone*.cu",)), LinkGroup("empty", ()))
+    plan = plan_links([unit], [unit], [], [], Settings(root="/nowhere", link=groups), list)
+    assert plan.requests == ()
+    assert plan.notes == ("link gone: gone*.cu names no file", "link empty: it names no inputs")
 
 
 def test_groups_come_from_the_configuration(

@@ -140,9 +140,12 @@ def _of_groups(
     for group in settings.link:
         files, unknown = _matching(group.inputs, settings.root)
         here = [unit for unit in units if unit.path in files and is_linkable(unit)]
-        if not here:
+        if not here and files:
             continue
         notes += [f"link {group.name}: {pattern} names no file" for pattern in unknown]
+        if not files:
+            notes += [] if unknown else [f"link {group.name}: it names no inputs"]
+            continue
         binaries, others = split_binaries(files)
         analysed = {unit.path for unit in here}
         more = [Found(_shown(path), path) for path in others if path not in analysed]

@@ -68,8 +68,11 @@ def _launched(launch: Launch, place: SourceLocation | None) -> Iterator[str]:
         yield "in a loop"
     if place is not None and launch.seen != "cubin":
         yield f"line {place.line}"
-    for pointer in launch.handed:
-        what = f"`{pointer.object}`" if pointer.object else f"{pointer.space} memory"
+    # A loop that was unrolled hands the same object over several times.
+    for what in dict.fromkeys(
+        f"`{pointer.object}`" if pointer.object else f"{pointer.space} memory"
+        for pointer in launch.handed
+    ):
         yield f"GIVEN A POINTER TO ITS PARENT'S {what}"
 
 

@@ -11,7 +11,7 @@ from lmemscope import files
 from lmemscope.errors import InputError, LmemscopeError, ToolMissingError
 from lmemscope.formats import codec
 from lmemscope.formats.cubin import architecture
-from lmemscope.formats.depths import DEPTH, parse_depth
+from lmemscope.formats.depths import DEPTH, parse_depth, split_depths
 from lmemscope.formats.elf import ElfFile
 from lmemscope.lowering.kinds import kind_of_unit
 from lmemscope.lowering.lower import lower
@@ -236,7 +236,7 @@ def _stated(
     read += [(os.path.basename(header.path), header.source) for header in source.headers]
     for file, one in read:
         for directive in one.directives:
-            for word in directive.argument.split() if directive.word == DEPTH else ():
+            for word in split_depths(directive.argument) if directive.word == DEPTH else ():
                 depth = parse_depth(word)
                 if depth is not None:
                     found.append(depth)

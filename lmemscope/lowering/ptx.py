@@ -6,16 +6,20 @@ import os
 import re
 from dataclasses import replace
 
+from lmemscope.errors import CompileError
 from lmemscope.files import open_regular
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.lowering.reading import read_text
-from lmemscope.model import Artifacts, Unit
+from lmemscope.lowering.relocatable import relocatable_options
+from lmemscope.model import Artifacts, Gap, Unit
 from lmemscope.sources.encoding import encoded
 from lmemscope.tools import ptxas
 from lmemscope.tools.toolchain import Toolchain
 
 _TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
+_LAUNCHES = re.compile(r"Unresolved extern function '\w*cuda(?:CDP2)?(?:Get|Launch)\w*'")
+"""What ptxas misses of PTX that launches: the device runtime, which is linked."""
 _HEAD = 65536
 
 
@@ -48,6 +52,18 @@ def lower(unit: Unit, cache_directory: str | None) -> Artifacts:
 
 
 def _assembled(unit: Unit, data: bytes) -> Artifacts:
+    try:
+        return _by_ptxas(unit, data)
+    except CompileError as refusal:
+        if _LAUNCHES.search(refusal.log or "") is None:
+            raise
+    relocatable = replace(unit, options=relocatable_options(unit.options))
+    reason = "assembled as relocatable code (ptxas -c), because it launches from the device"
+    gap = Gap("link", f"{reason}; what the linker adds to its stack is not known")
+    return replace(_by_ptxas(relocatable, data), unit=unit, gaps=(gap,))
+
+
+def _by_ptxas(unit: Unit, data: bytes) -> Artifacts:
     flags = ptxas.options_for(unit.arch, unit.options)
     result = ptxas.assemble(data, unit.input, flags, Toolchain(unit.toolkit))
     return Artifacts(unit, "ptx", flags, data, result.log, result.cubin, (result.tool,))

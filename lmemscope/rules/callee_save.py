@@ -20,9 +20,14 @@ When to leave it. Large functions that are called rarely: inlining them grows th
 
 from __future__ import annotations
 
+import re
+
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.inlining import NOT_CALLED, inlining, names_of, only_linked
+
+_OF_ONE_FILE = re.compile(r"_INTERNAL_|_GLOBAL__N_|\$\d+$")
+"""In mangled names: what is static or in an unnamed namespace, and copies that ptxas makes."""
 
 
 def severity(case: Case) -> Severity:
@@ -37,7 +42,7 @@ def message(case: Case) -> str:
         f"{names_of(functions)}: not inlined, so registers of the caller are saved on entry "
         f"and restored before the return ({traffic(case)} in all)"
     )
-    if _is_on_its_own(case):
+    if _is_on_its_own(case) and not _is_of_this_file(case):
         return (
             f"{names_of(functions)} is compiled for other files to call, so registers of a caller "
             f"are saved on entry and restored before the return ({traffic(case)} in all)"
@@ -54,6 +59,8 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """Inlining where it is possible, for then there is no caller whose registers must be kept."""
+    if _is_on_its_own(case) and _is_of_this_file(case):
+        return inlining(case, (case.facts.name,))
     if _is_on_its_own(case):
         return (
             Advice(
@@ -89,6 +96,11 @@ def _is_on_its_own(case: Case) -> bool:
     return case.facts.kind == "function" and {a.function for a in case.accesses} == {
         case.facts.name
     }
+
+
+def _is_of_this_file(case: Case) -> bool:
+    """Whether no other file can call it: it is static, of an unnamed namespace, or ptxas's copy."""
+    return _OF_ONE_FILE.search(case.facts.name) is not None
 
 
 RULE = Rule("LM102", "callee-save", severity, certain, message, advice, __name__)

@@ -66,9 +66,11 @@ def _handed(facts: KernelFacts, space: str) -> list[str]:
         child = short_name(launch.demangled) if launch.demangled is not None else "a child"
         for one in launch.handed:
             if one.space == space:
-                what = f"{one.object} " if one.object else ""
-                found.append(f"hands {what}in its {space} memory to {child}")
-    return found
+                what = (
+                    f"{one.object} in its {space} memory" if one.object else f"its {space} memory"
+                )
+                found.append(f"hands {what} to {child}")
+    return list(dict.fromkeys(found))
 
 
 def _share(facts: KernelFacts, share: CauseShare) -> str:

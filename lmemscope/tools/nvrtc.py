@@ -21,7 +21,13 @@ from lmemscope.formats.elf import extent
 from lmemscope.model import CompileOptions, Tool
 from lmemscope.sources.encoding import is_encodable
 from lmemscope.tools import cupy_binding
-from lmemscope.tools.toolchain import INSTALLED, Toolchain, how_to_install, missing_header_hint
+from lmemscope.tools.toolchain import (
+    INSTALLED,
+    Toolchain,
+    how_to_install,
+    missing_header_hint,
+    unresolved_hint,
+)
 
 _NAME_EXPRESSION = "__nv_name_map"
 
@@ -211,8 +217,9 @@ def _refusal(
 ) -> CompileError:
     log = log.strip().rstrip("\0")
     kind = NameExpressionError if _NAME_EXPRESSION in log else CompileError
-    first = next((line for line in log.splitlines() if "error" in line), str(error))
-    hint = missing_header_hint(log, toolchain)
+    said = ("error", "ptxas fatal")
+    first = next((line for line in log.splitlines() if any(s in line for s in said)), str(error))
+    hint = missing_header_hint(log, toolchain) or unresolved_hint(log)
     if "gpu-architecture" in first:
         hint = f"this NVRTC compiles for {', '.join(supported_archs(toolchain))}"
     elif "CCCL_DISABLE_CTK_COMPATIBILITY_CHECK" in log:

@@ -11,7 +11,7 @@ from pathlib import Path
 from lmemscope.errors import CompileError
 from lmemscope.model import CompileOptions, Tool
 from lmemscope.tools import process
-from lmemscope.tools.toolchain import INSTALLED, Toolchain, wheel_of
+from lmemscope.tools.toolchain import INSTALLED, Toolchain, unresolved_hint, wheel_of
 
 _VERSION_REFUSED = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
 _TARGET_REFUSED = re.compile(r"SM version specified by \.target is higher than default SM version")
@@ -79,4 +79,6 @@ def _refusal(name: str, log: str, command: str, ptxas: Tool, toolchain: Toolchai
         )
     elif _TARGET_REFUSED.search(log):
         hint = "the file's .target is newer than --arch; pass the architecture it was written for"
+    else:
+        hint = unresolved_hint(log)
     return CompileError("ptxas", message, hint=hint, command=command, log=log.strip())

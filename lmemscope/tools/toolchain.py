@@ -253,6 +253,13 @@ def missing_header_hint(log: str, toolchain: Toolchain = INSTALLED) -> str | Non
     return f"name the directory of {header} with -I"
 
 
+def unresolved_hint(log: str) -> str | None:
+    """What to do about a function of another file, or None where ptxas misses none."""
+    if "Unresolved extern function" not in log:
+        return None
+    return "another file defines it: name both, with --link, which compiles for linking"
+
+
 def _missing_header(log: str) -> str | None:
     match = _MISSING_HEADER.search(log)
     if match is None or not ("No such file" in log or "open source file" in log):
