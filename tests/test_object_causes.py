@@ -291,6 +291,25 @@ ret;"""
     assert (found.cause, found.evidence[0].kind) == ("address-taken", "chosen-address")
 
 
+@pytest.mark.parametrize(("other", "expected"), [("0", "address-taken"), ("%rd2", "dynamic-index")])
+def test_an_address_or_null_is_no_index(other: str, expected: Cause) -> None:
+    """As of ``flag ? &value : nullptr``; of two elements one is an index."""
+    body = f"""{depot(16)}
+add.u64 %rd1, %SPL, 0;
+add.s64 %rd2, %rd1, 8;
+ld.param.u32 %r1, [k_param_1];
+setp.ne.s32 %p1, %r1, 0;
+selp.b64 %rd6, {other}, %rd1, %p1;
+st.local.v4.u32 [%rd1], {{%r1, %r1, %r1, %r1}};
+@%p1 bra $L1;
+ld.local.u32 %r2, [%rd6];
+$L1:
+ret;"""
+    found = reasons(body)
+    assert found.cause == expected
+    assert (found.evidence[0].kind == "chosen-address") == (expected == "address-taken")
+
+
 def test_what_alone_would_keep_it_stands_beside_the_cause() -> None:
     passed = call("leaf", "%rd1")
     leaf = "ld.param.u64 %rd1, [leaf_param_0];\nld.u32 %r1, [%rd1];\nret;"

@@ -99,6 +99,7 @@ def find_objects(
         called = _called(listed)
         for named, members in listed:
             cause = _commonest([causes[offset] for offset in named.pieces])
+            cause = _among_its_own(cause, objects, named)
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
                 if cause.cause == "volatile" and not _is_volatile(member.name, sources):
@@ -116,6 +117,21 @@ def find_objects(
                 apart = member.found.accesses if len(members) > 1 else ()
                 result.add(made, keys, ((name, one.index) for one in apart))
     return result
+
+
+def _among_its_own(cause: ProvenCause, objects: FunctionObjects, named: NamedObject) -> ProvenCause:
+    """A choice between pieces of one variable is an index into it, whatever the compiler wrote."""
+    chosen = {e.ptx_line for e in cause.evidence if e.kind == "chosen-address"}
+    if cause.cause != "address-taken" or not chosen or len(named.pieces) < 2:
+        return cause
+    instructions = objects.body.instructions
+    accesses = [a for a in named.found.accesses if instructions[a.index].line in chosen]
+    pointees = [p for access in accesses for p in access.pointees]
+    if not pointees or any(p.kind != "depot" or p.offset not in named.pieces for p in pointees):
+        return cause
+    shown = instructions[accesses[0].index]
+    evidence = Evidence("ptx-instruction", ptx_line=shown.line, opcode=shown.opcode)
+    return replace(cause, cause="dynamic-index", evidence=(evidence,))
 
 
 def _is_volatile(name: ObjectName | None, sources: SourceText) -> bool:

@@ -181,12 +181,16 @@ class FunctionObjects:
         return False
 
     def is_chosen(self, index: int) -> bool:
-        """Whether an access's generic address is a local one on some paths, another on others."""
+        """Whether an access's address is an object's on some paths, and null or others' on others.
+
+        As of ``flag ? &value : nullptr``, and of any generic address that may be another memory's.
+        """
         address = self.body.instructions[index].address
         if address is None or address.base is None:
             return False
         if not is_generic_access(self.body.instructions[index].opcode):
-            return False
+            constant = self.dataflow.is_one_of_constants(address.base, index)
+            return constant and self._may_be_null(address.base)
         if address.base not in self._chosen:
             self._chosen[address.base] = self._is_mixed(address.base)
         return self._chosen[address.base]
@@ -210,6 +214,24 @@ class FunctionObjects:
                 if not pointers or (instruction.operation == "selp" and pointers != read):
                     return True
                 work += pointers
+        return False
+
+    def _may_be_null(self, pointer: str) -> bool:
+        """Whether a register that is moved and selected, nothing else, may be 0."""
+        work, seen = [pointer], set()
+        while work:
+            register = work.pop()
+            if register in seen or register in self._pointees.depot.bases:
+                continue
+            seen.add(register)
+            for definition in self.dataflow.definitions.get(register, ()):
+                instruction = self.body.instructions[definition]
+                if instruction.operation not in ("mov", "selp"):
+                    continue
+                values = [str(operand) for operand in instruction.operands[1:3]]
+                if "0" in values[: 2 if instruction.operation == "selp" else 1]:
+                    return True
+                work += [value for value in values if value.startswith("%")]
         return False
 
     def _must_be_local(self, parameters: frozenset[str] = frozenset()) -> frozenset[str]:
