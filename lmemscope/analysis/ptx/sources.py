@@ -61,6 +61,28 @@ def passed(code: Definitions, index: int) -> tuple[dict[int, str], ...]:
     return tuple(found[name] for name in names)
 
 
+def loaded(code: Definitions, index: int, register: str) -> ValueSource | None:
+    """The parameter, or the result of a call, that an instruction loads; None of all others.
+
+    Args:
+        code: the function.
+        index: of the instruction.
+        register: that it loads into.
+    """
+    instruction = code.body.instructions[index]
+    address = instruction.address
+    if instruction.modifiers[:2] != ["ld", "param"] or address is None:
+        return None
+    function = code.function.name
+    place = address.offset + position_in(instruction, register)
+    if address.base in code.parameters:
+        return ValueSource("parameter", function, address.base, place)
+    before = [call for call in code.flow.calls if call.index < index]
+    if before and address.base in before[-1].results:
+        return ValueSource("result", function, before[-1].callee, place, before[-1].index)
+    return None
+
+
 class Sources:
     """Sources of values in the functions that a kernel reaches.
 
@@ -122,10 +144,16 @@ class Sources:
         alike = len(numbers) == 1 and all(source.kind == "constant" for source in found)
         return numbers.pop() if alike else None
 
-    def given(self, source: ValueSource) -> Iterator[tuple[str, str]]:
+    def given(
+        self, source: ValueSource, at: tuple[str, int] | None = None
+    ) -> Iterator[tuple[str, str]]:
         """What the kernel's calls pass for a parameter: the caller, and its register or constant.
 
         Nothing for a kernel's own.
+
+        Args:
+            source: the parameter.
+            at: caller and index of the one call that counts; all without it.
         """
         target = self._module.ptx.function(source.function)
         if target is None or target.kind == "entry":
@@ -135,11 +163,29 @@ class Sources:
             return
         position = names.index(source.name)
         for caller, call in self._module.calls_of(source.function, self._kernel):
+            if at is not None and at != (caller, call.index):
+                continue
             code = self._module.dataflow(caller)
             assert code is not None
             arguments = passed(code, call.index)
             if position < len(arguments) and source.number in arguments[position]:
                 yield caller, arguments[position][source.number]
+
+    def returned(self, source: ValueSource) -> Iterator[str]:
+        """Registers and constants of the callee that a result of its call may be.
+
+        Args:
+            source: the result; nothing where the callee is not known or not defined here.
+        """
+        code = self._module.dataflow(source.name) if source.name is not None else None
+        names = {name for name, _, _ in code.function.results} if code is not None else set()
+        for instruction in code.body.instructions if code is not None else ():
+            address = instruction.address
+            if instruction.modifiers[:2] != ["st", "param"] or address is None:
+                continue
+            for value, place in stored_values(instruction) if address.base in names else ():
+                if address.offset + place == source.number:
+                    yield value
 
     def _leaf(
         self, function: str, code: Definitions, index: int, register: str
@@ -147,17 +193,8 @@ class Sources:
         instruction = code.body.instructions[index]
         if instruction.operation in _COPIES or instruction.operation == "selp":
             return
-        address = instruction.address
-        if instruction.modifiers[:2] == ["ld", "param"] and address is not None:
-            place = address.offset + position_in(instruction, register)
-            if address.base in code.parameters:
-                yield ValueSource("parameter", function, address.base, place)
-                return
-            calls = [call for call in code.flow.calls if call.index < index]
-            if calls and address.base in calls[-1].results:
-                yield ValueSource("result", function, calls[-1].callee, place, calls[-1].index)
-                return
-        yield ValueSource("computed", function, index=index)
+        source = loaded(code, index, register)
+        yield source if source is not None else ValueSource("computed", function, index=index)
 
 
 def _copied(instruction: Instruction) -> list[str]:
