@@ -118,6 +118,31 @@ def test_what_is_computed_is_no_constant() -> None:
     assert (site.grid, site.block) == ((None, 1, 1), (32, 1, 1))
 
 
+@pytest.mark.parametrize(
+    ("variable", "block"),
+    [
+        # What the initialiser leaves out is 0.
+        ("parent$3", (256, 1, 1)),
+        # The program's own may have been written to, by the host too.
+        ("sizes", (None, None, None)),
+        ("sizes$3", (None, None, None)),
+    ],
+)
+def test_a_literal_that_the_compiler_keeps_in_memory_is_a_constant(
+    variable: str, block: tuple[int | None, ...]
+) -> None:
+    kept = f".global .align 4 .b8 {variable}[12] = {{0, 1, 0, 0, 1, 0, 0, 0, 1}};\n"
+    loads = f"ld.global.v2.u32 {{%r1, %r2}}, [{variable}];\nld.global.u32 %r3, [{variable}+8];\n"
+    made = (
+        launch(block="%r1")
+        .replace("%r1, 1}", "%r1, %r2}")
+        .replace("[param2+8], 1", "[param2+8], %r3")
+    )
+    text = f".visible .entry parent()\n{{\n{loads}{made}ret;\n}}\n"
+    (site,) = launch_sites(ModuleFlow(PtxModule((HEAD + kept + text).encode())), "parent")
+    assert site.block == block
+
+
 def test_a_kernel_that_is_chosen_may_be_either() -> None:
     body = "mov.u64 %ra, one;\nmov.u64 %rc, two;\nselp.b64 %rd, %ra, %rc, %p1;\n"
     site = only(body + launch("%rd"))

@@ -17,7 +17,6 @@ from lmemscope.analysis.ptx.handed import Pointed, Pointers
 from lmemscope.analysis.ptx.launching import LAUNCHES, LaunchSite, launch_sites
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.demangle import demangle, short_name
-from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import (
     HandedPointer,
     KernelFacts,
@@ -79,18 +78,30 @@ class _Finder:
         if flow is None:
             yield from self._of_relocations(facts)
             return
+        places: dict[object, list[int]] = {}
+        sites = [(site, self._place(flow, facts, site)) for site in launch_sites(flow, facts.name)]
+        for site, place in sites:
+            places.setdefault((site.function, place, site.children), []).append(site.index)
         found = [
             launch
-            for site in launch_sites(flow, facts.name)
-            for launch in self._of_site(flow, facts, site)
+            for site, place in sites
+            for launch in self._of_site(
+                flow, facts, site, place, places[site.function, place, site.children]
+            )
         ]
         yield from sorted(_merged(found), key=_order)
 
-    def _of_site(self, flow: ModuleFlow, facts: KernelFacts, site: LaunchSite) -> Iterator[Launch]:
+    def _of_site(
+        self,
+        flow: ModuleFlow,
+        facts: KernelFacts,
+        site: LaunchSite,
+        place: SourceLocation | None,
+        beside: Sequence[int],
+    ) -> Iterator[Launch]:
+        """The launches of a call, of which others (``beside``, with itself) may share the line."""
         code = flow.dataflow(site.function)
         assert code is not None
-        prepared = site.index if site.prepared is None else site.prepared
-        place = self._place(facts, code.body.instructions[prepared])
         pointers = Pointers(flow, facts.name)
         handed = tuple(
             self._handed(facts, site, argument.index, argument.offset, found)
@@ -101,7 +112,7 @@ class _Finder:
         children: tuple[str | None, ...] = site.children
         for child in children if site.is_complete else (*children, None):
             spelled = demangle(child) if child is not None else None
-            said = self._said(place, spelled)
+            said = self._said(place, spelled, site, beside)
             yield Launch(
                 child=child,
                 demangled=spelled,
@@ -117,11 +128,16 @@ class _Finder:
                 handed=tuple(dict.fromkeys(handed)),
             )
 
-    def _place(self, facts: KernelFacts, instruction: Instruction) -> SourceLocation | None:
+    def _place(
+        self, flow: ModuleFlow, facts: KernelFacts, site: LaunchSite
+    ) -> SourceLocation | None:
         """The line that launches: of the chain, the one that the source has a launch on."""
-        chain = self._lines.of_instruction(instruction)
+        code = flow.dataflow(site.function)
+        assert code is not None
+        prepared = site.index if site.prepared is None else site.prepared
+        chain = self._lines.of_instruction(code.body.instructions[prepared])
         for frame in chain:
-            if self._said(frame.location, None) is not None:
+            if self._written_on(frame.location):
                 return frame.location
         return self._lines.reader_line(chain, facts.name)
 
@@ -144,17 +160,35 @@ class _Finder:
             through=tuple(short_name(demangle(_CLONE.sub("", one))) for one in found.through),
         )
 
-    def _said(self, place: SourceLocation | None, child: str | None) -> WrittenLaunch | None:
-        """The launch in the source that a line of code belongs to."""
-        found = [
+    def _written_on(self, place: SourceLocation) -> list[WrittenLaunch]:
+        return [
             one
             for file, one in self._written
-            if place is not None and file == place.file and one.line <= place.line <= one.end_line
+            if file == place.file and one.line <= place.line <= one.end_line
         ]
+
+    def _said(
+        self,
+        place: SourceLocation | None,
+        child: str | None,
+        site: LaunchSite,
+        beside: Sequence[int],
+    ) -> WrittenLaunch | None:
+        """The launch in the source that a call is made of; None where it may be one of several.
+
+        PTX has no columns that tell launches on a line apart, but what is constant in it must be so
+        in the text; else calls stand in the order of the text, where there are as many.
+        """
+        found = self._written_on(place) if place is not None else []
         name = short_name(child) if child is not None else ""
         exact = [one for one in found if one.child == name]
         named = [one for one in found if one.base == base_name(name)]
-        return next(iter((*exact, *named, *found)), None)
+        alike = exact or named or found
+        fitting = [one for one in alike if _fits(one, site)] or alike
+        if len({one.configuration for one in fitting}) == 1:
+            return fitting[0]
+        same = alike[beside.index(site.index)] if len(alike) == len(beside) else None
+        return same if same in fitting else None
 
     def _of_relocations(self, facts: KernelFacts) -> Iterator[Launch]:
         """What a cubin without PTX shows: the calls, and kernels whose addresses are beside them.
@@ -179,6 +213,15 @@ class _Finder:
             for child in kernels or [None]:
                 spelled = demangle(child) if child is not None else None
                 yield Launch(child, spelled, facts.location, name, "cubin", "unknown")
+
+
+def _fits(written: WrittenLaunch, site: LaunchSite) -> bool:
+    """Whether no constant of a launch's text is another one in PTX."""
+    texts = (*written.grid, *written.block, written.shared)
+    codes = (*site.grid, *site.block, site.shared)
+    streams = {written.stream, site.stream} - {"named", "unknown"}
+    pairs = zip(texts, codes, strict=True)
+    return len(streams) < 2 and all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
 def _merged(launches: Iterable[Launch]) -> list[Launch]:

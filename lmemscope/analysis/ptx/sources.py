@@ -11,7 +11,7 @@ from typing import Literal
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.transfers import position_in, stored_values
+from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values
 from lmemscope.formats.ptx_body import Instruction, Vector, number_of
 
 _COPIES = frozenset({"mov", "cvta", "cvt"})
@@ -194,7 +194,33 @@ class Sources:
         if instruction.operation in _COPIES or instruction.operation == "selp":
             return
         source = loaded(code, index, register)
+        number = self._compiled_in(instruction, register)
+        if number is not None:
+            source = ValueSource("constant", function, number=number)
         yield source if source is not None else ValueSource("computed", function, index=index)
+
+    def _compiled_in(self, instruction: Instruction, register: str) -> int | None:
+        """The number that is loaded from a constant which the compiler made of a literal.
+
+        NVVM keeps a literal ``dim3(256)`` as a global variable with the name of the function that
+        it stands in and a number. A program cannot name it, so that nobody writes to it; of the
+        program's own variables, what they begin with may have been changed.
+        """
+        address = instruction.address
+        if instruction.modifiers[:2] != ["ld", "global"] or address is None:
+            return None
+        function, _, number = str(address.base).rpartition("$")
+        if not number.isdecimal() or self._module.ptx.function(function) is None:
+            return None
+        data = self._module.ptx.initial_value(str(address.base))
+        target = instruction.operands[0]
+        lanes = len(target.items) if isinstance(target, Vector) else 1
+        start = address.offset + position_in(instruction, register)
+        if data is None or start < 0:
+            return None
+        size = access_width(instruction) // lanes
+        # What an initialiser leaves out is 0.
+        return int.from_bytes(data[start : start + size].ljust(size, b"\0"), "little")
 
 
 def _copied(instruction: Instruction) -> list[str]:
