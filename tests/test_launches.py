@@ -253,6 +253,80 @@ def test_ptx_that_launches_is_assembled_for_linking(tmp_path: Any) -> None:
     assert "ptxas -c" in done.out
 
 
+LINES = """\
+__global__ void child(float *p, int n) { p[threadIdx.x] += n; }
+__global__ void known(float *g, int n) {
+  if (n > 3) child<<<dim3(n / 8), dim3(256)>>>(g, n); n *= 2; child<<<dim3(n), dim3(64)>>>(g, n);
+}
+__global__ void twice(float *g, int n) {
+  child<<<1, 32>>>(g, 1); child<<<1, 64>>>(g, 2); child<<<1, 32>>>(g, 3);
+}
+__global__ void unrolled(float *g, int n) {
+#pragma unroll
+  for (int i = 0; i < 4; i++) child<<<1, 32>>>(g, i);
+}
+__global__ void both(float *g, int n) {
+#pragma unroll 4
+  for (int i = 0; i < n; i++) { child<<<1, 32>>>(g, i); child<<<1, 32>>>(g, i + 1); }
+}
+__device__ __forceinline__ void helper(float *g, int n) {
+  child<<<1, 32>>>(g, n);
+}
+__global__ void inlined(float *g, int n) {
+  helper(g, 1);
+  if (n) helper(g, n);
+}
+__global__ void ordered(float *g, int n) {
+  child<<<n, 32>>>(g, 1); child<<<n + 1, 32>>>(g, 2);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def on_lines(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    source = tmp_path_factory.mktemp("lines") / "a.cu"
+    source.write_text(LINES)
+    return run_program("scan", str(source), "--arch", "sm_90", "--format", "json")
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ("known", {("dim3(n / 8), dim3(256)", 256), ("dim3(n), dim3(64)", 64)}),
+        ("ordered", {("n, 32", 32), ("n + 1, 32", 32)}),
+    ],
+)
+def test_launches_of_one_line_have_each_its_words(
+    on_lines: Finished, kernel: str, expected: set[tuple[str, int]]
+) -> None:
+    found = on_lines.kernel(kernel)["launches"]
+    assert {(one["written"], one["block"][0]) for one in found} == expected
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ("twice", [(32, 2), (64, 1)]),
+        ("unrolled", [(32, 1)]),
+        ("both", [(32, 2)]),
+        ("inlined", [(32, 2)]),
+        ("ordered", [(32, 1), (32, 1)]),
+    ],
+)
+def test_launches_that_nothing_tells_apart_are_counted(
+    on_lines: Finished, kernel: str, expected: list[tuple[int, int]]
+) -> None:
+    found = on_lines.kernel(kernel)["launches"]
+    assert sorted((one["block"][0], one["count"]) for one in found) == expected
+
+
+def test_a_tree_says_how_many_launches_an_edge_is() -> None:
+    (_, line) = lines(parent(launch("child", count=2)))
+    assert "2 launches, line 5" in line
+
+
 @pytest.mark.toolchain
 def test_a_source_that_is_refused_still_shows_its_launches(tmp_path: Any) -> None:
     (tmp_path / "a.cu").write_text(

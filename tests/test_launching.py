@@ -58,10 +58,15 @@ ld.param.b32 %r9, [retval0+0];
 
 
 def module(**functions: str) -> ModuleFlow:
-    """Functions by name; ``helper`` and what begins so is no kernel, and has one parameter."""
+    """Functions by name; ``helper`` and what begins so is no kernel, and has one parameter.
+
+    A body that stores a result makes it one that returns an address.
+    """
     texts = []
     for name, body in functions.items():
         kind = ".func" if name.startswith("helper") else ".visible .entry"
+        if "[func_retval0" in body:
+            kind += " (.param .b64 func_retval0)"
         text = textwrap.indent(f"{body}ret;", "  ")
         texts.append(f"{kind} {name}(.param .b64 {name}_param_0)\n{{\n{text}\n}}\n")
     return ModuleFlow(PtxModule((HEAD + "\n".join(texts)).encode()))
@@ -111,6 +116,31 @@ def test_what_is_computed_is_no_constant() -> None:
     body = "mov.u32 %r1, 32;\nmov.u32 %r2, %ctaid.x;\nadd.s32 %r3, %r2, 1;\n"
     site = only(body + launch(grid="%r3", block="%r1"))
     assert (site.grid, site.block) == ((None, 1, 1), (32, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("variable", "block"),
+    [
+        # What the initialiser leaves out is 0.
+        ("parent$3", (256, 1, 1)),
+        # The program's own may have been written to, by the host too.
+        ("sizes", (None, None, None)),
+        ("sizes$3", (None, None, None)),
+    ],
+)
+def test_a_literal_that_the_compiler_keeps_in_memory_is_a_constant(
+    variable: str, block: tuple[int | None, ...]
+) -> None:
+    kept = f".global .align 4 .b8 {variable}[12] = {{0, 1, 0, 0, 1, 0, 0, 0, 1}};\n"
+    loads = f"ld.global.v2.u32 {{%r1, %r2}}, [{variable}];\nld.global.u32 %r3, [{variable}+8];\n"
+    made = (
+        launch(block="%r1")
+        .replace("%r1, 1}", "%r1, %r2}")
+        .replace("[param2+8], 1", "[param2+8], %r3")
+    )
+    text = f".visible .entry parent()\n{{\n{loads}{made}ret;\n}}\n"
+    (site,) = launch_sites(ModuleFlow(PtxModule((HEAD + kept + text).encode())), "parent")
+    assert site.block == block
 
 
 def test_a_kernel_that_is_chosen_may_be_either() -> None:
@@ -229,6 +259,86 @@ def test_an_address_is_followed_through_a_structure_that_is_passed_by_address() 
         + launch(stores="st.u64 [%rb], %rd2;"),
     )
     assert pointed(flow) == [Pointed("local", "parent", 0, ("helper",))]
+
+
+def returning(register: str, result: str, name: str) -> str:
+    """A call, in a scope of its own as nvcc writes it, of a function that returns an address."""
+    return f"""{{
+.param .b64 param0;
+st.param.b64 [param0+0], {register};
+.param .b64 retval0;
+call.uni (retval0), {name}, (param0);
+ld.param.b64 {result}, [retval0+0];
+}}
+"""
+
+
+SAME = "ld.param.u64 %rd1, [{0}_param_0];\nst.param.b64 [func_retval0+0], %rd1;\n"
+"""A function that returns what it is given."""
+
+
+def test_an_address_that_a_function_returns_is_found_for_the_call_that_gave_it() -> None:
+    local = f"{DEPOT}add.u64 %rd4, %SP, 16;\nld.param.u64 %rd5, [parent_param_0];\n"
+    both = returning("%rd4", "%rd6", "helper") + returning("%rd5", "%rd7", "helper")
+    for stored, expected in (
+        ("%rd6", [Pointed("local", "parent", 16, ("helper",))]),
+        ("%rd7", []),
+    ):
+        body = local + both + launch(stores=f"st.u64 [%rb], {stored};")
+        flow = module(parent=body, helper=SAME.format("helper"))
+        assert pointed(flow) == expected
+
+
+def test_an_address_is_found_through_functions_that_return_what_others_do() -> None:
+    outer = (
+        "ld.param.u64 %rd1, [helper1_param_0];\n"
+        + returning("%rd1", "%rd2", "helper2")
+        + "st.param.b64 [func_retval0+0], %rd2;\n"
+    )
+    body = f"{DEPOT}add.u64 %rd4, %SP, 16;\n{returning('%rd4', '%rd6', 'helper1')}"
+    flow = module(
+        parent=body + launch(stores="st.u64 [%rb], %rd6;"),
+        helper1=outer,
+        helper2=SAME.format("helper2"),
+    )
+    assert pointed(flow) == [Pointed("local", "parent", 16, ("helper1", "helper2"))]
+
+
+@pytest.mark.parametrize(("given", "is_local"), [("%rd4", True), ("%rd9", False)])
+def test_an_address_in_a_structure_whose_address_is_returned_is_found(
+    given: str, is_local: bool
+) -> None:
+    kept = f"add.u64 %rd4, %SP, 0;\nadd.u64 %rd5, %SP, 32;\nst.u64 [%rd5+8], {given};\n"
+    body = kept + returning("%rd5", "%rd6", "helper") + "ld.u64 %rd7, [%rd6+8];\n"
+    flow = module(
+        parent=DEPOT + body + launch(stores="st.u64 [%rb], %rd7;"), helper=SAME.format("helper")
+    )
+    assert bool(pointed(flow)) == is_local
+
+
+def test_what_a_function_makes_of_an_address_is_no_address() -> None:
+    loads = "ld.param.u64 %rd1, [helper_param_0];\nld.u64 %rd2, [%rd1];\n"
+    body = f"{DEPOT}add.u64 %rd4, %SP, 16;\n{returning('%rd4', '%rd6', 'helper')}"
+    flow = module(
+        parent=body + launch(stores="st.u64 [%rb], %rd6;"),
+        helper=loads + "st.param.b64 [func_retval0+0], %rd2;\n",
+    )
+    assert pointed(flow) == []
+
+
+def test_functions_that_return_what_they_return_end() -> None:
+    def again(name: str, other: str) -> str:
+        first, second = returning("%rd1", "%rd2", other), returning("%rd2", "%rd3", other)
+        chosen = "selp.b64 %rd4, %rd3, %rd1, %p1;\nst.param.b64 [func_retval0+0], %rd4;\n"
+        return f"ld.param.u64 %rd1, [{name}_param_0];\n{first}{second}{chosen}"
+
+    body = f"{DEPOT}add.u64 %rd4, %SP, 0;\n{returning('%rd4', '%rd6', 'helper1')}"
+    flow = module(
+        parent=body + launch(stores="st.u64 [%rb], %rd6;"),
+        helper1=again("helper1", "helper2"),
+        helper2=again("helper2", "helper1"),
+    )
+    assert {one.offset for one in pointed(flow)} == {0}
 
 
 def test_an_address_of_shared_memory_is_found() -> None:

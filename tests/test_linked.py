@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from lmemscope.analysis.linked import Described, ObjectFunctions, describe, with
 from lmemscope.analysis.linked_depth import bounded, deepest_paths
 from lmemscope.analysis.linked_graph import linked_graph
 from lmemscope.analysis.linked_units import with_linked_stacks, with_run_time_stacks
+from lmemscope.collect import run
 from lmemscope.config.settings import Settings, from_flags
 from lmemscope.discover.link_steps import link_steps
 from lmemscope.discover.links import plan_links, split_binaries
@@ -31,6 +33,7 @@ from lmemscope.lowering.relocatable import linked_unit
 from lmemscope.model import (
     CompileOptions,
     Failure,
+    Gap,
     Limit,
     Link,
     LinkGroup,
@@ -511,7 +514,7 @@ def test_a_group_is_linked_when_one_of_its_inputs_is_there(tmp_path: Path) -> No
     ]
     assert [len(one.binaries) for one in plan.requests] == [1, 1]
     assert plan.requests[0].depths == (("f", 3),)
-    assert plan.notes == ("link app: gone*.cu names no file",)
+    assert plan.notes == (Gap("link", "group app: gone*.cu names no file", "evidence"),)
     assert all("-rdc=true" in unit.options.nvcc_args for unit in plan.units)
     lib, text = str(tmp_path / "lib.a"), str(tmp_path / "text.o")
     assert split_binaries([lib, text]) == ([lib], [text])
@@ -522,7 +525,24 @@ def test_a_group_of_no_file_at_all_is_told() -> None:
     groups = (LinkGroup("gone", ("gone*.cu",)), LinkGroup("empty", ()))
     plan = plan_links([unit], [unit], [], [], Settings(root="/nowhere", link=groups), list)
     assert plan.requests == ()
-    assert plan.notes == ("link gone: gone*.cu names no file", "link empty: it names no inputs")
+    assert plan.notes == (
+        Gap("link", "group gone: gone*.cu names no file", "evidence"),
+        Gap("link", "group empty: it names no inputs", "evidence"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"), [(("gone*.cu",), "gone*.cu names no file"), ((), "it names no inputs")]
+)
+def test_the_gate_does_not_pass_over_a_group_of_no_file(
+    inputs: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    settings = Settings(root=str(tmp_path), link=(LinkGroup("app", inputs),))
+    with ThreadPoolExecutor(1) as executor:
+        report = run([str(tmp_path)], settings, executor)
+    verdict, _, missing = gate(replace(report, units=unit_report().units))
+    assert verdict == "undecided"
+    assert f"[link] group app: {told}" in missing
 
 
 def test_groups_come_from_the_configuration(
@@ -539,7 +559,7 @@ def test_groups_come_from_the_configuration(
     (tmp_path / "a.cu").write_text("")
     unit = Unit("a.cu", str(tmp_path / "a.cu"), "auto", "sm_90")
     plan = plan_links([unit], [unit], [], [], Settings(root=str(tmp_path), link=(outside,)), list)
-    assert plan.notes == ("link app: ../*.cu names no file",)
+    assert plan.notes == (Gap("link", "group app: ../*.cu names no file", "evidence"),)
 
 
 def test_only_code_is_linked_and_unchanged_inputs_too() -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from lmemscope.analysis.launch_calls import LaunchCall, Places, merged
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
@@ -79,18 +80,30 @@ class _Finder:
         if flow is None:
             yield from self._of_relocations(facts)
             return
+        places: dict[object, list[int]] = {}
+        sites = [(site, self._place(flow, facts, site)) for site in launch_sites(flow, facts.name)]
+        for site, place in sites:
+            places.setdefault((site.function, place, site.children), []).append(site.index)
         found = [
             launch
-            for site in launch_sites(flow, facts.name)
-            for launch in self._of_site(flow, facts, site)
+            for site, place in sites
+            for launch in self._of_site(
+                flow, facts, site, place, places[site.function, place, site.children]
+            )
         ]
-        yield from sorted(_merged(found), key=_order)
+        yield from sorted(merged(found), key=_order)
 
-    def _of_site(self, flow: ModuleFlow, facts: KernelFacts, site: LaunchSite) -> Iterator[Launch]:
+    def _of_site(
+        self,
+        flow: ModuleFlow,
+        facts: KernelFacts,
+        site: LaunchSite,
+        place: SourceLocation | None,
+        beside: Sequence[int],
+    ) -> Iterator[LaunchCall]:
+        """The launches of a call, of which others (``beside``, with itself) may share the line."""
         code = flow.dataflow(site.function)
         assert code is not None
-        prepared = site.index if site.prepared is None else site.prepared
-        place = self._place(facts, code.body.instructions[prepared])
         pointers = Pointers(flow, facts.name)
         handed = tuple(
             self._handed(facts, site, argument.index, argument.offset, found)
@@ -98,30 +111,41 @@ class _Finder:
             if argument.is_pointer
             for found in sorted(pointers.of(site.function, argument.value))
         )
+        chain = self._around(site, code.body.instructions, place)
         children: tuple[str | None, ...] = site.children
         for child in children if site.is_complete else (*children, None):
             spelled = demangle(child) if child is not None else None
-            said = self._said(place, spelled)
-            yield Launch(
-                child=child,
-                demangled=spelled,
-                location=place if said is None or place is None else replace(place, line=said.line),
-                function=site.function,
-                seen="ptx",
-                grid=site.grid,
-                block=site.block,
-                shared=site.shared,
-                stream=site.stream,
-                loop_depth=code.flow.depth(site.index),
-                written=said.configuration if said is not None else None,
-                handed=tuple(dict.fromkeys(handed)),
+            said, many = self._said(place, spelled, site, beside)
+            yield LaunchCall(
+                chain,
+                many,
+                Launch(
+                    child=child,
+                    demangled=spelled,
+                    location=place
+                    if said is None or place is None
+                    else replace(place, line=said.line),
+                    function=site.function,
+                    seen="ptx",
+                    grid=site.grid,
+                    block=site.block,
+                    shared=site.shared,
+                    stream=site.stream,
+                    loop_depth=code.flow.depth(site.index),
+                    written=said.configuration if said is not None else None,
+                    handed=tuple(dict.fromkeys(handed)),
+                ),
             )
 
-    def _place(self, facts: KernelFacts, instruction: Instruction) -> SourceLocation | None:
+    def _place(
+        self, flow: ModuleFlow, facts: KernelFacts, site: LaunchSite
+    ) -> SourceLocation | None:
         """The line that launches: of the chain, the one that the source has a launch on."""
-        chain = self._lines.of_instruction(instruction)
+        code = flow.dataflow(site.function)
+        assert code is not None
+        chain = self._lines.of_instruction(code.body.instructions[_told(site)])
         for frame in chain:
-            if self._said(frame.location, None) is not None:
+            if self._written_on(frame.location):
                 return frame.location
         return self._lines.reader_line(chain, facts.name)
 
@@ -144,17 +168,46 @@ class _Finder:
             through=tuple(short_name(demangle(_CLONE.sub("", one))) for one in found.through),
         )
 
-    def _said(self, place: SourceLocation | None, child: str | None) -> WrittenLaunch | None:
-        """The launch in the source that a line of code belongs to."""
-        found = [
+    def _around(
+        self, site: LaunchSite, code: Sequence[Instruction], place: SourceLocation | None
+    ) -> Places:
+        """The line that launches, and those that it is inlined at, innermost first."""
+        chain = [frame.location for frame in self._lines.of_instruction(code[_told(site)])]
+        return tuple(chain[chain.index(place) :] if place in chain else chain)
+
+    def _written_on(self, place: SourceLocation) -> list[WrittenLaunch]:
+        return [
             one
             for file, one in self._written
-            if place is not None and file == place.file and one.line <= place.line <= one.end_line
+            if file == place.file and one.line <= place.line <= one.end_line
         ]
+
+    def _said(
+        self,
+        place: SourceLocation | None,
+        child: str | None,
+        site: LaunchSite,
+        beside: Sequence[int],
+    ) -> tuple[WrittenLaunch | None, int]:
+        """The launch in the source that a call is made of; None where it may be one of several.
+
+        Also how many of the line's it may be; 0 where no text tells.
+
+        PTX has no columns that tell launches on a line apart, but what is constant in it must be so
+        in the text; else calls stand in the order of the text, where there are as many.
+        """
+        found = self._written_on(place) if place is not None else []
         name = short_name(child) if child is not None else ""
         exact = [one for one in found if one.child == name]
         named = [one for one in found if one.base == base_name(name)]
-        return next(iter((*exact, *named, *found)), None)
+        alike = exact or named or found
+        fitting = [one for one in alike if _fits(one, site)] or alike
+        if len({one.configuration for one in fitting}) == 1:
+            return fitting[0], len(fitting)
+        same = alike[beside.index(site.index)] if len(alike) == len(beside) else None
+        if same is None or same not in fitting:
+            return None, len(fitting)
+        return same, sum(one.configuration == same.configuration for one in fitting)
 
     def _of_relocations(self, facts: KernelFacts) -> Iterator[Launch]:
         """What a cubin without PTX shows: the calls, and kernels whose addresses are beside them.
@@ -181,19 +234,18 @@ class _Finder:
                 yield Launch(child, spelled, facts.location, name, "cubin", "unknown")
 
 
-def _merged(launches: Iterable[Launch]) -> list[Launch]:
-    """One of the copies that a compiler makes of a launch when it unrolls the loop around it."""
-    found: dict[object, Launch] = {}
-    for one in launches:
-        alike = replace(one, loop_depth=0, handed=())
-        key = alike if one.location is not None else len(found)
-        before = found.get(key, one)
-        found[key] = replace(
-            before,
-            loop_depth=max(before.loop_depth, one.loop_depth),
-            handed=tuple(dict.fromkeys((*before.handed, *one.handed))),
-        )
-    return list(found.values())
+def _fits(written: WrittenLaunch, site: LaunchSite) -> bool:
+    """Whether no constant of a launch's text is another one in PTX."""
+    texts = (*written.grid, *written.block, written.shared)
+    codes = (*site.grid, *site.block, site.shared)
+    streams = {written.stream, site.stream} - {"named", "unknown"}
+    pairs = zip(texts, codes, strict=True)
+    return len(streams) < 2 and all(None in pair or pair[0] == pair[1] for pair in pairs)
+
+
+def _told(site: LaunchSite) -> int:
+    """The call whose line is the launch's: the first of the two."""
+    return site.index if site.prepared is None else site.prepared
 
 
 def _is_function(functions: Mapping[str, CubinFunction], name: str) -> bool:

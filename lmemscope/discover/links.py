@@ -15,7 +15,7 @@ from lmemscope.discover.walk import Found
 from lmemscope.errors import InputError
 from lmemscope.files import open_regular
 from lmemscope.lowering.relocatable import is_linkable, linked_unit
-from lmemscope.model import LinkRequest, Unit, count
+from lmemscope.model import Gap, LinkRequest, Unit, count
 
 BINARY_ENDINGS = (".o", ".obj", ".a", ".lib", ".fatbin")
 """Of files whose device code is only linked."""
@@ -34,12 +34,13 @@ class LinkPlan:
     Attributes:
         units: those that are analysed, compiled as the links need it.
         requests: a link each, per architecture.
-        notes: on what is not linked, in sentences.
+        notes: on what is not linked, in sentences; gaps are what the configuration asks to be
+            linked and is not there, so that a gate must not pass.
     """
 
     units: tuple[Unit, ...]
     requests: tuple[LinkRequest, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str | Gap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def plan_links(
         settings: of the run.
         make_units: see `MakeUnits`.
     """
-    notes: list[str] = []
+    notes: list[str | Gap] = []
     programs = list(_of_groups(units, settings, make_units, notes))
     if settings.linked:
         built = list(_of_builds(paths, make_units, notes))
@@ -134,7 +135,7 @@ def _requests(program: _Program, settings: Settings) -> Iterator[LinkRequest]:
 
 
 def _of_groups(
-    units: Sequence[Unit], settings: Settings, make_units: MakeUnits, notes: list[str]
+    units: Sequence[Unit], settings: Settings, make_units: MakeUnits, notes: list[str | Gap]
 ) -> Iterator[_Program]:
     """Groups of the configuration of which an input is analysed."""
     for group in settings.link:
@@ -142,9 +143,11 @@ def _of_groups(
         here = [unit for unit in units if unit.path in files and is_linkable(unit)]
         if not here and files:
             continue
-        notes += [f"link {group.name}: {pattern} names no file" for pattern in unknown]
+        lacks = [f"{pattern} names no file" for pattern in unknown]
+        if not group.inputs:
+            lacks = ["it names no inputs"]
+        notes += [Gap("link", f"group {group.name}: {why}", "evidence") for why in lacks]
         if not files:
-            notes += [] if unknown else [f"link {group.name}: it names no inputs"]
             continue
         binaries, others = split_binaries(files)
         analysed = {unit.path for unit in here}
@@ -177,7 +180,9 @@ def _matching(patterns: Sequence[str], root: str) -> tuple[list[str], list[str]]
     return list(files), unknown
 
 
-def _of_builds(paths: Sequence[str], make_units: MakeUnits, notes: list[str]) -> Iterator[_Program]:
+def _of_builds(
+    paths: Sequence[str], make_units: MakeUnits, notes: list[str | Gap]
+) -> Iterator[_Program]:
     """The links of build directories that are among the paths."""
     for path in paths:
         database = path if os.path.basename(path) == DATABASE else os.path.join(path, DATABASE)
@@ -201,7 +206,7 @@ def _entries(database: str) -> tuple[Entry, ...]:
 
 
 def _of_step(
-    step: LinkStep, entries: Sequence[Entry], make_units: MakeUnits, notes: list[str]
+    step: LinkStep, entries: Sequence[Entry], make_units: MakeUnits, notes: list[str | Gap]
 ) -> _Program | None:
     """A build's link; None where nothing of it is relocatable."""
     found: list[Found] = []

@@ -64,6 +64,8 @@ def _launched(launch: Launch, place: SourceLocation | None) -> Iterator[str]:
         yield f"{launch.shared} B dynamic shared"
     if _STREAMS[launch.stream]:
         yield _STREAMS[launch.stream]
+    if launch.count > 1:
+        yield f"{launch.count} launches"
     if launch.loop_depth:
         yield "in a loop"
     if place is not None and launch.seen != "cubin":

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import re
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from lmemscope.errors import FormatError
@@ -124,26 +125,20 @@ class PtxFunction:
     @cached_property
     def parameters(self) -> tuple[tuple[str, str, int], ...]:
         """Name, PTX type and bytes of each parameter, in order."""
+        tokens, name_at = self._named
+        return tuple(_declared(tokens[name_at + 1 :]))
+
+    @cached_property
+    def results(self) -> tuple[tuple[str, str, int], ...]:
+        """What it returns, as `parameters`; nothing of a kernel."""
+        tokens, name_at = self._named
+        return tuple(_declared(tokens[:name_at]))
+
+    @cached_property
+    def _named(self) -> tuple[list[Token], int]:
+        """The header's tokens, and which of them is the function's name."""
         tokens = list(tokenise(self._header))
-        name_at = next(i for i, token in enumerate(tokens) if token[1] == self.name)
-        result: list[tuple[str, str, int]] = []
-        statement: list[Token] = []
-        for token in tokens[name_at + 1 :]:
-            if token[1] in (",", ")"):
-                if any(t[1] == ".param" for t in statement):
-                    start = next(i for i, t in enumerate(statement) if t[1] == ".param")
-                    kept = [t for t in statement[start:] if t[1] not in (".ptr", ".global")]
-                    kinds = [t[1] for t in kept if t[0] == "dotted"]
-                    result += [
-                        (declaration.name, kinds[-1] if kinds else "", declaration.size)
-                        for declaration in parse_local(kept)
-                    ]
-                statement = []
-                if token[1] == ")":
-                    break
-            else:
-                statement.append(token)
-        return tuple(result)
+        return tokens, next(i for i, token in enumerate(tokens) if token[1] == self.name)
 
     @cached_property
     def _header(self) -> str:
@@ -162,6 +157,24 @@ class PtxFunction:
             elif text != ",":
                 current = None
         return result
+
+
+def _declared(tokens: Sequence[Token]) -> Iterator[tuple[str, str, int]]:
+    """Name, PTX type and bytes of each ``.param`` up to the end of the first list."""
+    statement: list[Token] = []
+    for token in tokens:
+        if token[1] not in (",", ")"):
+            statement.append(token)
+            continue
+        if any(t[1] == ".param" for t in statement):
+            start = next(i for i, t in enumerate(statement) if t[1] == ".param")
+            kept = [t for t in statement[start:] if t[1] not in (".ptr", ".global")]
+            kinds = [t[1] for t in kept if t[0] == "dotted"]
+            for declaration in parse_local(kept):
+                yield declaration.name, kinds[-1] if kinds else "", declaration.size
+        statement = []
+        if token[1] == ")":
+            return
 
 
 class PtxModule:

@@ -66,6 +66,9 @@ class Launch:
         written: the configuration as the source has it, between the brackets.
         parents: of launches that only the source shows, the kernels that reach it by name.
         handed: pointers among its arguments that mean nothing in the child.
+        count: launches with the same child, configuration, stream and line that are told as this
+            one; of calls that the code has, as many as the line's text has launches, since loops
+            are unrolled, for each place that the line is inlined at.
     """
 
     child: str | None
@@ -81,6 +84,7 @@ class Launch:
     written: str | None = None
     parents: tuple[str, ...] = ()
     handed: tuple[HandedPointer, ...] = ()
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

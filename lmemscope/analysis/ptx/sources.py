@@ -11,7 +11,7 @@ from typing import Literal
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.transfers import position_in, stored_values
+from lmemscope.analysis.ptx.transfers import access_width, position_in, stored_values
 from lmemscope.formats.ptx_body import Instruction, Vector, number_of
 
 _COPIES = frozenset({"mov", "cvta", "cvt"})
@@ -59,6 +59,28 @@ def passed(code: Definitions, index: int) -> tuple[dict[int, str], ...]:
             for value, place in stored_values(before) if address.base in found else ():
                 found[str(address.base)].setdefault(address.offset + place, value)
     return tuple(found[name] for name in names)
+
+
+def loaded(code: Definitions, index: int, register: str) -> ValueSource | None:
+    """The parameter, or the result of a call, that an instruction loads; None of all others.
+
+    Args:
+        code: the function.
+        index: of the instruction.
+        register: that it loads into.
+    """
+    instruction = code.body.instructions[index]
+    address = instruction.address
+    if instruction.modifiers[:2] != ["ld", "param"] or address is None:
+        return None
+    function = code.function.name
+    place = address.offset + position_in(instruction, register)
+    if address.base in code.parameters:
+        return ValueSource("parameter", function, address.base, place)
+    before = [call for call in code.flow.calls if call.index < index]
+    if before and address.base in before[-1].results:
+        return ValueSource("result", function, before[-1].callee, place, before[-1].index)
+    return None
 
 
 class Sources:
@@ -122,10 +144,16 @@ class Sources:
         alike = len(numbers) == 1 and all(source.kind == "constant" for source in found)
         return numbers.pop() if alike else None
 
-    def given(self, source: ValueSource) -> Iterator[tuple[str, str]]:
+    def given(
+        self, source: ValueSource, at: tuple[str, int] | None = None
+    ) -> Iterator[tuple[str, str]]:
         """What the kernel's calls pass for a parameter: the caller, and its register or constant.
 
         Nothing for a kernel's own.
+
+        Args:
+            source: the parameter.
+            at: caller and index of the one call that counts; all without it.
         """
         target = self._module.ptx.function(source.function)
         if target is None or target.kind == "entry":
@@ -135,11 +163,29 @@ class Sources:
             return
         position = names.index(source.name)
         for caller, call in self._module.calls_of(source.function, self._kernel):
+            if at is not None and at != (caller, call.index):
+                continue
             code = self._module.dataflow(caller)
             assert code is not None
             arguments = passed(code, call.index)
             if position < len(arguments) and source.number in arguments[position]:
                 yield caller, arguments[position][source.number]
+
+    def returned(self, source: ValueSource) -> Iterator[str]:
+        """Registers and constants of the callee that a result of its call may be.
+
+        Args:
+            source: the result; nothing where the callee is not known or not defined here.
+        """
+        code = self._module.dataflow(source.name) if source.name is not None else None
+        names = {name for name, _, _ in code.function.results} if code is not None else set()
+        for instruction in code.body.instructions if code is not None else ():
+            address = instruction.address
+            if instruction.modifiers[:2] != ["st", "param"] or address is None:
+                continue
+            for value, place in stored_values(instruction) if address.base in names else ():
+                if address.offset + place == source.number:
+                    yield value
 
     def _leaf(
         self, function: str, code: Definitions, index: int, register: str
@@ -147,17 +193,34 @@ class Sources:
         instruction = code.body.instructions[index]
         if instruction.operation in _COPIES or instruction.operation == "selp":
             return
+        source = loaded(code, index, register)
+        number = self._compiled_in(instruction, register)
+        if number is not None:
+            source = ValueSource("constant", function, number=number)
+        yield source if source is not None else ValueSource("computed", function, index=index)
+
+    def _compiled_in(self, instruction: Instruction, register: str) -> int | None:
+        """The number that is loaded from a constant which the compiler made of a literal.
+
+        NVVM keeps a literal ``dim3(256)`` as a global variable with the name of the function that
+        it stands in and a number. A program cannot name it, so that nobody writes to it; of the
+        program's own variables, what they begin with may have been changed.
+        """
         address = instruction.address
-        if instruction.modifiers[:2] == ["ld", "param"] and address is not None:
-            place = address.offset + position_in(instruction, register)
-            if address.base in code.parameters:
-                yield ValueSource("parameter", function, address.base, place)
-                return
-            calls = [call for call in code.flow.calls if call.index < index]
-            if calls and address.base in calls[-1].results:
-                yield ValueSource("result", function, calls[-1].callee, place, calls[-1].index)
-                return
-        yield ValueSource("computed", function, index=index)
+        if instruction.modifiers[:2] != ["ld", "global"] or address is None:
+            return None
+        function, _, number = str(address.base).rpartition("$")
+        if not number.isdecimal() or self._module.ptx.function(function) is None:
+            return None
+        data = self._module.ptx.initial_value(str(address.base))
+        target = instruction.operands[0]
+        lanes = len(target.items) if isinstance(target, Vector) else 1
+        start = address.offset + position_in(instruction, register)
+        if data is None or start < 0:
+            return None
+        size = access_width(instruction) // lanes
+        # What an initialiser leaves out is 0.
+        return int.from_bytes(data[start : start + size].ljust(size, b"\0"), "little")
 
 
 def _copied(instruction: Instruction) -> list[str]:
