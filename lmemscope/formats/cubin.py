@@ -26,6 +26,7 @@ from lmemscope.formats.elf import (
 )
 from lmemscope.formats.line_table import InlinedLine, read_line_table
 from lmemscope.formats.sites import Site, find_generic_sites, find_sites
+from lmemscope.formats.stack_pointer import find_stack_alignments
 from lmemscope.model import KernelKind
 
 _EM_CUDA = 190
@@ -63,6 +64,8 @@ class CubinFunction:
             to shared memory.
         sites: every ``LDL``/``STL`` of this body, in address order.
         callees: functions inside this kernel's section, in address order.
+        stack_alignment: bytes that a kernel's own body aligns its stack pointer to, for objects
+            that need more than callers give; None where it leaves it as it is.
     """
 
     name: str
@@ -78,6 +81,7 @@ class CubinFunction:
     shared_spills: int
     sites: tuple[Site, ...]
     callees: tuple[CubinFunction, ...] = ()
+    stack_alignment: int | None = None
 
     @property
     def all_sites(self) -> tuple[Site, ...]:
@@ -164,7 +168,8 @@ class Cubin:
         if outer is None:
             return []
         spills, max_registers = self._read_function_info(own)
-        sites = find_sites(self.elf.content(section), spills)
+        content = self.elf.content(section)
+        sites = find_sites(content, spills)
         prefix = f"${own}$"
         callees = sorted(
             (s for s in inside if s is not outer and s.binding == STB_LOCAL and s.size),
@@ -206,6 +211,14 @@ class Cubin:
                 shared_spills=len(spills - {site.pc for site in sites}),
                 sites=tuple(site for site in sites if site.pc not in claimed),
                 callees=bodies,
+                stack_alignment=next(
+                    (
+                        alignment
+                        for pc, alignment in find_stack_alignments(content).items()
+                        if not any(body.start <= pc < body.end for body in bodies)
+                    ),
+                    None,
+                ),
             )
         ]
 
