@@ -253,3 +253,28 @@ def test_what_calls_pass_on_the_stack_is_their_frame_and_no_spill() -> None:
     }
     assert fact.disagreements == ()
     assert fact.sites.spill.count == 0
+
+
+BEHIND = "ld.global"
+
+
+@pytest.mark.parametrize(
+    ("saved", "at", "kind"),
+    [
+        (stl(BEHIND, at=56), 56, "save"),
+        # Nothing is saved there, or the program's own store, or of another width.
+        (stl(BEHIND, at=60), 56, "object"),
+        (stl(FIRST, at=56), 56, "object"),
+        (stl(BEHIND, at=56, width=8), 56, "object"),
+        # Where the depot has the access, it is the access.
+        (stl(BEHIND, at=32), 32, "object"),
+    ],
+)
+def test_a_register_is_restored_on_the_line_of_an_access(
+    saved: MachineCode, at: int, kind: OriginKind
+) -> None:
+    """As before a return, where the last access and the restoring loads are joined."""
+    body = FILLED.replace("ld.local.f32 %f4, [%rd4]", "ld.local.f32 %f4, [%rd1]")
+    given = layers(program(body), ldl("ld.local.f32", at=at), saved, *PLACED, frame=64)
+    (kernel,) = given.cubin.functions
+    assert given.origins.of(kernel, kernel.all_sites[0]).kind == kind

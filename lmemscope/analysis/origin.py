@@ -70,6 +70,8 @@ class Origins:
     def _decide(self, kernel: CubinFunction, site: Site) -> Origin:
         found = self._by_line(kernel, site)
         flow, line, name = self._flow, found.ptx_line, found.function
+        if found.kind == "object" and flow is not None and self._is_restore(flow, kernel, site):
+            return Origin("save", line, name, None)
         if found.kind != "save" or flow is None or line is None or name is None:
             return found
         # Each function has a stack pointer of its own.
@@ -99,6 +101,26 @@ class Origins:
         if name is None or index is None or _is_save(flow, kernel.name, name, index, site):
             return Origin("save", line, name, None)
         return Origin("object", line, name, index)
+
+    def _is_restore(self, flow: ModuleFlow, kernel: CubinFunction, site: Site) -> bool:
+        """Whether a site has an object's line, but the place of a register that the body saves.
+
+        Its PTX access has a constant place, where the depot is known not to have the site's; and on
+        other lines than an object's the body goes the other way at the very same bytes.
+        """
+        if site.base != STACK_POINTER or site.uniform_base is not None:
+            return False
+        body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
+        placed = _placement(flow, self._by_line(kernel, site), site)
+        if placed is None or not self._placed(flow, kernel, body).is_elsewhere(placed):
+            return False
+        return any(
+            (other.base, other.uniform_base, other.displacement, other.width)
+            == (site.base, site.uniform_base, site.displacement, site.width)
+            and other.is_store != site.is_store
+            and self._by_line(kernel, other).kind == "save"
+            for other in body.sites
+        )
 
     def _placed(self, flow: ModuleFlow, kernel: CubinFunction, body: CubinFunction) -> Depots:
         """The depots in a body's frame, as the lines of its other sites place them."""
