@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lmemscope.analysis.frame import Placement, frame_map
 from lmemscope.analysis.ledger import shares
 from lmemscope.formats.sites import STACK_POINTER, Site
-from lmemscope.model import Cause, FrameRange, LocalObject, SiteClass
+from lmemscope.model import Cause, FrameRange, KernelKind, LocalObject, SiteClass
 from tests.builders import access, cubin_function, local_object
 
 
@@ -21,9 +23,10 @@ def drawn(
     objects: tuple[LocalObject, ...] = (),
     placed: tuple[Placement, ...] = (),
     inside: str = "k",
+    **changes: Any,
 ) -> list[tuple[int, int, str]]:
     """Ranges of a frame; each site has a cause, and none an object."""
-    function = cubin_function("k", *(one for one, _ in sites))
+    function = cubin_function("k", *(one for one, _ in sites), **changes)
     accesses = [access(cause, pc=one.pc, object=None, function=inside) for one, cause in sites]
     ranges = frame_map(frame, function, accesses, objects, placed)
     assert sum(part.size for part in ranges) == frame
@@ -90,6 +93,40 @@ def test_alone_in_a_frame_of_its_size_a_depot_has_one_place(
     frame: int, ranges: list[tuple[int, int, str]]
 ) -> None:
     assert drawn(frame, objects=(TABLE,)) == ranges
+
+
+SAVED = tuple((site(16 + at, at=at), "call-frame") for at in range(64, 132, 4))
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind", "alignment", "last"),
+    [
+        # A multiple of 16 is used, and 8 bytes are kept to round the stack pointer down.
+        (152, "function", 16, (132, 20, "padding")),
+        # A kernel's is a multiple of 16 as it is.
+        (208, "entry", 64, (132, 76, "unknown")),
+        (240, "entry", 64, (132, 108, "padding")),
+        (248, "function", 64, (132, 116, "padding")),
+        # Nothing rounds the stack pointer down, or the frame is not of a size that it leads to.
+        (152, "function", None, (132, 20, "unknown")),
+        (160, "function", 16, (132, 28, "unknown")),
+    ],
+)
+def test_what_aligns_the_stack_pointer_is_padding(
+    frame: int, kind: KernelKind, alignment: int | None, last: tuple[int, int, str]
+) -> None:
+    placed = (Placement("k", site(16, at=0), 0),)
+    changes = {"kind": kind, "stack_alignment": alignment}
+    assert drawn(frame, *SAVED, objects=(TABLE,), placed=placed, **changes)[-1] == last
+
+
+def test_an_aligned_depot_alone_has_one_place() -> None:
+    changes = {"kind": "function", "stack_alignment": 32}
+    table = local_object(size=68)
+    expected = [(0, 68, "object"), (68, 52, "padding")]
+    assert drawn(120, objects=(table,), **changes) == expected
+    expected = [(0, 64, "object"), (64, 24, "padding")]
+    assert drawn(88, objects=(TABLE,), **changes) == expected
 
 
 def test_beside_spills_that_place_is_not_certain() -> None:

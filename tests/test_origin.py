@@ -179,3 +179,102 @@ def test_facts_and_causes_agree_on_every_site() -> None:
         a.ptx_line is not None and a.object is None for a in fact.accesses
     )
     assert split.spill + split.local_object + split.unknown == fact.sass
+
+
+PASSING = """ld.param.u64 %rd1, [k_param_0];
+st.param.b32 [param0+0], %f1;
+st.param.b32 [param0+4], %f2;
+ld.param.b32 %f3, [retval0];
+add.f32 %f4, %f3, %f2;
+ret;"""
+TAKING = """ld.param.b32 %f1, [leaf_param_0];
+ld.param.b32 %f2, [leaf_param_1+8];
+add.f32 %f3, %f1, %f2;
+ret;"""
+OWN, RESULT, BESIDE = "ld.param.u64", "ld.param.b32 %f3", "add.f32 %f4"
+PASSED, NEXT = "st.param.b32 [param0+0", "st.param.b32 [param0+4"
+TAKEN, TAKEN_TOO, AMID = "ld.param.b32 %f1", "ld.param.b32 %f2", "add.f32 %f3"
+
+
+@pytest.mark.parametrize(
+    ("code", "kinds"),
+    [
+        ((stl(PASSED),), ("argument",)),
+        ((stl(PASSED, marked=True),), ("spill",)),
+        # A register that is restored, whatever the lines of either say.
+        ((stl(PASSED), ldl(BESIDE)), ("save", "save")),
+        ((stl(PASSED, width=8), ldl(RESULT, at=4)), ("save", "save")),
+        ((ldl(RESULT, at=8), stl(PASSED)), ("argument", "argument")),
+        # Stored the other way than the line goes; an entry's own parameter is no stack's.
+        ((stl(RESULT),), ("save",)),
+        ((ldl(OWN),), ("save",)),
+        # On a neighbour's line: below what is known to be passed it is passed, above not.
+        ((stl(BESIDE), stl(NEXT, at=4)), ("argument", "argument")),
+        ((stl(BESIDE, at=8), stl(NEXT, at=4)), ("save", "argument")),
+    ],
+)
+def test_what_calls_pass_on_the_stack_goes_one_way(
+    code: tuple[MachineCode, ...], kinds: tuple[OriginKind, ...]
+) -> None:
+    given = layers(program(PASSING), *code, frame=16)
+    (kernel,) = given.cubin.functions
+    assert tuple(given.origins.of(kernel, one).kind for one in kernel.all_sites) == kinds
+
+
+@pytest.mark.parametrize(
+    ("code", "aligned", "kinds"),
+    [
+        ((ldl(TAKEN, at=16),), None, ("argument",)),
+        ((stl(AMID, at=16), ldl(TAKEN, at=16)), None, ("save", "save")),
+        # Above a parameter there are only more of them.
+        ((ldl(TAKEN, at=16), ldl(AMID, at=20)), None, ("argument", "argument")),
+        ((ldl(TAKEN_TOO, at=16), ldl(AMID, at=12)), None, ("argument", "save")),
+        # The caller's stack pointer, where the function aligns its own.
+        ((ldl(TAKEN, at=16, base=3),), 16, ("argument",)),
+        ((ldl(TAKEN, at=16, base=3),), None, ("save",)),
+        ((ldl(AMID, at=16, base=3),), 16, ("save",)),
+    ],
+)
+def test_a_function_finds_its_parameters_above_its_frame(
+    code: tuple[MachineCode, ...], aligned: int | None, kinds: tuple[OriginKind, ...]
+) -> None:
+    given = layers(program("ret;", leaf=TAKING), *code, frame=16, stack_alignment=aligned)
+    (kernel,) = given.cubin.functions
+    assert tuple(given.origins.of(kernel, one).kind for one in kernel.all_sites) == kinds
+
+
+def test_what_calls_pass_on_the_stack_is_their_frame_and_no_spill() -> None:
+    passed = (stl(BESIDE), stl(NEXT, at=4))
+    report = ptxas_report(frame=16)
+    fact = attributed(layers(program(PASSING), *passed, frame=16, log=report))
+    assert [access.cause for access in fact.accesses] == ["call-frame"] * 2
+    assert {(one.kind, one.opcode) for access in fact.accesses for one in access.evidence} == {
+        ("ptx-instruction", "st.param.b32")
+    }
+    assert fact.disagreements == ()
+    assert fact.sites.spill.count == 0
+
+
+BEHIND = "ld.global"
+
+
+@pytest.mark.parametrize(
+    ("saved", "at", "kind"),
+    [
+        (stl(BEHIND, at=56), 56, "save"),
+        # Nothing is saved there, or the program's own store, or of another width.
+        (stl(BEHIND, at=60), 56, "object"),
+        (stl(FIRST, at=56), 56, "object"),
+        (stl(BEHIND, at=56, width=8), 56, "object"),
+        # Where the depot has the access, it is the access.
+        (stl(BEHIND, at=32), 32, "object"),
+    ],
+)
+def test_a_register_is_restored_on_the_line_of_an_access(
+    saved: MachineCode, at: int, kind: OriginKind
+) -> None:
+    """As before a return, where the last access and the restoring loads are joined."""
+    body = FILLED.replace("ld.local.f32 %f4, [%rd4]", "ld.local.f32 %f4, [%rd1]")
+    given = layers(program(body), ldl("ld.local.f32", at=at), saved, *PLACED, frame=64)
+    (kernel,) = given.cubin.functions
+    assert given.origins.of(kernel, kernel.all_sites[0]).kind == kind

@@ -144,6 +144,48 @@ def test_generic_sites_equal_nvdisasm(arch: str) -> None:
     assert {1, 8, 16} <= {site.width for site in found}
 
 
+ALIGNED = """
+template <int A> __device__ __noinline__ int aligned(int n) {
+    __align__(A) volatile int b[17];
+    b[n & 15] = n;
+    return b[(n + 1) & 15];
+}
+template __device__ int aligned<4>(int);
+template __device__ int aligned<16>(int);
+template __device__ int aligned<128>(int);
+extern "C" __global__ void entry(int *o, int n) {
+    __align__(64) volatile int b[17];
+    b[n & 15] = n;
+    o[0] = b[(n + 1) & 15];
+}
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_the_stack_pointers_alignment_equals_nvdisasm(arch: str) -> None:
+    flags = (f"--gpu-architecture={arch}", "-rdc=true")
+    data = nvrtc.compile_program(ALIGNED, "aligned.cu", flags, ()).cubin
+    printed = nvdisasm.disassemble(data)
+    found = {}
+    for function in Cubin(data).functions:
+        masks = [
+            int(i.operands.split(",")[2], 16)
+            for i in printed[function.name]
+            if i.opcode == "LOP3.LUT" and i.operands.startswith("R1,R1,")
+        ]
+        assert masks == [
+            2**32 - alignment for alignment in (function.stack_alignment,) if alignment
+        ]
+        found[function.name] = (function.stack_alignment, function.stack_frame)
+    assert found == {
+        "_Z7alignedILi4EEii": (None, 72),
+        "_Z7alignedILi16EEii": (16, 80 + 16 - 8),
+        "_Z7alignedILi128EEii": (128, 128 + 128 - 8),
+        "entry": (64, 128 + 64 - 16),
+    }
+
+
 def _address(instruction: sass.SassInstruction) -> tuple[int | None, int | None, int]:
     base = uniform = None
     displacement = 0

@@ -167,6 +167,8 @@ class _Kernel:
         if origin.kind == "save":
             saved = saving_cause(flow, self._facts, body, origin)
             return _Explained(saved.cause, None, "uniform", saved.evidence)
+        if origin.kind == "argument":
+            return _Explained("call-frame", None, "uniform", (_passes(flow, origin),))
         return self._of_object(flow, site, origin)
 
     def _of_object(self, flow: ModuleFlow, site: Site, origin: Origin) -> _Explained:
@@ -212,6 +214,16 @@ class _Kernel:
             depots = (depot.align for depot in objects.body.locals)
             self._alignments[name] = max(depots, default=1)
         return self._alignments[name]
+
+
+def _passes(flow: ModuleFlow, origin: Origin) -> Evidence:
+    """The PTX access that passes an argument on the stack."""
+    assert origin.function is not None
+    assert origin.instruction is not None
+    dataflow = flow.dataflow(origin.function)
+    assert dataflow is not None
+    opcode = dataflow.body.instructions[origin.instruction].opcode
+    return Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode)
 
 
 def _is_local(flow: ModuleFlow, kernel: str, origin: Origin) -> bool:

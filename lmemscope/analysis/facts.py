@@ -34,10 +34,11 @@ from lmemscope.model import (
 _ENTRIES: dict[OriginKind, SiteKind] = {
     "spill": "spill",
     "save": "spill",
+    "argument": "local-object",
     "object": "local-object",
     "unknown": "unknown",
 }
-"""ptxas counts what it saves across calls as spills too."""
+"""ptxas counts what it saves across calls as spills too, but no arguments on the stack."""
 
 
 def gather_facts(layers: Layers) -> tuple[KernelFacts, ...]:

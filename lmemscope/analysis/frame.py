@@ -4,6 +4,10 @@ Where ptxas put an object is read off its accesses: a site ``[R1+0x30]`` whose P
 16 of the depot says that the depot begins at 0x20. One depot keeps its order in the frame
 (measured), so one such site places all objects of a function. What stays unowned is padding where
 it only aligns the next range, and otherwise ``unknown``: nothing is forced to fit.
+
+A body that aligns its stack pointer itself rounds it down, so its frame ends with what that can
+take (measured, sm_75 to sm_120): a multiple of the alignment, and behind it as much as the
+alignment is larger than what the stack pointer has before: 16 bytes in a kernel, 8 in a function.
 """
 
 from __future__ import annotations
@@ -15,9 +19,19 @@ from itertools import pairwise
 
 from lmemscope.formats.cubin import LARGEST_FRAME, CubinFunction
 from lmemscope.formats.sites import STACK_POINTER, Site
-from lmemscope.model import Cause, FrameOwner, FrameRange, LocalAccess, LocalObject, traits_of
+from lmemscope.model import (
+    Cause,
+    FrameOwner,
+    FrameRange,
+    KernelKind,
+    LocalAccess,
+    LocalObject,
+    traits_of,
+)
 
 _ALIGNMENT = 16
+_ALIGNED_BEFORE: dict[KernelKind, int] = {"entry": 16, "function": 8}
+"""Bytes that the stack pointer is a multiple of where a body begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +90,8 @@ def frame_map(
         return ()
     if frame > LARGEST_FRAME:
         return (FrameRange(0, frame, "unknown", "unattributed", None),)
+    alignment, reserve = _aligned(frame, function)
+    frame -= reserve
     owners: list[_Owner | None] = [None] * frame
     starts = _depot_starts(frame, objects, placements)
     # What is left of a structure has what its members have not.
@@ -99,14 +115,34 @@ def frame_map(
     unplaced = [(name, end) for name, end in _depot_ends(objects).items() if name not in starts]
     if len(unplaced) == 1:
         (name, end) = unplaced[0]
-        gaps = _gaps(owners, end)
+        gaps = _gaps(owners, end, alignment)
         for number, found in ordered:
             if found.function == name and len(gaps) == 1:
                 _place(owners, number, found, gaps[0])
                 unplaced = []
     if not unplaced:
         _fill_between_slots(owners)
-    return _ranges(owners)
+    return _with_reserve(_ranges(owners, alignment), reserve)
+
+
+def _aligned(frame: int, function: CubinFunction) -> tuple[int, int]:
+    """What a frame's used part is a multiple of, and the bytes kept to align the stack pointer."""
+    alignment = function.stack_alignment or 0
+    reserve = max(alignment - _ALIGNED_BEFORE[function.kind], 0)
+    if alignment <= 0 or reserve >= frame or (frame - reserve) % alignment:
+        return _ALIGNMENT, 0
+    return max(alignment, _ALIGNMENT), reserve
+
+
+def _with_reserve(ranges: tuple[FrameRange, ...], reserve: int) -> tuple[FrameRange, ...]:
+    """Ranges with the bytes behind them that align the stack pointer."""
+    if not reserve:
+        return ranges
+    *before, last = ranges
+    start = last.offset if last.owner == "padding" else last.offset + last.size
+    kept = before if last.owner == "padding" else ranges
+    end = last.offset + last.size + reserve
+    return (*kept, FrameRange(start, end - start, "padding", None, None))
 
 
 def _place(owners: list[_Owner | None], number: int, found: LocalObject, start: int) -> None:
@@ -128,14 +164,15 @@ def _fill_between_slots(owners: list[_Owner | None]) -> None:
             owners[before + 1 : after] = [owners[before]] * (after - before - 1)
 
 
-def _gaps(owners: Sequence[_Owner | None], size: int) -> list[int]:
+def _gaps(owners: Sequence[_Owner | None], size: int, alignment: int) -> list[int]:
     """Where ranges of a size begin that nobody owns, padding behind them aside."""
     found: list[int] = []
     start = 0
     for at in range(len(owners) + 1):
         if at < len(owners) and owners[at] is None:
             continue
-        if size <= at - start < size + _ALIGNMENT:
+        most = alignment if at == len(owners) else _ALIGNMENT
+        if size <= at - start < size + most:
             found.append(start)
         start = at + 1
     return found
@@ -192,9 +229,7 @@ def _depot_ends(objects: Sequence[LocalObject]) -> dict[str, int]:
     return ends
 
 
-def _ranges(
-    owners: Sequence[_Owner | None],
-) -> tuple[FrameRange, ...]:
+def _ranges(owners: Sequence[_Owner | None], alignment: int) -> tuple[FrameRange, ...]:
     result: list[FrameRange] = []
     start = 0
     for at in range(1, len(owners) + 1):
@@ -205,7 +240,9 @@ def _ranges(
         size = at - start
         if owner is not None:
             result.append(FrameRange(start, size, owner.kind, owner.cause, owner.object))
-        elif size < _ALIGNMENT and (result or at == len(owners)):
+        elif size < (alignment if at == len(owners) else _ALIGNMENT) and (
+            result or at == len(owners)
+        ):
             result.append(FrameRange(start, size, "padding", None, None))
         else:
             result.append(FrameRange(start, size, "unknown", "unattributed", None))

@@ -2,8 +2,9 @@
 
 The PTX line is the join. What ptxas marks as a spill is one. A site on the line of a PTX access of
 local memory that goes the same way is the program's own. On any other line its address decides: in
-the bytes of an object it is an access that ptxas moved there, elsewhere ptxas made it to save a
-register. Without a PTX line nothing can be told.
+the bytes of an object it is an access that ptxas moved there, among the arguments of a call it
+passes one (`stack_arguments`), elsewhere ptxas made it to save a register. Without a PTX line
+nothing can be told.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from lmemscope.analysis.depots import Depots
 from lmemscope.analysis.frame import Placement
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.flow import is_generic_access, may_become
+from lmemscope.analysis.stack_arguments import Argument, passed_on_line, stack_arguments
 from lmemscope.formats.cubin import Cubin, CubinFunction
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.sites import STACK_POINTER, Site
 
-OriginKind = Literal["spill", "save", "object", "unknown"]
-"""``spill``: ptxas marks it. ``save``: made by ptxas and not marked. ``object``: an access of the
-program's own. ``unknown``: no PTX line."""
+OriginKind = Literal["spill", "save", "argument", "object", "unknown"]
+"""``spill``: ptxas marks it. ``save``: made by ptxas and not marked. ``argument``: a call's value
+on the stack. ``object``: an access of the program's own. ``unknown``: no PTX line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Origin:
         kind: decides which ledger entry and which causes are possible.
         ptx_line: line in the PTX text, or None.
         function: mangled name of the PTX function that holds the line, or None.
-        instruction: index of the PTX access in that function; of an ``object`` only.
+        instruction: index of the PTX access in that function; of an ``object`` or ``argument``.
         by_place: the address led to the access; the site itself carries another line.
     """
 
@@ -56,6 +58,7 @@ class Origins:
         self._known: dict[tuple[str, int], Origin] = {}
         self._accesses: dict[tuple[int, bool], int | None] = {}
         self._depots: dict[tuple[str, int], Depots] = {}
+        self._arguments: dict[tuple[str, int], dict[int, Argument]] = {}
 
     def of(self, kernel: CubinFunction, site: Site) -> Origin:
         """The origin of a site in a kernel's code section, its callees' included."""
@@ -67,15 +70,21 @@ class Origins:
     def _decide(self, kernel: CubinFunction, site: Site) -> Origin:
         found = self._by_line(kernel, site)
         flow, line, name = self._flow, found.ptx_line, found.function
+        if found.kind == "object" and flow is not None and self._is_restore(flow, kernel, site):
+            return Origin("save", line, name, None)
         if found.kind != "save" or flow is None or line is None or name is None:
-            return found
-        if site.base != STACK_POINTER or site.uniform_base is not None:
             return found
         # Each function has a stack pointer of its own.
         body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
-        access = self._placed(flow, kernel, body).access(site, name, line)
+        access = None
+        if site.base == STACK_POINTER and site.uniform_base is None:
+            access = self._placed(flow, kernel, body).access(site, name, line)
         if access is None:
-            return found
+            passed = self._passed(flow, kernel, body).get(site.pc)
+            if passed is None:
+                return found
+            moved = passed.line != line
+            return Origin("argument", passed.line, passed.function, passed.instruction, moved)
         return Origin("object", access.line, access.function, access.instruction, by_place=True)
 
     def _by_line(self, kernel: CubinFunction, site: Site) -> Origin:
@@ -93,6 +102,26 @@ class Origins:
             return Origin("save", line, name, None)
         return Origin("object", line, name, index)
 
+    def _is_restore(self, flow: ModuleFlow, kernel: CubinFunction, site: Site) -> bool:
+        """Whether a site has an object's line, but the place of a register that the body saves.
+
+        Its PTX access has a constant place, where the depot is known not to have the site's; and on
+        other lines than an object's the body goes the other way at the very same bytes.
+        """
+        if site.base != STACK_POINTER or site.uniform_base is not None:
+            return False
+        body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
+        placed = _placement(flow, self._by_line(kernel, site), site)
+        if placed is None or not self._placed(flow, kernel, body).is_elsewhere(placed):
+            return False
+        return any(
+            (other.base, other.uniform_base, other.displacement, other.width)
+            == (site.base, site.uniform_base, site.displacement, site.width)
+            and other.is_store != site.is_store
+            and self._by_line(kernel, other).kind == "save"
+            for other in body.sites
+        )
+
     def _placed(self, flow: ModuleFlow, kernel: CubinFunction, body: CubinFunction) -> Depots:
         """The depots in a body's frame, as the lines of its other sites place them."""
         key = (kernel.section, body.start)
@@ -105,6 +134,26 @@ class Origins:
                     placements.append(placed)
             self._depots[key] = Depots(flow, placements, body.stack_frame)
         return self._depots[key]
+
+    def _passed(
+        self, flow: ModuleFlow, kernel: CubinFunction, body: CubinFunction
+    ) -> dict[int, Argument]:
+        """Sites of a body that pass arguments on the stack."""
+        key = (kernel.section, body.start)
+        if key not in self._arguments:
+            saves = []
+            lines = {}
+            for site in body.sites:
+                origin = self._by_line(kernel, site)
+                if origin.kind != "save" or origin.function is None or origin.ptx_line is None:
+                    continue
+                saves.append(site)
+                passed = passed_on_line(flow, origin.function, origin.ptx_line, site.is_store)
+                if passed is not None:
+                    lines[site.pc] = passed
+            is_aligned = body.stack_alignment is not None
+            self._arguments[key] = stack_arguments(saves, body.sites, lines, is_aligned)
+        return self._arguments[key]
 
     def _access(self, flow: ModuleFlow, name: str, line: int, is_store: bool) -> int | None:
         """The first PTX access on a line that can have become a load, or a store."""

@@ -26,6 +26,7 @@ from lmemscope.formats.elf import (
 )
 from lmemscope.formats.line_table import InlinedLine, read_line_table
 from lmemscope.formats.sites import Site, find_generic_sites, find_sites
+from lmemscope.formats.stack_pointer import find_stack_alignments
 from lmemscope.model import KernelKind
 
 _EM_CUDA = 190
@@ -63,6 +64,8 @@ class CubinFunction:
             to shared memory.
         sites: every ``LDL``/``STL`` of this body, in address order.
         callees: functions inside this kernel's section, in address order.
+        stack_alignment: bytes that it aligns its stack pointer to, for objects that need more than
+            callers give; None where it leaves it as it is.
     """
 
     name: str
@@ -78,6 +81,7 @@ class CubinFunction:
     shared_spills: int
     sites: tuple[Site, ...]
     callees: tuple[CubinFunction, ...] = ()
+    stack_alignment: int | None = None
 
     @property
     def all_sites(self) -> tuple[Site, ...]:
@@ -164,7 +168,9 @@ class Cubin:
         if outer is None:
             return []
         spills, max_registers = self._read_function_info(own)
-        sites = find_sites(self.elf.content(section), spills)
+        content = self.elf.content(section)
+        sites = find_sites(content, spills)
+        alignments = find_stack_alignments(content)
         prefix = f"${own}$"
         callees = sorted(
             (s for s in inside if s is not outer and s.binding == STB_LOCAL and s.size),
@@ -185,6 +191,10 @@ class Cubin:
                 max_registers=None,
                 shared_spills=0,
                 sites=own_sites,
+                stack_alignment=next(
+                    (n for pc, n in alignments.items() if 0 <= pc - symbol.value < symbol.size),
+                    None,
+                ),
             )
             for symbol, own_sites in zip(callees, within, strict=True)
         )
@@ -206,6 +216,9 @@ class Cubin:
                 shared_spills=len(spills - {site.pc for site in sites}),
                 sites=tuple(site for site in sites if site.pc not in claimed),
                 callees=bodies,
+                stack_alignment=next(
+                    (n for pc, n in alignments.items() if not _claims(bodies, pc)), None
+                ),
             )
         ]
 
@@ -229,6 +242,11 @@ class Cubin:
             elif attribute == _MAXREG_COUNT and len(value) == 2:
                 cap = int.from_bytes(value, "little")
         return frozenset(spills), cap
+
+
+def _claims(bodies: tuple[CubinFunction, ...], pc: int) -> bool:
+    """Whether a place in a kernel's section is in one of its functions."""
+    return any(body.start <= pc < body.end for body in bodies)
 
 
 def _within(sites: Sequence[Site], symbols: Sequence[Symbol]) -> list[tuple[Site, ...]]:

@@ -60,7 +60,7 @@ class SiteSplit:
 
     Attributes:
         spill: registers that ptxas keeps in memory: spills, and what is saved across calls.
-        local_object: the program's own accesses: its variables.
+        local_object: the program's own accesses: its variables, and what calls pass on the stack.
         unknown: no PTX line to tell by.
     """
 

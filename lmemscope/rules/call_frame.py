@@ -1,7 +1,7 @@
 r"""Calls need a stack: recursion, function pointers, virtual functions, results in memory.
 
 What it is. A function that calls itself, or is called through a pointer, keeps its values on the
-stack across the call; large results are returned there.
+stack across the call; large structures are passed and returned there.
 
 How to recognise it. The kernel's own frame may be 0. ptxas warns "cannot be statically determined";
 the LDL/STL are in the called function; the minimum stack is unknown. ``lmemscope scan --link FILE``

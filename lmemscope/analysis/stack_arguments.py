@@ -1,0 +1,111 @@
+"""Arguments and results of calls that lie on the stack: neither spills nor saved registers.
+
+The ABI passes what registers do not hold in the caller's frame: outgoing arguments lie at its
+bottom, and the called function finds them above its own frame. PTX writes them as ``st.param``
+and ``ld.param``. An entry's own parameters are in a constant bank.
+
+Scheduling gives a saved register the line of a neighbour, so the address has to agree: what a body
+saves it restores from the same bytes, and an argument goes one way only. Between proven arguments
+and their end of the frame there is nothing else (measured on sm_90). A body that aligns its stack
+pointer keeps the caller's in another register, and no saved register goes through that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.formats.sites import STACK_POINTER, Site
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An access of PTX that passes a value on the stack.
+
+    Attributes:
+        function: mangled name of the PTX function.
+        instruction: index in it.
+        line: in the PTX text.
+    """
+
+    function: str
+    instruction: int
+    line: int
+
+
+def passed_on_line(flow: ModuleFlow, name: str, line: int, is_store: bool) -> Argument | None:
+    """The ``st.param``, or ``ld.param``, on a PTX line that the stack can be behind."""
+    opcodes = flow.ptx.opcodes_at(line)
+    wanted = "st" if is_store else "ld"
+    if not any(wanted == o.split(".")[0] and "param" in _spaces(o) for o in opcodes):
+        return None
+    dataflow = flow.dataflow(name)
+    if dataflow is None:
+        return None
+    function = dataflow.function
+    own = {one for one, _, _ in function.parameters} if function.kind == "entry" else set()
+    for index in dataflow.by_line.get(line, ()):
+        instruction = dataflow.body.instructions[index]
+        if instruction.operation != wanted or "param" not in _spaces(instruction.opcode):
+            continue
+        address = instruction.address
+        if address is not None and address.base is not None and address.base not in own:
+            # A kernel's parameter may be read through its address, in a register.
+            if function.kind == "entry" and address.base.startswith("%"):
+                continue
+            return Argument(name, index, line)
+    return None
+
+
+def stack_arguments(
+    saves: Iterable[Site], sites: Iterable[Site], lines: Mapping[int, Argument], is_aligned: bool
+) -> dict[int, Argument]:
+    """Which of a body's sites pass arguments, by offset in the code.
+
+    Args:
+        saves: those that ptxas made and does not mark.
+        sites: all of the body.
+        lines: arguments on the lines of ``saves``, by offset in the code.
+        is_aligned: the body aligns its stack pointer.
+    """
+    listed = list(sites)
+    saves = list(saves)
+    one_way = [site for site in saves if _on_stack(site) and not _returns(site, listed)]
+    proven = {site.pc: lines[site.pc] for site in one_way if site.pc in lines}
+    stores = [site for site in one_way if site.pc in proven and site.is_store]
+    loads = [site for site in one_way if site.pc in proven and not site.is_store]
+    bottom = max((site.displacement + site.width for site in stores), default=0)
+    top = min((site.displacement for site in loads), default=None)
+    for site in one_way:
+        witnesses = stores if site.is_store else loads
+        if site.pc in proven or not witnesses:
+            continue
+        inside = site.displacement + site.width <= bottom if site.is_store else None
+        if inside or (inside is None and top is not None and site.displacement >= top):
+            nearest = min(witnesses, key=lambda one: abs(one.displacement - site.displacement))
+            proven[site.pc] = lines[nearest.pc]
+    for site in saves if is_aligned else ():
+        if site.base not in (None, STACK_POINTER) and not site.is_store and site.pc in lines:
+            proven[site.pc] = lines[site.pc]
+    return proven
+
+
+def _spaces(opcode: str) -> list[str]:
+    return [part.partition("::")[0] for part in opcode.split(".")[1:]]
+
+
+def _on_stack(site: Site) -> bool:
+    return site.base == STACK_POINTER and site.uniform_base is None and site.displacement >= 0
+
+
+def _returns(site: Site, sites: Iterable[Site]) -> bool:
+    """Whether the body also goes the other way at these bytes, as it does where it restores."""
+    end = site.displacement + site.width
+    return any(
+        _on_stack(other)
+        and other.is_store != site.is_store
+        and other.displacement < end
+        and site.displacement < other.displacement + other.width
+        for other in sites
+    )
