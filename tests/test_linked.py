@@ -404,6 +404,16 @@ def test_an_input_without_the_architecture_is_named_as_what_would_have_defined_i
     assert failure.hint.startswith("b.o holds no code for sm_90")
 
 
+def test_an_input_in_which_nothing_can_be_read_is_named() -> None:
+    failure = refused(
+        "nvlink fatal   : unexpected archive format\n",
+        InputCode("good.o", (image(PLAIN, CALLS),)),
+        InputCode("bad.a", ()),
+    )
+    assert failure.message == "nvlink: unexpected archive format"
+    assert (failure.hint or "").startswith("no device code can be read in bad.a:")
+
+
 def test_link_time_figures_stand_beside_the_others() -> None:
     before = described(image(PLAIN, CALLS)).kernels
     after = read_image(image({"k": Function(528, 32, entry=True, stack=528)}))
