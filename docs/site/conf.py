@@ -58,6 +58,7 @@ CONTENTS = """
 docs/ci
 docs/build-logs
 docs/linked
+docs/reservation
 docs/configuration
 docs/security
 docs/installing
