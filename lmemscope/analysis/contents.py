@@ -89,11 +89,8 @@ class Contents:
         if self._dataflow.function.kind != "entry":
             return None
         copied: dict[tuple[str, int], set[int]] = defaultdict(set)
-        stored: set[int] = set()
         for access in self._stores:
             values = stored_values(self._instructions[access.index])
-            first = 0 if access.offset is None else access.offset - self._found.offset
-            stored.update(range(first, first + access.width))
             for value, position in values:
                 if access.offset is None:
                     name = self._copied_by_loop(access, value)
@@ -105,13 +102,24 @@ class Contents:
                 piece = self._piece(value)
                 if piece is not None and len(piece.bytes) == end - start:
                     copied[piece.parameter, start - piece.bytes[0]].update(range(start, end))
-        is_chosen = any(self._objects.is_chosen(one.index) for one in self._found.accesses)
         sizes = {name: size for name, _, size in self._dataflow.function.parameters}
         for (name, before), found in sorted(copied.items()):
-            is_most = len(found) * 2 > self._found.size or (found >= stored and is_chosen)
-            if sizes.get(name, 0) > _SCALAR and before <= 0 and is_most:
+            if sizes.get(name, 0) > _SCALAR and before <= 0 and self._is_what_it_holds(found):
                 return name
         return None
+
+    def _is_what_it_holds(self, copied: set[int]) -> bool:
+        """Whether copied bytes are most of an object, or all that is stored in a chosen one."""
+        if len(copied) * 2 > self._found.size:
+            return True
+        if not any(self._objects.is_chosen(one.index) for one in self._found.accesses):
+            return False
+        # A store at a place that is not known may be anywhere.
+        return all(
+            store.offset is not None
+            and copied.issuperset(range(at := store.offset - self._found.offset, at + store.width))
+            for store in self._stores
+        )
 
     def _constants(self, value: str, index: int) -> frozenset[str] | None:
         """Names of the constants that a value at an instruction may be, or None if it is none."""

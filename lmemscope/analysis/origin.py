@@ -56,6 +56,7 @@ class Origins:
     def __init__(self, flow: ModuleFlow | None, cubin: Cubin) -> None:
         self._flow, self._cubin = flow, cubin
         self._known: dict[tuple[str, int], Origin] = {}
+        self._told: dict[tuple[str, int], Origin] = {}
         self._accesses: dict[tuple[int, bool], int | None] = {}
         self._depots: dict[tuple[str, int], Depots] = {}
         self._arguments: dict[tuple[str, int], dict[int, Argument]] = {}
@@ -70,14 +71,16 @@ class Origins:
     def _decide(self, kernel: CubinFunction, site: Site) -> Origin:
         found = self._by_line(kernel, site)
         flow, line, name = self._flow, found.ptx_line, found.function
-        if found.kind == "object" and flow is not None and self._is_restore(flow, kernel, site):
-            return Origin("save", line, name, None)
-        if found.kind != "save" or flow is None or line is None or name is None:
+        if found.kind not in ("object", "save") or flow is None or line is None or name is None:
             return found
         # Each function has a stack pointer of its own.
         body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
+        on_stack = site.base == STACK_POINTER and site.uniform_base is None
+        if found.kind == "object":
+            is_restore = on_stack and self._is_restore(flow, kernel, body, site, found)
+            return Origin("save", line, name, None) if is_restore else found
         access = None
-        if site.base == STACK_POINTER and site.uniform_base is None:
+        if on_stack:
             access = self._placed(flow, kernel, body).access(site, name, line)
         if access is None:
             passed = self._passed(flow, kernel, body).get(site.pc)
@@ -88,6 +91,13 @@ class Origins:
         return Origin("object", access.line, access.function, access.instruction, by_place=True)
 
     def _by_line(self, kernel: CubinFunction, site: Site) -> Origin:
+        """What a site's line alone says; all sites of a body are asked for each question."""
+        key = (kernel.section, site.pc)
+        if key not in self._told:
+            self._told[key] = self._on_line(kernel, site)
+        return self._told[key]
+
+    def _on_line(self, kernel: CubinFunction, site: Site) -> Origin:
         entry = line_at(self._cubin.ptx_lines.get(kernel.section, []), site.pc)
         line = entry.line if entry is not None and entry.line > 0 else None
         flow = self._flow
@@ -102,16 +112,20 @@ class Origins:
             return Origin("save", line, name, None)
         return Origin("object", line, name, index)
 
-    def _is_restore(self, flow: ModuleFlow, kernel: CubinFunction, site: Site) -> bool:
+    def _is_restore(
+        self,
+        flow: ModuleFlow,
+        kernel: CubinFunction,
+        body: CubinFunction,
+        site: Site,
+        found: Origin,
+    ) -> bool:
         """Whether a site has an object's line, but the place of a register that the body saves.
 
         Its PTX access has a constant place, where the depot is known not to have the site's; and on
         other lines than an object's the body goes the other way at the very same bytes.
         """
-        if site.base != STACK_POINTER or site.uniform_base is not None:
-            return False
-        body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
-        placed = _placement(flow, self._by_line(kernel, site), site)
+        placed = _placement(flow, found, site)
         if placed is None or not self._placed(flow, kernel, body).is_elsewhere(placed):
             return False
         return any(

@@ -69,9 +69,16 @@ def stack_arguments(
         lines: arguments on the lines of ``saves``, by offset in the code.
         is_aligned: the body aligns its stack pointer.
     """
-    listed = list(sites)
     saves = list(saves)
-    one_way = [site for site in saves if _on_stack(site) and not _returns(site, listed)]
+    reached: dict[bool, set[int]] = {True: set(), False: set()}
+    for site in filter(_on_stack, sites):
+        reached[site.is_store].update(_bytes(site))
+    # What a body also does the other way at the same bytes, it saves and restores.
+    one_way = [
+        site
+        for site in saves
+        if _on_stack(site) and reached[not site.is_store].isdisjoint(_bytes(site))
+    ]
     proven = {site.pc: lines[site.pc] for site in one_way if site.pc in lines}
     stores = [site for site in one_way if site.pc in proven and site.is_store]
     loads = [site for site in one_way if site.pc in proven and not site.is_store]
@@ -99,13 +106,6 @@ def _on_stack(site: Site) -> bool:
     return site.base == STACK_POINTER and site.uniform_base is None and site.displacement >= 0
 
 
-def _returns(site: Site, sites: Iterable[Site]) -> bool:
-    """Whether the body also goes the other way at these bytes, as it does where it restores."""
-    end = site.displacement + site.width
-    return any(
-        _on_stack(other)
-        and other.is_store != site.is_store
-        and other.displacement < end
-        and site.displacement < other.displacement + other.width
-        for other in sites
-    )
+def _bytes(site: Site) -> range:
+    """Of the frame, from the stack pointer on."""
+    return range(site.displacement, site.displacement + site.width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -64,7 +65,7 @@ class FunctionObjects:
         self.dataflow = dataflow
         self.body = dataflow.body
         self._pointees = Pointees(dataflow)
-        self._chosen: dict[str, bool] = {}
+        self._chosen: dict[tuple[str, bool], bool] = {}
         self._local: dict[frozenset[str], frozenset[str]] = {}
 
     @cached_property
@@ -185,18 +186,23 @@ class FunctionObjects:
 
         As of ``flag ? &value : nullptr``, and of any generic address that may be another memory's.
         """
-        address = self.body.instructions[index].address
-        if address is None or address.base is None:
+        instruction = self.body.instructions[index]
+        base = instruction.address.base if instruction.address is not None else None
+        if base is None:
             return False
-        if not is_generic_access(self.body.instructions[index].opcode):
-            constant = self.dataflow.is_one_of_constants(address.base, index)
-            return constant and self._may_be_null(address.base)
-        if address.base not in self._chosen:
-            self._chosen[address.base] = self._is_mixed(address.base)
-        return self._chosen[address.base]
+        is_generic = is_generic_access(instruction.opcode)
+        key = base, is_generic
+        if key not in self._chosen:
+            self._chosen[key] = self._reaches(base, self._mixed if is_generic else self._nulled)
+        return self._chosen[key] and (is_generic or self.dataflow.is_one_of_constants(base, index))
 
-    def _is_mixed(self, pointer: str) -> bool:
-        """Whether a register that may point into an object may point elsewhere too."""
+    def _reaches(self, pointer: str, step: Callable[[int], list[str] | None]) -> bool:
+        """Whether a definition behind a register is what a question looks for.
+
+        Args:
+            pointer: the register; starts of objects are not looked behind.
+            step: of a definition, the registers to go on with; None where it is found.
+        """
         work, seen = [pointer], set()
         while work:
             register = work.pop()
@@ -204,35 +210,31 @@ class FunctionObjects:
                 continue
             seen.add(register)
             for definition in self.dataflow.definitions.get(register, ()):
-                instruction = self.body.instructions[definition]
-                if definition in self._pointees.depot.starts or definition in self._local_loads:
-                    continue
-                read = [str(o) for o in instruction.operands[1:] if str(o).startswith("%")]
-                if instruction.operation == "selp":
-                    read = read[:2]
-                pointers = [one for one in read if self.is_pointer(one)]
-                if not pointers or (instruction.operation == "selp" and pointers != read):
+                behind = step(definition)
+                if behind is None:
                     return True
-                work += pointers
+                work += behind
         return False
 
-    def _may_be_null(self, pointer: str) -> bool:
-        """Whether a register that is moved and selected, nothing else, may be 0."""
-        work, seen = [pointer], set()
-        while work:
-            register = work.pop()
-            if register in seen or register in self._pointees.depot.bases:
-                continue
-            seen.add(register)
-            for definition in self.dataflow.definitions.get(register, ()):
-                instruction = self.body.instructions[definition]
-                if instruction.operation not in ("mov", "selp"):
-                    continue
-                values = [str(operand) for operand in instruction.operands[1:3]]
-                if "0" in values[: 2 if instruction.operation == "selp" else 1]:
-                    return True
-                work += [value for value in values if value.startswith("%")]
-        return False
+    def _mixed(self, definition: int) -> list[str] | None:
+        """Pointers that a definition is made of; None where it may point to no object."""
+        instruction = self.body.instructions[definition]
+        if definition in self._pointees.depot.starts or definition in self._local_loads:
+            return []
+        read = [str(o) for o in instruction.operands[1:] if str(o).startswith("%")]
+        if instruction.operation == "selp":
+            read = read[:2]
+        pointers = [one for one in read if self.is_pointer(one)]
+        if not pointers or (instruction.operation == "selp" and pointers != read):
+            return None
+        return pointers
+
+    def _nulled(self, definition: int) -> list[str] | None:
+        """Registers that a definition moves or chooses between; None where one is 0."""
+        instruction = self.body.instructions[definition]
+        values = {"mov": 1, "selp": 2}.get(instruction.operation, 0)
+        read = [str(operand) for operand in instruction.operands[1 : 1 + values]]
+        return None if "0" in read else [one for one in read if one.startswith("%")]
 
     def _must_be_local(self, parameters: frozenset[str] = frozenset()) -> frozenset[str]:
         if parameters not in self._local:
