@@ -123,6 +123,10 @@ SENTENCES = [
     ),
     (Evidence("set-pointer", "p"), "the pointer p is set to its address on some paths"),
     (Evidence("compared-address"), "its assignment operator compares addresses"),
+    (
+        Evidence("plain-declaration", "v"),
+        "v, the variable that fits its place, is not declared volatile",
+    ),
     (Evidence("parameter-copy", "p"), "filled from the kernel parameter p"),
     (
         Evidence("constant-stores"),

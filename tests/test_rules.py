@@ -64,6 +64,17 @@ def test_each_page_is_complete(one: Rule) -> None:
     assert rule(one.id) is rule(one.cause) is one
 
 
+def test_only_evidence_makes_a_temporary_of_what_is_volatile() -> None:
+    facts_of = kernel("volatile")
+    (one,) = facts_of.objects
+    nameless = dataclasses.replace(one, name=None)
+    shown = dataclasses.replace(nameless, evidence=(Evidence("plain-declaration", "v"),))
+    for held, is_temporary in ((nameless, False), (shown, True)):
+        finding = only(find(dataclasses.replace(facts_of, objects=(held,))))
+        assert ("temporary" in finding.message) == is_temporary
+        assert finding.advice[0].text.startswith("It goes with") == is_temporary
+
+
 def test_numbers_are_unique_and_sorted() -> None:
     numbers = [r.id for r in RULES]
     assert numbers == sorted(set(numbers))

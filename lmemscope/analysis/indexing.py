@@ -15,7 +15,6 @@ from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
-from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.numbers import decimal
@@ -97,7 +96,6 @@ class IndexReader:
         self._layers, self._names, self._sources = layers, names, sources
         self._lines = Lines(layers)
         self._spelling = Spelling(names, sources) if names is not None else None
-        self._scopes = Scopes(sources)
 
     def read(
         self,
@@ -201,13 +199,15 @@ class IndexReader:
         declares it may be inlined itself.
         """
         chain = self._lines.of_instruction(instruction)
-        ptx = self._layers.ptx
-        if named is not None and ptx is not None and not named.variable.is_parameter:
-            variable = named.variable
-            last = self._scopes.last(variable)
+        ptx, names = self._layers.ptx, self._names
+        last = (
+            names.scopes.last(named.variable) if names is not None and named is not None else None
+        )
+        if named is not None and ptx is not None and last is not None:
             for number, frame in enumerate(ptx.chain(instruction), start=1):
-                inside = frame.location.file == variable.file and last is not None
-                if inside and variable.line <= frame.location.line <= (last or 0):
+                place = frame.location
+                inside = named.variable.line <= place.line <= last
+                if inside and place.file == named.variable.file:
                     return self._lines.reader_line(chain[:number], kernel)
         return self._lines.reader_line(chain, kernel)
 

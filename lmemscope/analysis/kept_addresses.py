@@ -16,8 +16,7 @@ from lmemscope.analysis.causes import ProvenCause
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
-from lmemscope.analysis.scopes import Scopes
-from lmemscope.analysis.set_pointers import set_on
+from lmemscope.analysis.set_pointers import is_set_on_some_paths, set_pointers
 from lmemscope.model import Evidence, InlineFrame, SourceLocation, SourceText
 
 _ITSELF = re.compile(
@@ -50,10 +49,14 @@ def kept_address(
     Returns:
         The cause with its evidence, and the line that shows it; None where the source shows none.
     """
-    scopes = Scopes(sources)
-    for other in names.declared_in(named.variable.function):
-        place = set_on(sources, scopes, other, named.variable)
-        if place is not None and not other.is_parameter:
+    variable = named.variable
+    behind = set_pointers(sources, names.scopes, variable)
+    for other in names.declared_in(variable.function):
+        place = behind.get(other.name)
+        is_pointer = other.type.endswith("*") and not other.is_parameter
+        if place is None or not is_pointer or other.file != place.file:
+            continue
+        if is_set_on_some_paths(sources, other, place):
             evidence = Evidence("set-pointer", other.name)
             return ProvenCause("address-taken", (evidence,)), lines.shown(place)
     instructions = objects.body.instructions

@@ -102,9 +102,9 @@ def find_objects(
             cause = _among_its_own(cause, objects, named)
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
-                if cause.cause == "volatile" and not _is_volatile(member.name, sources):
-                    member = replace(member, name=None)
                 proven = _of_turn(cause, flow, objects, member) if named.turns else cause
+                if cause.cause == "volatile":
+                    member, proven = _of_volatile(member, proven, sources)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
                 escape = reader.escape(
                     kernel.name, objects, member.found, member.name, cause.evidence
@@ -134,10 +134,18 @@ def _among_its_own(cause: ProvenCause, objects: FunctionObjects, named: NamedObj
     return replace(cause, cause="dynamic-index", evidence=(evidence,))
 
 
-def _is_volatile(name: ObjectName | None, sources: SourceText) -> bool:
-    """Whether a variable is declared so; a temporary that one is copied from is not."""
-    if name is None:
-        return False
+def _of_volatile(
+    member: Member, cause: ProvenCause, sources: SourceText
+) -> tuple[Member, ProvenCause]:
+    """Without the name of a variable that is not volatile: a temporary is, that is copied to it."""
+    if member.name is None or _is_volatile(member.name, sources):
+        return member, cause
+    seen = Evidence("plain-declaration", member.name.name)
+    return replace(member, name=None), replace(cause, evidence=(*cause.evidence, seen))
+
+
+def _is_volatile(name: ObjectName, sources: SourceText) -> bool:
+    """Whether a variable, or a part of it, is declared so."""
     types = (name.type, name.variable.type, *(member.type for member in name.variable.members))
     declared = sources.line(name.declared.file, name.declared.line)
     return "volatile" in declared or any("volatile" in one for one in types)

@@ -12,10 +12,11 @@ from itertools import pairwise
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.layout import is_reference
 from lmemscope.analysis.scopes import Scopes
-from lmemscope.analysis.set_pointers import set_on
+from lmemscope.analysis.set_pointers import set_pointers
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction, Loc
+from lmemscope.formats.sides import contains, is_on_side
 from lmemscope.formats.statements import closed_at, is_made, parts_of
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, is_library
 
@@ -33,7 +34,6 @@ _OTHER_SIDE = 0.3
 """What a name counts for that stands only on the other side of an assignment."""
 _OUTSIDE = 0.95
 """What a name counts for that stands at a call, and the lines inside do not show as what."""
-_ASSIGNS = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
 _LAMBDA = re.compile(r"E(?:NK?)?Ul")
 """In the mangled name of a lambda's call operator, behind that of the function around it."""
 
@@ -59,14 +59,19 @@ class Mentions:
         by_function: the variables that each function declares.
         ptx: the optimised module.
         sources: for the text of lines.
+        scopes: of the variables.
     """
 
     def __init__(
-        self, by_function: dict[str, list[Variable]], ptx: PtxModule, sources: SourceText
+        self,
+        by_function: dict[str, list[Variable]],
+        ptx: PtxModule,
+        sources: SourceText,
+        scopes: Scopes,
     ) -> None:
         self._by_function, self._ptx, self._sources = by_function, ptx, sources
         self._expansion = Expansion(sources)
-        self._scopes = Scopes(sources)
+        self._scopes = scopes
         self._said: dict[tuple[str, int, str], bool] = {}
         self._texts: dict[SourceLocation, str] = {}
         self._chains: dict[object, tuple[Loc | None, _Chain]] = {}
@@ -161,7 +166,7 @@ class Mentions:
         frame, words = chain[0], named[1]
         texts = [text for text in self._levels(frame) if any(contains(text, w) for w in words)]
         text = texts[0] if texts else self._text(frame)
-        return 1.0 if any(_on_its_side(text, word, is_store) for word in words) else _OTHER_SIDE
+        return 1.0 if any(is_on_side(text, word, is_store) for word in words) else _OTHER_SIDE
 
     def _inside(self, variable: Variable, placed: Sequence[tuple[_Chain, int]]) -> tuple[str, ...]:
         """What lambdas call a variable.
@@ -346,16 +351,21 @@ class Mentions:
 
     def _aliases(self, variable: Variable, own: Sequence[str]) -> list[str]:
         """References and pointers that are declared, or set, on a line that names the variable."""
-        return [
-            other.name
+        others = [
+            other
             for other in self._by_function.get(variable.function, ())
             if other is not variable
             and not other.is_parameter
             and (is_reference(other.type) or other.type.endswith("*"))
-            and (
-                any(self._sources.mentions(other.file, other.line, name) for name in own)
-                or set_on(self._sources, self._scopes, other, variable) is not None
-            )
+        ]
+        if not others:
+            return []
+        behind = set_pointers(self._sources, self._scopes, variable)
+        return [
+            other.name
+            for other in others
+            if any(self._sources.mentions(other.file, other.line, name) for name in own)
+            or (other.name in behind and other.type.endswith("*") and other.file == variable.file)
         ]
 
 
@@ -387,11 +397,6 @@ def is_closure(variable: Variable) -> bool:
     return variable.type.endswith(_CLOSURE)
 
 
-def contains(text: str, word: str) -> bool:
-    """Whether a text holds a name as a word."""
-    return word in text and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
-
-
 def argument_lists(text: str, count: int) -> Iterator[list[str]]:
     """What stands in parentheses as so many arguments, outermost first."""
     for start, character in enumerate(text):
@@ -418,29 +423,3 @@ def _lambdas(chain: _Chain, at: int) -> _Chain:
 
 def _copies(closure: Variable) -> list[str]:
     return [member.name for member in closure.members if not is_reference(member.type)]
-
-
-def _on_its_side(text: str, word: str, is_store: bool) -> bool:
-    """Whether a name may be what a line stores, or loads: by the one plain assignment on it.
-
-    ``key[at] = helper[from]`` stores ``key`` and loads ``helper``, and what is in brackets.
-    """
-    sides = _ASSIGNS.split(text)
-    if len(sides) != 2 or ";" in sides[0] or not contains(text, word):
-        return True
-    if is_store:
-        return contains(_outside_brackets(sides[0]), word)
-    return contains(sides[1], word) or contains(_inside_brackets(sides[0]), word)
-
-
-def _outside_brackets(text: str) -> str:
-    depth, kept = 0, ""
-    for char in text:
-        depth -= char == "]"
-        kept += char if depth <= 0 else " "
-        depth += char == "["
-    return kept
-
-
-def _inside_brackets(text: str) -> str:
-    return text[text.find("[") :] if "[" in text else ""

@@ -21,6 +21,7 @@ from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
+from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.sharing import Use, sharers
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
@@ -79,6 +80,9 @@ class Names:
         variables: of the debug compilation; empty where there was none.
         ptx: the optimised module.
         sources: for the text of lines.
+
+    Attributes:
+        scopes: of the variables.
     """
 
     def __init__(self, variables: Iterable[Variable], ptx: PtxModule, sources: SourceText) -> None:
@@ -93,7 +97,8 @@ class Names:
                 seen.add(key)
                 self._by_function[variable.function].append(variable)
         self._sources = sources
-        self._mentions = Mentions(self._by_function, ptx, sources)
+        self.scopes = Scopes(sources)
+        self._mentions = Mentions(self._by_function, ptx, sources, self.scopes)
         self._places: dict[str, Places] = {}
 
     def __bool__(self) -> bool:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.mentions import is_closure
 from lmemscope.analysis.names import Names, ObjectName
-from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.template_values import TemplateValues
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.statements import (
@@ -84,7 +83,7 @@ class Spelling:
     def __init__(self, names: Names, sources: SourceText) -> None:
         self._names, self._sources = names, sources
         self._expansion = Expansion(sources)
-        self._scopes = Scopes(sources)
+        self._scopes = names.scopes
         self._templates = TemplateValues(sources)
         self._onlys: dict[tuple[Variable, Path], tuple[Subscript, ...]] = {}
         self._pointed: dict[Variable, frozenset[tuple[Path, Path]]] = {}

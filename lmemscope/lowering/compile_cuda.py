@@ -20,7 +20,7 @@ from lmemscope.formats.kernel_names import is_instance
 from lmemscope.lowering import store
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
-from lmemscope.lowering.relocatable import relocatable_options
+from lmemscope.lowering.relocatable import launching_gap, relocatable_options
 from lmemscope.model import (
     Artifacts,
     CudaSource,
@@ -75,16 +75,9 @@ def _lower_cuda(
         if _SEPARATE not in (refusal.log or ""):
             raise
         relocatable = replace(unit, options=relocatable_options(unit.options))
-        reason = "compiled as relocatable code (-rdc=true), because it launches from the device"
         artifacts = _by_route(relocatable, text, source, cache_directory)
-        return replace(
-            artifacts,
-            unit=unit,
-            gaps=(
-                *artifacts.gaps,
-                Gap("link", f"{reason}; what the linker adds to its stack is not known"),
-            ),
-        )
+        gap = launching_gap("compiled as relocatable code (-rdc=true)")
+        return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, gap))
 
 
 def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | None) -> Artifacts:

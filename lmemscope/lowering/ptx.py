@@ -11,8 +11,8 @@ from lmemscope.files import open_regular
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.lowering.reading import read_text
-from lmemscope.lowering.relocatable import relocatable_options
-from lmemscope.model import Artifacts, Gap, Unit
+from lmemscope.lowering.relocatable import launching_gap, relocatable_options
+from lmemscope.model import Artifacts, Unit
 from lmemscope.sources.encoding import encoded
 from lmemscope.tools import ptxas
 from lmemscope.tools.toolchain import Toolchain
@@ -58,9 +58,9 @@ def _assembled(unit: Unit, data: bytes) -> Artifacts:
         if _LAUNCHES.search(refusal.log or "") is None:
             raise
     relocatable = replace(unit, options=relocatable_options(unit.options))
-    reason = "assembled as relocatable code (ptxas -c), because it launches from the device"
-    gap = Gap("link", f"{reason}; what the linker adds to its stack is not known")
-    return replace(_by_ptxas(relocatable, data), unit=unit, gaps=(gap,))
+    artifacts = _by_ptxas(relocatable, data)
+    gap = launching_gap("assembled as relocatable code (ptxas -c)")
+    return replace(artifacts, unit=unit, gaps=(*artifacts.gaps, gap))
 
 
 def _by_ptxas(unit: Unit, data: bytes) -> Artifacts:

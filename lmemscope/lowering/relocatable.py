@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lmemscope.lowering.kinds import kind_of_unit
-from lmemscope.model import CompileOptions, Unit
+from lmemscope.model import CompileOptions, Gap, Unit
 
 _NVRTC, _NVCC, _PTXAS = "--relocatable-device-code=true", "-rdc=true", "-c"
 
@@ -18,6 +18,16 @@ def relocatable_options(options: CompileOptions) -> CompileOptions:
         nvcc_args=_with(options.nvcc_args, _NVCC),
         ptxas_args=_with(options.ptxas_args, _PTXAS),
     )
+
+
+def launching_gap(how: str) -> Gap:
+    """What a report says of a unit that had to become relocatable code, because it launches.
+
+    Args:
+        how: what was done, ``assembled as relocatable code (ptxas -c)``.
+    """
+    because = "because it launches from the device"
+    return Gap("link", f"{how}, {because}; what the linker adds to its stack is not known")
 
 
 def is_linkable(unit: Unit) -> bool:

@@ -19,6 +19,7 @@ EvidenceKind = Literal[
     "chosen-address",
     "set-pointer",
     "compared-address",
+    "plain-declaration",
     "parameter-copy",
     "constant-stores",
     "object-size",
@@ -47,6 +48,8 @@ EvidenceKind = Literal[
 ``holds-addresses``: a PTX instruction stores the address of a local variable in it.
 ``set-pointer``: the source sets a pointer (the subject) to its address, behind its declaration.
 ``compared-address``: the source's assignment operator compares its address with another's.
+``plain-declaration``: the variable that fits its place (the subject) is not declared volatile,
+although the accesses are: the object is a temporary.
 ``parameter-copy``: the object is filled from a kernel parameter.
 ``constant-stores``: only constants are stored in it.
 ``object-size``: it has more ``bytes`` than registers hold (``limit``).
@@ -107,6 +110,9 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     ),
     "set-pointer": lambda e: f"the pointer {e.subject} is set to its address on some paths",
     "compared-address": lambda e: "its assignment operator compares addresses",
+    "plain-declaration": lambda e: (
+        f"{e.subject}, the variable that fits its place, is not declared volatile"
+    ),
     "parameter-copy": lambda e: f"filled from the kernel parameter {e.subject}",
     "constant-stores": lambda e: "only constants are stored in it, then it is read by index",
     "object-size": lambda e: f"{e.bytes} bytes; a thread has at most {e.limit} in registers",

@@ -94,7 +94,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 "itself in its place."
             ),
         )
-    if "chosen-address" in kinds and _is_of_several(case):
+    if "chosen-address" in kinds and case.alternatives:
         return (
             Advice(
                 "Copy what is chosen instead of pointing at it (`if (…) chosen = a; else chosen = "
@@ -155,15 +155,6 @@ def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
         if callee is None or "::" in callee:
             return ()
     return (Advice("Or pass values instead of the pointer, and return what the callee writes."),)
-
-
-def _is_of_several(case: Case) -> bool:
-    """Whether a pointer leads to it or to another object of the kernel's own."""
-    own = case.share.object
-    return any(
-        own in access.touched and len(access.touched) > 1
-        for access in (*case.accesses, *case.generic)
-    )
 
 
 def _set_pointer(case: Case) -> str | None:

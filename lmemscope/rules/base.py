@@ -87,6 +87,24 @@ class Case:
         return any(a.uniformity in varying for a in (*self.accesses, *self.generic))
 
     @property
+    def alternatives(self) -> tuple[LocalObject, ...]:
+        """The kernel's other objects that a pointer which leads to this one may lead to."""
+        own = self.share.object
+        reached = {
+            number
+            for access in (*self.accesses, *self.generic)
+            if own is not None and own in access.touched
+            for number in access.touched
+        }
+        return tuple(self.facts.objects[number] for number in sorted(reached - {own}))
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether a variable fits its place that it cannot be: it is copied to or from that."""
+        evidence = self.object.evidence if self.object is not None else ()
+        return any(one.kind == "plain-declaration" for one in evidence)
+
+    @property
     def name(self) -> str:
         """What to call the object in a sentence."""
         if self.object is None:
@@ -148,20 +166,13 @@ class Case:
         if decides is not None and self.share.cause in _BY_INDEX:
             return decides
         if self.share.cause == "volatile":
-            unnamed = self.object is not None and self.object.name is None
-            return self._innermost if unnamed else self._used
+            return self._costly(_anywhere, calls=True) if self.is_temporary else self._used
         return self.costly
 
     @property
     def costly(self) -> SourceLocation | None:
         """The most expensive line by site bytes, deepest loop first."""
-        return self._costly(lambda _: True)
-
-    @property
-    def _innermost(self) -> SourceLocation | None:
-        """The user's own line of the most expensive access, wherever it is inlined."""
-        most = max(self.accesses, key=lambda one: (one.loop_depth, one.width), default=None)
-        return calling_line(most.chain) if most is not None else self.costly
+        return self._costly(_anywhere, calls=self.share.cause == "math-slow-path")
 
     @property
     def _used(self) -> SourceLocation | None:
@@ -181,8 +192,11 @@ class Case:
             return found
         return self._costly(named) or found
 
-    def _costly(self, wanted: Callable[[SourceLocation], bool]) -> SourceLocation | None:
-        home, calls = self.facts.home, self.share.cause == "math-slow-path"
+    def _costly(
+        self, wanted: Callable[[SourceLocation], bool], *, calls: bool = False
+    ) -> SourceLocation | None:
+        """Of the lines that are wanted; calls: wherever the user's own line is inlined."""
+        home = self.facts.home
         weights: dict[SourceLocation, tuple[int, int]] = {}
         for access in (*self.accesses, *self.generic):
             place = calling_line(access.chain) if calls else reader_line(access.chain, home)
@@ -192,6 +206,10 @@ class Case:
         if weights:
             return min(weights, key=lambda place: (*(-w for w in weights[place]), place))
         return self.object.declared if self.object is not None else self.facts.location
+
+
+def _anywhere(place: SourceLocation) -> bool:
+    return True
 
 
 def by_cost(case: Case) -> Severity:
@@ -291,17 +309,11 @@ def _is_indexed(cause: Cause, found: LocalObject | None) -> bool:
 
 def _choice(case: Case) -> str:
     """What else a pointer that leads to the object may lead to."""
-    own = case.share.object
-    touched = {
-        number
-        for access in (*case.accesses, *case.generic)
-        if own is not None
-        for number in access.touched
-    }
-    others = [case.facts.objects[number] for number in sorted(touched - {own})]
-    if not others:
+    if not case.alternatives:
         return ""
-    names = dict.fromkeys(f"`{one.name}`" if one.name else "another object" for one in others)
+    names = dict.fromkeys(
+        f"`{one.name}`" if one.name else "another object" for one in case.alternatives
+    )
     return f"; a pointer leads to it or to {' or '.join(names)}"
 
 

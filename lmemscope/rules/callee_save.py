@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import re
 
+from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.inlining import NOT_CALLED, inlining, names_of, only_linked
 
-_OF_ONE_FILE = re.compile(r"_INTERNAL_|_GLOBAL__N_|\$\d+$")
-"""In mangled names: what is static or in an unnamed namespace, and copies that ptxas makes."""
+_CLONE = re.compile(r"\$\d+$")
+"""Behind the mangled names of copies that ptxas makes."""
 
 
 def severity(case: Case) -> Severity:
@@ -100,7 +101,8 @@ def _is_on_its_own(case: Case) -> bool:
 
 def _is_of_this_file(case: Case) -> bool:
     """Whether no other file can call it: it is static, of an unnamed namespace, or ptxas's copy."""
-    return _OF_ONE_FILE.search(case.facts.name) is not None
+    name = case.facts.name
+    return stable_name(name) != name or _CLONE.search(name) is not None
 
 
 RULE = Rule("LM102", "callee-save", severity, certain, message, advice, __name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lmemscope.formats.statements import bracketed, closed_at
-from lmemscope.model import Advice
+from lmemscope.model import Advice, LocalAccess, SourceLocation
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import Declaration, declaration_of, is_governed, whole_statement
@@ -61,8 +61,13 @@ def _selects_elements(case: Case, made: Declaration) -> bool:
     Compared with, an access stays the one that it is; at a constant place it always was.
     """
     place = case.index.location if case.index is not None else None
-    indexed = [a for a in case.accesses if any(frame.location == place for frame in a.chain)]
+    indexed = _accesses_on(case, place)
     return bool(indexed) and all(access.width == made.element_bytes for access in indexed)
+
+
+def _accesses_on(case: Case, place: SourceLocation | None) -> list[LocalAccess]:
+    """The accesses of a line, wherever it is inlined, and of what is inlined into it."""
+    return [one for one in case.accesses if any(frame.location == place for frame in one.chain)]
 
 
 def of_components(case: Case) -> tuple[Advice, ...]:
@@ -73,8 +78,7 @@ def of_components(case: Case) -> tuple[Advice, ...]:
         return ()
     count = int(vector["components"])
     width = (made.element_bytes or 0) // count
-    place = case.location
-    indexed = [a for a in case.accesses if any(frame.location == place for frame in a.chain)]
+    indexed = _accesses_on(case, case.location)
     if case.generic or not indexed or any(access.width != width for access in indexed):
         return ()
     names = ", ".join(f"`.{letter}`" for letter in "xyzw"[:count])
@@ -115,7 +119,7 @@ def _code(case: Case, made: Declaration) -> str | None:
         )
         if made_of is not None:
             return made_of
-    sites = [a for a in case.accesses if any(frame.location == place for frame in a.chain)]
+    sites = _accesses_on(case, place)
     if not sites or any(site.is_store for site in sites) or made.element is None:
         return None
     array = used["array"] if used is not None else made.path

@@ -47,7 +47,7 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """Which variable, and that every use of it goes to memory."""
-    if case.object is not None and case.object.name is None:
+    if case.is_temporary:
         return (
             f"{case.described}, a temporary, is copied to or from what is volatile: each of its "
             "members is written to memory and read from there"
@@ -60,7 +60,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
     also = list(case.object.also) if case.object is not None else []
     stays = f" It stays in memory until {' and '.join(also)} is removed too." if also else ""
     made = declaration_of(case)
-    if case.object is not None and case.object.name is None:
+    if case.is_temporary:
         return (
             Advice(
                 "It goes with the `volatile` of the variable that is initialised or assigned on "
