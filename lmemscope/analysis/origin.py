@@ -179,7 +179,9 @@ class Origins:
 
 def _first_access(flow: ModuleFlow, name: str, line: int, is_store: bool) -> int | None:
     # Most lines are no access; only for the others is it worth to parse the whole function.
-    if not any(may_become(opcode, is_store) for opcode in flow.ptx.opcodes_at(line)):
+    if not flow.has_dataflow(name) and not any(
+        may_become(opcode, is_store) for opcode in flow.ptx.opcodes_at(line)
+    ):
         return None
     dataflow = flow.dataflow(name)
     if dataflow is None:

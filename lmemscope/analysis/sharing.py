@@ -6,6 +6,7 @@ on a line where another one is, so that the lines of the accesses fall apart int
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -116,18 +117,24 @@ def _claim(
     is_aggregate = variable.type.endswith("]") or bool(variable.members)
     if not 0 < variable.size <= found.size or is_reference(variable.type) or not is_aggregate:
         return None
-    live = frozenset(
-        number
-        for number, use in enumerate(uses)
-        if mentions.in_scope(owner, use.instruction, variable)
-    )
-    named = frozenset(n for n in live if mentions.named_by(owner, uses[n].instruction, variable))
+    alike: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for number, use in enumerate(uses):
+        # Whoever asks keeps the instructions, and these their locations: a line says one thing.
+        alike[id(use.instruction.loc), use.instruction.operation].append(number)
+    live: set[int] = set()
+    named: set[int] = set()
+    for numbers in alike.values():
+        instruction = uses[numbers[0]].instruction
+        if mentions.in_scope(owner, instruction, variable):
+            live.update(numbers)
+            if mentions.named_by(owner, instruction, variable):
+                named.update(numbers)
     parts = parts_of(variable)
     places = [place for n in named if (place := uses[n].place) is not None]
     if not named or not all(_inside(place, variable) and fits(parts, place) for place in places):
         return None
     is_read = any(uses[n].instruction.operation != "st" for n in named)
-    return _Claim(variable, named, live) if is_read else None
+    return _Claim(variable, frozenset(named), frozenset(live)) if is_read else None
 
 
 def _inside(place: Place, variable: Variable) -> bool:

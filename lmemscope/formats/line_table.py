@@ -186,14 +186,20 @@ class _LineProgram:
     def _resolve(self, rows: list[_Row]) -> list[InlinedLine]:
         """Follow each row's call sites outwards."""
         chains: list[tuple[InlineFrame, ...]] = []
+        known: dict[tuple[int, int, str | None, int], tuple[InlineFrame, ...]] = {}
         for index, row in enumerate(rows):
-            file = self._files[row.file] if row.file < len(self._files) else ""
-            frame = InlineFrame(SourceLocation(file, row.line), row.function)
             # A call site is an earlier row: anything else would be a cycle.
-            outer = chains[row.context - 1] if 0 < row.context <= index else ()
-            if len(outer) >= _DEEPEST:
-                raise FormatError("cubin", f"calls are inlined more than {_DEEPEST} deep")
-            chains.append((frame, *outer))
+            context = row.context if 0 < row.context <= index else 0
+            key = (row.file, row.line, row.function, context)
+            chain = known.get(key)
+            if chain is None:
+                file = self._files[row.file] if row.file < len(self._files) else ""
+                frame = InlineFrame(SourceLocation(file, row.line), row.function)
+                outer = chains[context - 1] if context else ()
+                if len(outer) >= _DEEPEST:
+                    raise FormatError("cubin", f"calls are inlined more than {_DEEPEST} deep")
+                chain = known[key] = (frame, *outer)
+            chains.append(chain)
         return [InlinedLine(row.pc, chain) for row, chain in zip(rows, chains, strict=True)]
 
     def _text(self, position: int) -> tuple[bytes, int]:

@@ -76,6 +76,7 @@ class Instruction:
         opcode: with all its modifiers, such as ``ld.local.v4.f32``.
         operands: in order; a call's parenthesised lists and ``d|p`` are vectors.
         loc: the source location in force.
+        operation: the opcode's first part: ``ld``.
     """
 
     line: int
@@ -83,16 +84,16 @@ class Instruction:
     opcode: str
     operands: tuple[Operand, ...]
     loc: Loc | None
+    operation: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Asked for several times of each instruction, by every analysis.
+        object.__setattr__(self, "operation", self.opcode.partition(".")[0])
 
     @property
     def modifiers(self) -> list[str]:
         """The opcode's parts: ``["ld", "local", "v4", "f32"]``."""
         return self.opcode.split(".")
-
-    @property
-    def operation(self) -> str:
-        """The opcode's first part: ``ld``."""
-        return self.opcode.partition(".")[0]
 
     @property
     def address(self) -> Address | None:

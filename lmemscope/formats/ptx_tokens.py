@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from lmemscope.errors import FormatError
 
 _LEXER = re.compile(
+    r"""[ \t\r\f\v]*(?:"""
     r"""(?P<newline>\n)"""
-    r"""|(?P<skip>[ \t\r\f\v]+|//[^\n]*)"""
+    r"""|(?P<skip>//[^\n]*|\Z)"""
     r"""|(?P<comment>/\*.*?(?:\*/|\Z))"""
     r"""|(?P<name>[%$_A-Za-z][\w$%]*(?:::\w+)*)"""
     r"""|(?P<dotted>\.\w+(?:::\w+)*)"""
     r"""|(?P<number>0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|\d+(?:\.\d+(?:[eE][+-]?\d+)?)?U?)"""
     r"""|(?P<string>"[^"]*")"""
-    r"""|(?P<punct>.)""",
+    r"""|(?P<punct>.))""",
     re.DOTALL | re.ASCII,
 )
 _TRAILING = re.compile(r"(0|[1-9]\d{0,17})\Z", re.ASCII)
@@ -36,9 +37,9 @@ def tokenise(text: str, first_line: int = 1) -> Iterator[Token]:
         if kind == "newline":
             line += 1
         elif kind == "comment":
-            line += match.group().count("\n")
+            line += match["comment"].count("\n")
         elif kind is not None and kind != "skip":
-            yield kind, match.group(), line
+            yield kind, match[kind], line
 
 
 def integer(text: str) -> int:

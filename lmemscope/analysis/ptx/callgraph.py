@@ -46,6 +46,10 @@ class ModuleFlow:
             self._dataflows[name] = Dataflow(function, partial(self._given, name), self._library)
         return self._dataflows[name]
 
+    def has_dataflow(self, name: str) -> bool:
+        """Whether a function's data flow was asked for before."""
+        return name in self._dataflows
+
     def _given(self, name: str, parameter: str) -> Uniformity:
         """How uniform what a function's callers give for a parameter is.
 
