@@ -892,9 +892,9 @@ def test_a_parameter_that_is_changed_cannot_be_read_in_place() -> None:
     source = "\n\n__global__ void k(Settings table, int n) {\n"
     facts = kernel("param-copy")
     assert codes(facts, source) == "const __grid_constant__ Settings table"
-    changed = dataclasses.replace(
-        facts, accesses=(*facts.accesses, access("param-copy", is_store=True, loop_depth=1))
-    )
+    (one,) = facts.objects
+    store = Evidence("parameter-changed", ptx_line=9, opcode="st.local.u32")
+    changed = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=(store,)),))
     assert "__grid_constant__" not in said(changed, source) + codes(changed, source)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from lmemscope.exporters import render
 from lmemscope.exporters.json import load_report
+from lmemscope.formats.demangle import symbol_text
 from lmemscope.gate import baseline
 from lmemscope.model import (
     CAUSES,
@@ -127,7 +128,11 @@ SENTENCES = [
         Evidence("plain-declaration", "v"),
         "v, the variable that fits its place, is not declared volatile",
     ),
-    (Evidence("parameter-copy", "p"), "filled from the kernel parameter p"),
+    (Evidence("parameter-copy", "p"), "filled from p"),
+    (
+        Evidence("parameter-changed", ptx_line=9, opcode="st.local.u32"),
+        "PTX line 9: st.local.u32 changes the copy",
+    ),
     (
         Evidence("constant-stores"),
         "only constants are stored in it, then it is read by index",
@@ -156,6 +161,13 @@ SENTENCES = [
 @pytest.mark.parametrize(("shown", "text"), SENTENCES, ids=lambda value: str(value)[:40])
 def test_evidence_is_shown_as_a_sentence(shown: Evidence, text: str) -> None:
     assert evidence_text(shown) == text
+
+
+def test_sentences_name_functions_and_parameters_as_a_reader_does() -> None:
+    passed = Evidence("address-passed", "_Z4leafPf")
+    copied = Evidence("parameter-copy", "_Z6kernelI3RowEvT_Pf_param_1")
+    assert evidence_text(passed, symbol_text) == "its address goes to leaf"
+    assert evidence_text(copied, symbol_text) == "filled from parameter 1 of kernel<Row>"
 
 
 def test_each_kind_of_evidence_has_its_sentence_here() -> None:
@@ -204,7 +216,7 @@ def test_the_document_has_evidence_for_people_and_for_programs(tmp_path: Path) -
     path = tmp_path / "r.json"
     path.write_text(text)
     finding = json.loads(text)["units"][0]["kernels"][0]["findings"][0]
-    assert finding["evidence"] == ["its address goes to _Z4leafPf"]
+    assert finding["evidence"] == ["its address goes to leaf"]
     assert finding["evidence_facts"][0]["kind"] == "address-passed"
     assert finding["evidence_facts"][0]["subject"] == "_Z4leafPf"
     loaded = load_report(str(path)).units[0].kernels
@@ -221,7 +233,7 @@ def test_reports_without_evidence_facts_still_load(tmp_path: Path) -> None:
     path = tmp_path / "old.json"
     path.write_text(json.dumps(document))
     (finding,) = load_report(str(path)).units[0].kernels[0].findings
-    assert [evidence_text(one) for one in finding.evidence] == ["its address goes to _Z4leafPf"]
+    assert [evidence_text(one) for one in finding.evidence] == ["its address goes to leaf"]
 
 
 def test_a_clean_kernel_has_no_cause() -> None:

@@ -56,6 +56,7 @@ class Candidate:
         repeats: whether it may be several objects: its function is inlined.
         coverage: share of the accesses that are in its function.
         is_reached: whether an indexed access, which keeps the object in memory, is in its scope.
+        is_copied: whether it is the parameter that the object is filled from.
     """
 
     variable: Variable
@@ -66,6 +67,7 @@ class Candidate:
     repeats: bool
     coverage: float = 1.0
     is_reached: bool = True
+    is_copied: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -79,8 +81,8 @@ class Candidate:
 
     @property
     def is_named(self) -> bool:
-        """Whether enough lines name it."""
-        return self.mention >= ENOUGH
+        """Whether enough lines name it, or its own bytes are in the object."""
+        return self.mention >= ENOUGH or self.is_copied
 
     @property
     def agrees(self) -> bool:
@@ -90,7 +92,7 @@ class Candidate:
     @property
     def score(self) -> float:
         """Orders candidates: lines count most, then types, then sizes."""
-        score = 6.0 * self.mention + 4.0 * self.fit
+        score = 6.0 * self.mention + 4.0 * self.fit + 0.5 * self.is_copied
         score += 3.0 * self.is_exact + 3.5 * self.is_aggregate + self.coverage
         return score - 0.01 * abs(self.slack) - 0.02 * bool(self.part.path)
 
@@ -102,6 +104,7 @@ def candidates_of(
     indexed: AccessLines,
     variables: Sequence[Variable],
     mentions: Mentions,
+    copied: str | None = None,
 ) -> list[Candidate]:
     """What an object may be.
 
@@ -115,6 +118,7 @@ def candidates_of(
         indexed: behind those with an index.
         variables: of the functions on these lines.
         mentions: what the lines say.
+        copied: the name of the parameter that it is filled from.
     """
     result = []
     is_indexed = shape.is_indexed
@@ -125,6 +129,7 @@ def candidates_of(
         if slack >= PADDING:
             continue
         mention = mentions.share(owner, lines, variable)
+        is_copied = copied == variable.name and variable.is_parameter and variable.function == owner
         if mention < ENOUGH and slack < 0 and not variable.members:
             continue  # neither named nor of the size
         parts = parts_of(variable)
@@ -148,7 +153,9 @@ def candidates_of(
             if is_indexed and left < 0 and not part.path and not part.is_array:
                 continue
             result.append(
-                Candidate(variable, part, left, mention, fit, repeats, coverage, is_reached)
+                Candidate(
+                    variable, part, left, mention, fit, repeats, coverage, is_reached, is_copied
+                )
             )
     return result
 

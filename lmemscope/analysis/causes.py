@@ -127,8 +127,13 @@ class _Reasons:
         parameter = self._contents.copied_parameter
         if parameter is not None:
             chosen = [self._choice(a.index) for a in self._own if self._objects.is_chosen(a.index)]
-            copied = Evidence("parameter-copy", parameter)
-            return ProvenCause("param-copy", (copied, *chosen[:1]))
+            shown = [Evidence("parameter-copy", parameter), *chosen[:1]]
+            if self._contents.changes is not None:
+                store = self._instructions[self._contents.changes]
+                shown.append(
+                    Evidence("parameter-changed", ptx_line=store.line, opcode=store.opcode)
+                )
+            return ProvenCause("param-copy", tuple(shown))
         return self._escaping() or self._by_index()
 
     def _compilers(self) -> ProvenCause | None:

@@ -22,6 +22,15 @@ _STEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
+class _Copy:
+    """Bytes of an object that come from a parameter; ``before`` it are so many of the object's."""
+
+    parameter: str
+    before: int
+    bytes: range
+
+
+@dataclass(frozen=True, slots=True)
 class _Piece:
     """Neighbouring bytes of a parameter."""
 
@@ -86,27 +95,51 @@ class Contents:
         between it and other memory: the rest is then in registers. They lie in the parameter's
         order, and nothing lies before its first byte.
         """
+        return self._copied[0] if self._copied is not None else None
+
+    @cached_property
+    def _copied(self) -> tuple[str, int] | None:
+        """The parameter, and the object's bytes before its first one, less than 1."""
         if self._dataflow.function.kind != "entry":
             return None
         copied: dict[tuple[str, int], set[int]] = defaultdict(set)
         for access in self._stores:
-            values = stored_values(self._instructions[access.index])
-            for value, position in values:
-                if access.offset is None:
-                    name = self._copied_by_loop(access, value)
-                    if name is not None and self._found.size <= LARGEST_FRAME:
-                        copied[name, 0].update(range(self._found.size))
-                    continue
+            for copy in self._copies(access):
+                if copy is not None:
+                    copied[copy.parameter, copy.before].update(copy.bytes)
+        sizes = {name: size for name, _, size in self._dataflow.function.parameters}
+        for (name, before), found in sorted(copied.items()):
+            if sizes.get(name, 0) > _SCALAR and before <= 0 and self._is_what_it_holds(found):
+                return name, before
+        return None
+
+    @cached_property
+    def changes(self) -> int | None:
+        """The first store of something else than the parameter that it is a copy of, or None."""
+        for access in self._stores:
+            for copy in self._copies(access):
+                if copy is None or (copy.parameter, copy.before) != self._copied:
+                    return access.index
+        return None
+
+    def _copies(self, access: PtxAccess) -> list[_Copy | None]:
+        """What a store copies of parameters, value by value; None for what is of none."""
+        values = stored_values(self._instructions[access.index])
+        found: list[_Copy | None] = []
+        for value, position in values:
+            copy = None
+            if access.offset is None:
+                name = self._copied_by_loop(access, value)
+                if name is not None and self._found.size <= LARGEST_FRAME:
+                    copy = _Copy(name, 0, range(self._found.size))
+            else:
                 start = access.offset - self._found.offset + position
                 end = start + access.width // len(values)
                 piece = self._piece(value)
                 if piece is not None and len(piece.bytes) == end - start:
-                    copied[piece.parameter, start - piece.bytes[0]].update(range(start, end))
-        sizes = {name: size for name, _, size in self._dataflow.function.parameters}
-        for (name, before), found in sorted(copied.items()):
-            if sizes.get(name, 0) > _SCALAR and before <= 0 and self._is_what_it_holds(found):
-                return name
-        return None
+                    copy = _Copy(piece.parameter, start - piece.bytes[0], range(start, end))
+            found.append(copy)
+        return found
 
     def _is_what_it_holds(self, copied: set[int]) -> bool:
         """Whether copied bytes are most of an object, or all that is stored in a chosen one."""

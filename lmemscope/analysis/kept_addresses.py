@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 
 from lmemscope.analysis.causes import ProvenCause
+from lmemscope.analysis.layout import is_pointer
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
@@ -53,8 +54,8 @@ def kept_address(
     behind = set_pointers(sources, names.scopes, variable)
     for other in names.declared_in(variable.function):
         place = behind.get(other.name)
-        is_pointer = other.type.endswith("*") and not other.is_parameter
-        if place is None or not is_pointer or other.file != place.file:
+        is_candidate = is_pointer(other.type) and not other.is_parameter
+        if place is None or not is_candidate or other.file != place.file:
             continue
         if is_set_on_some_paths(sources, other, place):
             evidence = Evidence("set-pointer", other.name)

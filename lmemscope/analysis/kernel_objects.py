@@ -214,7 +214,13 @@ def _named(
     if names is None:
         result += [NamedObject(one, (one.offset,), None) for one in wanted]
     else:
-        result += names.of_objects(objects, wanted)
+        copied = {
+            one.offset: evidence.subject
+            for one in wanted
+            for evidence in causes[one.offset].evidence
+            if evidence.kind == "parameter-copy" and evidence.subject is not None
+        }
+        result += names.of_objects(objects, wanted, copied)
     return sorted(result, key=lambda named: named.found.offset)
 
 

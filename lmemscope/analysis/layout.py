@@ -12,6 +12,7 @@ from lmemscope.model import Member, Variable
 _UNROLLED = 4
 """Loops are unrolled so often by default: their pointers run that many elements ahead."""
 _DIMENSION = re.compile(r"\[(\d{1,18})\]")
+_POINTER = re.compile(r"\*(?:\s*(?:const|volatile|__restrict__|__restrict|restrict)\b)*$")
 _DIMENSIONS = re.compile(r"(?:\[\d{1,18}\])+$")
 
 
@@ -55,6 +56,11 @@ def is_array(kind: str) -> bool:
 def is_reference(kind: str) -> bool:
     """Whether a type's name is a reference's."""
     return kind.endswith("&")
+
+
+def is_pointer(kind: str) -> bool:
+    """Whether a type's name is a pointer's, which may itself be constant."""
+    return _POINTER.search(kind) is not None
 
 
 def parts_of(variable: Variable) -> tuple[Part, ...]:

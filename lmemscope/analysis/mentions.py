@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lmemscope.analysis.expansion import Expansion
-from lmemscope.analysis.layout import is_reference
+from lmemscope.analysis.layout import is_pointer, is_reference
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.set_pointers import set_pointers
 from lmemscope.formats.kernel_names import stable_name
@@ -356,7 +356,7 @@ class Mentions:
             for other in self._by_function.get(variable.function, ())
             if other is not variable
             and not other.is_parameter
-            and (is_reference(other.type) or other.type.endswith("*"))
+            and (is_reference(other.type) or is_pointer(other.type))
         ]
         if not others:
             return []
@@ -365,7 +365,7 @@ class Mentions:
             other.name
             for other in others
             if any(self._sources.mentions(other.file, other.line, name) for name in own)
-            or (other.name in behind and other.type.endswith("*") and other.file == variable.file)
+            or (other.name in behind and is_pointer(other.type) and other.file == variable.file)
         ]
 
 

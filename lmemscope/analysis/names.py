@@ -11,8 +11,9 @@ decides between equals, and lowers the confidence.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
 from lmemscope.analysis.declared_type import declared
@@ -27,6 +28,7 @@ from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Confidence, SourceLocation, SourceText, Variable, is_library
 
+_NOTHING: Mapping[int, str] = MappingProxyType({})
 _RIVALRY = 0.5
 """A name that this share of the best one's lines mention could be meant as well."""
 _REPETITION = 0.5
@@ -117,15 +119,24 @@ class Names:
         return parameters[position].name
 
     def of_objects(
-        self, objects: FunctionObjects, wanted: Iterable[StackObject]
+        self,
+        objects: FunctionObjects,
+        wanted: Iterable[StackObject],
+        copied: Mapping[int, str] = _NOTHING,
     ) -> tuple[NamedObject, ...]:
-        """A function's objects with their names, by depot offset; pieces of one are joined."""
+        """A function's objects with their names, by depot offset; pieces of one are joined.
+
+        Args:
+            objects: of the function.
+            wanted: those to name.
+            copied: what PTX calls the parameters that objects are filled from, by their offsets.
+        """
         listed = sorted(wanted, key=lambda found: found.offset)
         places = self.places(objects)
-        known = [self._candidates(objects, places, found) for found in listed]
+        known = [self._candidates(objects, places, found, copied) for found in listed]
         joined = join_pieces(listed, known)
         if len(joined) < len(listed):
-            known = [self._candidates(objects, places, one.found) for one in joined]
+            known = [self._candidates(objects, places, one.found, copied) for one in joined]
         chosen = _assign(joined, known)
         result = []
         for number, (one, best) in enumerate(zip(joined, chosen, strict=True)):
@@ -209,7 +220,11 @@ class Names:
         return self._mentions.lines(owner, (instructions[index] for index in indices))
 
     def _candidates(
-        self, objects: FunctionObjects, places: Places, found: StackObject
+        self,
+        objects: FunctionObjects,
+        places: Places,
+        found: StackObject,
+        copied: Mapping[int, str],
     ) -> list[Candidate]:
         owner = same_function(objects.dataflow.function.name)
         lines = self._lines_of(objects, found)
@@ -221,7 +236,9 @@ class Names:
             owner, (instructions[one.index] for one in found.accesses if one.leaves)
         )
         shape = Shape(found.size, tuple(relative(place, found) for place in among))
-        return candidates_of(owner, shape, lines, indexed, variables, self._mentions)
+        filled = copied.get(found.offset)
+        parameter = self.parameter(owner, filled) if filled is not None else None
+        return candidates_of(owner, shape, lines, indexed, variables, self._mentions, parameter)
 
 
 def relative(place: Place, found: StackObject) -> Place:
@@ -353,6 +370,7 @@ def _rivals(other: Candidate, best: Candidate) -> bool:
         and other.mention > best.mention * _RIVALRY
         and other.is_reached >= best.is_reached
         and not _is_librarys_scalar(other)
+        and not (best.is_copied and other.variable.is_parameter)
     )
 
 
@@ -363,4 +381,6 @@ def _is_better(chosen: Candidate | None, best: Candidate, candidates: Sequence[C
     if chosen.variable == best.variable:
         return chosen.repeats or not chosen.is_exact
     mine = _of_variable(candidates, best)
+    if mine is not None and chosen.is_copied and not mine.is_copied:
+        return True
     return mine is None or chosen.score > mine.score + 1.0

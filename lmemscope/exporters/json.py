@@ -34,6 +34,7 @@ from lmemscope.exporters.report_document import (
     UnitDocument,
 )
 from lmemscope.formats import documents
+from lmemscope.formats.demangle import symbol_text
 from lmemscope.model import (
     CauseShare,
     Disagreement,
@@ -333,7 +334,7 @@ def _access_of(access: AccessDocument) -> LocalAccess:
 
 def _shown(kind: type[T], value: Finding | LocalObject | LocalAccess, **given: Any) -> T:
     """With the evidence in words, and as data beside them."""
-    texts = tuple(evidence_text(one) for one in value.evidence)
+    texts = tuple(evidence_text(one, symbol_text) for one in value.evidence)
     facts = tuple(_taken(EvidenceDocument, one) for one in value.evidence)
     return _taken(kind, value, evidence=texts, evidence_facts=facts, **given)
 

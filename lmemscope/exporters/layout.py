@@ -11,6 +11,7 @@ from lmemscope.analysis.groups import Row as Row
 from lmemscope.exporters import escape_terminal
 from lmemscope.exporters.escape_terminal import Shown
 from lmemscope.formats.demangle import short_name as short_name
+from lmemscope.formats.demangle import symbol_text
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     VERDICT_KINDS,
@@ -287,7 +288,7 @@ def advice(finding: Finding, route: Frontend) -> str:
 
 def evidence(finding: Finding) -> str:
     """What shows a finding, in one line."""
-    return "; ".join(evidence_text(one) for one in finding.evidence)
+    return "; ".join(evidence_text(one, symbol_text) for one in finding.evidence)
 
 
 _COMPARED = ("registers", "stack_frame", "spill_stores", "spill_loads", "LDL", "STL")

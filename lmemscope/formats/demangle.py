@@ -96,6 +96,17 @@ def variable_name(symbol: str) -> str:
     return full.rpartition(")::")[2]
 
 
+def symbol_text(symbol: str) -> str:
+    """What a symbol of PTX is called in a sentence: a function by its short name.
+
+    PTX knows parameters by their numbers, from 0: ``_Z1kPf_param_2`` gives ``parameter 2``.
+    """
+    function, is_parameter, number = symbol.rpartition("_param_")
+    if is_parameter and number.isdigit():
+        return f"parameter {number} of {short_name(demangle(function))}"
+    return short_name(demangle(symbol)) if symbol.startswith("_Z") else symbol
+
+
 @functools.cache
 def _runtime() -> tuple[str, ctypes.CDLL] | None:
     for soname in ("libstdc++.so.6", "libc++abi.so.1"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 EvidenceKind = Literal[
@@ -21,6 +21,7 @@ EvidenceKind = Literal[
     "compared-address",
     "plain-declaration",
     "parameter-copy",
+    "parameter-changed",
     "constant-stores",
     "object-size",
     "handed-to-child",
@@ -51,6 +52,7 @@ EvidenceKind = Literal[
 ``plain-declaration``: the variable that fits its place (the subject) is not declared volatile,
 although the accesses are: the object is a temporary.
 ``parameter-copy``: the object is filled from a kernel parameter.
+``parameter-changed``: a PTX instruction stores something else in such a copy.
 ``constant-stores``: only constants are stored in it.
 ``object-size``: it has more ``bytes`` than registers hold (``limit``).
 ``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
@@ -113,7 +115,8 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "plain-declaration": lambda e: (
         f"{e.subject}, the variable that fits its place, is not declared volatile"
     ),
-    "parameter-copy": lambda e: f"filled from the kernel parameter {e.subject}",
+    "parameter-copy": lambda e: f"filled from {e.subject}",
+    "parameter-changed": lambda e: f"PTX line {e.ptx_line}: {e.opcode} changes the copy",
     "constant-stores": lambda e: "only constants are stored in it, then it is read by index",
     "object-size": lambda e: f"{e.bytes} bytes; a thread has at most {e.limit} in registers",
     "handed-to-child": lambda e: (
@@ -136,7 +139,14 @@ if SENTENCES.keys() != set(get_args(EvidenceKind)):
     raise TypeError(f"each kind of evidence has one sentence; these have not: {', '.join(odd)}")
 
 
-def evidence_text(evidence: Evidence) -> str:
-    """The sentence that shows a piece of evidence to a person; nothing is decided from it."""
+def evidence_text(evidence: Evidence, spelled: Callable[[str], str] = str) -> str:
+    """The sentence that shows a piece of evidence to a person; nothing is decided from it.
+
+    Args:
+        evidence: what was seen.
+        spelled: what a symbol is called in a sentence.
+    """
+    if evidence.subject is not None:
+        evidence = replace(evidence, subject=spelled(evidence.subject))
     text = SENTENCES[evidence.kind](evidence)
     return text if evidence.pc is None else f"{evidence.sass} at 0x{evidence.pc:x}: {text}"

@@ -69,13 +69,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
 
 
 def _is_changed(case: Case) -> bool:
-    """Whether more is stored than the copy: in a loop, lane by lane, or more bytes than it has."""
-    stores = [access for access in (*case.accesses, *case.generic) if access.is_store]
-    size = case.object.size if case.object is not None else 0
-    return (
-        any(store.loop_depth or store.uniformity != "uniform" for store in stores)
-        or sum(store.width for store in stores) > size
-    )
+    """Whether the kernel stores something else in the copy."""
+    evidence = case.object.evidence if case.object is not None else ()
+    return any(one.kind == "parameter-changed" for one in evidence)
 
 
 def _written(case: Case, name: str | None) -> str | None:

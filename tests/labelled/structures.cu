@@ -284,3 +284,58 @@ extern "C" __global__ void similar_names(const int *x, int *y, int n) {
   for (int i = 0; i < 25; ++i) y[i] = table_1[i];  //@table_1_read
   for (int i = 0; i < 25; ++i) y[i + 25] = table_10[i];  //@table_10_read
 }
+
+struct Axes {
+  int shape[10];
+  int stride[10];
+  int count;
+};
+
+/* labels
+[[find]]
+cause = "param-copy"
+object = "source.stride"
+type = "int[10]"
+size = 40
+declared = "permuted"
+lines = ["permuted", "permuted_source"]
+primary = ["permuted_source"]
+index = ["[AT(chosen[d], d)]", "[chosen[d]]"]
+sources = ["memory order.shape"]
+uniformity = "uniform"
+[[find]]
+cause = "param-copy"
+object = "target.stride"
+type = "int[10]"
+size = 40
+declared = "permuted"
+lines = ["permuted", "permuted_target"]
+primary = ["permuted_target"]
+index = ["[d]"]
+sources = ["loop-counter run-time"]
+uniformity = "uniform"
+[[find]]
+cause = "param-copy"
+object = "order.shape"
+type = "int[10]"
+size = 40
+declared = "permuted"
+lines = ["permuted", "permuted_source"]
+primary = ["permuted_source"]
+index = ["[d]"]
+sources = ["loop-counter run-time"]
+uniformity = "uniform"
+*/
+extern "C" __global__ void permuted(float *y, const float *x, Axes source, Axes target, Axes order) {  //@permuted
+  const int *const from = &source.stride[0];
+  const int *const to = &target.stride[0];
+  const int *const chosen = &order.shape[0];
+  int rest = threadIdx.x, place = 0;
+  ROLLED
+  for (int d = 0; d < AT(source.count, 10); ++d) {
+    const int step = to[d];  //@permuted_target
+    place += rest / step * from[AT(chosen[d], d)];  //@permuted_source
+    rest %= step;
+  }
+  y[threadIdx.x] = x[place];
+}

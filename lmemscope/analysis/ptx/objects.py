@@ -109,7 +109,7 @@ class FunctionObjects:
                     access_width(instruction),
                     pointees,
                     self._index_leaves(index, address.base, pointees),
-                    self._constant(address),
+                    self._constant(address, index),
                     self.dataflow.uniformity(address.base, index),
                 )
             )
@@ -343,19 +343,24 @@ class FunctionObjects:
             and not (leaf.kind == "memory" and leaf.offset in self._pointees.holders)
         )
 
-    def _constant(self, address: Address) -> int | None:
-        """Depot offset of an address that is one object's start plus constants."""
+    def _constant(self, address: Address, at: int) -> int | None:
+        """Depot offset of an address that is one object's start plus constants.
+
+        A register that moves on in a loop still is where it began in front of that.
+        """
         base, offset = address.base, address.offset
         for _ in range(8):
             if base is None:
                 return None
             if self._pointees.is_start(base):
                 return offset
-            indices = self.dataflow.definitions.get(base, [])
-            if len(indices) != 1:
+            found = self.dataflow.definition(base, at)
+            if found is None:
                 return None
-            instruction = self.body.instructions[indices[0]]
+            at, instruction = found, self.body.instructions[found]
             operation, operands = instruction.operation, instruction.operands
+            if instruction.predicate is not None:
+                return None
             added = number_of(operands[2]) if len(operands) == 3 else None
             if operation == "add" and added is not None:
                 base, offset = str(operands[1]), offset + added

@@ -92,6 +92,12 @@ class Dataflow(Definitions):
         """Whether a register holds one of several constants where an instruction reads it."""
         return self._graph.is_one_of_constants(at, register)
 
+    def definition(self, register: str, at: int) -> int | None:
+        """The instruction that wrote what another one reads; None where several may have."""
+        value = self._graph.values.read(at, register)
+        is_one = value is not None and 0 <= value < len(self.body.instructions)
+        return value if is_one else None
+
     def exit_tests(self, loop: Loop) -> list[tuple[int, str]]:
         """Branches out of a loop, with each register that they read."""
         control = self._graph.control
