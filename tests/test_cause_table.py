@@ -122,6 +122,10 @@ SENTENCES = [
         Evidence("chosen-address", ptx_line=9, opcode="ld.u32"),
         "PTX line 9: ld.u32 accesses it or other memory, by a pointer that is chosen at run time",
     ),
+    (
+        Evidence("chosen-address", "null", ptx_line=9, opcode="ld.u32"),
+        "PTX line 9: ld.u32 accesses it by a pointer that is null on other paths",
+    ),
     (Evidence("set-pointer", "p"), "the pointer p is set to its address on some paths"),
     (Evidence("compared-address"), "its assignment operator compares addresses"),
     (

@@ -256,6 +256,8 @@ def test_an_array_of_addresses_is_no_table() -> None:
         ("selp.b64 %rd6, %rd4, %rd5, %p1;", "address-taken"),
         ("mov.u64 %rd6, %rd5;\n@%p1 bra $L1;\nmov.u64 %rd6, %rd4;\n$L1:", "address-taken"),
         ("mul.wide.s32 %rd7, %r1, 4;\nadd.s64 %rd6, %rd4, %rd7;", "dynamic-index"),
+        ("selp.b64 %rd6, 0, %rd4, %p1;", "address-taken"),
+        ("mov.u64 %rd6, 0;\n@%p1 bra $L1;\nmov.u64 %rd6, %rd4;\n$L1:", "address-taken"),
     ],
 )
 def test_an_address_that_is_chosen_against_another_is_taken(choice: str, expected: Cause) -> None:
@@ -272,6 +274,7 @@ ret;"""
     found = reasons(body)
     assert found.cause == expected
     assert (found.evidence[0].kind == "chosen-address") == (expected == "address-taken")
+    assert (found.evidence[0].subject == "null") == ("%rd6, 0" in choice)
 
 
 @pytest.mark.parametrize("offset", [0, 16])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import cast
 
 import pytest
 
@@ -151,13 +152,14 @@ def test_inlining_is_advised_for_the_function_that_gets_the_address() -> None:
     [
         ("holds-addresses", "holds addresses of local variables", "Store indices"),
         ("chosen-address", "a pointer is chosen at run time", "Choose between values"),
+        ("chosen-address null", "null on other paths", "always, or a reference"),
     ],
 )
-def test_what_is_said_of_addresses_that_nobody_gets(
-    kind: EvidenceKind, said: str, advised: str
-) -> None:
+def test_what_is_said_of_addresses_that_nobody_gets(kind: str, said: str, advised: str) -> None:
     facts = kernel("address-taken")
-    evidence = (Evidence(kind, ptx_line=3, opcode="st.local.u64"),)
+    name, _, subject = kind.partition(" ")
+    shown = Evidence(cast(EvidenceKind, name), subject or None, ptx_line=3, opcode="st.local.u64")
+    evidence = (shown,)
     facts = dataclasses.replace(
         facts, objects=(dataclasses.replace(facts.objects[0], evidence=evidence),)
     )

@@ -20,7 +20,7 @@ from lmemscope.analysis.ptx.objects import (
 )
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.trig import Reductions
-from lmemscope.model import Cause, Evidence
+from lmemscope.model import NULL, Cause, Evidence
 
 REGISTER_FILE_BYTES = 255 * 4
 """What one thread can hold in registers at most (255 of 4 bytes): CUDA C++ Programming Guide,
@@ -200,7 +200,8 @@ class _Reasons:
 
     def _choice(self, index: int) -> Evidence:
         access = self._instructions[index]
-        return Evidence("chosen-address", ptx_line=access.line, opcode=access.opcode)
+        subject = NULL if self._objects.is_it_or_null(index) else None
+        return Evidence("chosen-address", subject, ptx_line=access.line, opcode=access.opcode)
 
     def _is_of_several(self, access: PtxAccess) -> bool:
         """Whether a pointer leads to this object on some paths and to another on others."""

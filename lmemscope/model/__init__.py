@@ -49,7 +49,7 @@ from lmemscope.model.devices import (
     Footprint,
     Reservation,
 )
-from lmemscope.model.evidence import Evidence, EvidenceKind, evidence_text
+from lmemscope.model.evidence import NULL, Evidence, EvidenceKind, evidence_text
 from lmemscope.model.facts import (
     CallFacts,
     CubinFacts,
@@ -154,6 +154,7 @@ __all__ = [
     "DEFAULT_PENDING_LAUNCHES",
     "DEFAULT_STACK_LIMIT",
     "DEVICES",
+    "NULL",
     "UNKNOWN_DIMENSIONS",
     "VERDICT_KINDS",
     "WHOLE",

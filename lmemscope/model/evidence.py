@@ -45,7 +45,8 @@ EvidenceKind = Literal[
 ``address-passed``: the object's address goes to a function; no subject: through a pointer.
 ``library-function``, ``library-table``: of NVIDIA's, by symbol.
 ``reduction-words``: a PTX instruction stores a product with a piece of 2/pi in it.
-``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time.
+``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time;
+the subject is ``null`` where the pointer is to nothing else.
 ``holds-addresses``: a PTX instruction stores the address of a local variable in it.
 ``set-pointer``: the source sets a pointer (the subject) to its address, behind its declaration.
 ``compared-address``: the source's assignment operator compares its address with another's.
@@ -91,6 +92,9 @@ class Evidence:
     sass: str | None = None
 
 
+NULL = "null"
+"""The subject of a choice between an object's address and none."""
+
 SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "spill-mark": lambda e: "marked SpillRefill",
     "ptx-instruction": lambda e: f"PTX line {e.ptx_line}: {e.opcode}",
@@ -107,7 +111,9 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
         f"PTX line {e.ptx_line}: {e.opcode} stores the address of a local variable in it"
     ),
     "chosen-address": lambda e: (
-        f"PTX line {e.ptx_line}: {e.opcode} accesses it or other memory, by a pointer that is "
+        f"PTX line {e.ptx_line}: {e.opcode} accesses it by a pointer that is null on other paths"
+        if e.subject == NULL
+        else f"PTX line {e.ptx_line}: {e.opcode} accesses it or other memory, by a pointer that is "
         "chosen at run time"
     ),
     "set-pointer": lambda e: f"the pointer {e.subject} is set to its address on some paths",

@@ -16,6 +16,9 @@ _LIBRARY = re.compile(
 projects keep copies of; and what NVRTC calls the headers that it holds itself."""
 
 
+_SOURCE = re.compile(r"\.(?:cu|cpp|cc|cxx|c\+\+|c)$", re.IGNORECASE)
+
+
 def is_library(file: str) -> bool:
     """Whether a file is a library's, by its path: its users neither change nor annotate it."""
     return _LIBRARY.search(file) is not None
@@ -25,7 +28,8 @@ def reader_line(chain: Sequence[InlineFrame], home: str | None) -> SourceLocatio
     """The line of an inline chain that a reader is sent to, or None where there is none.
 
     The innermost one in the file that defines the kernel, else the outermost of the user's. Of a
-    library's kernel, the innermost of the user's; of nothing but a library's code, the outermost.
+    library's kernel, the innermost of the user's; of one in a header, the innermost in a source
+    file, whose functions it calls; of nothing but a library's code, the outermost.
     Compilers give what belongs to no line the number 0: that is none, and a call site further out
     says more.
 
@@ -39,6 +43,8 @@ def reader_line(chain: Sequence[InlineFrame], home: str | None) -> SourceLocatio
         inside = users
     else:
         inside = [line for line in users if line.file == home]
+        if home is not None and _SOURCE.search(home) is None:
+            inside = [*(line for line in users if _SOURCE.search(line.file)), *inside]
     return next(iter((*inside, *reversed(users), *reversed(lines))), None)
 
 

@@ -19,7 +19,8 @@ source; then pass values instead, and return a structure by value. A function of
 library: nothing removes it while it is called. Text that ``printf`` prints with ``%s``: print
 values, or compile the call out. Memory, as with an array of
 pointers to locals: store an index instead of a pointer. A choice, as of ``flag ? data[i] : zero``,
-which C++ makes between addresses: choose between values. A comparison of addresses in an assignment
+which C++ makes between addresses: choose between values; ``flag ? &data : nullptr``: hand on the
+address and the flag. A comparison of addresses in an assignment
 operator: leave it out where copying an object onto itself changes nothing. A pointer that is set
 behind its declaration: set it there. Inline assembly: hand over values. Where
 another cause is given too, the variable stays in memory until that is removed as well.
@@ -32,7 +33,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import demangle
-from lmemscope.model import Advice, Confidence, EvidenceKind, Severity
+from lmemscope.model import NULL, Advice, Confidence, EvidenceKind, Severity
 from lmemscope.rules.base import Case, Rule, by_cost
 from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
@@ -63,6 +64,11 @@ def message(case: Case) -> str:
             f"the address of {case.described} is needed: it is kept in `{pointer}`, a pointer that "
             f"is set on some paths only{hidden}"
         )
+    if _may_be_null(case):
+        return (
+            f"the address of {case.described} is needed: a pointer to it is null on other paths"
+            f"{hidden}"
+        )
     if "chosen-address" in kinds:
         return (
             f"the address of {case.described} is needed: a pointer is chosen at run time between "
@@ -92,6 +98,13 @@ def advice(case: Case) -> tuple[Advice, ...]:
             Advice(
                 f"Set `{pointer}` where it is declared, and nowhere else, or use {case.name} "
                 "itself in its place."
+            ),
+        )
+    if _may_be_null(case):
+        return (
+            Advice(
+                f"Hand on the address of {case.name} always, or a reference, and beside it the "
+                "condition that decides: then no pointer has to be chosen."
             ),
         )
     if "chosen-address" in kinds and case.alternatives:
@@ -155,6 +168,16 @@ def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
         if callee is None or "::" in callee:
             return ()
     return (Advice("Or pass values instead of the pointer, and return what the callee writes."),)
+
+
+def _may_be_null(case: Case) -> bool:
+    """Whether all that its address is chosen against is null."""
+    chosen = [
+        one.subject
+        for one in (case.object.evidence if case.object is not None else ())
+        if one.kind == "chosen-address"
+    ]
+    return bool(chosen) and all(subject == NULL for subject in chosen) and not case.alternatives
 
 
 def _set_pointer(case: Case) -> str | None:

@@ -106,7 +106,8 @@ def _promise(
     if _may_loop(case):
         text += (
             " In a loop that is unrolled by a part it has no effect: put `#pragma unroll 1` before "
-            "that. What does not change in a loop is promised before it."
+            "that. Where the argument is the same in all iterations, the compiler may call before "
+            "the loop, and the promise may have to stand there."
         )
     if on_host:
         text += (

@@ -40,7 +40,7 @@ def message(case: Case) -> str:
     indexed = f": it is indexed at run time{clause}" if clause else ""
     evidence = case.object.evidence if case.object is not None else ()
     if not clause and any(one.kind == "chosen-address" for one in evidence):
-        indexed = ": a pointer is chosen at run time between it and other memory"
+        indexed = ": a pointer to it is chosen at run time"
     return f"the parameter {case.described} is copied to every thread's stack{indexed}"
 
 

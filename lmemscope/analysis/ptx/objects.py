@@ -196,6 +196,12 @@ class FunctionObjects:
             self._chosen[key] = self._reaches(base, self._mixed if is_generic else self._nulled)
         return self._chosen[key] and (is_generic or self.dataflow.is_one_of_constants(base, index))
 
+    def is_it_or_null(self, index: int) -> bool:
+        """Whether an access's pointer is null wherever it is no object's address."""
+        address = self.body.instructions[index].address
+        base = address.base if address is not None else None
+        return base is not None and not self._reaches(base, self._foreign)
+
     def _reaches(self, pointer: str, step: Callable[[int], list[str] | None]) -> bool:
         """Whether a definition behind a register is what a question looks for.
 
@@ -228,6 +234,15 @@ class FunctionObjects:
         if not pointers or (instruction.operation == "selp" and pointers != read):
             return None
         return pointers
+
+    def _foreign(self, definition: int) -> list[str] | None:
+        """Pointers that a definition is made of; None where it may be one to other memory."""
+        instruction = self.body.instructions[definition]
+        values = {"mov": 1, "selp": 2}.get(instruction.operation)
+        read = [str(operand) for operand in instruction.operands[1 : 1 + (values or 0)]]
+        if values is None or any(not one.startswith("%") and one != "0" for one in read):
+            return self._mixed(definition)
+        return [one for one in read if one.startswith("%")]
 
     def _nulled(self, definition: int) -> list[str] | None:
         """Registers that a definition moves or chooses between; None where one is 0."""
