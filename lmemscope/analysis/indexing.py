@@ -122,7 +122,7 @@ class IndexReader:
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)
         if not leaves:
-            return self._alternating(objects, found)
+            return self._alternating(kernel, objects, found, named)
         inside = [access for access in deciding if access.leaves and access in own]
         primary = self._primary(kernel, objects, found, inside or _decisive(own), named)
         loop = None
@@ -139,19 +139,22 @@ class IndexReader:
             location=primary.location if primary is not None else None,
         )
 
-    def _alternating(self, objects: FunctionObjects, found: StackObject) -> IndexFacts | None:
+    def _alternating(
+        self, kernel: str, objects: FunctionObjects, found: StackObject, named: ObjectName | None
+    ) -> IndexFacts | None:
         """Of an object that a loop of few turns takes constant places of, one after the other."""
         accesses = [access for access in found.accesses if objects.alternates(access)]
         around = [objects.dataflow.flow.innermost(frozenset({a.index})) for a in accesses]
         loop = next((one for one in around if one is not None), None)
         if loop is None:
             return None
+        primary = self._primary(kernel, objects, found, accesses, named)
         return IndexFacts(
-            expression=None,
+            expression=primary.expression if primary is not None else None,
             sources=(IndexSource("loop-counter", None, None, True),),
             uniformity=worst(access.uniformity for access in accesses),
             loop=self._loop_line(objects, loop.header),
-            location=None,
+            location=primary.location if primary is not None else None,
         )
 
     def escape(
