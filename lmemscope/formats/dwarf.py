@@ -37,8 +37,8 @@ _RECORDS = {
     "DW_TAG_union_type": "union",
 }
 _OF_ALL_THREADS = frozenset({4, 5, 8})
-"""Constant, global and shared memory, as ``DW_AT_address_class`` of NVIDIA's compilers numbers PTX's
-state spaces (CUDA-GDB, "ptxStorageKind"): what is there has a place of its own."""
+"""Constant, global and shared memory, as ``DW_AT_address_class`` of NVIDIA's compilers numbers the
+state spaces of PTX (CUDA-GDB, "ptxStorageKind"): what is there has a place of its own."""
 _REFERENCES = ("DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 _NUMBER = re.compile(r"-?[0-9]{1,20}")
 _DEEPEST = 6
