@@ -268,6 +268,10 @@ def test_a_directory_that_is_a_link(tmp_path: Path) -> None:
     assert found.files == (str(source), str(tmp_path / "real" / "k.inc"))
 
 
+ATTRIBUTE = "an attribute that NVRTC leaves out"
+STRING = "a string that NVRTC encodes otherwise"
+
+
 @pytest.mark.parametrize(
     ("text", "asked"),
     [
@@ -277,6 +281,15 @@ def test_a_directory_that_is_a_link(tmp_path: Path) -> None:
         ("%: /**/ ifndef __linux__\n#endif\n", "__linux__"),
         ("#/* x */ elif \\\n defined __NV\\\nCC__\n", "__NVCC__"),
         ("#ifdef __CUDA_ARCH__\n#endif\n// __GNUC__\nint __GNUC__x;\n", None),
+        ("struct A { char a; int b; } __attribute__((packed));\n", ATTRIBUTE),
+        ("typedef struct { char a; }\n__align__(32) A;\n", ATTRIBUTE),
+        ("struct [[gnu::packed]] A { char a; int b; };\n", ATTRIBUTE),
+        ("struct A { [[no_unique_address]] B b; };\n", ATTRIBUTE),
+        ("#define PACKED __attribute__((packed))\nstruct A { int b; } PACKED;\n", ATTRIBUTE),
+        ('const int size = sizeof(u8"\u00e9");\n', STRING),
+        ('const int size = sizeof("\\u00e9");\n', STRING),
+        ("struct __attribute__((packed)) A { int b __attribute__((aligned(8))); };\n", None),
+        ('const char *text = "\u00e9"; auto *wide = L"e";\n', None),
     ],
 )
 def test_conditions_that_nvcc_decides_otherwise(

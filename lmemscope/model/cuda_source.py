@@ -69,7 +69,7 @@ class CudaSource:
         headers: the user's headers that it includes, those with kernels or directives.
         functions: definitions of other functions, any of which a macro may make a kernel.
         asked: a macro that a condition here or in a header asks for and that NVRTC defines
-            otherwise than nvcc, or None.
+            otherwise than nvcc, or what else of the text it reads otherwise; or None.
         device_launches: launches in functions that run on the device, in order.
     """
 

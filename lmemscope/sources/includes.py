@@ -28,6 +28,18 @@ _DIFFERENT = re.compile(
     rb"|__aarch64__|__SIZEOF_INT128__|__has_include|__has_builtin|__SSE2__|__AVX2?__)\b"
 )
 """What nvcc with its host compiler answers otherwise than NVRTC, where a condition asks for it."""
+_READ_OTHERWISE = {
+    "an attribute that NVRTC leaves out": re.compile(
+        rb"\}\s*(?:\w+\s*)?__(?:attribute__|align__)|\[\[\s*(?:using\s+)?(?:__)?gnu(?:__)?\s*:"
+        rb"|\[\[\s*no_unique_address\b|#[ \t]*define[^\n]*__attribute__[^\n]*(?:packed|aligned)"
+    ),
+    "a string that NVRTC encodes otherwise": re.compile(
+        rb'\b(?:u8|[uUL])R?"[^"\n]*[\x80-\xff]|"[^"\n]*\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})'
+    ),
+}
+"""What NVRTC reads, but otherwise than nvcc: sizes and places in structures differ. Measured with
+CUDA 13: GNU attributes behind a type's braces or in double brackets, and strings that are wide or
+UTF-8 by their prefix, or name characters by number."""
 
 _BLANKS = rb"[ \t\v\f\r\0]*"
 _HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
@@ -61,7 +73,7 @@ class Closure:
         computed: an ``#include`` names a macro, so there may be more: what macros without
             parameters stand for is followed, whichever definition holds, and other macros are not.
         asked: a macro that a condition asks for and that NVRTC defines otherwise than nvcc, or
-            None.
+            what else of the text it reads otherwise; or None.
     """
 
     files: tuple[str, ...]
@@ -214,7 +226,10 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
 
 
 def _asked(text: bytes) -> str | None:
-    """The first macro of `_DIFFERENT` that a condition asks for, or None."""
+    """What NVRTC reads otherwise than nvcc, a macro that a condition asks for among it; or None."""
+    for what, pattern in _READ_OTHERWISE.items():
+        if pattern.search(text) is not None:
+            return what
     if _DIFFERENT.search(text) is None:
         return None
     for at, _ in _directives(text, _ASKING_HASH, _ASKING_WORD):
