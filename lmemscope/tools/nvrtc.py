@@ -30,6 +30,15 @@ from lmemscope.tools.toolchain import (
 )
 
 _NAME_EXPRESSION = "__nv_name_map"
+_UNROLLING = "_CCCL_META_UNROLL_LIMIT"
+_SET = re.compile(rf"^[ \t]*#[ \t]*(?:define|undef)[ \t]+{_UNROLLING}\b", re.MULTILINE)
+_AS_FOR_NVCC = f"-D{_UNROLLING}=10"
+"""What CCCL's ``type_list.h`` sets for nvcc, and not for NVRTC, where it is 16.
+
+It says how far lists of types are unrolled, not what comes of them. Each step doubles what the
+front end, which is the same, takes for one alias: with 16, two thirds of the time of a small file
+that includes ``cooperative_groups.h`` or ``curand_kernel.h``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +176,7 @@ def _compiled(
         for expression in name_expressions:
             nvrtc.addNameExpression(program, expression)
         try:
-            nvrtc.compileProgram(program, list(options))
+            nvrtc.compileProgram(program, _hastened(source, options))
         except nvrtc.NVRTCError as error:
             refusal = _refusal(name, _log(nvrtc, program), options, error, toolchain)
             if "-G" in options:
@@ -176,6 +185,12 @@ def _compiled(
         yield nvrtc, program
     finally:
         nvrtc.destroyProgram(program)
+
+
+def _hastened(source: str, options: Sequence[str]) -> list[str]:
+    """Options with which NVRTC makes the same in less time, unless the user sets their macro."""
+    is_set = _UNROLLING in "".join(options) or _SET.search(source) is not None
+    return list(options) if is_set else [_AS_FOR_NVCC, *options]
 
 
 def _settle(nvrtc: Any) -> None:
