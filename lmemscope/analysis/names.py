@@ -188,7 +188,9 @@ class Names:
                     "certain" if turn.is_exact else "likely",
                 ),
             )
-            for turn in sharers(owner, one.found, uses, variables, self._mentions, single)
+            for turn in sharers(
+                owner, one.found, uses, variables, self._mentions, objects.dataflow.flow, single
+            )
         )
 
     def name(self, variable: Variable, part: Part, confidence: Confidence) -> ObjectName:
