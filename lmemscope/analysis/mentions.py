@@ -330,6 +330,10 @@ class Mentions:
             self._said[key] = any(contains(text, name) for text in self._levels(frame))
         return self._said[key]
 
+    def any_says(self, lines: AccessLines, name: str) -> bool:
+        """Whether any of the lines, those inside calls too, holds a name as a word."""
+        return any(self.says(frame, name) for chain, _, _ in lines.chains for frame in chain)
+
     def _levels(self, frame: InlineFrame) -> tuple[str, ...]:
         """A line's text as it stands, then with its macros replaced."""
         place = frame.location

@@ -85,3 +85,74 @@ extern "C" __global__ void in_turn_in_one_loop(int *y, const int *x, int n) {
   y[threadIdx.x] = sum;
 }
 
+
+__device__ __forceinline__ void fetch(const int *x, int n, int i, bool share, int &kind, int &box) {
+  if (i >= n) return;
+  kind = x[i];  //@set_kind
+  box = -1;
+  if (share)
+    box = i * n + kind;  //@set_shared
+  else
+    box = i * n * 7 + x[i + n] * 7 + kind;  //@set_box
+}
+
+__device__ __forceinline__ void put(int *y, int kind, int box, int n) {
+  y[0] = kind;
+  y[1] = box % n;
+}
+
+/* labels
+[[find]]
+cause = "dynamic-index"
+object = "kinds"
+type = "int[5]"
+size = 20
+declared = "kinds"
+lines = ["set_kind", "compare"]
+primary = ["compare", "fetch"]
+index = ["[AT(t, 1)]"]
+sources = ["loop-counter run-time", "other blockDim.x"]
+uniformity = "uniform"
+
+[[find]]
+cause = "dynamic-index"
+object = "weights"
+type = "double[4]"
+size = 32
+declared = "weights"
+lines = ["set_weight", "weigh"]
+primary = ["set_weight", "weigh"]
+index = ["[AT(t, 1)]"]
+sources = ["loop-counter run-time", "other blockDim.x"]
+uniformity = "uniform"
+
+[[find]]
+cause = "dynamic-index"
+object = "boxes"
+type = "int[5]"
+size = 20
+declared = "boxes"
+lines = ["set_shared", "set_box", "put"]
+primary = ["put", "fetch_box"]
+index = ["[AT(t, 1)]"]
+sources = ["loop-counter run-time", "other blockDim.x"]
+uniformity = "uniform"
+*/
+extern "C" __global__ void left_over(int *y, const int *x, int n, int m, bool share) {
+  int kinds[5];      //@kinds
+  double weights[4]; //@weights
+  int boxes[5];      //@boxes
+  for (int t = 0; t < m; ++t) {
+    weights[AT(t, 1)] = x[t];  //@set_weight
+    fetch(x, n, t * blockDim.x + threadIdx.x,
+          share, kinds[AT(t, 1)],   //@fetch
+          boxes[AT(t, 1)]);         //@fetch_box
+  }
+  for (int i = 0; i < n; ++i) {
+    int t = i / blockDim.x;
+    if (kinds[AT(t, 1)] == i) y[i] = n;  //@compare
+    if (weights[AT(t, 1)] > i)           //@weigh
+      put(y + i,
+          kinds[AT(t, 1)], boxes[AT(t, 1)], n);  //@put
+  }
+}
