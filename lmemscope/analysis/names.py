@@ -20,6 +20,7 @@ from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
 from lmemscope.analysis.declared_type import declared
 from lmemscope.analysis.layout import Part, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
+from lmemscope.analysis.passed import passed_temporaries
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
@@ -231,6 +232,8 @@ class Names:
         lines = self._lines_of(objects, found)
         variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
         variables += self._mentions.temporaries(lines)
+        made = passed_temporaries(found, objects.body.instructions, self._mentions)
+        variables = variables if made is None else made
         among = places.among(found.accesses)
         instructions = objects.body.instructions
         indexed = self._mentions.lines(
