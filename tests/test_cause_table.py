@@ -132,6 +132,10 @@ SENTENCES = [
         Evidence("plain-declaration", "v"),
         "v, the variable that fits its place, is not declared volatile",
     ),
+    (
+        Evidence("volatile-choice", "v"),
+        "the source chooses by ?: between v and another variable",
+    ),
     (Evidence("parameter-copy", "p"), "filled from p"),
     (
         Evidence("parameter-changed", ptx_line=9, opcode="st.local.u32"),

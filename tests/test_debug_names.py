@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.model import Unit
+from lmemscope.formats.dwarf import read_variables
+from lmemscope.model import CompileOptions, Unit
 from lmemscope.pipeline import analyse_unit
+from lmemscope.tools import nvcc
+from lmemscope.tools.toolchain import Toolchain
 
 pytestmark = pytest.mark.toolchain
 
@@ -71,3 +74,23 @@ __global__ void k(int *y, const int *x, int n) {
         ("shades", "a::b::Shade[20]"),
         ("table.v", "Table<int, 4, 2>[3]"),
     ]
+
+
+def test_what_all_threads_share_is_no_thread_s_variable(tmp_path: Path) -> None:
+    path = tmp_path / "a.cu"
+    path.write_text("""template <int N> __global__ void k(float *y, int n) {
+  __shared__ float tile[2][N];
+  float row[8];
+  tile[0][threadIdx.x] = n;
+  __syncthreads();
+  for (int i = 0; i < 8; ++i) row[i] = tile[1][i];
+  y[0] = row[n];
+}
+template __global__ void k<64>(float *, int);
+""")
+    flags = nvcc.debug_options(nvcc.options_for("sm_90", CompileOptions(), Toolchain(None)))
+    ptx = nvcc.compile_to_ptx(str(path), flags, (), Toolchain(None)).ptx.decode()
+    assert "tile" in ptx
+    names_read = {one.name for one in read_variables(ptx)}
+    assert {"row", "y", "n"} <= names_read
+    assert "tile" not in names_read

@@ -76,6 +76,19 @@ def test_only_evidence_makes_a_temporary_of_what_is_volatile() -> None:
         assert finding.advice[0].text.startswith("It goes with") == is_temporary
 
 
+@pytest.mark.parametrize("declared", ["float table[4];", "volatile float table[4];"])
+def test_a_choice_makes_volatile_what_is_not_declared_so(declared: str) -> None:
+    facts_of = kernel("volatile")
+    (one,) = facts_of.objects
+    assert one.declared is not None
+    source = {one.declared.file: "\n" * (one.declared.line - 1) + declared}
+    chosen = dataclasses.replace(one, evidence=(Evidence("volatile-choice", "table"),))
+    finding = only(find(dataclasses.replace(facts_of, objects=(chosen,)), source))
+    assert ("is not volatile" in finding.message) == (not declared.startswith("volatile"))
+    assert ("Drop" in finding.advice[0].text) == declared.startswith("volatile")
+    assert "`+table`" in finding.advice[0].text
+
+
 def test_numbers_are_unique_and_sorted() -> None:
     numbers = [r.id for r in RULES]
     assert numbers == sorted(set(numbers))

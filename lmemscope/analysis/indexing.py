@@ -122,7 +122,7 @@ class IndexReader:
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)
         if not leaves:
-            return self._alternating(objects, found)
+            return self._alternating(kernel, objects, found, named, called)
         inside = [access for access in deciding if access.leaves and access in own]
         primary = self._primary(kernel, objects, found, inside or _decisive(own), named)
         loop = None
@@ -139,19 +139,27 @@ class IndexReader:
             location=primary.location if primary is not None else None,
         )
 
-    def _alternating(self, objects: FunctionObjects, found: StackObject) -> IndexFacts | None:
+    def _alternating(
+        self,
+        kernel: str,
+        objects: FunctionObjects,
+        found: StackObject,
+        named: ObjectName | None,
+        called: LocalNames,
+    ) -> IndexFacts | None:
         """Of an object that a loop of few turns takes constant places of, one after the other."""
         accesses = [access for access in found.accesses if objects.alternates(access)]
         around = [objects.dataflow.flow.innermost(frozenset({a.index})) for a in accesses]
         loop = next((one for one in around if one is not None), None)
         if loop is None:
             return None
+        primary = self._primary(kernel, objects, found, accesses, named)
         return IndexFacts(
-            expression=None,
-            sources=(IndexSource("loop-counter", None, None, True),),
+            expression=primary.expression if primary is not None else None,
+            sources=tuple(sorted(self._choosing(objects, accesses, called), key=str)),
             uniformity=worst(access.uniformity for access in accesses),
             loop=self._loop_line(objects, loop.header),
-            location=None,
+            location=primary.location if primary is not None else None,
         )
 
     def escape(
@@ -273,6 +281,22 @@ class IndexReader:
                     if "*" in named.type:
                         expression = leading(chosen.text, named.type.count("["))
             yield _Indexed(objects, access, place, expression)
+
+    def _choosing(
+        self, objects: FunctionObjects, accesses: Sequence[PtxAccess], called: LocalNames
+    ) -> set[IndexSource]:
+        """What decides which of several constant places accesses take; else it is the loop."""
+        found: set[IndexSource] = set()
+        for access in accesses:
+            address = objects.body.instructions[access.index].address
+            if address is None or address.base is None:
+                continue
+            for leaf in objects.dataflow.leaves(address.base, access.index):
+                if leaf.kind != "symbol":
+                    names = _names_of(objects, access, leaf, called)
+                    own = [leaf.name] if leaf.offset < 0 else names
+                    found |= {self._source(leaf, name) for name in own}
+        return found or {IndexSource("loop-counter", None, None, True)}
 
     def _loop_line(self, objects: FunctionObjects, header: int) -> SourceLocation | None:
         if self._layers.ptx is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.trig import call_lines
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.model import Evidence, LocalObject, SourceText, traits_of
+from lmemscope.model import Evidence, EvidenceKind, LocalObject, SourceText, traits_of
 
 
 class KernelObjects:
@@ -104,7 +105,7 @@ def find_objects(
             for member in members:
                 proven = _of_turn(cause, flow, objects, member) if named.turns else cause
                 if cause.cause == "volatile":
-                    member, proven = _of_volatile(member, proven, sources)
+                    member, proven = _of_volatile(member, proven, sources, layers, objects)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
                 escape = reader.escape(
                     kernel.name, objects, member.found, member.name, cause.evidence
@@ -135,13 +136,34 @@ def _among_its_own(cause: ProvenCause, objects: FunctionObjects, named: NamedObj
 
 
 def _of_volatile(
-    member: Member, cause: ProvenCause, sources: SourceText
+    member: Member,
+    cause: ProvenCause,
+    sources: SourceText,
+    layers: Layers,
+    objects: FunctionObjects,
 ) -> tuple[Member, ProvenCause]:
-    """Without the name of a variable that is not volatile: a temporary is, that is copied to it."""
-    if member.name is None or _is_volatile(member.name, sources):
+    """Without the name of a variable that is not volatile: a temporary is, that is copied to it.
+
+    But for ``c ? other : name``, which is volatile where one of the two is ([expr.cond]).
+    """
+    if member.name is None:
         return member, cause
-    seen = Evidence("plain-declaration", member.name.name)
-    return replace(member, name=None), replace(cause, evidence=(*cause.evidence, seen))
+    name = re.escape(member.name.name)
+    chosen = re.compile(rf"\?[^;?:]*:\s*{name}\s*[;,)]|\?\s*{name}\s*:")
+    instructions = objects.body.instructions
+    places = {
+        frame.location
+        for access in member.found.accesses
+        if "volatile" in instructions[access.index].modifiers and layers.ptx is not None
+        for frame in layers.ptx.chain(instructions[access.index])
+    }
+    is_chosen = any(chosen.search(sources.line(place.file, place.line)) for place in places)
+    if not is_chosen and _is_volatile(member.name, sources):
+        return member, cause
+    kind: EvidenceKind = "volatile-choice" if is_chosen else "plain-declaration"
+    seen = Evidence(kind, member.name.name)
+    named = member if is_chosen else replace(member, name=None)
+    return named, replace(cause, evidence=(*cause.evidence, seen))
 
 
 def _is_volatile(name: ObjectName, sources: SourceText) -> bool:

@@ -33,7 +33,7 @@ def join_pieces(
         mine = _larger(candidates[number])
         if begun:
             last = listed[begun[-1]]
-            size = found.offset + found.size - listed[begun[0]].offset
+            size = found.offset + _reached(found) - listed[begun[0]].offset
             common = {v for v in shared & mine if size <= v.size}
             touching = last.offset + last.size == found.offset
             alone = len(shared & mine) == 1
@@ -58,6 +58,12 @@ def _larger(candidates: Sequence[Candidate]) -> set[Variable]:
         for c in candidates
         if c.slack < 0 and not c.repeats and c.is_aggregate and c.is_named and c.mention >= top
     }
+
+
+def _reached(found: StackObject) -> int:
+    """Bytes up to the last one that is accessed at a constant place: what is behind is padding."""
+    places = (one.offset - found.offset + one.width for one in found.accesses if one.offset)
+    return max((end for end in places if 0 < end <= found.size), default=found.size)
 
 
 def _one_access(first: StackObject, second: StackObject) -> bool:

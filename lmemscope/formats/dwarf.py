@@ -36,6 +36,9 @@ _RECORDS = {
     "DW_TAG_class_type": "class",
     "DW_TAG_union_type": "union",
 }
+_OF_ALL_THREADS = frozenset({4, 5, 8})
+"""Constant, global and shared memory, as ``DW_AT_address_class`` of NVIDIA's compilers numbers the
+state spaces of PTX (CUDA-GDB, "ptxStorageKind"): what is there has a place of its own."""
 _REFERENCES = ("DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 _NUMBER = re.compile(r"-?[0-9]{1,20}")
 _DEEPEST = 6
@@ -54,6 +57,8 @@ _COMMA = re.compile(r",(?=\S)")
 
 def read_variables(ptx: str) -> tuple[Variable, ...]:
     """Variables of every function in a debug compilation's PTX, in declaration order.
+
+    Those that a function declares in memory of all threads are left out.
 
     Raises:
         FormatError: the sections cannot be read.
@@ -139,6 +144,9 @@ class _Reader:
         owner = _function_of(entry)
         abstract = _origin(entry)
         if owner is None or "DW_AT_name" not in abstract.attributes:
+            return None
+        space = entry.attributes.get("DW_AT_address_class")
+        if space is not None and space.value in _OF_ALL_THREADS:
             return None
         kind = _referred(abstract, "DW_AT_type")
         declared = _function_of(abstract) or owner

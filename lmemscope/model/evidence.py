@@ -20,6 +20,7 @@ EvidenceKind = Literal[
     "set-pointer",
     "compared-address",
     "plain-declaration",
+    "volatile-choice",
     "parameter-copy",
     "parameter-changed",
     "constant-stores",
@@ -52,6 +53,7 @@ the subject is ``null`` where the pointer is to nothing else.
 ``compared-address``: the source's assignment operator compares its address with another's.
 ``plain-declaration``: the variable that fits its place (the subject) is not declared volatile,
 although the accesses are: the object is a temporary.
+``volatile-choice``: the source chooses between it (the subject) and another variable by ``?:``.
 ``parameter-copy``: the object is filled from a kernel parameter.
 ``parameter-changed``: a PTX instruction stores something else in such a copy.
 ``constant-stores``: only constants are stored in it.
@@ -120,6 +122,9 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "compared-address": lambda e: "its assignment operator compares addresses",
     "plain-declaration": lambda e: (
         f"{e.subject}, the variable that fits its place, is not declared volatile"
+    ),
+    "volatile-choice": lambda e: (
+        f"the source chooses by ?: between {e.subject} and another variable"
     ),
     "parameter-copy": lambda e: f"filled from {e.subject}",
     "parameter-changed": lambda e: f"PTX line {e.ptx_line}: {e.opcode} changes the copy",

@@ -105,6 +105,12 @@ class Case:
         return any(one.kind == "plain-declaration" for one in evidence)
 
     @property
+    def is_in_choice(self) -> bool:
+        """Whether ``?:`` chooses between it and another variable, which may be volatile."""
+        evidence = self.object.evidence if self.object is not None else ()
+        return any(one.kind == "volatile-choice" for one in evidence)
+
+    @property
     def name(self) -> str:
         """What to call the object in a sentence."""
         if self.object is None:
@@ -162,9 +168,14 @@ class Case:
             return self.object.escape
         if self.share.cause == "rolled-loop" and self.index is not None and self.index.loop:
             return self.index.loop
+        if self.share.cause == "param-copy" and self.index is None and self.object is not None:
+            # The copy itself has the line of the kernel's name.
+            return self.object.escape or self.costly
         decides = self.index.location if self.index is not None else None
         if decides is not None and self.share.cause in _BY_INDEX:
             return decides
+        if self.share.cause == "volatile" and self.is_in_choice:
+            return self._costly(self._chooses) or self._used
         if self.share.cause == "volatile":
             return self._costly(_anywhere, calls=True) if self.is_temporary else self._used
         return self.costly
@@ -173,6 +184,9 @@ class Case:
     def costly(self) -> SourceLocation | None:
         """The most expensive line by site bytes, deepest loop first."""
         return self._costly(_anywhere, calls=self.share.cause == "math-slow-path")
+
+    def _chooses(self, place: SourceLocation) -> bool:
+        return "?" in self.sources.line(place.file, place.line)
 
     @property
     def _used(self) -> SourceLocation | None:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 
+from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
@@ -63,10 +64,13 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if _is_on_its_own(case) and _is_of_this_file(case):
         return inlining(case, (case.facts.name,))
     if _is_on_its_own(case):
+        how = "define it `inline` (or, if it is no member of a class, `static`)"
+        if _is_instance(case):
+            how = "leave out its explicit instantiation"
         return (
             Advice(
-                "Where no other file calls it, make it `static`, or put it into an unnamed "
-                "namespace: nothing is left of it then once its calls are inlined."
+                f"Where no other file calls it, {how}: nothing is left of it then once its calls "
+                "are inlined."
             ),
         )
     pointed = {
@@ -97,6 +101,12 @@ def _is_on_its_own(case: Case) -> bool:
     return case.facts.kind == "function" and {a.function for a in case.accesses} == {
         case.facts.name
     }
+
+
+def _is_instance(case: Case) -> bool:
+    """Whether it is an instance of a template, which others can only call if it is explicit."""
+    name = short_name(case.facts.demangled)
+    return name.endswith(">") and "operator" not in name
 
 
 def _is_of_this_file(case: Case) -> bool:

@@ -35,7 +35,9 @@ def message(case: Case) -> str:
     """Which array, and the loop whose counter indexes it."""
     loop = case.index.loop if case.index is not None else None
     where = f" ({case.line(loop)})" if loop is not None else ""
-    return f"{case.described} is indexed by the counter of a loop that was not unrolled{where}"
+    return (
+        f"{case.described} is indexed by the counter of a loop that was not fully unrolled{where}"
+    )
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -8,10 +8,11 @@ How to recognise it. PTX: ``ld.volatile.local``, ``st.volatile.local``.
 What it costs. A store and a load for every use.
 
 How to remove it. Drop ``volatile``: no other thread can see a local variable. Where a template
-deduces it from an argument, ``std::remove_volatile_t`` drops it. A single number that
-should not be optimised away is kept by an empty assembly statement with a constraint of its type
-(``"+r"`` for 32-bit integers, ``"+l"`` for 64-bit ones, ``"+f"``, ``"+d"``), without memory. An
-array that is also indexed at run time stays in memory all the same.
+deduces it from an argument, ``std::remove_volatile_t`` drops it. ``c ? a : b`` is volatile where
+one of both is, and so is a plain variable in it: choose its value there, ``+b``. A single number
+that should not be optimised away is kept by an empty assembly statement with a constraint of its
+type (``"+r"`` for 32-bit integers, ``"+l"`` for 64-bit ones, ``"+f"``, ``"+d"``), without memory.
+An array that is also indexed at run time stays in memory all the same.
 
 When to leave it. When the memory traffic is the purpose, as in micro-benchmarks.
 """
@@ -52,6 +53,11 @@ def message(case: Case) -> str:
             f"{case.described}, a temporary, is copied to or from what is volatile: each of its "
             "members is written to memory and read from there"
         )
+    if case.is_in_choice and _is_deduced(case):
+        return (
+            f"{case.described} is not volatile, but is read as if it were: `c ? a : b` is volatile "
+            "where one of both is"
+        )
     return f"{case.described} is volatile: every use is a memory access"
 
 
@@ -65,6 +71,15 @@ def advice(case: Case) -> tuple[Advice, ...]:
             Advice(
                 "It goes with the `volatile` of the variable that is initialised or assigned on "
                 "that line."
+            ),
+        )
+    if case.is_in_choice:
+        where = "Where" if _is_deduced(case) else "Drop `volatile`, and where"
+        name = case.object.name if case.object is not None else None
+        return (
+            Advice(
+                f"{where} `?:` chooses between it and what is volatile, choose its value: "
+                f"`+{name}`.{stays}"
             ),
         )
     if _is_in_assembly(case):

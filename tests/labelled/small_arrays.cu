@@ -164,3 +164,50 @@ extern "C" __global__ void prism_corners(const float4 *x, float4 *y, int first) 
   corner[side + 1].x = 0.0f;          //@corner_clear
   y[threadIdx.x + 64] = corner[2];    //@corner_third
 }
+
+/* labels
+[[find]]
+cause = "dynamic-index"
+object = "nearest"
+type = "float[16]"
+size = 64
+declared = "nearest"
+lines = ["nearest_fill", "nearest_worst", "nearest_shift", "nearest_move", "nearest_put", "nearest_out"]
+primary = ["nearest_put"]
+index = ["[AT(slot, 3)]", "[slot]"]
+sources = ["memory nearest", "memory x"]
+optional = ["loop-counter constant", "loop-counter run-time"]
+uniformity = "data-dependent"
+[[find]]
+cause = "dynamic-index"
+object = "owner"
+type = "int[16]"
+size = 64
+declared = "owner"
+lines = ["owner_move", "owner_put", "owner_out"]
+primary = ["owner_put"]
+index = ["[AT(slot, 3)]", "[slot]"]
+sources = ["memory nearest", "memory x"]
+optional = ["loop-counter constant", "loop-counter run-time"]
+uniformity = "data-dependent"
+*/
+extern "C" __global__ void nearest_sixteen(float *y, int *z, const float *x, int n) {
+  float nearest[16];  //@nearest
+  int owner[16];  //@owner
+  for (int i = 0; i < 16; ++i) nearest[i] = 1e30f;  //@nearest_fill
+  for (int i = 0; i < n; ++i) {
+    const float distance = x[i * blockDim.x + threadIdx.x];
+    if (distance < nearest[15]) {  //@nearest_worst
+      int slot = 15;
+      while (slot > 0 && nearest[slot - 1] > distance) {  //@nearest_shift
+        nearest[slot] = nearest[slot - 1];  //@nearest_move
+        owner[slot] = owner[slot - 1];  //@owner_move
+        --slot;
+      }
+      nearest[AT(slot, 3)] = distance;  //@nearest_put
+      owner[AT(slot, 3)] = i;  //@owner_put
+    }
+  }
+  for (int i = 0; i < 16; ++i) y[i * blockDim.x + threadIdx.x] = nearest[i];  //@nearest_out
+  for (int i = 0; i < 16; ++i) z[i * blockDim.x + threadIdx.x] = owner[i];  //@owner_out
+}

@@ -333,3 +333,25 @@ extern "C" __global__ void zeroed_then_counted(const int *x, int *y, int n) {
   for (int i = 0; i < n; ++i) zeroed[AT(x[i] % 50, 3)] = 1;  //@mark
   for (int i = 0; i < 50; ++i) y[i] = zeroed[i];  //@read
 }
+
+/* labels
+[[find]]
+cause = "volatile"
+object = "nothing"
+type = "float"
+size = 4
+declared = "nothing"
+lines = ["nothing", "nothing_read"]
+primary = ["nothing_read"]
+*/
+extern "C" __global__ void chosen_against_volatile(float *y, int n) {
+  volatile __shared__ float shared[32];
+  float nothing = 0.0f;  //@nothing
+  shared[threadIdx.x] = n;
+  __syncthreads();
+#ifndef EXPERIMENT
+  y[threadIdx.x] = threadIdx.x < n ? shared[31 - threadIdx.x] : nothing;  //@nothing_read
+#else
+  y[threadIdx.x] = threadIdx.x < n ? shared[31 - threadIdx.x] : +nothing;
+#endif
+}
