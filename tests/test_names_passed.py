@@ -44,12 +44,14 @@ ret;"""
     return None if one.name is None else one.name.name
 
 
-@pytest.mark.parametrize("argument", ["-side", "side + other", "Vector(side.x, 0, 1)", "{side.x}"])
+@pytest.mark.parametrize(
+    "argument", ["-side", "side + b", "Vector(side.x, 0, 1)", "{side.x}", "pose.rotated(side)"]
+)
 def test_a_value_made_in_a_call_is_known_by_the_reference_to_it(argument: str) -> None:
     assert named(argument) == "way"
 
 
-@pytest.mark.parametrize("argument", ["side", "(side)", "c ? side : other"])
+@pytest.mark.parametrize("argument", ["side", "(side)", "c ? side : b", "side.scaled(2)"])
 def test_what_may_be_a_variable_keeps_its_name(argument: str) -> None:
     assert named(argument) == "side"
 

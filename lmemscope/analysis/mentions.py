@@ -260,9 +260,13 @@ class Mentions:
                 return self._handed_in(chain, at - 1, bound)
         return at, words
 
+    def declared_in(self, function: str) -> Sequence[Variable]:
+        """Variables and parameters of a function."""
+        return self._by_function.get(function, ())
+
     def explicit(self, function: str) -> list[Variable]:
         """The parameters of a function that a call has arguments for."""
-        held = self._by_function.get(function, ())
+        held = self.declared_in(function)
         return [one for one in held if one.is_parameter and one.name != "this"]
 
     def temporaries(self, lines: AccessLines) -> Iterator[Variable]:

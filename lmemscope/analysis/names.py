@@ -232,7 +232,7 @@ class Names:
         lines = self._lines_of(objects, found)
         variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
         variables += self._mentions.temporaries(lines)
-        made = passed_temporaries(found, objects.body.instructions, self._mentions)
+        made = passed_temporaries(owner, found, objects.body.instructions, self._mentions)
         variables = variables if made is None else made
         among = places.among(found.accesses)
         instructions = objects.body.instructions

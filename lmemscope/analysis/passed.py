@@ -8,28 +8,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from lmemscope.analysis.mentions import Mentions, argument_lists
+from lmemscope.analysis.candidates import PADDING
+from lmemscope.analysis.mentions import Mentions, argument_lists, same_function
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.formats.statements import is_computed, is_made
+from lmemscope.formats.statements import closed_at, is_computed, is_made
 from lmemscope.model import InlineFrame, Variable
 
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*$")
 """What a call in parentheses names in front of them."""
 _MADE = re.compile(r"\s*(?:[\w:]*::)?(\w+)\s*[({<]")
 """The name of the type that a value is made of."""
+_MEMBER = re.compile(r"\s*(\w+)(?:(?:\.|->)\w+)*(?:\.|->)\w+\s*\(")
+"""A call of a member, and the name that it begins with."""
 
 
 def passed_temporaries(
-    found: StackObject, instructions: Sequence[Instruction], mentions: Mentions
+    owner: str, found: StackObject, instructions: Sequence[Instruction], mentions: Mentions
 ) -> list[Variable] | None:
     """What stands for an object behind references, where each call that gets it makes it.
 
     Args:
+        owner: mangled name of the function whose depot it is in.
         found: the object.
-        instructions: of the function whose depot it is in.
+        instructions: of the function.
         mentions: what lines say.
 
     Returns:
@@ -41,79 +46,96 @@ def passed_temporaries(
     result: list[Variable] = []
     for call, position in found.passed_to:
         chain = mentions.chain(instructions[call.index])
-        kind, arguments = _arguments(mentions, chain, call, position) if chain else (None, [])
-        bound = _references(mentions, chain, 0, kind, arguments)
+        bound = _Passing(owner, mentions, chain, found.size).bound(call, position)
         if bound is None:
             return None
         result += [one for one in bound if one not in result]
     return result
 
 
-def _arguments(
-    mentions: Mentions, chain: Sequence[InlineFrame], call: Call, position: int
-) -> tuple[str | None, list[str]]:
-    """What may stand in a call's place, and the type of what that is bound to.
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """One call that gets an object of a size, and the calls around it that are inlined."""
 
-    Of a member function the first argument is the object.
-    """
-    count = len(call.arguments)
-    for number, at in ((count, position), (count - 1, position - 1)):
-        found = [] if at < 0 else list(_calls(mentions, chain[0], call.callee, number))
-        if found:
-            parameters = mentions.explicit(call.callee or "")
-            one = parameters[at] if len(parameters) == number else None
-            referent = one.referent if one is not None else None
-            return referent.type if referent is not None else None, [of[at] for of in found]
-    return None, []
+    owner: str
+    mentions: Mentions
+    chain: Sequence[InlineFrame]
+    size: int
 
+    def bound(self, call: Call, position: int) -> list[Variable] | None:
+        """The references to the temporary; None where it may be a variable.
 
-def _references(
-    mentions: Mentions,
-    chain: Sequence[InlineFrame],
-    at: int,
-    kind: str | None,
-    arguments: Sequence[str],
-) -> list[Variable] | None:
-    """The references through which an argument is handed that is made further out."""
-    if not arguments:
+        Of a member function the first argument is the object.
+        """
+        count = len(call.arguments)
+        callee = None if call.callee is None else same_function(call.callee)
+        for number, at in ((count, position), (count - 1, position - 1)):
+            found = list(self._calls(0, callee, number)) if at >= 0 and self.chain else []
+            if found:
+                parameters = self.mentions.explicit(callee or "")
+                reference = parameters[at].referent if len(parameters) == number else None
+                return self._references(0, reference, [of[at] for of in found])
         return None
-    if all(_is_value(argument, kind) for argument in arguments):
-        return []
-    function = chain[at].function
-    names = {argument.strip() for argument in arguments}
-    if function is None or len(names) > 1 or at + 1 == len(chain):
+
+    def _references(
+        self, at: int, reference: Variable | None, arguments: Sequence[str]
+    ) -> list[Variable] | None:
+        """The references through which an argument is handed that is made further out."""
+        if not arguments:
+            return None
+        if all(self._is_value(at, argument, reference) for argument in arguments):
+            return []
+        function = self.chain[at].function
+        names = {argument.strip() for argument in arguments}
+        if function is None or len(names) > 1 or at + 1 == len(self.chain):
+            return None
+        parameters = self.mentions.explicit(function)
+        for number, one in enumerate(parameters):
+            if one.name in names and one.referent is not None:
+                calls = self._calls(at + 1, function, len(parameters))
+                outer = [arguments[number] for arguments in calls]
+                further = self._references(at + 1, one.referent, outer)
+                return None if further is None else [one.referent, *further]
         return None
-    parameters = mentions.explicit(function)
-    for number, one in enumerate(parameters):
-        if one.name in names and one.referent is not None:
-            outer = [
-                of[number] for of in _calls(mentions, chain[at + 1], function, len(parameters))
-            ]
-            further = _references(mentions, chain, at + 1, one.referent.type, outer)
-            return None if further is None else [one.referent, *further]
-    return None
+
+    def _calls(self, at: int, callee: str | None, count: int) -> Iterator[list[str]]:
+        """The arguments of calls that begin on a line: of a function; of any, if it is unknown."""
+        statement = self.mentions.statement(self.chain[at])
+        line = statement.partition("\n")[0]
+        for start, arguments in argument_lists(statement, count):
+            called = _CALLED.search(statement[:start])
+            is_meant = callee is None or (
+                called is not None
+                and (callee == called[1] or f"{len(called[1])}{called[1]}" in callee)
+            )
+            if is_meant and start <= len(line):
+                yield arguments
+
+    def _is_value(self, at: int, argument: str, reference: Variable | None) -> bool:
+        """Whether an argument makes a value.
+
+        What functions return, but for constructors, may be a reference. What a member returns is
+        none to the object that it is called on if that is of another type, nor to what is inside
+        of one if the object that is passed is no larger.
+        """
+        if is_computed(argument) or (is_made(argument) and argument.lstrip().startswith("{")):
+            return True
+        if reference is None:
+            return False
+        kind = _plain(reference)
+        made = _MADE.match(argument)
+        if made is not None and is_made(argument):
+            return made[1] == kind
+        called = _MEMBER.match(argument)
+        if called is None or not 0 <= self.size - reference.size < PADDING:
+            return False
+        if closed_at(argument, called.end() - 1) != len(argument.rstrip()):
+            return False
+        known = self.mentions.declared_in(self.chain[at].function or self.owner)
+        return not any(one.name == called[1] and _plain(one) == kind for one in known)
 
 
-def _is_value(argument: str, kind: str | None) -> bool:
-    """Whether an argument makes a value: of a call, only a constructor's is sure to be one."""
-    if is_computed(argument) or (is_made(argument) and argument.lstrip().startswith("{")):
-        return True
-    name = _MADE.match(argument)
-    if kind is None or name is None or not is_made(argument):
-        return False
-    return name[1] == kind.partition("<")[0].split()[-1].rpartition("::")[2]
-
-
-def _calls(
-    mentions: Mentions, frame: InlineFrame, callee: str | None, count: int
-) -> Iterator[list[str]]:
-    """The arguments of calls of a function that begin on a line; of any, where it is not known."""
-    statement = mentions.statement(frame)
-    line = statement.partition("\n")[0]
-    for start, arguments in argument_lists(statement, count):
-        called = _CALLED.search(statement[:start])
-        is_meant = callee is None or (
-            called is not None and (callee == called[1] or f"{len(called[1])}{called[1]}" in callee)
-        )
-        if is_meant and start <= len(line):
-            yield arguments
+def _plain(variable: Variable) -> str:
+    """The name of a variable's type without namespaces, arguments and qualifiers."""
+    words = (variable.referent or variable).type.partition("<")[0].split()
+    return words[-1].rpartition("::")[2].rstrip("&*") if words else ""
