@@ -149,6 +149,18 @@ def test_a_variable_of_the_kernel_itself_exists_once() -> None:
     assert found[64][1] != "certain"
 
 
+@pytest.mark.parametrize(
+    ("line", "name"), [("f(body, normal);", "normal"), ("f(body.scale, normal);", "scale")]
+)
+def test_a_member_that_no_line_names_comes_behind_what_lines_name(line: str, name: str) -> None:
+    inner = (Member("x", 0, 16, "float[4]"),)
+    body = variable(
+        "body", "Body", 64, 1, members=(Member("scale", 0, 16, "Four", inner, "a.cu", 1),)
+    )
+    normal = variable("normal", "float[3]", 12, 2)
+    assert named(16, {0: 3}, f"\n\n{line}\n", body, normal)[0][0].endswith(name)
+
+
 def test_variables_of_other_functions_are_no_candidates() -> None:
     assert (
         named(64, {0: 2}, "\nx = bins[i];\n", variable("bins", "float[16]", 64, function="f")) == {}

@@ -29,13 +29,23 @@ TAIL = variable("tail", "float[16]", 64, 8)
 ALWAYS = variable("head", "float[16]", 64, 1)
 
 
+TOGETHER = SOURCE.replace("  }\n  {\n", "\n\n")
+"""Both are known on the lines of the second one."""
+
+
 def found(
     source: str, lines: str, *variables: Variable
 ) -> tuple[Names, FunctionObjects, NamedObject]:
-    """An object of 64 bytes with an indexed access on each line, such as ``s4 l5``."""
+    """An object of 64 bytes with an indexed access on each line, such as ``s4 l5``.
+
+    What stands between ``(`` and ``)`` is a loop.
+    """
     body = [depot(64), "add.u64 %rd1, %SPL, 0;", "ld.param.u32 %r2, [k_param_0];"]
     body += ["mul.wide.s32 %rd2, %r2, 4;", "add.s64 %rd3, %rd1, %rd2;"]
     for line in lines.split():
+        if line in ("(", ")"):
+            body.append("$L:" if line == "(" else "@%p1 bra $L;")
+            continue
         body.append(f".loc 1 {line[1:]} 0")
         stored = "st.local.f32 [%rd3], %f1;"
         body.append(stored if line[0] == "s" else "ld.local.f32 %f2, [%rd3];")
@@ -62,6 +72,13 @@ def test_variables_of_scopes_that_do_not_meet_share_a_place() -> None:
     assert found == [("tail", 64, 3), ("head", 48, 2)]
 
 
+@pytest.mark.parametrize(
+    "lines", ["s4 l5 s9 l10 l10", "( s4 l5 ) s9 ( l10 l10 )", "s9 ( l10 l10 ) s4 l5"]
+)
+def test_a_place_is_free_once_its_variable_is_over_though_its_scope_goes_on(lines: str) -> None:
+    assert turns(TOGETHER, lines, HEAD, TAIL) == [("tail", 64, 3), ("head", 48, 2)]
+
+
 def test_what_has_no_line_is_the_next_ones() -> None:
     assert turns(SOURCE, "s4 l5 s0 s9 l10", HEAD, TAIL) == [("tail", 64, 3), ("head", 48, 2)]
 
@@ -71,8 +88,11 @@ def test_what_has_no_line_is_the_next_ones() -> None:
     [
         (SOURCE, "s9 l10 l10", (HEAD, TAIL)),
         (SOURCE.replace("head[i]", "f(tail, head[i])"), "s9 l10", (TAIL,)),
-        # Both are known on each line: one place cannot be both.
-        (SOURCE.replace("  }\n  {\n", "\n\n"), "s4 l5 s9 l10 l10", (HEAD, TAIL)),
+        # Both are in use at once: one place cannot be both.
+        (TOGETHER, "s4 s9 l5 l10 l10", (HEAD, TAIL)),
+        (TOGETHER, "( s4 l5 s9 l10 l10 )", (HEAD, TAIL)),
+        # The second has its values from somewhere: it is another name of the first.
+        (TOGETHER, "s4 l5 l10 s9 l10", (HEAD, TAIL)),
     ],
 )
 def test_one_variable_has_the_place_alone(

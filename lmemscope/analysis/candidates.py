@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from lmemscope.analysis.layout import Part, fits, is_reference, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions
 from lmemscope.analysis.ptx.places import Place
-from lmemscope.model import Variable
+from lmemscope.model import Variable, is_library
 
 PADDING = 16
 """The next object begins at most so many bytes, less one, behind the end of one: alignment."""
 ENOUGH = 0.5
 """The share of accesses whose lines have to name a variable for them to speak for it."""
+
+
+_UNSAID = 0.75
+"""What a mention of a variable counts for a member of it that no line names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Candidate:
         variable: whose.
         part: of it.
         slack: bytes of padding; negative where the object is smaller.
-        mention: share of the accesses whose lines name it.
+        mention: share of the accesses whose lines name it; less where none names the member.
         fit: share of the accesses that its type has a place for.
         repeats: whether it may be several objects: its function is inlined.
         coverage: share of the accesses that are in its function.
@@ -78,6 +82,11 @@ class Candidate:
     def is_aggregate(self) -> bool:
         """Whether it is an array or a record."""
         return self.part.is_array or bool(self.variable.members)
+
+    @property
+    def is_librarys_scalar(self) -> bool:
+        """Whether it is a library's, and no aggregate: what that passes on is its user's."""
+        return not self.is_aggregate and is_library(self.variable.file)
 
     @property
     def is_named(self) -> bool:
@@ -152,10 +161,11 @@ def candidates_of(
             fit = _fit([p for p in parts if p.path.startswith(part.path)], part, shape)
             if is_indexed and left < 0 and not part.path and not part.is_array:
                 continue
+            said = mention
+            if part.path and not mentions.any_says(lines, part.path.rpartition(".")[2]):
+                said *= _UNSAID
             result.append(
-                Candidate(
-                    variable, part, left, mention, fit, repeats, coverage, is_reached, is_copied
-                )
+                Candidate(variable, part, left, said, fit, repeats, coverage, is_reached, is_copied)
             )
     return result
 

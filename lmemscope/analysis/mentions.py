@@ -92,6 +92,10 @@ class Mentions:
         chains = tuple((chain, is_store, count) for (chain, is_store), count in counted.items())
         return AccessLines(chains, frozenset({owner, *functions}))
 
+    def chain(self, instruction: Instruction) -> tuple[InlineFrame, ...]:
+        """The lines behind an instruction, innermost first."""
+        return self._chains[self._known(instruction)][1]
+
     def _known(self, instruction: Instruction) -> object:
         """The key of an instruction's inline chain among those that are known."""
         loc = instruction.loc
@@ -138,7 +142,7 @@ class Mentions:
 
     def in_scope(self, owner: str, instruction: Instruction, variable: Variable) -> bool:
         """Whether an instruction's line is one on which a variable is known."""
-        chain = self._chains[self._known(instruction)][1]
+        chain = self.chain(instruction)
         at = _position(owner, chain, variable)
         if at is None or chain[at].location.line <= 0:
             return False
@@ -147,7 +151,7 @@ class Mentions:
 
     def named_by(self, owner: str, instruction: Instruction, variable: Variable) -> bool:
         """Whether an instruction's line names a variable, on the side that it accesses."""
-        chain = self._chains[self._known(instruction)][1]
+        chain = self.chain(instruction)
         at = _position(owner, chain, variable)
         if at is None or not self._names(chain, at, variable, self._names_of(variable)):
             return False
@@ -238,15 +242,15 @@ class Mentions:
         frame = chain[at]
         if not at:
             return (0, words) if any(self.says(frame, word) for word in words) else None
-        statement = self._statement(frame)
+        statement = self.statement(frame)
         place = frame.location
         texts = (statement, *self._expansion.of_text(statement, place.file, place.line))
         naming = [text for text in texts if any(contains(text, word) for word in words)]
         if not naming:
             return None
         statement = naming[0]
-        parameters = self._explicit(chain[at - 1].function or "")
-        for arguments in argument_lists(statement, len(parameters)):
+        parameters = self.explicit(chain[at - 1].function or "")
+        for _, arguments in argument_lists(statement, len(parameters)):
             bound = [
                 parameter.name
                 for parameter, argument in zip(parameters, arguments, strict=True)
@@ -256,9 +260,13 @@ class Mentions:
                 return self._handed_in(chain, at - 1, bound)
         return at, words
 
-    def _explicit(self, function: str) -> list[Variable]:
+    def declared_in(self, function: str) -> Sequence[Variable]:
+        """Variables and parameters of a function."""
+        return self._by_function.get(function, ())
+
+    def explicit(self, function: str) -> list[Variable]:
         """The parameters of a function that a call has arguments for."""
-        held = self._by_function.get(function, ())
+        held = self.declared_in(function)
         return [one for one in held if one.is_parameter and one.name != "this"]
 
     def temporaries(self, lines: AccessLines) -> Iterator[Variable]:
@@ -266,7 +274,7 @@ class Mentions:
         seen: set[tuple[str, str]] = set()
         for chain, _, _ in lines.chains:
             for inner, outer in pairwise(chain):
-                parameters = self._explicit(inner.function or "")
+                parameters = self.explicit(inner.function or "")
                 for number, one in enumerate(parameters):
                     key = (one.function, one.name)
                     if one.referent is None or key in seen:
@@ -285,8 +293,8 @@ class Mentions:
             at = _position(owner, chain, variable)
             if not at or is_library(chain[at - 1].location.file):
                 continue
-            parameters = self._explicit(chain[at - 1].function or "")
-            for arguments in argument_lists(self._statement(chain[at]), len(parameters)):
+            parameters = self.explicit(chain[at - 1].function or "")
+            for _, arguments in argument_lists(self.statement(chain[at]), len(parameters)):
                 for one, argument in zip(parameters, arguments, strict=True):
                     if one.referent is not None and argument.strip() == variable.name:
                         found[one.function, one.name] = one.referent
@@ -295,10 +303,10 @@ class Mentions:
 
     def _is_made(self, frame: InlineFrame, number: int, count: int) -> bool:
         """Whether an argument of the call on a line is made there: ``Pair(0, 0)``."""
-        arguments = next(argument_lists(self._statement(frame), count), None)
-        return arguments is not None and is_made(arguments[number])
+        found = next(argument_lists(self.statement(frame), count), None)
+        return found is not None and is_made(found[1][number])
 
-    def _statement(self, frame: InlineFrame) -> str:
+    def statement(self, frame: InlineFrame) -> str:
         """The text from a line to the end of its statement."""
         place = frame.location
         key = (place.file, place.line)
@@ -329,6 +337,10 @@ class Mentions:
         if key not in self._said:
             self._said[key] = any(contains(text, name) for text in self._levels(frame))
         return self._said[key]
+
+    def any_says(self, lines: AccessLines, name: str) -> bool:
+        """Whether any of the lines, those inside calls too, holds a name as a word."""
+        return any(self.says(frame, name) for chain, _, _ in lines.chains for frame in chain)
 
     def _levels(self, frame: InlineFrame) -> tuple[str, ...]:
         """A line's text as it stands, then with its macros replaced."""
@@ -397,13 +409,13 @@ def is_closure(variable: Variable) -> bool:
     return variable.type.endswith(_CLOSURE)
 
 
-def argument_lists(text: str, count: int) -> Iterator[list[str]]:
-    """What stands in parentheses as so many arguments, outermost first."""
+def argument_lists(text: str, count: int) -> Iterator[tuple[int, list[str]]]:
+    """What stands in parentheses as so many arguments, outermost first, and where they open."""
     for start, character in enumerate(text):
         closed = closed_at(text, start) if character == "(" and count else None
         arguments = [] if closed is None else list(parts_of(text[start + 1 : closed - 1]))
         if closed is not None and len(arguments) == count:
-            yield arguments
+            yield start, arguments
 
 
 def _position(owner: str, chain: _Chain, variable: Variable) -> int | None:

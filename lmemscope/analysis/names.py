@@ -4,8 +4,8 @@ The two compilations lay out different depots, so nothing is joined by offset. W
 variable must share: the function (through the inline chains of the accesses), the size (up to
 padding), the structure (an index with steps of 4 bytes selects among elements of 4 bytes, and never
 in a scalar), and the lines, where the source mentions the name. All objects of a function are
-joined together, for a variable of the function itself exists once. The order of declarations
-decides between equals, and lowers the confidence.
+joined together (``assignment.py``), for a variable of the function itself exists once. The order of
+declarations decides between equals, and lowers the confidence.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from lmemscope.analysis.assignment import assign, of_variable
 from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
 from lmemscope.analysis.declared_type import declared
 from lmemscope.analysis.layout import Part, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
+from lmemscope.analysis.passed import passed_temporaries
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
@@ -26,13 +28,11 @@ from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.sharing import Use, sharers
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
-from lmemscope.model import Confidence, SourceLocation, SourceText, Variable, is_library
+from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
 
 _NOTHING: Mapping[int, str] = MappingProxyType({})
 _RIVALRY = 0.5
 """A name that this share of the best one's lines mention could be meant as well."""
-_REPETITION = 0.5
-"""What a variable that has an object already scores less: copies of inlined ones share alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Names:
         joined = join_pieces(listed, known)
         if len(joined) < len(listed):
             known = [self._candidates(objects, places, one.found, copied) for one in joined]
-        chosen = _assign(joined, known)
+        chosen = assign([one.found.size for one in joined], known)
         result = []
         for number, (one, best) in enumerate(zip(joined, chosen, strict=True)):
             name = None
@@ -188,7 +188,9 @@ class Names:
                     "certain" if turn.is_exact else "likely",
                 ),
             )
-            for turn in sharers(owner, one.found, uses, variables, self._mentions, single)
+            for turn in sharers(
+                owner, one.found, uses, variables, self._mentions, objects.dataflow.flow, single
+            )
         )
 
     def name(self, variable: Variable, part: Part, confidence: Confidence) -> ObjectName:
@@ -230,6 +232,8 @@ class Names:
         lines = self._lines_of(objects, found)
         variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
         variables += self._mentions.temporaries(lines)
+        made = passed_temporaries(owner, found, objects.body.instructions, self._mentions)
+        variables = variables if made is None else made
         among = places.among(found.accesses)
         instructions = objects.body.instructions
         indexed = self._mentions.lines(
@@ -246,99 +250,6 @@ def relative(place: Place, found: StackObject) -> Place:
     if place.start is None or not found.offset:
         return place
     return Place(place.start - found.offset, place.step, place.width)
-
-
-def _assign(
-    joined: Sequence[Joined], known: Sequence[Sequence[Candidate]]
-) -> list[Candidate | None]:
-    """One candidate for each object, for the best sum; a variable is not larger than it is."""
-    allowed = [_allowed(candidates) for candidates in known]
-    order = {
-        variable: rank
-        for rank, variable in enumerate(
-            sorted(
-                {c.variable for candidates in allowed for c in candidates},
-                key=lambda variable: (variable.order, variable.function, variable.name),
-            )
-        )
-    }
-    chosen: list[Candidate | None] = [None] * len(joined)
-    taken: dict[Variable, int] = defaultdict(int)
-    uses: dict[Variable, int] = defaultdict(int)
-    open_ = {number for number, candidates in enumerate(allowed) if candidates}
-    while open_:
-        best: tuple[float, int, int] | None = None
-        pick: Candidate | None = None
-        for number in open_:
-            for candidate in allowed[number]:
-                variable = candidate.variable
-                size = joined[number].found.size
-                if (
-                    not candidate.repeats
-                    and taken[variable]
-                    and taken[variable] + size > variable.size
-                ):
-                    continue
-                score = candidate.score - _REPETITION * uses[variable] * candidate.repeats
-                key = (-score, number, order[variable])
-                if best is None or key < best:
-                    best, pick = key, candidate
-        if best is None or pick is None:
-            break
-        number = best[1]
-        chosen[number] = pick
-        taken[pick.variable] += joined[number].found.size
-        uses[pick.variable] += 1
-        open_.discard(number)
-    _exchange(allowed, chosen)
-    return chosen
-
-
-def _exchange(allowed: Sequence[Sequence[Candidate]], chosen: list[Candidate | None]) -> None:
-    """Exchange two objects' variables while that is better for both together."""
-    changed = True
-    while changed:
-        changed = False
-        for first in range(len(chosen)):
-            for second in range(first):
-                mine, theirs = chosen[first], chosen[second]
-                if mine is None or theirs is None or mine.variable == theirs.variable:
-                    continue
-                new = _of_variable(allowed[first], theirs), _of_variable(allowed[second], mine)
-                if new[0] is None or new[1] is None:
-                    continue
-                if new[0].score + new[1].score > mine.score + theirs.score + 0.001:
-                    chosen[first], chosen[second] = new
-                    changed = True
-
-
-def _of_variable(candidates: Sequence[Candidate], like: Candidate) -> Candidate | None:
-    mine = [c for c in candidates if c.variable == like.variable]
-    return max(mine, key=lambda c: c.score, default=None)
-
-
-def _allowed(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that lines name; where they name none, the only one that fits, or that any names."""
-    named = [c for c in candidates if c.is_named and (c.is_exact or c.is_aggregate)]
-    if any(c.is_exact and c.fit and c.is_reached for c in named):
-        # Other variables share its place; the one that is indexed is why it is in memory.
-        named = [c for c in named if c.is_reached]
-    if any(c.is_exact and c.fit and not _is_librarys_scalar(c) for c in named):
-        # What a library passes on is where its user's variable is.
-        named = [c for c in named if not _is_librarys_scalar(c)]
-    if any(c.fit for c in named):
-        return [c for c in named if c.fit]
-    # Code may go through an array by other elements than its own: ((char *)words)[i].
-    if any(c.is_exact for c in named):
-        return [c for c in named if c.is_exact]
-    silent = [c for c in candidates if c.is_exact and c.fit == 1.0]
-    # Where the compiler moved most accesses to other lines, the few that are left count.
-    silent = [c for c in silent if c.mention] or silent
-    return silent if len(silent) == 1 else []
-
-
-def _is_librarys_scalar(candidate: Candidate) -> bool:
-    return not candidate.is_aggregate and is_library(candidate.variable.file)
 
 
 def _confidence(
@@ -369,7 +280,7 @@ def _rivals(other: Candidate, best: Candidate) -> bool:
         and other.is_aggregate == best.is_aggregate
         and other.mention > best.mention * _RIVALRY
         and other.is_reached >= best.is_reached
-        and not _is_librarys_scalar(other)
+        and not other.is_librarys_scalar
         and not (best.is_copied and other.variable.is_parameter)
     )
 
@@ -380,7 +291,7 @@ def _is_better(chosen: Candidate | None, best: Candidate, candidates: Sequence[C
         return False
     if chosen.variable == best.variable:
         return chosen.repeats or not chosen.is_exact
-    mine = _of_variable(candidates, best)
+    mine = of_variable(candidates, best)
     if mine is not None and chosen.is_copied and not mine.is_copied:
         return True
     return mine is None or chosen.score > mine.score + 1.0

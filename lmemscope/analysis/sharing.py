@@ -1,7 +1,9 @@
 """One place of the frame for several variables: the compiler reuses it where their lives are apart.
 
 Which of them an access is follows from its line. Variables share a place only if none is in scope
-on a line where another one is, so that the lines of the accesses fall apart into groups.
+on a line where another one is, or if no way leads from what uses one back to what uses the other: a
+place is free for another variable once the last access of the first is over, although its scope
+goes on. Accesses that became registers are no longer there.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from lmemscope.analysis.candidates import PADDING
 from lmemscope.analysis.layout import fits, is_reference, parts_of
 from lmemscope.analysis.mentions import Mentions
+from lmemscope.analysis.ptx.graph import ControlFlow
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.analysis.ptx.places import Place
 from lmemscope.formats.ptx_body import Instruction
@@ -73,6 +76,7 @@ def sharers(
     uses: Sequence[Use],
     variables: Sequence[Variable],
     mentions: Mentions,
+    flow: ControlFlow,
     single: Variable | None,
 ) -> tuple[Sharer, ...]:
     """The variables that an object is in turn, largest first; empty where it is one.
@@ -83,6 +87,7 @@ def sharers(
         uses: of it.
         variables: that it may be, those of the functions on the lines that are nothing else.
         mentions: what the lines say.
+        flow: of the function.
         single: the one that it is, if it is one.
     """
     first = _claim(owner, found, uses, single, mentions) if single is not None else None
@@ -94,7 +99,7 @@ def sharers(
     for first in claims:
         if found.size - first.variable.size >= PADDING:
             continue
-        group = _grown(first, claims)
+        group = _grown(first, claims, uses, flow)
         if len(group) > 1 and len(_named(group)) > len(_named(best)):
             best = group
     if not best or len(_named(best)) <= alone + _GAIN * len(uses):
@@ -141,16 +146,37 @@ def _inside(place: Place, variable: Variable) -> bool:
     return bool(place.step) or place.start is None or place.start + place.width <= variable.size
 
 
-def _grown(first: _Claim, claims: Sequence[_Claim]) -> list[_Claim]:
-    """A variable with others that are nowhere in scope together, while these name more uses."""
-    group, live = [first], set(first.live)
+def _grown(
+    first: _Claim, claims: Sequence[_Claim], uses: Sequence[Use], flow: ControlFlow
+) -> list[_Claim]:
+    """A variable with others that may have its place in turn, while these name more uses."""
+    group = [first]
+    rest = [claim for claim in claims if claim is not first]
     while True:
-        apart = [claim for claim in claims if live.isdisjoint(claim.live)]
-        more = max(apart, key=lambda c: (len(c.named), c.variable.size), default=None)
+        last = group[-1]
+        rest = [claim for claim in rest if _are_apart(last, claim, uses, flow)]
+        more = max(rest, key=lambda c: (len(c.named), c.variable.size), default=None)
         if more is None:
             return group
         group.append(more)
-        live |= more.live
+        rest.remove(more)
+
+
+def _are_apart(one: _Claim, other: _Claim, uses: Sequence[Use], flow: ControlFlow) -> bool:
+    """Whether two variables are nowhere in scope together, or nowhere in use together."""
+    if one.live.isdisjoint(other.live):
+        return True
+    if not one.named.isdisjoint(other.named):
+        return False
+    return _follows(one, other, uses, flow) or _follows(other, one, uses, flow)
+
+
+def _follows(first: _Claim, second: _Claim, uses: Sequence[Use], flow: ControlFlow) -> bool:
+    """Whether one variable begins, with a store or a call, where the other is over for good."""
+    earlier = [uses[number].index for number in first.named]
+    later = [uses[number].index for number in second.named]
+    begun = uses[min(second.named)].instruction.operation
+    return begun != "ld" and not flow.leads(later, earlier)
 
 
 def _named(group: Sequence[_Claim]) -> set[int]:
@@ -158,8 +184,11 @@ def _named(group: Sequence[_Claim]) -> set[int]:
 
 
 def _divided(uses: Sequence[Use], group: Sequence[_Claim]) -> list[set[int]]:
-    """The uses of each; one without a line of its own belongs to the next one that has it."""
-    whose = [next((k for k, c in enumerate(group) if n in c.live), None) for n in range(len(uses))]
+    """The uses of each: those that name it, else those where it alone is in scope.
+
+    What is nobody's by that belongs to the next one.
+    """
+    whose = [_whose(number, group) for number in range(len(uses))]
     known = [k for k in whose if k is not None]
     following = known[-1]
     divided: list[set[int]] = [set() for _ in group]
@@ -168,6 +197,14 @@ def _divided(uses: Sequence[Use], group: Sequence[_Claim]) -> list[set[int]]:
         following = following if mine is None else mine
         divided[following].add(number)
     return divided
+
+
+def _whose(number: int, group: Sequence[_Claim]) -> int | None:
+    for claims in ([claim.named for claim in group], [claim.live for claim in group]):
+        mine = [k for k, claim in enumerate(claims) if number in claim]
+        if mine:
+            return mine[0] if len(mine) == 1 else None
+    return None
 
 
 def _own(found: StackObject, variable: Variable, indices: set[int]) -> StackObject:

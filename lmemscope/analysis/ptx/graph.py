@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -74,6 +75,24 @@ class ControlFlow:
         """Whether every path to instruction ``second`` passes instruction ``first``."""
         a, b = self.block_of(first), self.block_of(second)
         return first <= second if a == b else self._block_dominates(a, b)
+
+    def leads(self, firsts: Iterable[int], seconds: Iterable[int]) -> bool:
+        """Whether, after some instruction of the first, one of the second may be executed."""
+        earliest: dict[int, int] = {}
+        for index in firsts:
+            block = self.block_of(index)
+            earliest[block] = min(index, earliest.get(block, index))
+        targets = list(seconds)
+        if any(earliest.get(self.block_of(index), index) < index for index in targets):
+            return True
+        reached: set[int] = set()
+        work = [successor for block in earliest for successor in self.blocks[block].successors]
+        while work:
+            block = work.pop()
+            if block not in reached:
+                reached.add(block)
+                work += self.blocks[block].successors
+        return any(self.block_of(index) in reached for index in targets)
 
     def depth(self, index: int) -> int:
         """How many loops an instruction is in."""

@@ -1,0 +1,141 @@
+"""Objects that are temporaries: what calls get where the source makes a value in the call.
+
+``support(-X)`` hands the address of an object that has no name, and ``X`` on its line says nothing
+of it. A reference parameter that is bound to the temporary, and handed on, is its only name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lmemscope.analysis.candidates import PADDING
+from lmemscope.analysis.mentions import Mentions, argument_lists, same_function
+from lmemscope.analysis.ptx.graph import Call
+from lmemscope.analysis.ptx.objects import StackObject
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.statements import closed_at, is_computed, is_made
+from lmemscope.model import InlineFrame, Variable
+
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*$")
+"""What a call in parentheses names in front of them."""
+_MADE = re.compile(r"\s*(?:[\w:]*::)?(\w+)\s*[({<]")
+"""The name of the type that a value is made of."""
+_MEMBER = re.compile(r"\s*(\w+)(?:(?:\.|->)\w+)*(?:\.|->)\w+\s*\(")
+"""A call of a member, and the name that it begins with."""
+
+
+def passed_temporaries(
+    owner: str, found: StackObject, instructions: Sequence[Instruction], mentions: Mentions
+) -> list[Variable] | None:
+    """What stands for an object behind references, where each call that gets it makes it.
+
+    Args:
+        owner: mangled name of the function whose depot it is in.
+        found: the object.
+        instructions: of the function.
+        mentions: what lines say.
+
+    Returns:
+        None where it may be a variable: that is so unless the text of every call shows the
+        opposite.
+    """
+    if not found.passed_to or found.stored_at:
+        return None
+    result: list[Variable] = []
+    for call, position in found.passed_to:
+        chain = mentions.chain(instructions[call.index])
+        bound = _Passing(owner, mentions, chain, found.size).bound(call, position)
+        if bound is None:
+            return None
+        result += [one for one in bound if one not in result]
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """One call that gets an object of a size, and the calls around it that are inlined."""
+
+    owner: str
+    mentions: Mentions
+    chain: Sequence[InlineFrame]
+    size: int
+
+    def bound(self, call: Call, position: int) -> list[Variable] | None:
+        """The references to the temporary; None where it may be a variable.
+
+        Of a member function the first argument is the object.
+        """
+        count = len(call.arguments)
+        callee = None if call.callee is None else same_function(call.callee)
+        for number, at in ((count, position), (count - 1, position - 1)):
+            found = list(self._calls(0, callee, number)) if at >= 0 and self.chain else []
+            if found:
+                parameters = self.mentions.explicit(callee or "")
+                reference = parameters[at].referent if len(parameters) == number else None
+                return self._references(0, reference, [of[at] for of in found])
+        return None
+
+    def _references(
+        self, at: int, reference: Variable | None, arguments: Sequence[str]
+    ) -> list[Variable] | None:
+        """The references through which an argument is handed that is made further out."""
+        if not arguments:
+            return None
+        if all(self._is_value(at, argument, reference) for argument in arguments):
+            return []
+        function = self.chain[at].function
+        names = {argument.strip() for argument in arguments}
+        if function is None or len(names) > 1 or at + 1 == len(self.chain):
+            return None
+        parameters = self.mentions.explicit(function)
+        for number, one in enumerate(parameters):
+            if one.name in names and one.referent is not None:
+                calls = self._calls(at + 1, function, len(parameters))
+                outer = [arguments[number] for arguments in calls]
+                further = self._references(at + 1, one.referent, outer)
+                return None if further is None else [one.referent, *further]
+        return None
+
+    def _calls(self, at: int, callee: str | None, count: int) -> Iterator[list[str]]:
+        """The arguments of calls that begin on a line: of a function; of any, if it is unknown."""
+        statement = self.mentions.statement(self.chain[at])
+        line = statement.partition("\n")[0]
+        for start, arguments in argument_lists(statement, count):
+            called = _CALLED.search(statement[:start])
+            is_meant = callee is None or (
+                called is not None
+                and (callee == called[1] or f"{len(called[1])}{called[1]}" in callee)
+            )
+            if is_meant and start <= len(line):
+                yield arguments
+
+    def _is_value(self, at: int, argument: str, reference: Variable | None) -> bool:
+        """Whether an argument makes a value.
+
+        What functions return, but for constructors, may be a reference. What a member returns is
+        none to the object that it is called on if that is of another type, nor to what is inside
+        of one if the object that is passed is no larger.
+        """
+        if is_computed(argument) or (is_made(argument) and argument.lstrip().startswith("{")):
+            return True
+        if reference is None:
+            return False
+        kind = _plain(reference)
+        made = _MADE.match(argument)
+        if made is not None and is_made(argument):
+            return made[1] == kind
+        called = _MEMBER.match(argument)
+        if called is None or not 0 <= self.size - reference.size < PADDING:
+            return False
+        if closed_at(argument, called.end() - 1) != len(argument.rstrip()):
+            return False
+        known = self.mentions.declared_in(self.chain[at].function or self.owner)
+        return not any(one.name == called[1] and _plain(one) == kind for one in known)
+
+
+def _plain(variable: Variable) -> str:
+    """The name of a variable's type without namespaces, arguments and qualifiers."""
+    words = (variable.referent or variable).type.partition("<")[0].split()
+    return words[-1].rpartition("::")[2].rstrip("&*") if words else ""

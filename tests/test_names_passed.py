@@ -1,0 +1,83 @@
+"""What calls get that the source makes for them: it is no variable of the call's line."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from lmemscope.analysis.names import Names
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.formats.statements import is_computed
+from tests.builders import depot, program, source_text, variable
+
+SIDE = variable("side", "Vector", 12, 1)
+WAY = variable("way", "const Vector &", 8, 2, function="_ZN1S7supportERK1V", is_parameter=True)
+BOUND = variable("way", "Vector", 12, 2, function="_ZN1S7supportERK1V")
+
+
+def named(argument: str, *, call: str = "support(way, data)") -> str | None:
+    """What an object is called that is stored for a call, and given to one inside of it."""
+    body = f"""{depot(12)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SP, 0;
+.loc 1 4 0
+st.local.u32 [%rd1], %r1;
+.loc 1 2 0, function_name $L__info_string0, inlined_at 1 4 0
+{{
+.param .b64 param0;
+st.param.b64 [param0+0], %rd2;
+.param .b64 param1;
+st.param.b64 [param1+0], %rd9;
+call.uni target, (param0, param1);
+}}
+ret;"""
+    ptx = program(body, inlined=(WAY.function,))
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    text = (
+        f"Vector side;\n  return target{call[call.index('(') :]};\n\nx = s.support({argument});\n"
+    )
+    variables = [SIDE, dataclasses.replace(WAY, referent=BOUND)]
+    names = Names(variables, ptx, source_text({"a.cu": text}))
+    (one,) = names.of_objects(objects, objects.objects.values())
+    return None if one.name is None else one.name.name
+
+
+@pytest.mark.parametrize(
+    "argument", ["-side", "side + b", "Vector(side.x, 0, 1)", "{side.x}", "pose.rotated(side)"]
+)
+def test_a_value_made_in_a_call_is_known_by_the_reference_to_it(argument: str) -> None:
+    assert named(argument) == "way"
+
+
+@pytest.mark.parametrize("argument", ["side", "(side)", "c ? side : b", "side.scaled(2)"])
+def test_what_may_be_a_variable_keeps_its_name(argument: str) -> None:
+    assert named(argument) == "side"
+
+
+def test_without_a_reference_it_has_no_name() -> None:
+    assert named("side", call="(-way, data)") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("-a", True),
+        ("!a", True),
+        ("a + b", True),
+        ("a*b", True),
+        ("f(a) - g(b)", True),
+        ("a.b[i - 1]", False),
+        ("p->a", False),
+        ("*p", False),
+        ("&a", False),
+        ("--a", False),
+        ("a += b", False),
+        ("c ? a : b + 1", False),
+        ("f(a - b)", False),
+        ("a", False),
+    ],
+)
+def test_operators_make_values(text: str, expected: bool) -> None:
+    assert is_computed(text) is expected
