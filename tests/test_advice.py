@@ -1177,3 +1177,38 @@ def test_a_structure_goes_to_registers_as_a_whole() -> None:
     assert "So must `stack.index`: the structure leaves memory as a whole." in said(pair)
     apart = dataclasses.replace(other, name="queue.index")
     assert "as a whole" not in said(dataclasses.replace(facts, objects=(one, apart)))
+
+
+INSTANCES = "template <int Threads> void run(float *x, int n) {\n%s\n}\nvoid go() {}"
+
+
+@pytest.mark.parametrize(
+    ("body", "threads"),
+    [
+        ("int threads = Threads;\nkernel<float, Threads><<<1, threads>>>(x);", 512),
+        ("kernel<float, Threads><<<1, Threads>>>(x);", 512),
+        ("kernel<float, Threads><<<1, dim3(Threads / 2, 4)>>>(x);", 1024),
+        ("dim3 block(Threads);\nkernel<float, Threads><<<1, block>>>(x);", 512),
+        ("int threads = Threads;\nkernel<float, Threads><<<1, threads / 4>>>(x);", 128),
+        ("kernel<float, 512><<<1, 128>>>(x);\nkernel<float, 64><<<1, 1024>>>(x);", 128),
+        ("kernel<float, 64><<<1, 256>>>(x);", None),
+        ("int threads = Threads;\nkernel<float, Other><<<1, threads>>>(x);", None),
+        ("int threads = Threads;\nthreads = n;\nkernel<float, Threads><<<1, threads>>>(x);", None),
+    ],
+)
+def test_a_block_may_be_an_argument_of_the_template(body: str, threads: int | None) -> None:
+    facts = array("float[8]", 32)
+    name = "void ns::kernel<float, (int)512>(float*)"
+    facts = dataclasses.replace(facts, demangled=name, location=HERE)
+    text = said(facts, INSTANCES % body)
+    if threads is None:
+        assert "If no block has more than 128 threads, keep" in text
+    else:
+        assert f"the {threads} threads that it is launched with" in text
+
+
+def test_an_array_that_fits_no_launch_of_its_instance_is_not_offered() -> None:
+    name = "void kernel<1024>(float*)"
+    facts = dataclasses.replace(array("float[16]", 64), demangled=name, location=HERE)
+    launch = "int threads = Threads;\nkernel<Threads><<<1, threads>>>(x);"
+    assert "keep `table` in shared memory" not in said(facts, INSTANCES % launch)
