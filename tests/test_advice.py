@@ -1212,3 +1212,62 @@ def test_an_array_that_fits_no_launch_of_its_instance_is_not_offered() -> None:
     facts = dataclasses.replace(array("float[16]", 64), demangled=name, location=HERE)
     launch = "int threads = Threads;\nkernel<Threads><<<1, threads>>>(x);"
     assert "keep `table` in shared memory" not in said(facts, INSTANCES % launch)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "used", "cap", "code"),
+    [
+        (LaunchBounds(64, None), 96, 255, "__launch_bounds__(64, 1)"),
+        (LaunchBounds(256, None), 48, 255, "__launch_bounds__(256, 1)"),
+        (LaunchBounds(384, None), 80, 168, "__launch_bounds__(384, 1)"),
+        (LaunchBounds(64, 1), 96, 255, None),
+        (LaunchBounds(1024, None), 64, 64, "__launch_bounds__(512, 1)"),
+        (None, 96, 255, None),
+    ],
+)
+def test_a_minimum_of_one_block_is_offered_where_ptxas_may_leave_room_for_more(
+    bounds: LaunchBounds | None, used: int, cap: int, code: str | None
+) -> None:
+    first = advice(spill(bounds, used, cap))[0]
+    assert first.code == code
+    assert "changes nothing" not in first.text
+    assert ("Without a minimum of blocks" in first.text) == (code is not None and used < cap)
+
+
+def test_values_are_said_to_live_across_what_the_kernel_has() -> None:
+    own = spill(LaunchBounds(64, None), 96, 255)
+    assert "calls" not in said(own)
+    callee = FunctionFacts("_Z4leafPf", "leaf(float*)", None, None, None)
+    assert "across calls (leaf)" in said(dataclasses.replace(own, callees=(callee,)))
+
+
+@pytest.mark.parametrize(
+    ("threads", "shared", "text"),
+    [
+        (64, 0, "room for all of the 16 bytes"),
+        (64, 24576, None),
+        (256, 0, "room for all of the 16 bytes"),
+        (
+            256,
+            12288,
+            "room for 12 to 16, by architecture, of the 16 bytes per thread beside the 12",
+        ),
+        (256, 15360, None),
+        (1024, 40960, "room for 4 to 8, by architecture, of the 16 bytes"),
+        (1024, 45056, None),
+    ],
+)
+def test_spilling_to_shared_memory_takes_what_a_full_multiprocessor_leaves(
+    threads: int, shared: int, text: str | None
+) -> None:
+    known = spill(LaunchBounds(threads, 1), 255, 255)
+    share = dataclasses.replace(known.causes[0], frame_bytes=16)
+    known = dataclasses.replace(
+        known, causes=(share,), ptxas=PtxasFacts(255, 16, 16, 16, None, shared, 0)
+    )
+    assert ("enable_smem" in codes(known)) == (text is not None)
+    if text is not None:
+        assert text in said(known)
+    # A word of many that are spilled is not worth it.
+    share = dataclasses.replace(share, frame_bytes=512)
+    assert "enable_smem" not in codes(dataclasses.replace(known, causes=(share,)))
