@@ -1271,3 +1271,70 @@ def test_spilling_to_shared_memory_takes_what_a_full_multiprocessor_leaves(
     # A word of many that are spilled is not worth it.
     share = dataclasses.replace(share, frame_bytes=512)
     assert "enable_smem" not in codes(dataclasses.replace(known, causes=(share,)))
+
+
+@pytest.mark.parametrize(
+    ("extent", "used", "cap", "left"),
+    [
+        (16, 119, 128, "take 16 registers, less what is in registers now, and 9 are left below"),
+        (
+            64,
+            200,
+            255,
+            "and 55 are left below the limit of 255: keep it where ptxas spills nothing",
+        ),
+        (64, 100, 255, ""),
+        (240, 200, 255, None),
+        (40, 60, 64, None),
+    ],
+)
+def test_an_array_that_may_be_in_registers_in_part_is_unrolled_on_a_condition(
+    extent: int, used: int, cap: int, left: str | None
+) -> None:
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    facts = kernel("rolled-loop", index=index, kind=f"float[{extent}]")
+    facts = dataclasses.replace(
+        facts,
+        ptxas=PtxasFacts(used, 64, 0, 0, None, 0, 0),
+        cubin=CubinFacts(used, 64, 0, cap),
+    )
+    text = said(facts, f"\n\n\n\n\n\nfor (int i = 0; i < {extent}; ++i) s += table[i];\n")
+    assert ("Unroll the loop at line 7" in text) == (left is not None)
+    assert (left or "") in text
+    # Where it is not sure to fit, shared memory is another place.
+    assert ("in shared memory, one" in text) == (left != "")
+    assert ("instances" in text) is False
+    instance = dataclasses.replace(facts, demangled="void kernel<4>(float*)")
+    assert ("other instances of the template" in said(instance)) == bool(left)
+
+
+def test_the_pragma_of_a_loop_may_stand_above_comments() -> None:
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    source = "\n#if A\n#pragma unroll 8\n#else\n#pragma unroll\n#endif // why\n%s"
+    loop = "for (int i = 0; i < 20; ++i) s += table[i];\n"
+    assert "in place of `#pragma unroll 8`," in said(
+        kernel("rolled-loop", index=index), source % loop
+    )
+    other = source.replace(" 8", " 8\n;") % loop
+    index = dataclasses.replace(index, loop=SourceLocation("a.cu", 8))
+    assert "asks for unrolling already" in said(kernel("rolled-loop", index=index), other)
+
+
+@pytest.mark.parametrize(
+    ("name", "declaration", "is_said"),
+    [
+        ("void kernel<16>(float*)", "float table[N];", True),
+        ("void kernel<16>(float*)", "T table[16];", True),
+        ("void kernel<16>(float*)", "float table[16];", False),
+        ("void kernel<16>(float*)", "float table[SIZE];", False),
+        ("kernel(float*)", "float table[N];", False),
+    ],
+)
+def test_other_instances_of_a_template_have_arrays_of_their_own(
+    name: str, declaration: str, is_said: bool
+) -> None:
+    declared = SourceLocation("a.cu", 2)
+    facts = dataclasses.replace(array("float[16]", 64, declared=declared), demangled=name)
+    text = said(facts, f"#define SIZE 16\n  {declaration}\n")
+    assert "keep `table` in shared memory" in text
+    assert ("elements × bytes × threads must fit the 48 KB" in text) == is_said
