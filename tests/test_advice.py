@@ -1338,3 +1338,21 @@ def test_other_instances_of_a_template_have_arrays_of_their_own(
     text = said(facts, f"#define SIZE 16\n  {declaration}\n")
     assert "keep `table` in shared memory" in text
     assert ("elements × bytes × threads must fit the 48 KB" in text) == is_said
+
+
+@pytest.mark.parametrize(
+    ("head", "is_said"),
+    [
+        ("__device__ float sum(const float *x)", True),
+        ("__global__ void kernel(float *x)", False),
+        ("template <class T> __global__ void __launch_bounds__(64) kernel(T *x)", False),
+        ("void lambda()", False),
+    ],
+)
+def test_an_array_of_a_function_is_shared_by_all_kernels_that_call_it(
+    head: str, is_said: bool
+) -> None:
+    facts = array("float[16]", 64, declared=SourceLocation("a.cu", 2))
+    text = said(facts, f"{head} {{\n  float table[16];\n  use(table[x[i]]);\n}}\n")
+    assert "keep `table` in shared memory" in text
+    assert ("No other kernel that calls its function" in text) == is_said

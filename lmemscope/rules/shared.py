@@ -20,6 +20,7 @@ from lmemscope.rules.declared import (
     rest_of_block,
     statement_from,
 )
+from lmemscope.rules.enclosing import function_head
 from lmemscope.rules.launched import block_of
 
 STATIC_BYTES = 48 * 1024
@@ -109,7 +110,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     text = f"{text} {_banks(made, threads)}{_start(made)}".rstrip()
     if trivial is None:
         text += " Its type must have a constructor that does nothing, or none."
-    text += _in_instances(case, made, taken)
+    text += f"{_in_instances(case, made, taken)}{_of_callers(case)}"
     whole = _whole_uses(case, made)
     if "pointer" in whole:
         text += " Functions that get it as a pointer must take that layout too."
@@ -318,6 +319,16 @@ def _in_instances(case: Case, made: Declaration, taken: int) -> str:
         " Other instances of the template have their own sizes: in each that is compiled, elements "
         f"× bytes × threads must fit the 48 KB{beside}, or ptxas refuses it."
     )
+
+
+def _of_callers(case: Case) -> str:
+    """What holds where the array is not the kernel's own, but a function's that it calls."""
+    declared = case.object.declared if case.object is not None else None
+    head = function_head(case.sources, declared) if declared is not None else None
+    words = re.findall(r"\w+", head.text) if head is not None else []
+    if "__device__" not in words or "__global__" in words:
+        return ""
+    return " No other kernel that calls its function may have larger blocks."
 
 
 def _start(made: Declaration) -> str:
