@@ -1179,3 +1179,182 @@ def test_a_structure_goes_to_registers_as_a_whole() -> None:
     assert "So must `stack.index`: the structure leaves memory as a whole." in said(pair)
     apart = dataclasses.replace(other, name="queue.index")
     assert "as a whole" not in said(dataclasses.replace(facts, objects=(one, apart)))
+
+
+INSTANCES = "template <int Threads> void run(float *x, int n) {\n%s\n}\nvoid go() {}"
+
+
+@pytest.mark.parametrize(
+    ("body", "threads"),
+    [
+        ("int threads = Threads;\nkernel<float, Threads><<<1, threads>>>(x);", 512),
+        ("kernel<float, Threads><<<1, Threads>>>(x);", 512),
+        ("kernel<float, Threads><<<1, dim3(Threads / 2, 4)>>>(x);", 1024),
+        ("dim3 block(Threads);\nkernel<float, Threads><<<1, block>>>(x);", 512),
+        ("int threads = Threads;\nkernel<float, Threads><<<1, threads / 4>>>(x);", 128),
+        ("kernel<float, 512><<<1, 128>>>(x);\nkernel<float, 64><<<1, 1024>>>(x);", 128),
+        ("kernel<float, 64><<<1, 256>>>(x);", None),
+        ("int threads = Threads;\nkernel<float, Other><<<1, threads>>>(x);", None),
+        ("int threads = Threads;\nthreads = n;\nkernel<float, Threads><<<1, threads>>>(x);", None),
+    ],
+)
+def test_a_block_may_be_an_argument_of_the_template(body: str, threads: int | None) -> None:
+    facts = array("float[8]", 32)
+    name = "void ns::kernel<float, (int)512>(float*)"
+    facts = dataclasses.replace(facts, demangled=name, location=HERE)
+    text = said(facts, INSTANCES % body)
+    if threads is None:
+        assert "If no block has more than 128 threads, keep" in text
+    else:
+        assert f"the {threads} threads that it is launched with" in text
+
+
+def test_an_array_that_fits_no_launch_of_its_instance_is_not_offered() -> None:
+    name = "void kernel<1024>(float*)"
+    facts = dataclasses.replace(array("float[16]", 64), demangled=name, location=HERE)
+    launch = "int threads = Threads;\nkernel<Threads><<<1, threads>>>(x);"
+    assert "keep `table` in shared memory" not in said(facts, INSTANCES % launch)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "used", "cap", "code"),
+    [
+        (LaunchBounds(64, None), 96, 255, "__launch_bounds__(64, 1)"),
+        (LaunchBounds(256, None), 48, 255, "__launch_bounds__(256, 1)"),
+        (LaunchBounds(384, None), 80, 168, "__launch_bounds__(384, 1)"),
+        (LaunchBounds(64, 1), 96, 255, None),
+        (LaunchBounds(1024, None), 64, 64, "__launch_bounds__(512, 1)"),
+        (None, 96, 255, None),
+    ],
+)
+def test_a_minimum_of_one_block_is_offered_where_ptxas_may_leave_room_for_more(
+    bounds: LaunchBounds | None, used: int, cap: int, code: str | None
+) -> None:
+    first = advice(spill(bounds, used, cap))[0]
+    assert first.code == code
+    assert "changes nothing" not in first.text
+    assert ("Without a minimum of blocks" in first.text) == (code is not None and used < cap)
+
+
+def test_values_are_said_to_live_across_what_the_kernel_has() -> None:
+    own = spill(LaunchBounds(64, None), 96, 255)
+    assert "calls" not in said(own)
+    callee = FunctionFacts("_Z4leafPf", "leaf(float*)", None, None, None)
+    assert "across calls (leaf)" in said(dataclasses.replace(own, callees=(callee,)))
+
+
+@pytest.mark.parametrize(
+    ("threads", "shared", "text"),
+    [
+        (64, 0, "room for all of the 16 bytes"),
+        (64, 24576, None),
+        (256, 0, "room for all of the 16 bytes"),
+        (
+            256,
+            12288,
+            "room for 12 to 16, by architecture, of the 16 bytes per thread beside the 12",
+        ),
+        (256, 15360, None),
+        (1024, 40960, "room for 4 to 8, by architecture, of the 16 bytes"),
+        (1024, 45056, None),
+    ],
+)
+def test_spilling_to_shared_memory_takes_what_a_full_multiprocessor_leaves(
+    threads: int, shared: int, text: str | None
+) -> None:
+    known = spill(LaunchBounds(threads, 1), 255, 255)
+    share = dataclasses.replace(known.causes[0], frame_bytes=16)
+    known = dataclasses.replace(
+        known, causes=(share,), ptxas=PtxasFacts(255, 16, 16, 16, None, shared, 0)
+    )
+    assert ("enable_smem" in codes(known)) == (text is not None)
+    if text is not None:
+        assert text in said(known)
+    # A word of many that are spilled is not worth it.
+    share = dataclasses.replace(share, frame_bytes=512)
+    assert "enable_smem" not in codes(dataclasses.replace(known, causes=(share,)))
+
+
+@pytest.mark.parametrize(
+    ("extent", "used", "cap", "left"),
+    [
+        (16, 119, 128, "take 16 registers, less what is in registers now, and 9 are left below"),
+        (
+            64,
+            200,
+            255,
+            "and 55 are left below the limit of 255: keep it where ptxas spills nothing",
+        ),
+        (64, 100, 255, ""),
+        (240, 200, 255, None),
+        (40, 60, 64, None),
+    ],
+)
+def test_an_array_that_may_be_in_registers_in_part_is_unrolled_on_a_condition(
+    extent: int, used: int, cap: int, left: str | None
+) -> None:
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    facts = kernel("rolled-loop", index=index, kind=f"float[{extent}]")
+    facts = dataclasses.replace(
+        facts,
+        ptxas=PtxasFacts(used, 64, 0, 0, None, 0, 0),
+        cubin=CubinFacts(used, 64, 0, cap),
+    )
+    text = said(facts, f"\n\n\n\n\n\nfor (int i = 0; i < {extent}; ++i) s += table[i];\n")
+    assert ("Unroll the loop at line 7" in text) == (left is not None)
+    assert (left or "") in text
+    # Where it is not sure to fit, shared memory is another place.
+    assert ("in shared memory, one" in text) == (left != "")
+    assert ("instances" in text) is False
+    instance = dataclasses.replace(facts, demangled="void kernel<4>(float*)")
+    assert ("other instances of the template" in said(instance)) == bool(left)
+
+
+def test_the_pragma_of_a_loop_may_stand_above_comments() -> None:
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    source = "\n#if A\n#pragma unroll 8\n#else\n#pragma unroll\n#endif // why\n%s"
+    loop = "for (int i = 0; i < 20; ++i) s += table[i];\n"
+    assert "in place of `#pragma unroll 8`," in said(
+        kernel("rolled-loop", index=index), source % loop
+    )
+    other = source.replace(" 8", " 8\n;") % loop
+    index = dataclasses.replace(index, loop=SourceLocation("a.cu", 8))
+    assert "asks for unrolling already" in said(kernel("rolled-loop", index=index), other)
+
+
+@pytest.mark.parametrize(
+    ("name", "declaration", "is_said"),
+    [
+        ("void kernel<16>(float*)", "float table[N];", True),
+        ("void kernel<16>(float*)", "T table[16];", True),
+        ("void kernel<16>(float*)", "float table[16];", False),
+        ("void kernel<16>(float*)", "float table[SIZE];", False),
+        ("kernel(float*)", "float table[N];", False),
+    ],
+)
+def test_other_instances_of_a_template_have_arrays_of_their_own(
+    name: str, declaration: str, is_said: bool
+) -> None:
+    declared = SourceLocation("a.cu", 2)
+    facts = dataclasses.replace(array("float[16]", 64, declared=declared), demangled=name)
+    text = said(facts, f"#define SIZE 16\n  {declaration}\n")
+    assert "keep `table` in shared memory" in text
+    assert ("elements × bytes × threads must fit the 48 KB" in text) == is_said
+
+
+@pytest.mark.parametrize(
+    ("head", "is_said"),
+    [
+        ("__device__ float sum(const float *x)", True),
+        ("__global__ void kernel(float *x)", False),
+        ("template <class T> __global__ void __launch_bounds__(64) kernel(T *x)", False),
+        ("void lambda()", False),
+    ],
+)
+def test_an_array_of_a_function_is_shared_by_all_kernels_that_call_it(
+    head: str, is_said: bool
+) -> None:
+    facts = array("float[16]", 64, declared=SourceLocation("a.cu", 2))
+    text = said(facts, f"{head} {{\n  float table[16];\n  use(table[x[i]]);\n}}\n")
+    assert "keep `table` in shared memory" in text
+    assert ("No other kernel that calls its function" in text) == is_said

@@ -227,12 +227,12 @@ def test_bounds_that_leave_more_than_the_kernel_uses_are_not_the_cause(
 def test_what_does_not_bind_is_not_to_be_loosened() -> None:
     roomy = dataclasses.replace(
         kernel("register-spill"),
-        launch_bounds=LaunchBounds(384, None),
+        launch_bounds=LaunchBounds(384, 1),
         ptxas=PtxasFacts(80, 64, 16, 16, 0, None, 0),
         cubin=CubinFacts(80, 64, 0, 168),
     )
     (finding,) = find(roomy)
-    assert "(ptxas's own choice; __launch_bounds__(384) leaves 168)" in finding.message
+    assert "(ptxas's own choice; __launch_bounds__(384, 1) leaves 168)" in finding.message
     assert not any("launch bounds" in one.text for one in finding.advice)
     limited = dataclasses.replace(roomy, launch_bounds=None)
     (finding,) = find(limited)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import short_name
@@ -21,6 +22,7 @@ _ASKS = re.compile(
 """A call that asks or sets something of a kernel, and does not launch it."""
 _LONGEST = 300
 """Characters of such a call before the kernel's name."""
+_INTEGER = re.compile(r"(\d+)[uUlL]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,10 @@ def _launched(case: Case) -> Block | None:
         rf"(?<!\w){name}\s*(?:<[^;<>]*>\s*)?[,)]|=\s*&?\s*{name}\s*(?:<[^;<>]*>\s*)?;"
     )
     launch = re.compile(
-        rf"(?<!\w){name}\s*(?:<[^;{{}}]*?>)?\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\("
+        rf"(?<!\w){name}\s*(?:<(?P<instance>[^;{{}}]*?)>)?"
+        r"\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\("
     )
+    own = _arguments(short_name(case.facts.demangled))
     main = sources.main or home
     sizes, dynamic = set(), False
     for file in dict.fromkeys(
@@ -78,9 +82,12 @@ def _launched(case: Case) -> Block | None:
                 return None  # Its address goes to whoever launches it.
         for found in launch.finditer(text):
             parts = [*parts_of(found["shape"])]
-            dynamic = dynamic or (len(parts) > 2 and parts[2].strip() != "0")
             place = SourceLocation(file, 1 + text.count("\n", 0, found.start()))
-            sizes.add(_threads(parts[1], sources, place, _DEPTH) if len(parts) > 1 else None)
+            given = _given(found["instance"], own, sources, place)
+            if given is None:
+                continue
+            dynamic = dynamic or (len(parts) > 2 and parts[2].strip() != "0")
+            sizes.add(_threads(parts[1], sources, place, given, _DEPTH) if parts[1:] else None)
     known = [size for size in sizes if size is not None]
     if not known or len(known) != len(sizes):
         return None
@@ -88,20 +95,72 @@ def _launched(case: Case) -> Block | None:
     return Block(max(known), text, is_exact=True, is_dynamic=dynamic)
 
 
-def _threads(written: str, sources: SourceText, place: SourceLocation, depth: int) -> int | None:
+def _arguments(short: str) -> tuple[str, ...]:
+    """The template arguments of an instance, ``("float", "4")`` of ``ns::k<float, 4>``."""
+    inside = short.partition("<")[2].rpartition(">")[0]
+    return tuple(part.strip() for part in parts_of(inside)) if inside else ()
+
+
+def _given(
+    written: str | None, own: tuple[str, ...], sources: SourceText, place: SourceLocation
+) -> Mapping[str, int] | None:
+    """The numbers that names among a launch's template arguments have where it launches a kernel.
+
+    None where another number stands there than the kernel is an instance for: a launch of another
+    instance. An argument is a constant, so whatever the name is, it has the instance's value.
+    """
+    given: dict[str, int] = {}
+    for argument, value in zip(parts_of(written or ""), own, strict=False):
+        text, number = argument.strip(), _INTEGER.fullmatch(value)
+        if number is None:
+            continue
+        known = number_of(text, sources, place)
+        if known is not None and known != int(number[1]):
+            return None
+        if known is None and _NAME.fullmatch(text):
+            given[text] = int(number[1])
+    return given
+
+
+def _threads(
+    written: str,
+    sources: SourceText,
+    place: SourceLocation,
+    given: Mapping[str, int],
+    depth: int,
+) -> int | None:
     """A block as written, ``dim3(16, 16)`` or a number; None where it is no constant."""
     text = written.strip()
     shape = re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL)
     if shape is not None:
-        values = [number_of(part, sources, place) for part in parts_of(shape.group(1))]
+        values = [_number(part, sources, place, given, depth) for part in parts_of(shape.group(1))]
         known = [value for value in values if value is not None]
         return math.prod(known) or None if known and len(known) == len(values) else None
-    if depth and _NAME.fullmatch(text):
+    if depth and _NAME.fullmatch(text) and text not in given:
         found = meaning(text, sources, place)
         if found is None:
             return None
         value = found.value
         if found.type == "dim3" and (found.is_made or value.startswith("{")):
             value = f"dim3({value.strip('{}')})"
-        return _threads(value, sources, found.place, depth - 1)
-    return number_of(text, sources, place) or None
+        return _threads(value, sources, found.place, given, depth - 1)
+    return _number(text, sources, place, given, depth) or None
+
+
+def _number(
+    written: str,
+    sources: SourceText,
+    place: SourceLocation,
+    given: Mapping[str, int],
+    depth: int,
+) -> int | None:
+    """An integer as written, where some names have the values of a launch's arguments."""
+
+    def value(found: re.Match[str]) -> str:
+        name = found[0]
+        if name not in given and depth and (meant := meaning(name, sources, place)) is not None:
+            inner = _number(meant.value, sources, meant.place, given, depth - 1)
+            return str(inner) if inner is not None else name
+        return str(given.get(name, name))
+
+    return number_of(_NAME.sub(value, written) if given else written, sources, place)

@@ -21,7 +21,7 @@ warps and 1 to 20 blocks shows it."""
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """The register cap: who set it, in words, and the way out for launch bounds, if any."""
+    """The register cap: who set it, in words, and the way out by launch bounds, if any."""
 
     kind: Literal["launch-bounds", "option", "hardware", "allocator"]
     registers: int | None
@@ -55,7 +55,7 @@ def cap_of(facts: KernelFacts) -> Cap:
             minimum = f", {bounds.min_blocks}" if bounds.min_blocks else ""
             text = f"__launch_bounds__({bounds.max_threads}{minimum})"
             if _leaves_room(allowed, used):
-                return Cap("allocator", None, f"ptxas's own choice; {text} leaves {allowed}")
+                return _own_choice(facts, f"ptxas's own choice; {text} leaves {allowed}")
             return Cap(
                 "launch-bounds",
                 allowed,
@@ -64,11 +64,25 @@ def cap_of(facts: KernelFacts) -> Cap:
             )
     if cap is not None and cap < HARDWARE_CAP:
         if _leaves_room(cap, used):
-            return Cap("allocator", None, f"ptxas's own choice, below the limit of {cap}")
+            return _own_choice(facts, f"ptxas's own choice, below the limit of {cap}")
         return Cap("option", cap, f"a register limit of {cap} was given to the compiler")
     if used >= HARDWARE_CAP - 3:
         return Cap("hardware", HARDWARE_CAP, f"the architecture has {HARDWARE_CAP} per thread")
-    return Cap("allocator", None, "ptxas's own choice, below every limit")
+    return _own_choice(facts, "ptxas's own choice, below every limit")
+
+
+def _own_choice(facts: KernelFacts, reason: str) -> Cap:
+    """Fewer registers than any limit leaves, and how to say that one block is enough.
+
+    Launch bounds without a minimum of blocks let ptxas leave room for several, as many as 8 of 256
+    threads: it then spills at 48 registers what needs no spill, or fewer, with 255.
+    """
+    bounds = facts.launch_bounds
+    if bounds is None or not bounds.max_threads or bounds.min_blocks:
+        return Cap("allocator", None, reason)
+    left = registers_for(bounds.max_threads, 1)
+    code = f"__launch_bounds__({bounds.max_threads}, 1)"
+    return Cap("allocator", None, reason, f"{code} leaves {left} registers", code)
 
 
 def _leaves_room(limit: int, used: int) -> bool:
@@ -94,3 +108,32 @@ def _looser(threads: int, blocks: int, allowed: int) -> tuple[str, str | None]:
         f"blocks of {smaller} threads, {looser}, leave {left} registers instead of {allowed}",
         looser,
     )
+
+
+_STATIC_KB = 48
+_FULL = (
+    (64, 1024, 16, 0),
+    (164, 2048, 32, 0),
+    (100, 1536, 16, 0),
+    (100, 1536, 24, 0),
+    (164, 2048, 32, 1),
+    (228, 2048, 32, 1),
+    (100, 1536, 24, 1),
+)
+"""Of 7.5, 8.0, 8.6, 8.9, 9.0, 10.0 and 12.0: KB of shared memory of a multiprocessor, its threads,
+its blocks, and KB that each block takes for the system. What ptxas 13 spilled there of a kernel
+that has plenty to spill, in blocks of 64 to 1024 threads, is what these leave: for 9.0 it counts
+with 164 KB, though there are 228."""
+
+
+def spilling_rooms(threads: int) -> tuple[int, ...]:
+    """Bytes of shared memory per block that ptxas spills to at most, on each architecture.
+
+    Less what the kernel has there already: the share of a block where as many as fit by their
+    threads are on the multiprocessor, and no more than static shared memory may be.
+    """
+    rooms = []
+    for size, resident, most, system in _FULL:
+        blocks = max(1, min(most, resident // threads))
+        rooms.append(min(_STATIC_KB * 1024, size * 1024 // blocks) - system * 1024)
+    return tuple(rooms)

@@ -14,11 +14,13 @@ architecture's 255. Loosen the first two, at the price of fewer threads in fligh
 bounds are offered only where they leave more than now. A minimum of one block is written out, since
 ptxas may otherwise leave room for more. Under 255 the kernel itself must hold less at once: smaller
 tiles, less unrolling, values recomputed or staged in shared memory. ptxas may also spill below
-every cap, mostly around calls: then no limit is in the way, and raising one changes nothing. From
-CUDA 13, ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of the kernel
-spills to shared memory, which then is missing elsewhere and can lower occupancy; it wants
-``__launch_bounds__``, so that ptxas knows how many threads share it, no calls, and no dynamic
-shared memory.
+every cap. Where launch bounds give no minimum of blocks, it may spare registers for several, and a
+minimum of one gives them to the kernel; around calls no limit is in the way. From CUDA 13,
+``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of the kernel spills to
+shared memory; it wants ``__launch_bounds__``, so that ptxas knows how many threads share it, no
+calls, and no dynamic shared memory. ptxas takes no more than a block has while the multiprocessor
+is full of threads, on sm_90 19 KB of 256 threads, less what the kernel uses already: beside 24 KB
+that are static it moves nothing.
 
 When to leave it. A few bytes outside the hot loop, where more threads in flight are worth more.
 """
@@ -32,14 +34,17 @@ from lmemscope.model import Advice, Confidence, Severity, count
 from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.enclosing import body_lines
 from lmemscope.rules.indexing import listed
-from lmemscope.rules.register_cap import cap_of
-from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
+from lmemscope.rules.register_cap import cap_of, spilling_rooms
+from lmemscope.rules.shared import has_dynamic
 
 _DEFINES = re.compile(
     r"(?:#\s*define\s+|\bconst(?:expr)?\b[^=;]*?\b)(\w+)\s*(?:=|\s)\s*(\d+)\s*;?\s*$"
 )
 """A name for a number."""
 _SHOWN = 3
+_WORTH = 8
+"""Of less than this part of what is spilled, moved elsewhere, nothing is gained: ptxas spills as
+much as before, or more."""
 
 
 def severity(case: Case) -> Severity:
@@ -92,12 +97,17 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "Raise or drop the register limit given to the compiler (-maxrregcount), or set "
             "__launch_bounds__ on this kernel alone."
         )
-    elif cap.kind == "allocator":
-        calls = listed(sorted({short_name(callee.demangled) for callee in case.facts.callees}))
-        around = f" calls ({calls})" if calls else " calls and loops"
+    elif cap.kind == "allocator" and cap.code is not None:
         first = Advice(
-            "ptxas spills below every limit, so raising one changes nothing: let fewer values live "
-            f"across{around}."
+            "Without a minimum of blocks in the launch bounds ptxas may spare registers for "
+            f"several, and spill for them: {cap.way_out}. Where it still spills there, fewer "
+            f"values must live{_around(case)}. Fewer threads can be in flight.",
+            cap.code,
+        )
+    elif cap.kind == "allocator":
+        first = Advice(
+            "ptxas spills below every limit, so raising one may change nothing: let fewer values "
+            f"live{_around(case)}."
         )
     else:
         first = Advice(
@@ -105,6 +115,14 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "recompute instead of keeping)."
         )
     return (first, *_in_shared_memory(case))
+
+
+def _around(case: Case) -> str:
+    """Across what values live that are spilled, as far as the kernel has it."""
+    calls = listed(sorted({short_name(callee.demangled) for callee in case.facts.callees}))
+    if calls:
+        return f" across calls ({calls})"
+    return " across loops" if case.loop_depth else " at once"
 
 
 def _baked_in(case: Case, code: str) -> str:
@@ -149,16 +167,20 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
     if has_dynamic(case):
         return ()  # ptxas refuses it beside dynamic shared memory
     taken = (facts.ptxas.shared if facts.ptxas is not None else None) or 0
-    need = case.share.frame_bytes * bounds.max_threads
-    room = STATIC_BYTES - taken
-    if room < 4 * bounds.max_threads:
+    threads = bounds.max_threads
+    spilled = case.share.frame_bytes
+    # ptxas moves whole words of all threads.
+    words = [max(0, room - taken) // (4 * threads) for room in spilling_rooms(threads)]
+    least, most = (min(number * 4, spilled) for number in (min(words), max(words)))
+    if not least or least < spilled // _WORTH:
         return ()
-    part = "" if need <= room else f", of which {room / 1024:.4g} KB are free: it takes a part"
+    part = "all" if least == spilled else f"{least} to {most}, by architecture,"
+    beside = f" beside the {taken / 1024:.4g} KB that the kernel uses already" if taken else ""
     return (
         Advice(
             "Spill to shared memory instead (CUDA 13 and newer): at the beginning of the kernel. "
-            f"All of it would take {need / 1024:.4g} KB per block{part}; ptxas decides how much it "
-            "moves. Occupancy can fall.",
+            "ptxas takes for that what a block has of it while the multiprocessor is full of "
+            f"threads: room for {part} of the {spilled} bytes per thread{beside}.",
             'asm volatile(".pragma \\"enable_smem_spilling\\";");',
         ),
     )

@@ -7,16 +7,20 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, is_library, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
+from lmemscope.rules.constants import number_of
 from lmemscope.rules.declared import (
     Declaration,
+    bytes_of,
     declaration_of,
     rest_of_block,
     statement_from,
 )
+from lmemscope.rules.enclosing import function_head
 from lmemscope.rules.launched import block_of
 
 STATIC_BYTES = 48 * 1024
@@ -106,6 +110,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     text = f"{text} {_banks(made, threads)}{_start(made)}".rstrip()
     if trivial is None:
         text += " Its type must have a constructor that does nothing, or none."
+    text += f"{_in_instances(case, made, taken)}{_of_callers(case)}"
     whole = _whole_uses(case, made)
     if "pointer" in whole:
         text += " Functions that get it as a pointer must take that layout too."
@@ -299,6 +304,31 @@ def _banks(made: Declaration, threads: int) -> str:
             "avoids that."
         )
     return ""
+
+
+def _in_instances(case: Case, made: Declaration, taken: int) -> str:
+    """What holds of the template's other instances, where their arrays may have another size."""
+    declared = case.object.declared if case.object is not None else None
+    if declared is None or "<" not in short_name(case.facts.demangled):
+        return ""
+    sized = all(number_of(one, case.sources, declared) is not None for one in made.written)
+    if sized and bytes_of(made.element or "") is not None:
+        return ""
+    beside = f", beside {_amount(taken)} that this one uses already" if taken else ""
+    return (
+        " Other instances of the template have their own sizes: in each that is compiled, elements "
+        f"× bytes × threads must fit the 48 KB{beside}, or ptxas refuses it."
+    )
+
+
+def _of_callers(case: Case) -> str:
+    """What holds where the array is not the kernel's own, but a function's that it calls."""
+    declared = case.object.declared if case.object is not None else None
+    head = function_head(case.sources, declared) if declared is not None else None
+    words = re.findall(r"\w+", head.text) if head is not None else []
+    if "__device__" not in words or "__global__" in words:
+        return ""
+    return " No other kernel that calls its function may have larger blocks."
 
 
 def _start(made: Declaration) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import bracketed
 from lmemscope.model import Advice
 from lmemscope.rules.aliases import namesakes
@@ -19,6 +20,7 @@ from lmemscope.rules.loops import (
     pragma_above,
 )
 from lmemscope.rules.register_cap import HARDWARE_CAP
+from lmemscope.rules.shared import shared_memory
 
 _RING = re.compile(r"\(?\s*\w+(?:\s*[+-]\s*\w+)*\s*\)?\s*[%&]\s*[\w() +-]+")
 """An index that advances by one and begins anew at the end: ``(head + i) % size``."""
@@ -26,14 +28,43 @@ _RING = re.compile(r"\(?\s*\w+(?:\s*[+-]\s*\w+)*\s*\)?\s*[%&]\s*[\w() +-]+")
 
 _MOST_GUARDED = 32
 """Elements of an array up to which a loop over all of them is worth its conditions."""
+_ABOVE = 12
+"""Lines above a loop on which comments and directives may be, with its pragma among them."""
+_OTHER_VALUES = 32
+"""Registers that a kernel needs beside an array; an array that leaves fewer does not fit."""
 _LIMIT = re.compile(r"[\w\s.()*+/%-]+<=?[\w\s.()*+/%-]+")
 """A condition that stays false once it is: a sum or product of counters below a limit."""
 
 
 def unrolled_loop(case: Case) -> tuple[Advice, ...]:
-    """To unroll the loops that index an array: their trip counts are constant, and it fits."""
+    """To unroll the loops that index an array: their trip counts are constant, and it may fit.
+
+    Where it fits only if part of it is in registers already, that is said, and shared memory is
+    another place for it.
+    """
+    if _fits_registers(case):
+        return _unrolled(case, "")
+    made, spare = declaration_of(case), spare_registers(case)
+    limit = spare + (case.facts.registers or 0)
+    if made is None or made.registers is None or made.registers > limit - _OTHER_VALUES:
+        return ()
+    found = _unrolled(
+        case,
+        f" Its elements take {made.registers} registers, less what is in registers now, and "
+        f"{spare} are left below the limit of {limit}: keep it where ptxas spills nothing then"
+        f"{', in this and other instances of the template' if _is_instance(case) else ''}.",
+    )
+    return (*found, *shared_memory(case)) if found else ()
+
+
+def _is_instance(case: Case) -> bool:
+    return "<" in short_name(case.facts.demangled)
+
+
+def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
+    """To unroll the loops, with a condition behind it as a sentence."""
     index = case.index
-    if index is None or not _fits_registers(case) or namesakes(case):
+    if index is None or namesakes(case):
         return ()
     if any(s.kind != "loop-counter" or s.constant_trip is False for s in index.sources):
         return ()
@@ -46,17 +77,17 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
             "functions that are inlined too; one that asks for it already may need a bound that "
             "the compiler can see."
         )
-        return (Advice(f"{text}{outcome(case)}"),)
+        return (Advice(f"{text}{outcome(case)}{condition}"),)
     leaves = early_exit(case.sources, loop.file, loop.line)
     if leaves is not None:
         return (
             Advice(
                 f"The loop at line {loop.line} leaves early (line {leaves}), which can keep it "
                 "rolled: put the rest of its body under a condition instead, and unroll it."
-                f"{outcome(case)}"
+                f"{outcome(case)}{condition}"
             ),
         )
-    asked = pragma_above(case.sources, loop.file, loop.line)
+    asked = _asked(case, loop)
     if asked == "":
         return (
             Advice(
@@ -67,9 +98,25 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
     instead = f", in place of `#pragma unroll {asked}`," if asked is not None else ""
     text = (
         f"Unroll the loop at line {loop.line} fully{instead} and every other loop that indexes "
-        f"{case.name}.{outcome(case)}"
+        f"{case.name}.{outcome(case)}{condition}"
     )
     return (Advice(text, f"#pragma unroll\n{loop.text}"),)
+
+
+def _asked(case: Case, loop: Loop) -> str | None:
+    """What ``#pragma unroll`` above a rolled loop asks for: of several, as of an ``#if``, a number.
+
+    ``""`` of one without a number, None where there is none.
+    """
+    found: list[str] = []
+    for line in range(loop.line, max(loop.line - _ABOVE, 1), -1):
+        asked = pragma_above(case.sources, loop.file, line)
+        text = case.sources.line(loop.file, line - 1).strip()
+        if asked is not None:
+            found.append(asked)
+        elif text and not text.startswith("#"):
+            break
+    return next((asked for asked in found if asked), found[0] if found else None)
 
 
 def _rolled_one(case: Case) -> Loop | None:
