@@ -1358,3 +1358,22 @@ def test_an_array_of_a_function_is_shared_by_all_kernels_that_call_it(
     text = said(facts, f"{head} {{\n  float table[16];\n  use(table[x[i]]);\n}}\n")
     assert "keep `table` in shared memory" in text
     assert ("No other kernel that calls its function" in text) == is_said
+
+
+@pytest.mark.parametrize(
+    ("before", "bound", "is_said"),
+    [
+        ("const int count = size();", "count", True),
+        ("const int count = 20;", "count", False),
+        ("", "20", False),
+        ("", "COUNT", False),
+    ],
+)
+def test_the_end_of_a_loop_that_is_unrolled_must_be_known(
+    before: str, bound: str, is_said: bool
+) -> None:
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    source = f"\n\n\n\n\n{before}\nfor (int i = 0; i < {bound}; ++i) s += table[i];\n"
+    text = said(kernel("rolled-loop", index=index), source)
+    assert "Unroll the loop at line 7" in text
+    assert (f"the compiler must know `{bound}`" in text) == is_said

@@ -6,9 +6,10 @@ import re
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import bracketed
-from lmemscope.model import Advice
+from lmemscope.model import Advice, SourceLocation
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case
+from lmemscope.rules.constants import number_of
 from lmemscope.rules.declared import Declaration, declaration_of
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.loops import (
@@ -98,9 +99,21 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     instead = f", in place of `#pragma unroll {asked}`," if asked is not None else ""
     text = (
         f"Unroll the loop at line {loop.line} fully{instead} and every other loop that indexes "
-        f"{case.name}.{outcome(case)}{condition}"
+        f"{case.name}.{outcome(case)}{_known_end(case, loop)}{condition}"
     )
     return (Advice(text, f"#pragma unroll\n{loop.text}"),)
+
+
+def _known_end(case: Case, loop: Loop) -> str:
+    """What a loop's end must be, as a sentence, where no constant in sight says what it is."""
+    if loop.bound is None or _may_be_constant(loop.bound):
+        return ""
+    if number_of(loop.bound, case.sources, SourceLocation(loop.file, loop.line)) is not None:
+        return ""
+    return (
+        f" For that the compiler must know `{loop.bound}`; else let the loop run to its largest "
+        "value, with its condition inside."
+    )
 
 
 def _asked(case: Case, loop: Loop) -> str | None:
