@@ -70,9 +70,11 @@ def message(case: Case) -> str:
             f"{hidden}"
         )
     if "chosen-address" in kinds:
+        # What else it is of the kernel's own stands behind, as for every cause.
+        other = "" if case.alternatives else " between it and other memory"
         return (
-            f"the address of {case.described} is needed: a pointer is chosen at run time between "
-            f"it and other memory{hidden}"
+            f"the address of {case.described} is needed: a pointer is chosen at run time"
+            f"{other}{hidden}"
         )
     if _is_printed(case):
         return f"the address of {case.described} is needed: it is an argument of printf{hidden}"
