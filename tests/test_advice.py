@@ -1342,6 +1342,15 @@ def test_other_instances_of_a_template_have_arrays_of_their_own(
     assert ("elements × bytes × threads must fit the 48 KB" in text) == is_said
 
 
+def test_so_have_those_of_a_function_template_that_a_kernel_calls() -> None:
+    facts = array("float[16]", 64, declared=SourceLocation("a.cu", 2))
+    for head, is_said in (("template <class T> ", True), ("", False)):
+        text = said(
+            facts, f"{head}__device__ void f(T *p) {{\n  T table[16];\n  *p = table[p[1]];\n}}\n"
+        )
+        assert ("Other instances of the template" in text) == is_said
+
+
 @pytest.mark.parametrize(
     ("head", "is_said"),
     [

@@ -362,6 +362,21 @@ def test_a_ballot_is_uniform_and_keeps_its_sources() -> None:
         ("shl.b32 %r2, %r8, 2;\nand.b32 %r1, %r2, 1020;", "lane-varying"),
         ("bfe.u32 %r1, %r8, 5, 3;", "uniform"),
         ("div.u32 %r1, %r8, 96;", "uniform"),
+        (
+            "shr.s32 %r5, %r8, 31;\nshr.u32 %r6, %r5, 27;\n"
+            "add.s32 %r7, %r8, %r6;\nshr.s32 %r1, %r7, 5;",
+            "uniform",
+        ),
+        (
+            "shr.s32 %r5, %r8, 31;\nshr.u32 %r6, %r5, 28;\n"
+            "add.s32 %r7, %r8, %r6;\nshr.s32 %r1, %r7, 4;",
+            "lane-varying",
+        ),
+        (
+            "shr.s32 %r5, %r8, 3;\nshr.u32 %r6, %r5, 1;\n"
+            "add.s32 %r7, %r8, %r6;\nshr.s32 %r1, %r7, 5;",
+            "lane-varying",
+        ),
         ("add.s32 %r2, %r8, 1;\nshr.u32 %r1, %r2, 5;", "lane-varying"),
         ("add.s32 %r2, %r8, %r9;\nshr.u32 %r1, %r2, 5;", "lane-varying"),
     ],

@@ -142,7 +142,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
         return (
             Advice(
                 "Replace the function pointer or virtual call by a template parameter or a "
-                "switch, so that the callee can be inlined."
+                "switch over functions that are defined in this source or its headers, so that the "
+                "callee can be inlined."
             ),
             *_by_value(case, receiver),
         )

@@ -164,6 +164,9 @@ class Case:
             return self.share.location
         if self.object is not None and self.object.called_from:
             return self.object.called_from[0]
+        if self.share.cause == "printf-args":
+            # Wherever the function is inlined that holds the call.
+            return self._costly(_anywhere, calls=True)
         if self.share.cause in _HANDED_ON and self.object is not None and self.object.escape:
             return self.object.escape
         if self.share.cause == "rolled-loop" and self.index is not None and self.index.loop:

@@ -70,7 +70,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
         return (
             Advice(
                 f"Where no other file calls it, {how}: nothing is left of it then once its calls "
-                "are inlined."
+                "are inlined. Where one does, move it to a header, or compile and link with "
+                "`-dlto`: it can then be inlined there too."
             ),
         )
     pointed = {

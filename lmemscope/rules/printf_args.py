@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 
-from lmemscope.model import Advice, Evidence, Severity, reader_line
+from lmemscope.model import Advice, Evidence, Severity, calling_line
 from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.declared import written_statement
 from lmemscope.rules.indexing import listed
@@ -64,8 +64,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
 
 def _lines(case: Case) -> list[str]:
     """The lines that store arguments, in words."""
-    home = case.facts.home
-    places = {reader_line(access.chain, home) for access in (*case.accesses, *case.generic)}
+    places = {calling_line(access.chain) for access in (*case.accesses, *case.generic)}
     return [case.line(place) for place in sorted(place for place in places if place is not None)]
 
 

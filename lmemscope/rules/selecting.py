@@ -100,6 +100,8 @@ def _code(case: Case, made: Declaration) -> str | None:
     if parts is None:
         return None
     statement = whole_statement(case.sources, place.file, place.line)
+    if ";" in statement[:-1] and _HEADS.match(statement) is None:
+        statement = ""  # Several stand there, and only one would be under the comparison.
     brackets = r"\s*".join(rf"\[\s*{re.escape(part)}\s*\]" for part in parts)
     access = re.compile(rf"(?<![\w.>])(?P<array>(?:\w+(?:\.|->))*{made.name})\s*{brackets}")
     used = access.search(statement)

@@ -309,7 +309,11 @@ def _banks(made: Declaration, threads: int) -> str:
 def _in_instances(case: Case, made: Declaration, taken: int) -> str:
     """What holds of the template's other instances, where their arrays may have another size."""
     declared = case.object.declared if case.object is not None else None
-    if declared is None or "<" not in short_name(case.facts.demangled):
+    if declared is None:
+        return ""
+    head = function_head(case.sources, declared)
+    is_template = head is not None and re.search(r"\btemplate\b", head.text) is not None
+    if "<" not in short_name(case.facts.demangled) and not is_template:
         return ""
     sized = all(number_of(one, case.sources, declared) is not None for one in made.written)
     if sized and bytes_of(made.element or "") is not None:

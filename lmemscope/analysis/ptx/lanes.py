@@ -19,6 +19,8 @@ _WHOLE_WARP = 31
 """The ``c`` operand of ``shfl`` that makes the whole warp one segment."""
 _DROPPING = frozenset({"shr", "and", "bfe", "div"})
 """Operations that can leave out low bits."""
+_THREAD_BITS = 10
+"""``%tid.x`` is below 1024: CUDA C++ Programming Guide, "Compute Capabilities"."""
 _STEPS = 32
 """How long a chain of bit operations is followed."""
 
@@ -70,7 +72,11 @@ def _lane_bits(code: Definitions, values: Values, value: Value, steps: int) -> i
     if value < 0 or not steps:
         return None
     instruction = code.body.instructions[value]
-    operands = [operand for operand in instruction.operands[1:] if isinstance(operand, str)]
+    operands = [
+        "0" if _is_zero(code, values, value, operand, steps) else operand
+        for operand in instruction.operands[1:]
+        if isinstance(operand, str)
+    ]
     registers = [operand for operand in operands if operand.startswith("%")]
     if instruction.predicate is not None or len(operands) != len(instruction.operands) - 1:
         return None
@@ -90,6 +96,31 @@ def _bits_of(code: Definitions, values: Values, index: int, operand: str, steps:
     return _lane_bits(code, values, before, steps) if before is not None else None
 
 
+def _is_zero(code: Definitions, values: Values, index: int, operand: str, steps: int) -> bool:
+    """Whether an operand is what signed division adds to a negative ``%tid.x``, which none is."""
+    before = values.read(index, operand) if operand.startswith("%") else None
+    if before is None or before < 0 or not steps:
+        return False
+    instruction = code.body.instructions[before]
+    source, shift = instruction.operands[1:2], number_of(instruction.operands[-1])
+    if instruction.operation != "shr" or instruction.predicate is not None or shift is None:
+        return False
+    if not source or not isinstance(source[0], str) or not source[0].startswith("%"):
+        return False
+    if shift >= _THREAD_BITS and _is_thread(code, values, before, source[0]):
+        return True
+    return _is_zero(code, values, before, source[0], steps - 1)
+
+
+def _is_thread(code: Definitions, values: Values, index: int, operand: str) -> bool:
+    """Whether an operand is ``%tid.x`` itself."""
+    before = values.read(index, operand)
+    if before is None or before < 0:
+        return operand == "%tid.x"
+    instruction = code.body.instructions[before]
+    return instruction.operation == "mov" and instruction.operands[-1] == "%tid.x"
+
+
 def _after(
     instruction: Instruction, known: list[int | None], numbers: list[int | None]
 ) -> int | None:
@@ -102,6 +133,8 @@ def _after(
     second = numbers[1] if len(numbers) > 1 else None
     if second is None:
         return None
+    if operation in ("add", "sub", "or", "xor") and second == 0:
+        return first
     if operation == "shr" and second >= 0:
         return first >> second
     if operation == "shl" and second >= 0:
