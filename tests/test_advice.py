@@ -138,6 +138,9 @@ static constexpr int constant{32};
         ("kernel<<<grid, 010>>>(x);", None),
         ("enum { SIZE = 64 };\nkernel<<<grid, SIZE>>>(x);", 64),
         ("dim3 b = {8, 8, 1};\nkernel<<<grid, b>>>(x);", 64),
+        ("int w = 16;\ndim3 b;\nb.x = w;\nb.y = w / 4;\nkernel<<<grid, b>>>(x);", 64),
+        ("dim3 b;\nb.x = 16;\nb.x = n;\nkernel<<<grid, b>>>(x);", None),
+        ("dim3 b;\nb.x = 16;\nb.y = n;\nkernel<<<grid, b>>>(x);", None),
         ('#include "sizes.h"\nkernel<<<grid, MACRO>>>(x);', 64),
         ('#include "sizes.h"\nkernel<<<grid, constant * 2>>>(x);', 64),
         ('kernel<<<grid, 64>>>(x);\nputs("of (kernel) 1");', 64),
@@ -278,7 +281,7 @@ def test_shared_memory_in_use_leaves_less() -> None:
         ("int[40]", 160, "Each lane then has a bank of its own, whatever the index."),
         ("double[40]", 320, "an access takes 2 passes"),
         ("float4[20]", 320, "an access takes 4 passes"),
-        ("Pair[40]", 320, "Up to 2 lanes that access one member share a bank"),
+        ("Pair[40]", 320, "Up to 2 lanes that access one member of 4 bytes share a bank"),
         ("Triple[32]", 384, "do so in different banks"),
     ],
 )

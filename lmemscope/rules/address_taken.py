@@ -85,6 +85,14 @@ def advice(case: Case) -> tuple[Advice, ...]:
     """By who gets the address: what is called through a pointer cannot be inlined, others can."""
     receiver = _receiver(case)
     kinds = _kinds(case)
+    if case.object is not None and "large-array" in case.object.also:
+        return (
+            Advice(
+                "Nothing removes it without a rewrite: whoever gets its address, registers cannot "
+                "hold it. Work in pieces that fit, or let the threads of a warp share the work of "
+                "one."
+            ),
+        )
     if "holds-addresses" in kinds:
         return (Advice("Store indices or the values themselves instead of pointers to locals."),)
     if "compared-address" in kinds:

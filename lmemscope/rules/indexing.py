@@ -38,6 +38,8 @@ def left_alone(case: Case) -> tuple[Advice, ...]:
     sites = case.share.sites
     if by_cost(case) != "note" or sites.load_sites + sites.store_sites > _FEW_SITES:
         return ()
+    if any(one.uniformity != "uniform" for one in (*case.accesses, *case.generic)):
+        return ()  # Whether lanes have one address is not known.
     return (
         Advice(
             f"Leave {case.name} where it is: a few accesses outside of loops, with one address for "
@@ -57,7 +59,8 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
     because = f": its index depends on {made}" if made else ""
     way = (
         " Let the threads of a warp share the work of one, or work on pieces that registers can "
-        "hold."
+        "hold; what is only a copy of other memory can be read there, and what is the same in all "
+        "threads be held once for a block."
     )
     if is_reinterpreted(case, but_for_name=True):
         way = (

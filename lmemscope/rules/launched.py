@@ -22,6 +22,8 @@ _ASKS = re.compile(
 """A call that asks or sets something of a kernel, and does not launch it."""
 _LONGEST = 300
 """Characters of such a call before the kernel's name."""
+_REACH = 60
+"""Lines above a launch on which its block may be put together."""
 _INTEGER = re.compile(r"(\d+)[uUlL]*")
 
 
@@ -139,12 +141,36 @@ def _threads(
     if depth and _NAME.fullmatch(text) and text not in given:
         found = meaning(text, sources, place)
         if found is None:
-            return None
+            return _of_members(text, sources, place, given, depth)
         value = found.value
         if found.type == "dim3" and (found.is_made or value.startswith("{")):
             value = f"dim3({value.strip('{}')})"
         return _threads(value, sources, found.place, given, depth - 1)
     return _number(text, sources, place, given, depth) or None
+
+
+def _of_members(
+    name: str,
+    sources: SourceText,
+    place: SourceLocation,
+    given: Mapping[str, int],
+    depth: int,
+) -> int | None:
+    """A ``dim3`` without a value, of what is assigned to its members before a line, once each."""
+    declared = re.compile(rf"\bdim3\s+(?:\w+\s*,\s*)*{name}\s*[;,]")
+    assigned = re.compile(rf"(?<![\w.>]){name}\s*\.\s*([xyz])\s*=(?!=)\s*([^;,]+);")
+    found: dict[str, int | None] = {}
+    for number in range(place.line, max(0, place.line - _REACH), -1):
+        text = sources.line(place.file, number)
+        for member, value in assigned.findall(text):
+            if member in found:
+                return None
+            here = SourceLocation(place.file, number)
+            found[member] = _number(value, sources, here, given, depth - 1)
+        if declared.search(text):
+            known = [value for value in found.values() if value is not None]
+            return math.prod(known) if known and len(known) == len(found) else None
+    return None
 
 
 def _number(

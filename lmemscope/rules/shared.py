@@ -300,8 +300,8 @@ def _banks(made: Declaration, threads: int) -> str:
         if share == 1:
             return "Lanes that access one member do so in different banks, whatever the index."
         return (
-            f"Up to {share} lanes that access one member share a bank; an array for each member "
-            "avoids that."
+            f"Up to {share} lanes that access one member of 4 bytes share a bank; an array for "
+            "each such member avoids that."
         )
     return ""
 

@@ -63,18 +63,20 @@ def call_lines(module: ModuleFlow, kernel: str, function: str) -> tuple[SourceLo
     """Lines below a kernel that call a function which has no lines of its own, sorted.
 
     A caller without lines, another of the library's, stands for the lines that call it. Empty for
-    a function of the user's.
+    a function of the user's. Of the function itself, compiled for others to call, all lines count.
     """
+    is_own = kernel == function
     found: set[SourceLocation] = set()
     seen: set[str] = set()
     work = [function]
     while work:
         callee = work.pop()
         target = module.ptx.function(callee)
-        if callee in seen or callee == kernel or target is None or target.first_loc is not None:
+        is_end = callee == kernel and not is_own
+        if callee in seen or is_end or target is None or target.first_loc is not None:
             continue
         seen.add(callee)
-        for caller, call in module.calls_of(callee, kernel):
+        for caller, call in module.calls_of(callee, None if is_own else kernel):
             dataflow = module.dataflow(caller)
             assert dataflow is not None
             line = calling_line(module.ptx.chain(dataflow.body.instructions[call.index]))
