@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
+from lmemscope.analysis.counted import counted
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.loop_lines import loop_line
@@ -129,8 +130,11 @@ class IndexReader:
         if primary is not None and not any(leaf.is_dynamic for leaf in leaves):
             header = min(leaf.header for leaf in _leaves([primary.access]))
             loop = self._loop_line(objects, header)
+        expression = primary.expression if primary is not None else None
+        if expression is not None and loop is not None and named is not None:
+            expression = self._of_loop(expression, loop, named)
         return IndexFacts(
-            expression=primary.expression if primary is not None else None,
+            expression=expression,
             sources=tuple(
                 sorted(self._made_of(objects, _telling(indexed), theirs, called), key=str)
             ),
@@ -138,6 +142,12 @@ class IndexReader:
             loop=loop,
             location=primary.location if primary is not None else None,
         )
+
+    def _of_loop(self, expression: str, loop: SourceLocation, named: ObjectName) -> str | None:
+        names, spelling = self._names, self._spelling
+        if names is None or spelling is None:
+            return expression
+        return counted(expression, loop, named, names, spelling, self._sources)
 
     def _alternating(
         self,
