@@ -270,6 +270,7 @@ def test_a_directory_that_is_a_link(tmp_path: Path) -> None:
 
 ATTRIBUTE = "an attribute that NVRTC leaves out"
 STRING = "a string that NVRTC encodes otherwise"
+POWER = "pow, which NVRTC multiplies out"
 
 
 @pytest.mark.parametrize(
@@ -288,6 +289,8 @@ STRING = "a string that NVRTC encodes otherwise"
         ("#define PACKED __attribute__((packed))\nstruct A { int b; } PACKED;\n", ATTRIBUTE),
         ('const int size = sizeof(u8"\u00e9");\n', STRING),
         ('const int size = sizeof("\\u00e9");\n', STRING),
+        ("float cube(float x) { return std::pow(x, 3); }\n", POWER),
+        ("float root(float x, P *p) { return powf(x, 0.5f) + p->pow(2); }\n", None),
         ("struct __attribute__((packed)) A { int b __attribute__((aligned(8))); };\n", None),
         ('const char *text = "\u00e9"; auto *wide = L"e";\n', None),
     ],

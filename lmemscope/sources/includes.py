@@ -36,10 +36,14 @@ _READ_OTHERWISE = {
     "a string that NVRTC encodes otherwise": re.compile(
         rb'\b(?:u8|[uUL])R?"[^"\n]*[\x80-\xff]|"[^"\n]*\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})'
     ),
+    "pow, which NVRTC multiplies out": re.compile(rb"(?<![\w.>])pow\s*\("),
 }
-"""What NVRTC reads, but otherwise than nvcc: sizes and places in structures differ. Measured with
-CUDA 13: GNU attributes behind a type's braces or in double brackets, and strings that are wide or
-UTF-8 by their prefix, or name characters by number."""
+"""What NVRTC reads, but otherwise than nvcc: structures have other sizes, or code differs.
+
+Measured with CUDA 13: GNU attributes behind a type's braces or in double brackets; strings that are
+wide or UTF-8 by their prefix, or name characters by number; and powers, for of a number and an
+integer the host's library makes two numbers, where NVRTC has an overload that multiplies.
+"""
 
 _BLANKS = rb"[ \t\v\f\r\0]*"
 _HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
