@@ -14,8 +14,6 @@ PADDING = 16
 """The next object begins at most so many bytes, less one, behind the end of one: alignment."""
 ENOUGH = 0.5
 """The share of accesses whose lines have to name a variable for them to speak for it."""
-
-
 _UNSAID = 0.75
 """What a mention of a variable counts for a member of it that no line names."""
 

@@ -126,8 +126,10 @@ class _Reasons:
             return made
         parameter = self._contents.copied_parameter
         if parameter is not None:
-            chosen = [self._choice(a.index) for a in self._own if self._objects.is_chosen(a.index)]
-            shown = [Evidence("parameter-copy", parameter), *chosen[:1]]
+            shown = [Evidence("parameter-copy", parameter)]
+            chosen = next((a for a in self._own if self._objects.is_chosen(a.index)), None)
+            if chosen is not None:
+                shown.append(self._choice(chosen.index))
             if self._contents.changes is not None:
                 store = self._instructions[self._contents.changes]
                 shown.append(

@@ -103,8 +103,8 @@ class Contents:
         if self._dataflow.function.kind != "entry":
             return None
         copied: dict[tuple[str, int], set[int]] = defaultdict(set)
-        for access in self._stores:
-            for copy in self._copies(access):
+        for _, copies in self._copies:
+            for copy in copies:
                 if copy is not None:
                     copied[copy.parameter, copy.before].update(copy.bytes)
         sizes = {name: size for name, _, size in self._dataflow.function.parameters}
@@ -116,13 +116,18 @@ class Contents:
     @cached_property
     def changes(self) -> int | None:
         """The first store of something else than the parameter that it is a copy of, or None."""
-        for access in self._stores:
-            for copy in self._copies(access):
+        for access, copies in self._copies:
+            for copy in copies:
                 if copy is None or (copy.parameter, copy.before) != self._copied:
                     return access.index
         return None
 
-    def _copies(self, access: PtxAccess) -> list[_Copy | None]:
+    @cached_property
+    def _copies(self) -> list[tuple[PtxAccess, list[_Copy | None]]]:
+        """What each store copies."""
+        return [(access, self._copies_by(access)) for access in self._stores]
+
+    def _copies_by(self, access: PtxAccess) -> list[_Copy | None]:
         """What a store copies of parameters, value by value; None for what is of none."""
         values = stored_values(self._instructions[access.index])
         found: list[_Copy | None] = []

@@ -301,11 +301,9 @@ class IndexReader:
             address = objects.body.instructions[access.index].address
             if address is None or address.base is None:
                 continue
-            for leaf in objects.dataflow.leaves(address.base, access.index):
-                if leaf.kind != "symbol":
-                    names = _names_of(objects, access, leaf, called)
-                    own = [leaf.name] if leaf.offset < 0 else names
-                    found |= {self._source(leaf, name) for name in own}
+            leaves = objects.dataflow.leaves(address.base, access.index)
+            deciding = (leaf for leaf in leaves if leaf.kind != "symbol")
+            found |= self._sources_of(objects, access, deciding, called)
         return found or {IndexSource("loop-counter", None, None, True)}
 
     def _loop_line(self, objects: FunctionObjects, header: int) -> SourceLocation | None:
@@ -322,13 +320,27 @@ class IndexReader:
     ) -> set[IndexSource]:
         """What the indices of accesses are made of; ``theirs`` are those of other functions."""
         outside = {id(one) for one in theirs}
-        found: set[tuple[Leaf, str | None]] = set()
+        found: set[IndexSource] = set()
         for access in accesses:
-            for leaf in _leaves([access]):
-                own = leaf.offset >= 0 and id(access) not in outside
-                names = _names_of(objects, access, leaf, called) if own else [leaf.name]
-                found |= {(leaf, name) for name in names}
-        return {self._source(leaf, name) for leaf, name in found}
+            names = None if id(access) in outside else called
+            found |= self._sources_of(objects, access, _leaves([access]), names)
+        return found
+
+    def _sources_of(
+        self,
+        objects: FunctionObjects,
+        access: PtxAccess,
+        leaves: Iterable[Leaf],
+        called: LocalNames | None,
+    ) -> set[IndexSource]:
+        """Leaves as a reader knows them; ``called`` is None of an access of another function."""
+        found: set[IndexSource] = set()
+        for leaf in leaves:
+            names: Iterable[str | None] = [leaf.name]
+            if called is not None and leaf.offset >= 0:
+                names = _names_of(objects, access, leaf, called)
+            found |= {self._source(leaf, name) for name in names}
+        return found
 
     def _source(self, leaf: Leaf, name: str | None) -> IndexSource:
         position = None

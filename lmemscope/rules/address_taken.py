@@ -33,7 +33,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import demangle
-from lmemscope.model import NULL, Advice, Confidence, EvidenceKind, Severity
+from lmemscope.model import NULL, Advice, Confidence, Severity
 from lmemscope.rules.base import Case, Rule, by_cost
 from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
@@ -50,7 +50,7 @@ def message(case: Case) -> str:
     hidden = ""
     if not case.accesses:
         hidden = "; it is accessed by generic LD and ST only, which no count of LDL and STL shows"
-    kinds = _kinds(case)
+    kinds = case.shown
     if "holds-addresses" in kinds:
         return f"{case.described} holds addresses of local variables{hidden}"
     if "compared-address" in kinds:
@@ -84,7 +84,7 @@ def message(case: Case) -> str:
 def advice(case: Case) -> tuple[Advice, ...]:
     """By who gets the address: what is called through a pointer cannot be inlined, others can."""
     receiver = _receiver(case)
-    kinds = _kinds(case)
+    kinds = case.shown
     if case.object is not None and "large-array" in case.object.also:
         return (
             Advice(
@@ -201,11 +201,7 @@ def _set_pointer(case: Case) -> str | None:
 
 def confidence(case: Case) -> Confidence:
     """What only the source shows is likely: PTX has no trace of it."""
-    return "likely" if _kinds(case) & {"set-pointer", "compared-address"} else "certain"
-
-
-def _kinds(case: Case) -> set[EvidenceKind]:
-    return {one.kind for one in case.object.evidence} if case.object is not None else set()
+    return "likely" if case.shown & {"set-pointer", "compared-address"} else "certain"
 
 
 def _is_printed(case: Case) -> bool:

@@ -16,6 +16,7 @@ from lmemscope.model import (
     CauseShare,
     Confidence,
     Evidence,
+    EvidenceKind,
     Finding,
     IndexFacts,
     KernelFacts,
@@ -99,16 +100,20 @@ class Case:
         return tuple(self.facts.objects[number] for number in sorted(reached - {own}))
 
     @property
+    def shown(self) -> frozenset[EvidenceKind]:
+        """The kinds of the object's evidence."""
+        evidence = self.object.evidence if self.object is not None else ()
+        return frozenset(one.kind for one in evidence)
+
+    @property
     def is_temporary(self) -> bool:
         """Whether a variable fits its place that it cannot be: it is copied to or from that."""
-        evidence = self.object.evidence if self.object is not None else ()
-        return any(one.kind == "plain-declaration" for one in evidence)
+        return "plain-declaration" in self.shown
 
     @property
     def is_in_choice(self) -> bool:
         """Whether ``?:`` chooses between it and another variable, which may be volatile."""
-        evidence = self.object.evidence if self.object is not None else ()
-        return any(one.kind == "volatile-choice" for one in evidence)
+        return "volatile-choice" in self.shown
 
     @property
     def name(self) -> str:

@@ -24,6 +24,8 @@ _LONGEST = 300
 """Characters of such a call before the kernel's name."""
 _REACH = 60
 """Lines above a launch on which its block may be put together."""
+_VALUE = 200
+"""Characters of a value that is followed."""
 _INTEGER = re.compile(r"(\d+)[uUlL]*")
 
 
@@ -158,7 +160,7 @@ def _of_members(
 ) -> int | None:
     """A ``dim3`` without a value, of what is assigned to its members before a line, once each."""
     declared = re.compile(rf"\bdim3\s+(?:\w+\s*,\s*)*{name}\s*[;,]")
-    assigned = re.compile(rf"(?<![\w.>]){name}\s*\.\s*([xyz])\s*=(?!=)\s*([^;,]+);")
+    assigned = re.compile(rf"(?<![\w.>]){name}\s*\.\s*([xyz])\s*=(?!=)\s*([^;,]{{1,{_VALUE}}});")
     found: dict[str, int | None] = {}
     for number in range(place.line, max(0, place.line - _REACH), -1):
         text = sources.line(place.file, number)

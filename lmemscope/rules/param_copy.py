@@ -38,8 +38,7 @@ def message(case: Case) -> str:
     """Which parameter, and what its index is made of."""
     clause = index_clause(case)
     indexed = f": it is indexed at run time{clause}" if clause else ""
-    evidence = case.object.evidence if case.object is not None else ()
-    if not clause and any(one.kind == "chosen-address" for one in evidence):
+    if not clause and "chosen-address" in case.shown:
         indexed = ": a pointer to it is chosen at run time"
     return f"the parameter {case.described} is copied to every thread's stack{indexed}"
 
@@ -49,7 +48,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
     name = case.object.name if case.object is not None else None
     plain = name.partition(".")[0].partition("->")[0] if name is not None else None
     shown = f"`{plain}`" if plain is not None else "the parameter"
-    if _is_changed(case):
+    if "parameter-changed" in case.shown:
         return (
             Advice(
                 f"The kernel changes {shown}, so it cannot be read in place: copy only what "
@@ -66,12 +65,6 @@ def advice(case: Case) -> tuple[Advice, ...]:
         ),
         Advice("Or pass a pointer to device memory."),
     )
-
-
-def _is_changed(case: Case) -> bool:
-    """Whether the kernel stores something else in the copy."""
-    evidence = case.object.evidence if case.object is not None else ()
-    return any(one.kind == "parameter-changed" for one in evidence)
 
 
 def _written(case: Case, name: str | None) -> str | None:

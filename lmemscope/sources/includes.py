@@ -28,10 +28,11 @@ _DIFFERENT = re.compile(
     rb"|__aarch64__|__SIZEOF_INT128__|__has_include|__has_builtin|__SSE2__|__AVX2?__)\b"
 )
 """What nvcc with its host compiler answers otherwise than NVRTC, where a condition asks for it."""
+_ATTRIBUTE = "an attribute that NVRTC leaves out"
 _READ_OTHERWISE = {
-    "an attribute that NVRTC leaves out": re.compile(
+    _ATTRIBUTE: re.compile(
         rb"\}\s*(?:\w+\s*)?__(?:attribute__|align__)|\[\[\s*(?:using\s+)?(?:__)?gnu(?:__)?\s*:"
-        rb"|\[\[\s*no_unique_address\b|#[ \t]*define[^\n]*__attribute__[^\n]*(?:packed|aligned)"
+        rb"|\[\[\s*no_unique_address\b"
     ),
     "a string that NVRTC encodes otherwise": re.compile(
         rb'\b(?:u8|[uUL])R?"[^"\n]*[\x80-\xff]|"[^"\n]*\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})'
@@ -234,6 +235,8 @@ def _asked(text: bytes) -> str | None:
     for what, pattern in _READ_OTHERWISE.items():
         if pattern.search(text) is not None:
             return what
+    if b"__attribute__" in text and any(map(_is_attribute, text.split(b"\n"))):
+        return _ATTRIBUTE
     if _DIFFERENT.search(text) is None:
         return None
     for at, _ in _directives(text, _ASKING_HASH, _ASKING_WORD):
@@ -242,6 +245,13 @@ def _asked(text: bytes) -> str | None:
         if found is not None:
             return found[0].decode()
     return None
+
+
+def _is_attribute(line: bytes) -> bool:
+    """Whether a line defines a macro for an attribute: where that is used shows nothing of it."""
+    return (
+        b"define" in line and b"__attribute__" in line and (b"packed" in line or b"aligned" in line)
+    )
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:

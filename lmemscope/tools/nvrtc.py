@@ -189,7 +189,9 @@ def _compiled(
 
 def _hastened(source: str, options: Sequence[str]) -> list[str]:
     """Options with which NVRTC makes the same in less time, unless the user sets their macro."""
-    is_set = _UNROLLING in "".join(options) or _SET.search(source) is not None
+    is_set = any(_UNROLLING in option for option in options) or (
+        _UNROLLING in source and _SET.search(source) is not None
+    )
     return list(options) if is_set else [_AS_FOR_NVCC, *options]
 
 
