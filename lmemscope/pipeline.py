@@ -137,7 +137,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     unnamed: tuple[Gap, ...] = ()
     if wanted.causes:
         variables = None
-        if needs_names(layers, facts):
+        if wanted.names and needs_names(layers, facts):
             variables, unnamed = debug_variables(artifacts, wanted.cache)
         facts = explain_facts(layers, facts, variables, sources)
     facts = with_launches(layers, facts)

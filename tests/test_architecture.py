@@ -22,11 +22,13 @@ LAYERS = (
     {"gate"},
     {"exporters"},
     {"sources", "tools"},
+    {"rewrites"},
     {"lowering"},
     {"discover"},
     {"running"},
     {"pipeline", "linking"},
     {"collect"},
+    {"fixing"},
     {"commands", "api", "pytest_plugin", "__main__", "__init__"},
 )
 LONGEST = 450

@@ -71,6 +71,7 @@ class _Gatherer:
             function.min_stack if stack_known else None,
             function.max_registers,
             function.shared_spills,
+            max(body.end for body in (function, *function.callees)) - function.start,
         )
         ptxas = reported.facts if reported is not None else None
         location = self._lines.definition(function)

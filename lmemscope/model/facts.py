@@ -102,7 +102,8 @@ class CubinFacts:
 
     ``min_stack`` is None where not statically known; ``max_registers`` is the register cap that
     the kernel was compiled under (255: the architecture's own); ``shared_spills`` counts
-    instructions that spill registers to shared memory.
+    instructions that spill registers to shared memory; ``code_bytes`` is the size of the code
+    section, functions that were not inlined and padding included.
     """
 
     registers: int | None
@@ -110,6 +111,7 @@ class CubinFacts:
     min_stack: int | None
     max_registers: int | None
     shared_spills: int = 0
+    code_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,7 @@ class Wanted:
         quotes: lines of the artefacts to show beside findings; ``live`` counts registers.
         cache: directory where compilers' outputs are kept, or None to compile always.
         max_file_size: MiB that an input may have, or None for the default.
+        names: whether objects are to have their variables' names, which takes one more compilation.
     """
 
     kernels: tuple[str, ...] = ()
@@ -155,6 +156,7 @@ class Wanted:
     quotes: tuple[Quote, ...] = ()
     cache: str | None = None
     max_file_size: int | None = None
+    names: bool = True
 
 
 @dataclass(frozen=True, slots=True)

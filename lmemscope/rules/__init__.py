@@ -5,6 +5,7 @@ Facts in, findings out. The causes are listed in `lmemscope.model.cause_table`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 
@@ -46,7 +47,18 @@ _NOT_YOURS = Advice(
 
 def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
     """Judge every line of a kernel's ledgers; worst first, stable."""
-    findings = []
+    findings = [finding for _, finding in cases(facts, sources)]
+    findings += handed(facts, sources)
+    return tuple(
+        sorted(
+            findings,
+            key=lambda f: (_SEVERITIES.index(f.severity), -f.bytes, f.rule, f.object or ""),
+        )
+    )
+
+
+def cases(facts: KernelFacts, sources: SourceText) -> Iterator[tuple[Case, Finding]]:
+    """Every line of a kernel's ledgers with its judgement, in the ledgers' order."""
     for share in facts.shares:
         accesses = [access for access in facts.accesses if share.concerns(access)]
         found = facts.objects[share.object] if share.object is not None else None
@@ -61,14 +73,7 @@ def find(facts: KernelFacts, sources: SourceText) -> tuple[Finding, ...]:
             finding = replace(finding, advice=(_NOT_YOURS,))
         elif _is_never_run(case):
             finding = replace(finding, advice=(NOT_CALLED,))
-        findings.append(finding)
-    findings += handed(facts, sources)
-    return tuple(
-        sorted(
-            findings,
-            key=lambda f: (_SEVERITIES.index(f.severity), -f.bytes, f.rule, f.object or ""),
-        )
-    )
+        yield case, finding
 
 
 def _is_librarys(case: Case, finding: Finding) -> bool:

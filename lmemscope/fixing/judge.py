@@ -1,0 +1,126 @@
+"""What a trial showed: every kernel of the file before and after, and the verdict of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lmemscope.analysis.occupancy import occupancy
+from lmemscope.formats.demangle import short_name
+from lmemscope.formats.kernel_names import stable_name
+from lmemscope.model import Figures, KernelFacts, KernelReport, TrialVerdict, UnitReport
+from lmemscope.rewrites.base import Hit
+
+DEFAULT_BLOCK = 256
+"""Threads to compute occupancy with where nothing says the kernel's own."""
+_ALIGNMENT = 16
+"""Bytes by which frames grow: an object's own may be fewer, or padded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A trial's verdict for one kernel.
+
+    Attributes:
+        verdict: of the contract.
+        after: the kernel, compiled with the rewriting; None where it is not there.
+        error: why it is not offered, where another kernel is the reason.
+    """
+
+    verdict: TrialVerdict
+    after: KernelReport | None
+    error: str | None = None
+
+
+def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping[str, Judged]:
+    """The verdict for each kernel that a target is in, by mangled name.
+
+    Args:
+        before, after: the whole unit, without and with the rewriting.
+        hits: the target's findings in the unit.
+    """
+    later = {stable_name(one.facts.name): one for one in after.kernels}
+    harmed = _harmed(before.kernels, later)
+    removable: dict[str, int] = {}
+    for hit in hits:
+        removable[hit.facts.name] = removable.get(hit.facts.name, 0) + hit.case.share.frame_bytes
+    verdicts = {}
+    for one in before.kernels:
+        if one.facts.name not in removable:
+            continue
+        made = later.get(stable_name(one.facts.name))
+        if made is None:
+            verdicts[one.facts.name] = Judged("failed", None, "the kernel is gone")
+        elif harmed:
+            verdicts[one.facts.name] = Judged("worse", made, harmed)
+        else:
+            size = removable[one.facts.name]
+            verdicts[one.facts.name] = Judged(_verdict(one.facts, made.facts, size), made)
+    return verdicts
+
+
+def figures(facts: KernelFacts, arch: str, threads: int) -> Figures:
+    """A kernel's figures."""
+    # ptxas prints no figure where a kernel has none of it.
+    shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else None
+    held = None
+    if facts.registers is not None:
+        held = occupancy(arch, threads, facts.registers, shared or 0)
+    sites = facts.sass
+    return Figures(
+        registers=facts.registers,
+        stack_frame=facts.stack_frame,
+        spill_stores=facts.spill_stores,
+        spill_loads=facts.spill_loads,
+        shared=shared,
+        ldl=sites.load_sites if sites is not None else None,
+        stl=sites.store_sites if sites is not None else None,
+        code_bytes=facts.cubin.code_bytes if facts.cubin is not None else None,
+        occupancy=held,
+    )
+
+
+def _verdict(before: KernelFacts, after: KernelFacts, size: int) -> TrialVerdict:
+    if not after.uses_local_memory:
+        return "removed"
+    less = _frames(before) - _frames(after)
+    if not size:
+        # Spills have no object: what counts is what the sites move.
+        return "reduced" if _sites(after) < _sites(before) else "no-effect"
+    if less >= size or (less > 0 and less > size - _ALIGNMENT and _spills(before) == 0):
+        return "removed"
+    if less > 0 or (less == 0 and _sites(after) < _sites(before)):
+        return "reduced"
+    return "no-effect"
+
+
+def _harmed(before: Sequence[KernelReport], later: Mapping[str, KernelReport]) -> str | None:
+    """Which kernel has more local memory than before, or new spills; None where none has."""
+    for one in before:
+        made = later.get(stable_name(one.facts.name))
+        if made is None:
+            return f"{short_name(one.facts.demangled)} is not compiled any more"
+        if _spills(made.facts) > _spills(one.facts):
+            return f"{short_name(one.facts.demangled)} spills more"
+        if _frames(made.facts) > _frames(one.facts):
+            return f"{short_name(one.facts.demangled)} has a larger stack frame"
+    return None
+
+
+def _frames(facts: KernelFacts) -> int:
+    """Stack frames of a kernel and of the functions in it, in bytes; what is not known is left out
+    on both sides of a comparison."""
+    own = facts.stack_frame or 0
+    called = (one.ptxas.stack_frame for one in facts.callees if one.ptxas is not None)
+    return own + sum(frame or 0 for frame in called)
+
+
+def _spills(facts: KernelFacts) -> int:
+    called = (one.ptxas for one in facts.callees if one.ptxas is not None)
+    below = sum((one.spill_stores or 0) + (one.spill_loads or 0) for one in called)
+    return (facts.spill_bytes or 0) + below
+
+
+def _sites(facts: KernelFacts) -> int:
+    sites = facts.sass
+    return 0 if sites is None else sites.load_bytes + sites.store_bytes

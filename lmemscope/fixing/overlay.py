@@ -1,0 +1,99 @@
+"""A copy of the file system in which some files read otherwise, made of links.
+
+Compilers look for what a file includes beside it, and upwards from there. So the directories above
+a patched file are real ones, with a link for each of their other entries: whatever a path leads to
+from the patched file, it leads to from the original, and nothing but links and the patched files is
+written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from lmemscope.files import read_input
+from lmemscope.model import CompileOptions, Edit, Unit
+from lmemscope.sources.includes import holds_toolkit
+
+
+def patched(data: bytes, edits: Iterable[Edit]) -> bytes:
+    """A file's bytes with edits made.
+
+    Raises:
+        ValueError: two of them overlap, or one lies outside the file.
+    """
+    parts, at = [], 0
+    for edit in sorted(set(edits)):
+        if edit.start < at or edit.end < edit.start or edit.end > len(data):
+            raise ValueError(f"edits of {edit.file} overlap at byte {edit.start}")
+        parts += [data[at : edit.start], edit.text]
+        at = edit.end
+    return b"".join((*parts, data[at:]))
+
+
+def by_file(edits: Iterable[Edit]) -> Mapping[str, tuple[Edit, ...]]:
+    """Edits by the file that they are of."""
+    found: dict[str, list[Edit]] = defaultdict(list)
+    for edit in edits:
+        found[edit.file].append(edit)
+    return {file: tuple(own) for file, own in found.items()}
+
+
+def overlay(unit: Unit, edits: Iterable[Edit], root: str) -> Unit:
+    """The unit as it is with edits made to the user's files.
+
+    Args:
+        unit: of the original.
+        edits: of its source and of headers that it includes.
+        root: an empty directory for the copy.
+
+    Returns:
+        The unit of the copy, under the original's name.
+
+    Raises:
+        ValueError: edits overlap.
+        OSError: a file cannot be read, or the copy not be written.
+    """
+    files = {file: patched(read_input(file), own) for file, own in by_file(edits).items()}
+    _mirror({*files, unit.path}, root)
+    for file, data in files.items():
+        copy = _within(root, file)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(copy)
+        with open(copy, "wb") as stream:
+            stream.write(data)
+    return replace(unit, path=_within(root, unit.path), options=_redirected(unit.options, root))
+
+
+def _mirror(files: Iterable[str], root: str) -> None:
+    """Real directories above each file, links for what else is in them."""
+    above = {"/"}
+    for file in files:
+        path = os.path.dirname(file)
+        while path not in above:
+            above.add(path)
+            path = os.path.dirname(path)
+    for directory in sorted(above):
+        copy = _within(root, directory)
+        os.makedirs(copy, exist_ok=True)
+        for name in os.listdir(directory):
+            path = os.path.join(directory, name)
+            if path not in above and not root.startswith(f"{path}{os.sep}"):
+                os.symlink(path, os.path.join(copy, name))
+
+
+def _redirected(options: CompileOptions, root: str) -> CompileOptions:
+    """Include directories within the copy, but for a toolkit's own: there is nothing of the user's
+    in them."""
+    directories = tuple(
+        path if holds_toolkit(path) else _within(root, os.path.abspath(path))
+        for path in options.include_dirs
+    )
+    return replace(options, include_dirs=directories)
+
+
+def _within(root: str, path: str) -> str:
+    return os.path.join(root, os.path.relpath(path, "/")) if path != "/" else root

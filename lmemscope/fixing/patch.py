@@ -1,0 +1,40 @@
+"""Unified diffs that ``git apply`` and ``patch -p1`` take, whatever bytes the file holds."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable
+
+from lmemscope.files import read_input
+from lmemscope.fixing.overlay import by_file, patched
+from lmemscope.model import Edit
+
+_NO_END = "\\ No newline at end of file\n"
+
+
+def diff(edits: Iterable[Edit], directory: str) -> str:
+    """The edits as a patch, with names relative to a directory.
+
+    Bytes that are no UTF-8 stand as surrogates, as in names of files.
+
+    Raises:
+        OSError: a file cannot be read.
+        ValueError: edits overlap.
+    """
+    parts: list[str] = []
+    for file, own in sorted(by_file(edits).items()):
+        data = read_input(file)
+        name = os.path.relpath(file, directory)
+        before, after = _lines(data), _lines(patched(data, own))
+        for line in difflib.unified_diff(before, after, f"a/{name}", f"b/{name}"):
+            parts.append(line if line.endswith("\n") else f"{line}\n{_NO_END}")
+    return "".join(parts)
+
+
+def _lines(data: bytes) -> list[str]:
+    """Lines with their ends; a carriage return is no end of its own."""
+    text = data.decode("utf-8", "surrogateescape")
+    return [f"{line}\n" for line in text.split("\n")[:-1]] + [
+        line for line in text.split("\n")[-1:] if line
+    ]

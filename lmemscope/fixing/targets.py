@@ -1,0 +1,128 @@
+"""What findings ask to be removed: one target for each variable or line, not each copy."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from lmemscope.files import read_input
+from lmemscope.formats.kernel_names import matches
+from lmemscope.model import (
+    KernelReport,
+    SourceLocation,
+    SourceText,
+    Unit,
+    UnitReport,
+    Untried,
+    is_library,
+    traits_of,
+)
+from lmemscope.rewrites.base import Hit, Target
+from lmemscope.rules import cases
+from lmemscope.sources.lines import from_disk
+from lmemscope.sources.syntax import Syntax
+
+_Key = tuple[str, str | None, SourceLocation | None]
+
+
+class Files:
+    """Files that targets are in, each read and parsed once."""
+
+    def __init__(self) -> None:
+        self._trees: dict[str, Syntax | None] = {}
+
+    def syntax(self, path: str) -> Syntax | None:
+        """The file's tree; None where it cannot be read."""
+        if path not in self._trees:
+            try:
+                self._trees[path] = Syntax(read_input(path))
+            except OSError:
+                self._trees[path] = None
+        return self._trees[path]
+
+
+def targets_of(
+    results: Sequence[tuple[Unit, UnitReport]],
+    files: Files,
+    *,
+    kernels: Sequence[str] = (),
+    names: Sequence[str] = (),
+    block: int | None = None,
+) -> Iterator[Target | Untried]:
+    """The targets of one input's units, those with most bytes first.
+
+    Args:
+        results: the input's units, one for each architecture, with their reports.
+        files: takes the trees.
+        kernels: globs; targets of other kernels are left out. None means all.
+        names: of objects; others are left out. None means all.
+        block: threads of a block, where the user says it.
+    """
+    found: dict[_Key, list[Hit]] = defaultdict(list)
+    for unit, report in results:
+        sources = from_disk(None, unit.input, unit.options)
+        for kernel in report.kernels:
+            if matches(kernels, kernel.facts.name, kernel.facts.demangled):
+                for hit in _hits(kernel, sources):
+                    found[_key(hit)].append(hit)
+    unit, report = results[0]
+    ordered = sorted(found.values(), key=lambda hits: -max(hit.finding.bytes for hit in hits))
+    for hits in ordered:
+        if names and hits[0].finding.object not in names:
+            continue
+        yield _target(hits, unit, files, block)
+
+
+def _hits(kernel: KernelReport, sources: SourceText) -> Iterator[Hit]:
+    for case, finding in cases(kernel.facts, sources):
+        if traits_of(finding.cause).verdict != "promoted":
+            yield Hit(kernel.facts, finding, case)
+
+
+def _key(hit: Hit) -> _Key:
+    found = hit.case.object
+    declared = found.declared if found is not None else None
+    return hit.finding.cause, hit.finding.object, declared or hit.finding.location
+
+
+def _target(hits: Sequence[Hit], unit: Unit, files: Files, block: int | None) -> Target | Untried:
+    first = hits[0]
+    found = first.case.object
+    declared = found.declared if found is not None else None
+    place = declared or first.finding.location
+    why = None
+    if place is None:
+        why = "nothing says which line it is"
+    elif is_library(place.file):
+        why = "it is the code of a library"
+    syntax = None if place is None or why else files.syntax(os.path.abspath(place.file))
+    if why is None and syntax is None:
+        why = "its file cannot be read"
+    if place is None or syntax is None or why is not None:
+        return untried(hits, unit, why or "")
+    return Target(
+        cause=first.finding.cause,
+        name=first.finding.object,
+        type=first.finding.type,
+        place=first.finding.location,
+        declared_at=declared,
+        path=os.path.abspath(place.file),
+        syntax=syntax,
+        hits=tuple(hits),
+        asked_block=block,
+    )
+
+
+def untried(hits: Iterable[Hit], unit: Unit, reason: str) -> Untried:
+    """That nothing is tried on findings of one target, and why."""
+    first = next(iter(hits))
+    return Untried(
+        unit.name,
+        unit.arch,
+        first.facts.demangled,
+        first.finding.object,
+        first.finding.cause,
+        first.finding.location,
+        reason,
+    )

@@ -1,0 +1,43 @@
+"""One rewriting compiled: a worker's half of `lmemscope fix`."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lmemscope.fixing.overlay import overlay
+from lmemscope.formats import codec
+from lmemscope.lowering.analysed import own_code
+from lmemscope.lowering.store import slot_for
+from lmemscope.model import Edit, Unit, UnitReport, Wanted
+from lmemscope.pipeline import analyse_unit
+
+EVERY_KERNEL = Wanted(names=False)
+"""What a trial is to give: other kernels may be harmed, and no variable's name decides."""
+
+
+def report_with(unit: Unit, edits: Sequence[Edit], cache: str | None) -> UnitReport:
+    """The report of a unit with edits made, which nobody sees but who compares it.
+
+    Args:
+        unit: of the original.
+        edits: of the user's files.
+        cache: directory where results of trials are kept, or None.
+
+    Raises:
+        LmemscopeError: the patched copy cannot be analysed.
+    """
+    slot = slot_for(cache, unit)
+    asked = codec.encode((tuple(edits), own_code()))
+    stage = f"trial-{hashlib.sha256(asked).hexdigest()[:24]}"
+    known = slot.load(stage, UnitReport) if slot is not None else None
+    if known is not None:
+        return known[0]
+    with tempfile.TemporaryDirectory(prefix="fix-", ignore_cleanup_errors=True) as root:
+        report = analyse_unit(overlay(unit, edits, root), EVERY_KERNEL)
+    report = replace(report, source_lines=(), directives=(), headers=())
+    if slot is not None:
+        slot.store(stage, report, [], report.tools)
+    return report

@@ -1,0 +1,138 @@
+"""Rewrites as claims: edits of a source, and what compiling them showed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lmemscope.model.request import SourceLocation
+
+Applicability = Literal["safe", "unsafe"]
+"""Whether the meaning of the program cannot change by it, or may."""
+
+TrialVerdict = Literal["removed", "reduced", "no-effect", "worse", "failed"]
+"""``removed``: no byte of the object is left in local memory. ``reduced``: of the kernel's local
+memory less is left. ``worse``: some kernel has new spills, or more local memory than before.
+``failed``: it does not compile, or lacks a kernel."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Bytes of a file to put in the place of others.
+
+    Attributes:
+        file: path, absolute.
+        start, end: byte offsets of what is replaced; equal where something is inserted.
+        text: what is put there.
+    """
+
+    file: str
+    start: int
+    end: int
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """One rewrite at one place, not yet tried.
+
+    Attributes:
+        rewrite: the rewrite's name, or two joined by ``+``.
+        applicability: whether it may change what the program does.
+        edits: of the user's files, none of them overlapping.
+        summary: what it does there, in a few words.
+        caveat: of an unsafe one, what the user promises by taking it; None of a safe one.
+    """
+
+    rewrite: str
+    applicability: Applicability
+    edits: tuple[Edit, ...]
+    summary: str
+    caveat: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A kernel's figures before or after a rewrite; None: not known.
+
+    Attributes:
+        registers: per thread.
+        stack_frame: bytes per thread.
+        spill_stores, spill_loads: bytes at sites, as ``ptxas -v`` says.
+        shared: static shared memory in bytes per block.
+        ldl, stl: sites of local loads and stores.
+        code_bytes: of machine code, inlined functions included.
+        occupancy: warps that a multiprocessor holds, of those that it could, for the kernel's
+            block.
+    """
+
+    registers: int | None
+    stack_frame: int | None
+    spill_stores: int | None
+    spill_loads: int | None
+    shared: int | None
+    ldl: int | None
+    stl: int | None
+    code_bytes: int | None
+    occupancy: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A rewriting of one object, tried, as it is for one kernel.
+
+    Attributes:
+        input, arch: as in `Unit`.
+        kernel: demangled name.
+        object: variable, where the finding has one.
+        fingerprint: of the finding.
+        cause: of the finding.
+        place: the line of the finding.
+        rewriting: what was tried.
+        verdict: what came of it.
+        rank: 1 for the best of those offered for this object and kernel; None of one not offered.
+        before, after: the kernel's figures; ``after`` is None where nothing was compiled.
+        cost_before, cost_after: modelled (docs/fix.md), or None.
+        patch: unified diff that ``git apply`` takes, or None where the file cannot be read.
+        error: why it failed, the compiler's first error.
+    """
+
+    input: str
+    arch: str
+    kernel: str
+    object: str | None
+    fingerprint: str
+    cause: str
+    place: SourceLocation | None
+    rewriting: Rewriting
+    verdict: TrialVerdict
+    rank: int | None
+    before: Figures
+    after: Figures | None
+    cost_before: float | None
+    cost_after: float | None
+    patch: str | None
+    error: str | None = None
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether it helps and harms no kernel."""
+        return self.verdict in ("removed", "reduced")
+
+
+@dataclass(frozen=True, slots=True)
+class Untried:
+    """A finding for which no rewrite is known, and why.
+
+    Attributes:
+        input, arch, kernel, object, cause, place: as in `Trial`.
+        reason: for a person.
+    """
+
+    input: str
+    arch: str
+    kernel: str
+    object: str | None
+    cause: str
+    place: SourceLocation | None
+    reason: str

@@ -1,0 +1,100 @@
+"""What a rewrite is, and what it is asked about."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from lmemscope.model import Cause, Edit, Finding, KernelFacts, Rewriting, SourceLocation
+from lmemscope.rules.base import Case
+from lmemscope.rules.launched import Block, block_of
+from lmemscope.sources.syntax import Declared, Syntax, is_broken
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One kernel's finding."""
+
+    facts: KernelFacts
+    finding: Finding
+    case: Case
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to leave local memory: a variable, or what a line does, for the kernels that have it.
+
+    Attributes:
+        cause, name, type: of the findings; the name is None where there is no variable.
+        place: the line of the first finding.
+        declared_at: the line of the variable's declaration.
+        path: absolute path of the file to edit: that of the declaration, else of the line.
+        syntax: of that file.
+        hits: the findings, one for each kernel and instance.
+        asked_block: threads of a block, where the user says it.
+    """
+
+    cause: Cause
+    name: str | None
+    type: str | None
+    place: SourceLocation | None
+    declared_at: SourceLocation | None
+    path: str
+    syntax: Syntax
+    hits: tuple[Hit, ...]
+    asked_block: int | None = None
+
+    @cached_property
+    def declared(self) -> Declared | None:
+        """The variable's declaration in the file; None where it is not there, or not readable."""
+        if self.name is None or self.declared_at is None:
+            return None
+        found = self.syntax.declared(self.name, self.declared_at.line)
+        return None if found is None or is_broken(found.function) else found
+
+    @cached_property
+    def block(self) -> Block | None:
+        """The largest block of the kernels; None where one of them is not known."""
+        if self.asked_block is not None:
+            return Block(self.asked_block, "--block", is_exact=True)
+        found = [block_of(hit.case) for hit in self.hits]
+        known = [block for block in found if block is not None]
+        if not known or len(known) != len(found):
+            return None
+        return max(known, key=lambda block: block.threads)
+
+    @property
+    def bounded(self) -> int | None:
+        """Threads that no block of the kernels exceeds: all have ``__launch_bounds__``."""
+        bounds = [hit.facts.launch_bounds for hit in self.hits]
+        threads = [one.max_threads for one in bounds if one is not None and one.max_threads]
+        return max(threads) if threads and len(threads) == len(bounds) else None
+
+    def edit(self, start: int, end: int, text: bytes) -> Edit:
+        """An edit of the target's file."""
+        return Edit(self.path, start, end, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A way to rewrite a program.
+
+    Attributes:
+        name: of the contract.
+        causes: whose findings it is tried on.
+        propose: edits that may help a target, likeliest first; none where it does not apply.
+        module: whose docstring is the rewrite's page.
+    """
+
+    name: str
+    causes: frozenset[Cause]
+    propose: Callable[[Target], Iterator[Rewriting]]
+    module: str
+
+    @property
+    def page(self) -> str:
+        """What it does, why it is safe, or what its user promises."""
+        return inspect.cleandoc(sys.modules[self.module].__doc__ or "")

@@ -1,0 +1,78 @@
+"""Putting a helper class before the function that uses it, and declaring a variable of it."""
+
+from __future__ import annotations
+
+import re
+
+from lmemscope.model import Edit
+from lmemscope.rewrites.arrays import LocalArray
+from lmemscope.rewrites.base import Target
+
+
+def helper_edit(array: LocalArray, name: bytes, text: bytes) -> Edit | None:
+    """The class before the item that holds the array; None where its name is taken.
+
+    A class that an earlier rewrite put there is not put there again: then nothing is inserted.
+    """
+    syntax, target = array.syntax, array.target
+    item = syntax.item(array.declared.function)
+    # No template may stand in `extern "C"`; the class needs nothing that is declared there.
+    item = syntax.linkage(item) or item
+    ended = text.replace(b"\n", syntax.lines_end())
+    at = syntax.line_start(item.start_byte)
+    if syntax.data[at : item.start_byte].strip():
+        return None
+    if ended in syntax.data[:at]:
+        return target.edit(at, at, b"")
+    if any(name in words for words in map(_words, texts_of(target))):
+        return None
+    return target.edit(at, at, ended + syntax.lines_end())
+
+
+def declared_as(array: LocalArray, type_: bytes, rest: bytes) -> tuple[Edit, ...] | None:
+    """The declaration with another type, in a statement of its own; None where that cannot be.
+
+    Args:
+        array: what is declared.
+        type_: its new type.
+        rest: what stands behind its name, up to the semicolon.
+    """
+    declared, syntax = array.declared, array.syntax
+    statement, target = declared.statement, array.target
+    made = type_ + b" " + array.name + rest + b";"
+    if declared.is_alone:
+        return (target.edit(statement.start_byte, statement.end_byte, made),)
+    if declared.value is not None:
+        return None  # It may need what is declared before it, and what is behind it may need it.
+    others = statement.children_by_field_name("declarator")
+    position = next(n for n, one in enumerate(others) if one == declared.declarator)
+    if position + 1 < len(others):
+        start, end = declared.declarator.start_byte, others[position + 1].start_byte
+    else:
+        start, end = others[position - 1].end_byte, declared.declarator.end_byte
+    if b"//" in syntax.data[start:end] or b"/*" in syntax.data[start:end]:
+        return None
+    before = made + syntax.lines_end() + syntax.indent(statement)
+    return (
+        target.edit(statement.start_byte, statement.start_byte, before),
+        target.edit(start, end, b""),
+    )
+
+
+def texts_of(target: Target) -> tuple[bytes, ...]:
+    """The target's file, and the headers beside it that it and its kernels' files quote."""
+    case = target.hits[0].case
+    found = [target.syntax.data]
+    home = case.facts.home
+    for file in dict.fromkeys(
+        name
+        for start in (home, case.sources.main)
+        if start is not None
+        for name in (start, *case.sources.quoted(start, searched=True))
+    ):
+        found.append(case.sources.code(file).encode())
+    return tuple(found)
+
+
+def _words(text: bytes) -> frozenset[bytes]:
+    return frozenset(re.findall(rb"[A-Za-z_]\w*", text))

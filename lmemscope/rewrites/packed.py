@@ -1,0 +1,111 @@
+"""Pack small elements into one 64-bit register
+
+An array of at most 64 bits becomes one integer; an element is shifted out of it and masked into
+it, whatever the index is.
+
+It is safe: the elements are integers of the same width as before, an index within the array means
+the same element, and what would need an element itself does not compile with it. It costs a few
+integer instructions at each access, and two registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lmemscope.model import Rewriting
+from lmemscope.rewrites.accessors import accessor_edits
+from lmemscope.rewrites.arrays import LocalArray, local_array
+from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.classes import declared_as, helper_edit, texts_of
+
+_BITS = {
+    b"bool": 1,
+    b"char": 8,
+    b"signed char": 8,
+    b"unsigned char": 8,
+    b"int8_t": 8,
+    b"uint8_t": 8,
+    b"uchar": 8,
+    b"short": 16,
+    b"unsigned short": 16,
+    b"int16_t": 16,
+    b"uint16_t": 16,
+    b"ushort": 16,
+    b"int": 32,
+    b"unsigned": 32,
+    b"unsigned int": 32,
+    b"int32_t": 32,
+    b"uint32_t": 32,
+    b"uint": 32,
+}
+"""Bits of an element; those of a `bool` are one."""
+_WORD = 64
+_NAME = b"lmem_packed"
+_CLASS = b"""\
+// At most 64 bits of small integers in one register.
+template <class T, int BITS>
+struct lmem_packed {
+    unsigned long long bits;
+    __device__ __forceinline__ T get(int i) const {
+        return static_cast<T>(bits >> (i * BITS) & (~0ull >> (64 - BITS)));
+    }
+    __device__ __forceinline__ T set(int i, T value) {
+        const unsigned long long mask = ~0ull >> (64 - BITS);
+        bits = (bits & ~(mask << (i * BITS)))
+             | (static_cast<unsigned long long>(value) & mask) << (i * BITS);
+        return value;
+    }
+    __device__ __forceinline__ const T operator[](int i) const { return get(i); }
+};
+"""
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """The declaration as one integer, and its uses."""
+    array = local_array(target)
+    if array is None or array.is_volatile or len(array.extents) != 1 or array.is_const:
+        return
+    bits, numbers = _BITS.get(array.element), array.numbers
+    if bits is None or numbers is None or len(numbers) != 1 or numbers[0] * bits > _WORD:
+        return
+    if any(use.kind == "size" for use in array.uses):
+        return
+    uses = accessor_edits(array, texts_of(target))
+    helper = helper_edit(array, _NAME, _CLASS)
+    fill = _fill(array)
+    if uses is None or helper is None or fill is None:
+        return
+    made = declared_as(array, b"%s<%s, %d>" % (_NAME, array.element, bits), fill)
+    if made is None:
+        return
+    yield Rewriting(
+        "packed",
+        "safe",
+        (helper, *made, *uses),
+        f"pack `{target.name}` into one 64-bit register",
+    )
+
+
+def _fill(array: LocalArray) -> bytes | None:
+    if array.declared.value is None:
+        return b" = {0}"
+    values = array.values
+    if values is None or not array.declared.is_alone:
+        return None
+    if any(one.startswith((b"{", b".")) for one in values):
+        return None
+    end = array.syntax.lines_end() + array.syntax.indent(array.declared.statement)
+    stores = (
+        b";%s%s.set(%d, %s)" % (end, array.name, position, value)
+        for position, value in enumerate(values)
+        if value not in (b"0", b"false")
+    )
+    return b" = {0}" + b"".join(stores)
+
+
+REWRITE = Rewrite(
+    "packed",
+    frozenset({"dynamic-index", "rolled-loop", "const-table", "address-taken"}),
+    propose,
+    __name__,
+)

@@ -1,0 +1,260 @@
+"""A user's file as a tree of CUDA C++ syntax: where a variable is declared, and where it is used.
+
+The grammar is tree-sitter's for CUDA. It reads one file as it stands there, before preprocessing,
+so what macros make is not seen: whoever edits by it asks `Syntax.is_broken` and `Syntax.macros`
+first, and has the result compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+_DECLARATORS = (
+    "array_declarator",
+    "init_declarator",
+    "pointer_declarator",
+    "reference_declarator",
+    "parenthesized_declarator",
+    "attributed_declarator",
+)
+_NAMES = ("identifier", "field_identifier")
+FUNCTIONS = ("function_definition", "lambda_expression")
+_OUTER = (
+    "translation_unit",
+    "declaration_list",
+    "preproc_if",
+    "preproc_ifdef",
+    "preproc_else",
+    "preproc_elif",
+    "preproc_elifdef",
+    "linkage_specification",
+    "namespace_definition",
+)
+"""What items of a namespace stand in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A variable's declaration in a block.
+
+    Attributes:
+        statement: the whole declaration.
+        declarator: of this variable, its initializer included.
+        name: the name in it.
+        array: its array declarator, outermost extent outermost; None of a variable that is none.
+        value: its initializer, or None.
+        function: the outermost function that it is in.
+        scope: what it is known in: the block that holds its declaration.
+    """
+
+    statement: Node
+    declarator: Node
+    name: Node
+    array: Node | None
+    value: Node | None
+    function: Node
+    scope: Node
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether its declaration declares nothing else."""
+        return len(self.statement.children_by_field_name("declarator")) == 1
+
+    @property
+    def extents(self) -> tuple[Node | None, ...]:
+        """The extents as written, outermost first; None for ``[]``."""
+        found: list[Node | None] = []
+        node = self.array
+        while node is not None and node.type == "array_declarator":
+            found.append(node.child_by_field_name("size"))
+            node = node.child_by_field_name("declarator")
+        return tuple(reversed(found))
+
+
+class Syntax:
+    """A file's tree.
+
+    Args:
+        data: the file's bytes.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.root = _parser().parse(data).root_node
+
+    def text(self, node: Node) -> bytes:
+        """The bytes of a node."""
+        return self.data[node.start_byte : node.end_byte]
+
+    def lines_end(self) -> bytes:
+        """How the file's lines end."""
+        return b"\r\n" if b"\r\n" in self.data else b"\n"
+
+    def indent(self, node: Node) -> bytes:
+        """The blanks before what stands on the line on which a node begins."""
+        begin = self.line_start(node.start_byte)
+        found = re.compile(rb"[ \t]*").match(self.data, begin)
+        return found[0] if found is not None else b""
+
+    def line_start(self, at: int) -> int:
+        """Where the line of a byte begins."""
+        return self.data.rfind(b"\n", 0, at) + 1
+
+    def declared(self, name: str, line: int) -> Declared | None:
+        """The local variable of a name that is declared on a line (1-based)."""
+        for node in self.on_line(line):
+            if node.type not in _NAMES or self.text(node) != name.encode():
+                continue
+            found = self._declared(node)
+            if found is not None:
+                return found
+        return None
+
+    def _declared(self, name: Node) -> Declared | None:
+        array, value, node = None, None, name
+        while node.parent is not None and node.parent.type in _DECLARATORS:
+            parent = node.parent
+            if not _is_field(parent, "declarator", node):
+                return None
+            if parent.type == "array_declarator":
+                array = parent
+            elif parent.type == "init_declarator":
+                value = parent.child_by_field_name("value")
+            node = parent
+        statement = node.parent
+        if statement is None or statement.type != "declaration":
+            return None
+        scope, function = statement.parent, outermost(statement, FUNCTIONS)
+        while scope is not None and scope.type.startswith("preproc_"):
+            scope = scope.parent  # A branch of an `#if` is no scope.
+        if scope is None or function is None or not _is_field(statement, "declarator", node):
+            return None
+        return Declared(statement, node, name, array, value, function, scope)
+
+    def uses(self, declared: Declared) -> tuple[Node, ...]:
+        """Where a variable's name stands within its scope, its declaration aside, in order."""
+        wanted = self.text(declared.name)
+        return tuple(
+            node
+            for node in walk(declared.scope)
+            if node.type in _NAMES
+            and node != declared.name
+            and node.start_byte > declared.name.start_byte
+            and self.text(node) == wanted
+            and (
+                node.parent is None
+                or node.parent.type != "field_expression"
+                or not _is_field(node.parent, "field", node)
+            )
+        )
+
+    def on_line(self, line: int) -> Iterator[Node]:
+        """Nodes that begin on a line (1-based)."""
+        row = line - 1
+        pending = [self.root]
+        while pending:
+            node = pending.pop()
+            if node.start_point.row == row:
+                yield node
+            pending += [
+                child
+                for child in reversed(node.children)
+                if child.start_point.row <= row <= child.end_point.row
+            ]
+
+    def functions(self, name: str) -> tuple[Node, ...]:
+        """Definitions of functions of an unqualified name."""
+        wanted = name.encode()
+        return tuple(
+            node
+            for node in walk(self.root)
+            if node.type == "function_definition" and self.function_name(node) == wanted
+        )
+
+    def function_name(self, function: Node) -> bytes | None:
+        """The unqualified name of a function that is defined."""
+        node = function.child_by_field_name("declarator")
+        while node is not None and node.type not in _NAMES:
+            if node.type in ("qualified_identifier", "template_function"):
+                node = node.child_by_field_name("name")
+            else:
+                node = node.child_by_field_name("declarator") or next(
+                    (one for one in node.named_children if one.type.endswith("declarator")), None
+                )
+        return self.text(node) if node is not None else None
+
+    def item(self, node: Node) -> Node:
+        """The whole item of a namespace that a node is in: what may be declared goes before it."""
+        while node.parent is not None and node.parent.type not in _OUTER:
+            node = node.parent
+        return node
+
+    def linkage(self, item: Node) -> Node | None:
+        """The outermost ``extern "C"`` around an item, in which no template may stand."""
+        return outermost(item, ("linkage_specification",))
+
+    @functools.cached_property
+    def macros(self) -> frozenset[bytes]:
+        """Words that the bodies of the file's own macros hold."""
+        found: set[bytes] = set()
+        for node in walk(self.root):
+            if node.type in ("preproc_def", "preproc_function_def"):
+                value = node.child_by_field_name("value")
+                found |= set(re.findall(rb"[A-Za-z_]\w*", self.text(value)) if value else ())
+        return frozenset(found)
+
+    def words(self) -> frozenset[bytes]:
+        """Every word of the file."""
+        return frozenset(re.findall(rb"[A-Za-z_]\w*", self.data))
+
+
+def is_broken(node: Node) -> bool:
+    """Whether the grammar could not read all of a node."""
+    return node.has_error
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all below it, in the order of the text."""
+    pending = [node]
+    while pending:
+        found = pending.pop()
+        yield found
+        pending += reversed(found.children)
+
+
+def outermost(node: Node, types: tuple[str, ...]) -> Node | None:
+    """The outermost node of some types around a node."""
+    found, above = None, node.parent
+    while above is not None:
+        if above.type in types:
+            found = above
+        above = above.parent
+    return found
+
+
+def around(node: Node, *types: str) -> Iterator[Node]:
+    """Nodes of some types around a node, innermost first."""
+    above = node.parent
+    while above is not None:
+        if above.type in types:
+            yield above
+        above = above.parent
+
+
+def _is_field(parent: Node, field: str, child: Node) -> bool:
+    return any(one == child for one in parent.children_by_field_name(field))
+
+
+@functools.cache
+def _parser() -> Parser:
+    import tree_sitter_cuda
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_cuda.language()))
