@@ -26,7 +26,7 @@ def patched(data: bytes, edits: Iterable[Edit]) -> bytes:
         ValueError: two of them overlap, or one lies outside the file.
     """
     parts, at = [], 0
-    for edit in sorted(set(edits)):
+    for edit in sorted(edits):
         if edit.start < at or edit.end < edit.start or edit.end > len(data):
             raise ValueError(f"edits of {edit.file} overlap at byte {edit.start}")
         parts += [data[at : edit.start], edit.text]

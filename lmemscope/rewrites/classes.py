@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import LocalArray
@@ -26,7 +27,7 @@ def helper_edit(array: LocalArray, name: bytes, text: bytes) -> Edit | None:
         return target.edit(at, at, b"")
     if any(name in words for words in map(_words, texts_of(target))):
         return None
-    return target.edit(at, at, ended + syntax.lines_end())
+    return replace(target.edit(at, at, ended + syntax.lines_end()), once=True)
 
 
 def declared_as(array: LocalArray, type_: bytes, rest: bytes) -> tuple[Edit, ...] | None:
