@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from lmemscope import whole
 from lmemscope.errors import OutputError, ToolMissingError
 from lmemscope.files import read_input
-from lmemscope.fixing.overlay import by_file, patched
+from lmemscope.fixing.overlay import by_file
 from lmemscope.model import Edit
+from lmemscope.sources.edits import patched
 from lmemscope.tools.git import Repository
 
 

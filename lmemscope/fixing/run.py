@@ -110,12 +110,12 @@ def _start(results: Sequence[Result], attempts: Attempts, asked: Asked) -> Itera
                 yield untried(target.hits, unit, "only CUDA C++ sources are rewritten")
                 continue
             where = _concerned(target, results)
-            count = 0
-            for rewriting in proposals(target):
+            rewritings, reasons = proposals(target)
+            for rewriting in rewritings:
                 attempts.start(target, where, rewriting)
-                count += 1
-            if not count:
-                yield untried(target.hits, unit, "no rewrite applies to it")
+            if not rewritings:
+                why = "; ".join(reasons) or "no rewrite is known for it"
+                yield untried(target.hits, unit, why)
 
 
 def _concerned(target: Target, results: Sequence[Result]) -> list[Result]:
