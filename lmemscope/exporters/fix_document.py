@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from lmemscope.exporters import escape_json
@@ -15,8 +17,6 @@ from lmemscope.model import (
     TrialVerdict,
     Untried,
 )
-
-SCHEMA = "lmemscope.fix/1"
 
 
 class CandidateDocument(Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class FixDocument(Struct, frozen=True, kw_only=True):
         failures: inputs that could not be analysed.
     """
 
-    schema: str
+    schema: Literal["lmemscope.fix/1"]
     version: str
     candidates: tuple[CandidateDocument, ...]
     untried: tuple[Untried, ...] = ()
@@ -97,7 +97,7 @@ def render(report: FixReport) -> str:
     """The whole document."""
     return escape_json.document(
         FixDocument(
-            schema=SCHEMA,
+            schema="lmemscope.fix/1",
             version=report.version,
             candidates=tuple(map(_candidate, report.trials)),
             untried=report.untried,
