@@ -69,10 +69,12 @@ from lmemscope.model.fix import (
     Edit,
     Figures,
     FixReport,
+    ProvenFix,
     Rewriting,
     Trial,
     TrialVerdict,
     Untried,
+    Verified,
 )
 from lmemscope.model.gate import (
     Accepted,
@@ -252,6 +254,7 @@ __all__ = [
     "Order",
     "PathStep",
     "Policy",
+    "ProvenFix",
     "PtxFacts",
     "PtxasFacts",
     "Quote",
@@ -280,6 +283,7 @@ __all__ = [
     "Verdict",
     "VerdictKind",
     "VerdictName",
+    "Verified",
     "View",
     "Wanted",
     "WrittenLaunch",

@@ -80,6 +80,39 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
+class Verified:
+    """What came of an advice that was compiled.
+
+    Attributes:
+        rewrite, applicability, verdict: as in `Trial`.
+        before, after: the kernel's figures.
+    """
+
+    rewrite: str
+    applicability: Applicability
+    verdict: TrialVerdict
+    before: Figures
+    after: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenFix:
+    """The best rewrite of a finding.
+
+    Attributes:
+        verified: what it is, and what it does to the kernel.
+        summary: in a few words.
+        caveat: what who takes it promises; None of a safe one.
+        patch: unified diff, names relative to the working directory.
+    """
+
+    verified: Verified
+    summary: str
+    caveat: str | None
+    patch: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A rewriting of one object, tried, as it is for one kernel.
 
