@@ -126,6 +126,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     from lmemscope.analysis.facts import gather_facts
     from lmemscope.analysis.launches import unseen, with_launches
     from lmemscope.analysis.layers import parse
+    from lmemscope.analysis.work import work_of
     from lmemscope.lowering.debug import debug_variables
     from lmemscope.rules import find
     from lmemscope.rules.verdict import judge
@@ -143,7 +144,13 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     facts = with_launches(layers, facts)
     quotes, unquoted = _quoted(layers, facts, wanted)
     kernels = tuple(
-        KernelReport(fact, judge(fact), find(fact, sources), quotes.get(fact.name))
+        KernelReport(
+            fact,
+            judge(fact),
+            find(fact, sources),
+            quotes.get(fact.name),
+            work=work_of(layers, fact) if wanted.work else None,
+        )
         for fact in facts
     )
     report = UnitReport(

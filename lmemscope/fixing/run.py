@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from lmemscope import collect
 from lmemscope.config.settings import Settings
 from lmemscope.errors import InternalError, LmemscopeError
+from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, judge
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.rank import ranked
@@ -18,6 +19,7 @@ from lmemscope.fixing.targets import Files, targets_of, untried
 from lmemscope.fixing.trials import report_with
 from lmemscope.model import (
     Edit,
+    KernelReport,
     Rewriting,
     Trial,
     Unit,
@@ -93,7 +95,7 @@ def fix(
     """
     units, errors = collect.plan_units(paths, settings, executor)
     failures = list(errors)
-    wanted = Wanted(cache=settings.cache, max_file_size=settings.max_file_size)
+    wanted = Wanted(cache=settings.cache, max_file_size=settings.max_file_size, work=True)
     started = [(unit, executor.submit(analyse_unit, unit, wanted)) for unit in units]
     inputs: dict[tuple[str, str], _Input] = defaultdict(_Input)
     for unit, future in started:
@@ -188,8 +190,11 @@ class _Run:
             except Exception as mistake:  # noqa: BLE001 - a mistake of ours, in this trial alone
                 error = InternalError.of(mistake).message
             verdicts: Mapping[str, Judged] = {} if after is None else judge(report, after, hits)
+            original = {kernel.facts.name: kernel for kernel in report.kernels}
             trials += [
-                self._trial(one, unit, hit, verdicts.get(hit.facts.name), error)
+                self._trial(
+                    one, unit, hit, original[hit.facts.name], verdicts.get(hit.facts.name), error
+                )
                 for hit in _each_kernel(hits)
             ]
         self._done += 1
@@ -199,7 +204,13 @@ class _Run:
         return trials
 
     def _trial(
-        self, one: _Started, unit: Unit, hit: Hit, judged: Judged | None, error: str | None
+        self,
+        one: _Started,
+        unit: Unit,
+        hit: Hit,
+        before: KernelReport,
+        judged: Judged | None,
+        error: str | None,
     ) -> Trial:
         target = one.target
         threads = target.block.threads if target.block is not None else DEFAULT_BLOCK
@@ -217,8 +228,8 @@ class _Run:
             rank=None,
             before=figures(hit.facts, unit.arch, threads),
             after=figures(after.facts, unit.arch, threads) if after is not None else None,
-            cost_before=None,
-            cost_after=None,
+            cost_before=cost_of(before, unit.arch, threads),
+            cost_after=cost_of(after, unit.arch, threads) if after is not None else None,
             patch=_patch(one.rewriting),
             error=error if judged is None else judged.error,
         )

@@ -1,0 +1,218 @@
+"""How often loops run: the number where counting from a constant to a constant shows it.
+
+Beyond that a weight: what a loop's count is not known from is the same before and after a rewrite,
+so any weight serves, as long as a loop that is unrolled four times weighs a fourth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lmemscope.analysis.ptx.control import Control
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.graph import Loop, registers_of
+from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.formats.ptx_body import number_of
+
+UNKNOWN = 10.0
+"""Times that a loop runs whose count is not known."""
+_MOST = 1 << 16
+_STEPS = 64
+"""Instructions between a counter and what is compared; masks of unrolled loops' remainders."""
+
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lo": lambda a, b: a < b,
+    "ls": lambda a, b: a <= b,
+    "hi": lambda a, b: a > b,
+    "hs": lambda a, b: a >= b,
+}
+
+
+class Trips:
+    """Counts of one function's loops.
+
+    Args:
+        code: the function.
+        values: its values.
+        control: its control dependence.
+    """
+
+    def __init__(self, code: Definitions, values: Values, control: Control) -> None:
+        self._code, self._values, self._control = code, values, control
+        self._weights: dict[int, float] = {}
+
+    def weight(self, index: int) -> float:
+        """How often an instruction is executed for each call of its function."""
+        product = 1.0
+        for loop in self._control.loops_of.get(self._code.flow.block_of(index), ()):
+            product *= self.count(loop)
+        return product
+
+    def count(self, loop: Loop) -> float:
+        """How often a loop's body runs each time it is reached."""
+        if loop.header not in self._weights:
+            self._weights[loop.header] = self._find(loop)
+        return self._weights[loop.header]
+
+    def _find(self, loop: Loop) -> float:
+        flow = self._code.flow
+        found: list[float] = []
+        for number in self._control.leaving(loop):
+            index = flow.blocks[number].end - 1
+            branch = self._code.body.instructions[index]
+            if branch.operation != "bra" or branch.predicate is None:
+                continue
+            if not all(flow.dominates(index, latch) for latch in loop.latches):
+                continue
+            target = self._code.body.labels.get(str(branch.operands[0]))
+            taken = target is None or target not in loop.members
+            when = taken != branch.predicate.startswith("!")
+            (register,) = registers_of(branch.predicate) or ("",)
+            count = self._until(index, register, loop, when)
+            if count is not None:
+                # What is tested at the end has run once more than it was passed.
+                found.append(count + (index in loop.latches))
+        return max(min(found), 1.0) if found else UNKNOWN
+
+    def _until(self, index: int, register: str, loop: Loop, when: bool) -> float | None:
+        """Iterations before a predicate is ``when``; None where nothing tells."""
+        value = self._values.read(index, register)
+        while value is not None and value >= 0:
+            test = self._code.body.instructions[value]
+            operands = [one for one in test.operands[1:] if isinstance(one, str)]
+            if test.operation == "not":
+                when = not when
+                value = self._values.read(value, operands[0])
+                continue
+            if test.operation != "setp" or len(operands) != 2 or len(test.modifiers) < 3:
+                return None
+            holds = _COMPARISONS.get(test.modifiers[1])
+            if holds is None:
+                return None
+            for first, second, swapped in ((*operands, False), (*operands[::-1], True)):
+                counter = self._counter(value, first, loop)
+                if counter is not None:
+                    return self._counted(value, counter, second, holds, when, swapped)
+            return None
+        return None
+
+    def _counted(
+        self,
+        test: int,
+        counter: tuple[Value | int | None, int, int, bool],
+        bound: str,
+        holds: Callable[[int, int], bool],
+        when: bool,
+        swapped: bool,
+    ) -> float | None:
+        start, offset, step, is_number = counter
+        limit = self._constant(test, bound)
+        if is_number and isinstance(start, int) and limit is not None:
+            at = start + offset
+            for passed in range(_MOST):
+                if holds(*((limit, at) if swapped else (at, limit))) is when:
+                    return float(passed)
+                at += step
+            return None
+        # Of an unrolled loop's remainder half of the steps are left on average.
+        mask = self._masked(test, bound)
+        if mask is None and not is_number and isinstance(start, int):
+            mask = self._mask_of(start)
+        if mask is not None:
+            return mask / 2
+        return UNKNOWN / min(abs(step), _STEPS) if abs(step) > 1 else None
+
+    def _counter(
+        self, index: int, register: str, loop: Loop
+    ) -> tuple[Value | int | None, int, int, bool] | None:
+        """A loop's counter: its start, what is added to it where it is read, and its step.
+
+        The start is a number where the last part is true, else the value that it is.
+        """
+        begin = self._added(self._values.read(index, register) if register[:1] == "%" else None)
+        if begin is None:
+            return None
+        value, offset = begin
+        join = self._values.join(value)
+        if join is None or self._control.loop_at.get(join.block) is not loop:
+            return None
+        members = self._control.blocks_of(loop)
+        starts, steps = set(), set()
+        for before, brought in self._values.incoming(join).items():
+            if before not in members:
+                starts.add(brought)
+                continue
+            ended = self._added(brought)
+            if ended is None or ended[0] != value:
+                return None
+            steps.add(ended[1])
+        if len(steps) != 1 or len(starts) != 1 or steps == {0}:
+            return None
+        (start,), (step,) = starts, steps
+        number = self._number(start)
+        return (start, offset, step, False) if number is None else (number, offset, step, True)
+
+    def _added(self, value: Value | None) -> tuple[Value, int] | None:
+        """What constants were added to, and their sum."""
+        total = 0
+        for _ in range(_STEPS):
+            if value is None:
+                return None
+            if value < 0:
+                return value, total
+            instruction = self._code.body.instructions[value]
+            operands = instruction.operands
+            constant = number_of(operands[-1]) if len(operands) == 3 else None
+            if instruction.predicate is not None or not isinstance(operands[1], str):
+                return value, total
+            if instruction.operation in ("add", "sub") and constant is not None:
+                total += constant if instruction.operation == "add" else -constant
+            elif instruction.operation not in ("mov", "cvt") or operands[1][:1] != "%":
+                return value, total
+            before = self._values.read(value, operands[1])
+            if before is None:
+                return value, total
+            value = before
+        return None
+
+    def _constant(self, index: int, operand: str) -> int | None:
+        number = number_of(operand)
+        return number if number is not None else self._number(self._values.read(index, operand))
+
+    def _number(self, value: Value | None) -> int | None:
+        begin = self._added(value)
+        if begin is None or begin[0] < 0:
+            return None
+        instruction = self._code.body.instructions[begin[0]]
+        number = number_of(instruction.operands[-1])
+        is_mov = instruction.operation == "mov" and instruction.predicate is None
+        return number + begin[1] if is_mov and number is not None else None
+
+    def _masked(self, index: int, operand: str) -> int | None:
+        value = self._values.read(index, operand) if operand[:1] == "%" else None
+        return None if value is None else self._mask_of(value)
+
+    def _mask_of(self, value: Value) -> int | None:
+        """The small mask that a value, perhaps negated, was made with."""
+        for _ in range(_STEPS):
+            if value < 0:
+                return None
+            instruction = self._code.body.instructions[value]
+            operands = instruction.operands
+            mask = number_of(operands[-1])
+            if instruction.operation == "and" and mask is not None and 0 < mask < _STEPS:
+                return mask
+            if instruction.operation not in ("mov", "neg", "cvt"):
+                return None
+            source = operands[-1]
+            before = self._values.read(value, source) if isinstance(source, str) else None
+            if before is None:
+                return None
+            value = before
+        return None

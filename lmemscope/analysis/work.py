@@ -1,0 +1,279 @@
+"""What one warp of a kernel does: its PTX, its local accesses, weighted by how often they run.
+
+Instructions are those of the PTX, which says in which loop each is; NVVM has unrolled loops by
+then, and what a proxy selects is written out. Local memory is that of the machine code: ptxas
+decides what stays in registers. A PTX access that ptxas copies, because it unrolls its loop, is
+executed as often as before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.flow import is_local_access, written
+from lmemscope.analysis.ptx.slicing import Dataflow
+from lmemscope.analysis.ptx.timing import chained, executed, waited_for, width
+from lmemscope.analysis.ptx.trips import UNKNOWN
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.model import KernelFacts, LocalAccess
+from lmemscope.model.work import PIPES, STALLS, Stall, Work
+
+_LANES, _WORD, _LINE, _SECTOR = 32, 4, 128, 32
+_RELOADS = 8
+"""Spills that are loaded back together before the first of them is waited for."""
+_CALLS = 1e9
+"""No function runs more often than that: recursion ends."""
+_TYPICAL: Mapping[Stall, float] = {
+    "arithmetic": 4,
+    "fp64": 8,
+    "special": 20,
+    "shared": 29,
+    "local": 41,
+    "global": 263,
+}
+"""Cycles, to choose the longest chain with (`lmemscope.fixing.cost` has their sources)."""
+
+
+def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
+    """What a warp of a kernel does; None without PTX.
+
+    Args:
+        layers: the unit's.
+        facts: the kernel's, with its accesses.
+    """
+    flow = layers.flow
+    if flow is None or flow.dataflow(facts.name) is None:
+        return None
+    calls = _calls(flow, facts.name)
+    counted = _Counted()
+    accesses = (*facts.accesses, *facts.generic)
+    in_registers = _promoted(flow, calls, accesses)
+    for name, often in calls.items():
+        dataflow = flow.dataflow(name)
+        if dataflow is not None:
+            counted.function(dataflow, often, in_registers)
+    counted.local(accesses, _weights(flow, calls), facts)
+    return counted.work(_frame(facts))
+
+
+def _calls(flow: ModuleFlow, kernel: str) -> dict[str, float]:
+    """How often a warp runs each function of a kernel."""
+    often: dict[str, float] = defaultdict(float)
+    often[kernel] = 1.0
+    # Callers before callees; a function that reaches itself is taken to run once more.
+    for name in _ordered(flow, kernel):
+        dataflow = flow.dataflow(name)
+        if dataflow is None:
+            continue
+        for call in dataflow.flow.calls:
+            if call.callee is not None and call.callee in flow.callees:
+                weight = dataflow.trips.weight(call.index)
+                often[call.callee] = min(_CALLS, often[call.callee] + often[name] * weight)
+    return often
+
+
+def _ordered(flow: ModuleFlow, kernel: str) -> list[str]:
+    """Functions that a kernel reaches, callers first as far as there are no cycles."""
+    done: dict[str, None] = {}
+    work: list[tuple[str, bool]] = [(kernel, False)]
+    seen: set[str] = set()
+    while work:
+        name, ended = work.pop()
+        if ended:
+            done[name] = None
+        elif name not in seen and name in flow.callees:
+            seen.add(name)
+            work.append((name, True))
+            work += [(callee, False) for callee in flow.callees[name]]
+    return [*reversed(done)]
+
+
+def _weights(flow: ModuleFlow, calls: Mapping[str, float]) -> dict[int, float]:
+    """How often what is on a PTX line runs."""
+    found: dict[int, float] = {}
+    for name, often in calls.items():
+        dataflow = flow.dataflow(name)
+        for line, indices in dataflow.by_line.items() if dataflow is not None else ():
+            found[line] = often * max(dataflow.trips.weight(i) for i in indices)
+    return found
+
+
+def _promoted(
+    flow: ModuleFlow, calls: Iterable[str], accesses: Iterable[LocalAccess]
+) -> frozenset[int]:
+    """PTX lines of local accesses that no machine instruction is left of."""
+    left = {access.ptx_line for access in accesses}
+    found: set[int] = set()
+    for name in calls:
+        dataflow = flow.dataflow(name)
+        for one in dataflow.body.instructions if dataflow is not None else ():
+            if is_local_access(one.opcode) and one.line not in left:
+                found.add(one.line)
+    return frozenset(found)
+
+
+def _frame(facts: KernelFacts) -> int:
+    """Bytes per thread; of a call path as far as it is known."""
+    own = facts.stack_frame or 0
+    called = (one.ptxas.stack_frame or 0 for one in facts.callees if one.ptxas is not None)
+    return max(own + sum(called), facts.cumulative_stack or 0)
+
+
+class _Counted:
+    """Sums over the instructions of a kernel."""
+
+    def __init__(self) -> None:
+        self._pipes: dict[str, float] = defaultdict(float)
+        self._stalls: dict[str, float] = defaultdict(float)
+        self._uniform = self._varying = 0.0
+        self._shared = self._cached = self._streamed = 0.0
+
+    def work(self, frame: int) -> Work:
+        """All of it."""
+        return Work(
+            pipes=tuple(self._pipes[pipe] for pipe in PIPES),
+            stalls=tuple(self._stalls[stall] for stall in STALLS),
+            uniform_lines=self._uniform,
+            varying_lines=self._varying,
+            shared_wavefronts=self._shared,
+            cached_lines=self._cached,
+            streamed_sectors=self._streamed,
+            frame=frame,
+        )
+
+    def function(self, dataflow: Dataflow, often: float, in_registers: frozenset[int]) -> None:
+        """Count a function's instructions.
+
+        Args:
+            dataflow: of the function.
+            often: how often it is called.
+            in_registers: lines of local accesses that cost nothing.
+        """
+        instructions, blocks = dataflow.body.instructions, dataflow.flow.blocks
+        reached = dataflow.flow.dominators
+        for number, block in enumerate(blocks):
+            if number not in reached or block.start == block.end:
+                continue
+            weight = often * dataflow.trips.weight(block.start)
+            for index in range(block.start, block.end):
+                one = instructions[index]
+                if is_local_access(one.opcode):
+                    continue  # Counted by its machine instructions.
+                for pipe, slots in executed(one):
+                    self._pipes[pipe] += weight * slots
+                if one.operation in ("ld", "ldu", "st", "atom", "red", "shfl"):
+                    self._memory(dataflow, index, one, weight)
+            rows = instructions[block.start : block.end]
+            for stall, number_of in _longest(rows, in_registers).items():
+                self._stalls[stall] += weight * number_of
+
+    def _memory(self, dataflow: Dataflow, index: int, one: Instruction, weight: float) -> None:
+        """A load or store that is not of local memory, as far as its opcode says."""
+        parts = {part.partition("::")[0] for part in one.modifiers[1:]}
+        lines = max(1.0, width(one) / _WORD)
+        if "param" in parts:
+            return
+        if "shared" in parts or one.operation == "shfl":
+            self._shared += weight * lines
+            return
+        address = one.address
+        base = address.base if address is not None else None
+        uniformity = (
+            dataflow.uniformity(base, index)
+            if base is not None and base.startswith("%")
+            else "uniform"
+        )
+        if uniformity == "uniform":
+            self._cached += weight if "const" not in parts else 0.0
+        elif "const" in parts:
+            # The constant cache gives one word at a time.
+            self._cached += weight * _LANES / 2
+        elif _is_named(dataflow, base, index):
+            self._cached += weight * lines * (1 if uniformity == "lane-varying" else 2)
+        elif uniformity == "data-dependent":
+            self._streamed += weight * _LANES
+        else:
+            self._streamed += weight * max(1.0, width(one) * _LANES / _SECTOR)
+
+    def local(
+        self, accesses: Iterable[LocalAccess], weights: Mapping[int, float], facts: KernelFacts
+    ) -> None:
+        """Count local accesses, each PTX access once however often ptxas has copied it."""
+        by_line: dict[tuple[int | None, bool, bool], list[LocalAccess]] = defaultdict(list)
+        for access in accesses:
+            spilled = access.cause in ("register-spill", "callee-save", "unattributed")
+            by_line[access.ptx_line, access.is_store, spilled].append(access)
+        reloads: dict[float, int] = defaultdict(int)
+        for (line, is_store, spilled), group in by_line.items():
+            weight = weights.get(line or 0, 1.0)
+            copies = 1.0 if spilled or line is None else 1.0 / len(group)
+            for access in group:
+                often = weight * copies
+                self._pipes["memory"] += often
+                if access.uniformity == "uniform":
+                    self._uniform += often * access.requests
+                else:
+                    size = _elements(facts, access)
+                    self._varying += often * access.requests * min(_LANES, size)
+            if spilled and not is_store:
+                reloads[weight] += len(group)
+        for weight, count in reloads.items():
+            self._stalls["local"] += weight * -(-count // _RELOADS)
+
+
+def _elements(facts: KernelFacts, access: LocalAccess) -> int:
+    """Words of the object that an access may touch."""
+    sizes = [facts.objects[one].span for one in access.touched if one < len(facts.objects)]
+    return max(1, max(sizes) // _WORD) if sizes else _LANES
+
+
+def _is_named(dataflow: Dataflow, register: str | None, index: int) -> bool:
+    """Whether an address is in a variable of the module: a table, which stays in the cache."""
+    if register is None:
+        return False
+    kinds = {leaf.kind for leaf in dataflow.leaves(register, index)}
+    return "symbol" in kinds and "parameter" not in kinds
+
+
+def _longest(rows: list[Instruction], in_registers: frozenset[int]) -> dict[Stall, float]:
+    """The longest chain of dependent instructions in a basic block, by what is waited for."""
+    chains: dict[str, tuple[float, tuple[float, ...]]] = {}
+    nothing = (0.0, (0.0,) * len(STALLS))
+    longest = nothing
+    for one in rows:
+        before = max((chains.get(name, nothing) for name in _read(one)), default=nothing)
+        stall = waited_for(one)
+        if one.line in in_registers:
+            stall = None
+        made = before
+        if stall is not None:
+            number = chained(one)
+            at = STALLS.index(stall)
+            counts = list(before[1])
+            counts[at] += 1
+            # The rest of what one instruction becomes waits for arithmetic.
+            counts[0] += number - 1
+            total = before[0] + _TYPICAL[stall] + (number - 1) * _TYPICAL["arithmetic"]
+            made = (total, tuple(counts))
+        for register in written(one):
+            chains[register] = made
+        longest = max(longest, made)
+    return dict(zip(STALLS, longest[1], strict=True))
+
+
+def _read(one: Instruction) -> Iterator[str]:
+    if one.predicate is not None:
+        yield one.predicate.lstrip("!")
+    for operand in one.operands:
+        if isinstance(operand, str):
+            yield operand.lstrip("!-")
+        elif hasattr(operand, "items"):
+            yield from operand.items
+        elif operand.base is not None:
+            yield operand.base
+
+
+__all__ = ["UNKNOWN", "work_of"]

@@ -1,0 +1,66 @@
+"""What one warp of a kernel does, counted from its code: the input of the cost model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Pipe = Literal["fp32", "integer", "fp64", "special", "conversion", "memory", "none"]
+"""Where an instruction executes, as the rows of "Arithmetic Instructions" in the CUDA C++
+Programming Guide distinguish it; ``memory`` is the load/store unit, ``none`` takes an issue slot
+alone."""
+
+Stall = Literal["arithmetic", "fp64", "special", "shared", "local", "global"]
+"""What the next instruction waits for."""
+
+PIPES: tuple[Pipe, ...] = (
+    "fp32",
+    "integer",
+    "fp64",
+    "special",
+    "conversion",
+    "memory",
+    "none",
+)
+STALLS: tuple[Stall, ...] = ("arithmetic", "fp64", "special", "shared", "local", "global")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one warp executes, loops weighted by how often they run (docs/fix.md).
+
+    Attributes:
+        pipes: instructions by pipe, in the order of `PIPES`.
+        stalls: on the longest chain of dependent instructions, by what is waited for, in the order
+            of `STALLS`.
+        uniform_lines: 128-byte lines that accesses of local memory touch where all lanes use one
+            word index: one for each 32-bit word.
+        varying_lines: the same where lanes may use different ones.
+        shared_wavefronts: of accesses of shared memory, conflicts between banks aside.
+        cached_lines: lines of global and constant memory that are used again, such as of tables.
+        streamed_sectors: sectors of 32 bytes of global memory that are used once.
+        frame: bytes per thread of stack frames that the warp goes through again and again.
+    """
+
+    pipes: tuple[float, ...] = (0.0,) * len(PIPES)
+    stalls: tuple[float, ...] = (0.0,) * len(STALLS)
+    uniform_lines: float = 0.0
+    varying_lines: float = 0.0
+    shared_wavefronts: float = 0.0
+    cached_lines: float = 0.0
+    streamed_sectors: float = 0.0
+    frame: int = 0
+
+    @property
+    def instructions(self) -> float:
+        """Issue slots."""
+        return sum(self.pipes)
+
+    @property
+    def local_lines(self) -> float:
+        """Lines of local memory, all together."""
+        return self.uniform_lines + self.varying_lines
+
+    def stalled(self, stall: Stall) -> float:
+        """How often the longest chain waits for something."""
+        return self.stalls[STALLS.index(stall)]
