@@ -18,7 +18,7 @@ from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import chained, executed, waited_for, width
 from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.model import KernelFacts, LocalAccess
+from lmemscope.model import KernelFacts, LocalAccess, Uniformity
 from lmemscope.model.work import PIPES, STALLS, Stall, Work
 
 _LANES, _WORD, _LINE, _SECTOR = 32, 4, 128, 32
@@ -129,7 +129,7 @@ class _Counted:
         self._pipes: dict[str, float] = defaultdict(float)
         self._stalls: dict[str, float] = defaultdict(float)
         self._uniform = self._varying = 0.0
-        self._shared = self._cached = self._streamed = 0.0
+        self._shared = self._cached = self._again = self._streamed = 0.0
 
     def work(self, frame: int) -> Work:
         """All of it."""
@@ -140,6 +140,7 @@ class _Counted:
             varying_lines=self._varying,
             shared_wavefronts=self._shared,
             cached_lines=self._cached,
+            repeated_sectors=self._again,
             streamed_sectors=self._streamed,
             frame=frame,
         )
@@ -165,12 +166,14 @@ class _Counted:
                 for pipe, slots in executed(one):
                     self._pipes[pipe] += weight * slots
                 if one.operation in ("ld", "ldu", "st", "atom", "red", "shfl"):
-                    self._memory(dataflow, index, one, weight)
+                    self._memory(dataflow, index, one, weight, often)
             rows = instructions[block.start : block.end]
             for stall, number_of in _longest(rows, in_registers).items():
                 self._stalls[stall] += weight * number_of
 
-    def _memory(self, dataflow: Dataflow, index: int, one: Instruction, weight: float) -> None:
+    def _memory(
+        self, dataflow: Dataflow, index: int, one: Instruction, weight: float, often: float
+    ) -> None:
         """A load or store that is not of local memory, as far as its opcode says."""
         parts = {part.partition("::")[0] for part in one.modifiers[1:]}
         lines = max(1.0, width(one) / _WORD)
@@ -190,13 +193,15 @@ class _Counted:
             self._cached += weight if "const" not in parts else 0.0
         elif "const" in parts:
             # The constant cache gives one word at a time.
-            self._cached += weight * _LANES / 2
+            self._cached += weight * _LANES
         elif _is_named(dataflow, base, index):
             self._cached += weight * lines * (1 if uniformity == "lane-varying" else 2)
-        elif uniformity == "data-dependent":
-            self._streamed += weight * _LANES
         else:
-            self._streamed += weight * max(1.0, width(one) * _LANES / _SECTOR)
+            gathered = uniformity == "data-dependent"
+            sectors = _LANES if gathered else max(1.0, width(one) * _LANES / _SECTOR)
+            once = min(weight, often * _addresses(dataflow, base, index))
+            self._streamed += once * sectors
+            self._again += (weight - once) * sectors
 
     def local(
         self, accesses: Iterable[LocalAccess], weights: Mapping[int, float], facts: KernelFacts
@@ -216,8 +221,8 @@ class _Counted:
                 if access.uniformity == "uniform":
                     self._uniform += often * access.requests
                 else:
-                    size = _elements(facts, access)
-                    self._varying += often * access.requests * min(_LANES, size)
+                    rows = _rows(_elements(facts, access), access.uniformity)
+                    self._varying += often * access.requests * rows
             if spilled and not is_store:
                 reloads[weight] += len(group)
         for weight, count in reloads.items():
@@ -228,6 +233,22 @@ def _elements(facts: KernelFacts, access: LocalAccess) -> int:
     """Words of the object that an access may touch."""
     sizes = [facts.objects[one].span for one in access.touched if one < len(facts.objects)]
     return max(1, max(sizes) // _WORD) if sizes else _LANES
+
+
+def _rows(words: int, uniformity: Uniformity) -> float:
+    """Rows of the interleaved object, each a line, that the lanes of a warp use on average."""
+    if uniformity == "lane-varying":
+        return min(_LANES, words)
+    # As many as are hit where each lane chooses one at random.
+    return float(words * (1 - (1 - 1 / words) ** _LANES))
+
+
+def _addresses(dataflow: Dataflow, register: str | None, index: int) -> float:
+    """How many addresses a lane reads where an instruction is: those of the loops that move it."""
+    if register is None:
+        return 1.0
+    moving = {leaf.header for leaf in dataflow.leaves(register, index)}
+    return dataflow.trips.weight(index, moving)
 
 
 def _is_named(dataflow: Dataflow, register: str | None, index: int) -> bool:

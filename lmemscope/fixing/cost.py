@@ -69,8 +69,6 @@ _WAITS: dict[Stall, float] = {
     "global": 263.0,
 }
 _L2_WAIT, _MEMORY_WAIT = 263.0, 478.8
-_TAGS = 4.0
-"""Lines that L1 looks up in a cycle, for lanes that use different ones."""
 _ORDER = 3.0
 """How far parts that work at a time overlap: 1 is not at all, infinity is all."""
 
@@ -130,13 +128,13 @@ def cost(work: Work, arch: str, threads: int, registers: int, shared: int) -> Co
     blocks = warps // math.ceil(threads / _WARP)
     l1_missed, l2_missed = _misses(work.frame, warps, blocks * shared, limits, machine)
     issue = _issue(work, machine)
-    looked_up = work.uniform_lines + work.varying_lines / _TAGS
-    moved = work.uniform_lines + work.varying_lines
+    looked_up = moved = work.local_lines
+    sectors = work.streamed_sectors + work.repeated_sectors
     local = _memory(looked_up, moved * l1_missed * _LINE, moved * l1_missed * l2_missed * _LINE, machine)
     memory = _memory(
-        looked_up + work.shared_wavefronts + work.cached_lines + work.streamed_sectors / 4,
-        moved * l1_missed * _LINE + work.streamed_sectors * _SECTOR,
-        moved * l1_missed * l2_missed * _LINE,
+        looked_up + work.shared_wavefronts + work.cached_lines + sectors * _SECTOR / _LINE,
+        moved * l1_missed * _LINE + sectors * _SECTOR,
+        moved * l1_missed * l2_missed * _LINE + work.streamed_sectors * _SECTOR,
         machine,
     )
     waits = dict(_WAITS)

@@ -38,7 +38,8 @@ class Work:
         varying_lines: the same where lanes may use different ones.
         shared_wavefronts: of accesses of shared memory, conflicts between banks aside.
         cached_lines: lines of global and constant memory that are used again, such as of tables.
-        streamed_sectors: sectors of 32 bytes of global memory that are used once.
+        repeated_sectors: sectors of 32 bytes of global memory that the warp comes back to.
+        streamed_sectors: the same that it uses once.
         frame: bytes per thread of stack frames that the warp goes through again and again.
     """
 
@@ -48,6 +49,7 @@ class Work:
     varying_lines: float = 0.0
     shared_wavefronts: float = 0.0
     cached_lines: float = 0.0
+    repeated_sectors: float = 0.0
     streamed_sectors: float = 0.0
     frame: int = 0
 

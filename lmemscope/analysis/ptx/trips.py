@@ -6,7 +6,8 @@ so any weight serves, as long as a loop that is unrolled four times weighs a fou
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
@@ -20,7 +21,7 @@ _MOST = 1 << 16
 _STEPS = 64
 """Instructions between a counter and what is compared; masks of unrolled loops' remainders."""
 
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "lt": lambda a, b: a < b,
@@ -32,6 +33,23 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "hi": lambda a, b: a > b,
     "hs": lambda a, b: a >= b,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """What a loop counts.
+
+    Attributes:
+        start: the value that it begins with, or None.
+        number: the same as a number, where it is known.
+        offset: what is added to it where it is compared.
+        step: by which each iteration changes it.
+    """
+
+    start: Value | None
+    number: float | None
+    offset: int
+    step: int
 
 
 class Trips:
@@ -46,17 +64,25 @@ class Trips:
     def __init__(self, code: Definitions, values: Values, control: Control) -> None:
         self._code, self._values, self._control = code, values, control
         self._weights: dict[int, float] = {}
+        self._asking: set[int] = set()
 
-    def weight(self, index: int) -> float:
-        """How often an instruction is executed for each call of its function."""
+    def weight(self, index: int, headers: Collection[int] | None = None) -> float:
+        """How often an instruction is executed for each call of its function.
+
+        Args:
+            index: of the instruction.
+            headers: count only loops that begin at these; None counts all.
+        """
         product = 1.0
         for loop in self._control.loops_of.get(self._code.flow.block_of(index), ()):
-            product *= self.count(loop)
+            if headers is None or loop.header in headers:
+                product *= self.count(loop)
         return product
 
     def count(self, loop: Loop) -> float:
         """How often a loop's body runs each time it is reached."""
         if loop.header not in self._weights:
+            self._weights[loop.header] = UNKNOWN  # while loops around it are looked at
             self._weights[loop.header] = self._find(loop)
         return self._weights[loop.header]
 
@@ -96,7 +122,7 @@ class Trips:
             if holds is None:
                 return None
             for first, second, swapped in ((*operands, False), (*operands[::-1], True)):
-                counter = self._counter(value, first, loop)
+                counter = self._counter(self._values.read(value, first), loop)
                 if counter is not None:
                     return self._counted(value, counter, second, holds, when, swapped)
             return None
@@ -105,44 +131,49 @@ class Trips:
     def _counted(
         self,
         test: int,
-        counter: tuple[Value | int | None, int, int, bool],
+        counter: _Counter,
         bound: str,
-        holds: Callable[[int, int], bool],
+        holds: Callable[[float, float], bool],
         when: bool,
         swapped: bool,
     ) -> float | None:
-        start, offset, step, is_number = counter
-        limit = self._constant(test, bound)
-        if is_number and isinstance(start, int) and limit is not None:
-            at = start + offset
+        limit = self._number(self._values.read(test, bound), number_of(bound))
+        if counter.number is not None and limit is not None:
+            at = counter.number + counter.offset
             for passed in range(_MOST):
                 if holds(*((limit, at) if swapped else (at, limit))) is when:
                     return float(passed)
-                at += step
+                at += counter.step
             return None
         # Of an unrolled loop's remainder half of the steps are left on average.
-        mask = self._masked(test, bound)
-        if mask is None and not is_number and isinstance(start, int):
-            mask = self._mask_of(start)
+        mask = self._mask_of(self._values.read(test, bound)) or self._mask_of(counter.start)
         if mask is not None:
             return mask / 2
-        return UNKNOWN / min(abs(step), _STEPS) if abs(step) > 1 else None
+        step = abs(counter.step)
+        return UNKNOWN / min(step, _STEPS) if step > 1 else None
 
-    def _counter(
-        self, index: int, register: str, loop: Loop
-    ) -> tuple[Value | int | None, int, int, bool] | None:
-        """A loop's counter: its start, what is added to it where it is read, and its step.
-
-        The start is a number where the last part is true, else the value that it is.
-        """
-        begin = self._added(self._values.read(index, register) if register[:1] == "%" else None)
+    def _counter(self, value: Value | None, loop: Loop) -> _Counter | None:
+        """The counter that a loop's test compares, perhaps with something added that is fixed."""
+        begin = self._added(value)
         if begin is None:
             return None
         value, offset = begin
+        members = self._control.blocks_of(loop)
+        if value >= 0:
+            instruction = self._code.body.instructions[value]
+            if instruction.operation not in ("add", "sub"):
+                return None
+            read = [
+                self._values.read(value, one)
+                for one in instruction.operands[1:]
+                if isinstance(one, str) and one[:1] == "%"
+            ]
+            inside = [one for one in read if one is None or self._values.block_of(one) in members]
+            counter = self._counter(inside[0], loop) if len(read) == 2 and len(inside) == 1 else None
+            return None if counter is None else _Counter(None, None, 0, counter.step)
         join = self._values.join(value)
         if join is None or self._control.loop_at.get(join.block) is not loop:
             return None
-        members = self._control.blocks_of(loop)
         starts, steps = set(), set()
         for before, brought in self._values.incoming(join).items():
             if before not in members:
@@ -155,8 +186,7 @@ class Trips:
         if len(steps) != 1 or len(starts) != 1 or steps == {0}:
             return None
         (start,), (step,) = starts, steps
-        number = self._number(start)
-        return (start, offset, step, False) if number is None else (number, offset, step, True)
+        return _Counter(start, self._number(start), offset, step)
 
     def _added(self, value: Value | None) -> tuple[Value, int] | None:
         """What constants were added to, and their sum."""
@@ -181,27 +211,34 @@ class Trips:
             value = before
         return None
 
-    def _constant(self, index: int, operand: str) -> int | None:
-        number = number_of(operand)
-        return number if number is not None else self._number(self._values.read(index, operand))
-
-    def _number(self, value: Value | None) -> int | None:
-        begin = self._added(value)
-        if begin is None or begin[0] < 0:
-            return None
+    def _number(self, value: Value | None, written: int | None = None) -> float | None:
+        """A constant; of the counter of a loop around, its mean."""
+        begin = self._added(value) if written is None else None
+        if begin is None:
+            return written
+        if begin[0] < 0:
+            return self._mean(begin[0], begin[1])
         instruction = self._code.body.instructions[begin[0]]
         number = number_of(instruction.operands[-1])
         is_mov = instruction.operation == "mov" and instruction.predicate is None
         return number + begin[1] if is_mov and number is not None else None
 
-    def _masked(self, index: int, operand: str) -> int | None:
-        value = self._values.read(index, operand) if operand[:1] == "%" else None
-        return None if value is None else self._mask_of(value)
+    def _mean(self, value: Value, offset: int) -> float | None:
+        join = self._values.join(value)
+        loop = self._control.loop_at.get(join.block) if join is not None else None
+        if loop is None or loop.header in self._asking:
+            return None
+        self._asking.add(loop.header)
+        counter = self._counter(value, loop)
+        self._asking.discard(loop.header)
+        if counter is None or counter.number is None:
+            return None
+        return counter.number + counter.step * (self.count(loop) - 1) / 2 + offset
 
-    def _mask_of(self, value: Value) -> int | None:
+    def _mask_of(self, value: Value | None) -> int | None:
         """The small mask that a value, perhaps negated, was made with."""
         for _ in range(_STEPS):
-            if value < 0:
+            if value is None or value < 0:
                 return None
             instruction = self._code.body.instructions[value]
             operands = instruction.operands
@@ -211,8 +248,5 @@ class Trips:
             if instruction.operation not in ("mov", "neg", "cvt"):
                 return None
             source = operands[-1]
-            before = self._values.read(value, source) if isinstance(source, str) else None
-            if before is None:
-                return None
-            value = before
+            value = self._values.read(value, source) if isinstance(source, str) else None
         return None
