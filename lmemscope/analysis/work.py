@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.flow import is_local_access, written
+from lmemscope.analysis.ptx.fusions import Fusions
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import chained, executed, waited_for, width
 from lmemscope.analysis.ptx.trips import UNKNOWN
@@ -128,7 +129,7 @@ class _Counted:
     def __init__(self) -> None:
         self._pipes: dict[str, float] = defaultdict(float)
         self._stalls: dict[str, float] = defaultdict(float)
-        self._uniform = self._varying = 0.0
+        self._lines = self._sectors = 0.0
         self._shared = self._cached = self._again = self._streamed = 0.0
 
     def work(self, frame: int) -> Work:
@@ -136,8 +137,8 @@ class _Counted:
         return Work(
             pipes=tuple(self._pipes[pipe] for pipe in PIPES),
             stalls=tuple(self._stalls[stall] for stall in STALLS),
-            uniform_lines=self._uniform,
-            varying_lines=self._varying,
+            local_lines=self._lines,
+            local_sectors=self._sectors,
             shared_wavefronts=self._shared,
             cached_lines=self._cached,
             repeated_sectors=self._again,
@@ -154,17 +155,21 @@ class _Counted:
             in_registers: lines of local accesses that cost nothing.
         """
         instructions, blocks = dataflow.body.instructions, dataflow.flow.blocks
-        reached = dataflow.flow.dominators
+        reached, fusions = dataflow.flow.dominators, Fusions(dataflow)
         for number, block in enumerate(blocks):
             if number not in reached or block.start == block.end:
                 continue
             weight = often * dataflow.trips.weight(block.start)
+            fused = fusions.in_block(block)
             for index in range(block.start, block.end):
                 one = instructions[index]
                 if is_local_access(one.opcode):
                     continue  # Counted by its machine instructions.
-                for pipe, slots in executed(one):
-                    self._pipes[pipe] += weight * slots
+                if index not in fused:
+                    for pipe, slots in executed(one):
+                        self._pipes[pipe] += weight * slots
+                if fusions.is_copy(index):
+                    self._pipes["none"] += weight
                 if one.operation in ("ld", "ldu", "st", "atom", "red", "shfl"):
                     self._memory(dataflow, index, one, weight, often)
             rows = instructions[block.start : block.end]
@@ -218,29 +223,37 @@ class _Counted:
             for access in group:
                 often = weight * copies
                 self._pipes["memory"] += often
-                if access.uniformity == "uniform":
-                    self._uniform += often * access.requests
-                else:
-                    rows = _rows(_elements(facts, access), access.uniformity)
-                    self._varying += often * access.requests * rows
+                rows, sectors = _touched(_words(facts, access), access.uniformity)
+                self._lines += often * access.requests * rows
+                self._sectors += often * access.requests * sectors
             if spilled and not is_store:
                 reloads[weight] += len(group)
         for weight, count in reloads.items():
             self._stalls["local"] += weight * -(-count // _RELOADS)
 
 
-def _elements(facts: KernelFacts, access: LocalAccess) -> int:
+def _words(facts: KernelFacts, access: LocalAccess) -> int:
     """Words of the object that an access may touch."""
     sizes = [facts.objects[one].span for one in access.touched if one < len(facts.objects)]
     return max(1, max(sizes) // _WORD) if sizes else _LANES
 
 
-def _rows(words: int, uniformity: Uniformity) -> float:
-    """Rows of the interleaved object, each a line, that the lanes of a warp use on average."""
+def _touched(words: int, uniformity: Uniformity) -> tuple[float, float]:
+    """Lines and sectors that a request of a warp touches, of an object of some 32-bit words.
+
+    A word of all lanes is a line, of eight neighbouring ones a sector.
+    """
+    if uniformity == "uniform":
+        return 1.0, _LINE / _SECTOR
     if uniformity == "lane-varying":
-        return min(_LANES, words)
-    # As many as are hit where each lane chooses one at random.
-    return float(words * (1 - (1 - 1 / words) ** _LANES))
+        return min(_LANES, words), min(_LANES, words * _LINE / _SECTOR)
+    # Lanes choose at random: how many words of the object are chosen at least once.
+    together = _SECTOR // _WORD
+    return _chosen(words, _LANES), _LINE / _SECTOR * _chosen(words, together)
+
+
+def _chosen(words: int, lanes: int) -> float:
+    return float(words * (1 - (1 - 1 / words) ** lanes))
 
 
 def _addresses(dataflow: Dataflow, register: str | None, index: int) -> float:

@@ -128,13 +128,15 @@ def cost(work: Work, arch: str, threads: int, registers: int, shared: int) -> Co
     blocks = warps // math.ceil(threads / _WARP)
     l1_missed, l2_missed = _misses(work.frame, warps, blocks * shared, limits, machine)
     issue = _issue(work, machine)
-    looked_up = moved = work.local_lines
+    behind_l1 = work.local_sectors * l1_missed * _SECTOR
+    behind_l2 = behind_l1 * l2_missed
+    local = _memory(work.local_lines, behind_l1, behind_l2, machine)
     sectors = work.streamed_sectors + work.repeated_sectors
-    local = _memory(looked_up, moved * l1_missed * _LINE, moved * l1_missed * l2_missed * _LINE, machine)
+    lines = work.local_lines + work.shared_wavefronts + work.cached_lines
     memory = _memory(
-        looked_up + work.shared_wavefronts + work.cached_lines + sectors * _SECTOR / _LINE,
-        moved * l1_missed * _LINE + sectors * _SECTOR,
-        moved * l1_missed * l2_missed * _LINE + work.streamed_sectors * _SECTOR,
+        lines + sectors * _SECTOR / _LINE,
+        behind_l1 + sectors * _SECTOR,
+        behind_l2 + work.streamed_sectors * _SECTOR,
         machine,
     )
     waits = dict(_WAITS)
@@ -163,8 +165,8 @@ def _misses(
 
 
 def _missed(size: float, cache: float) -> float:
-    """None where it fits, all where it is twice as large."""
-    return min(1.0, max(0.0, size / cache - 1.0))
+    """None where it fits; beyond that what is not in the cache, if any part is as likely there."""
+    return max(0.0, 1.0 - cache / size) if size else 0.0
 
 
 def _issue(work: Work, machine: Machine) -> float:

@@ -33,9 +33,9 @@ class Work:
         pipes: instructions by pipe, in the order of `PIPES`.
         stalls: on the longest chain of dependent instructions, by what is waited for, in the order
             of `STALLS`.
-        uniform_lines: 128-byte lines that accesses of local memory touch where all lanes use one
-            word index: one for each 32-bit word.
-        varying_lines: the same where lanes may use different ones.
+        local_lines: 128-byte lines that accesses of local memory touch: where all lanes use one
+            word index, one for each 32-bit word.
+        local_sectors: sectors of 32 bytes of these lines.
         shared_wavefronts: of accesses of shared memory, conflicts between banks aside.
         cached_lines: lines of global and constant memory that are used again, such as of tables.
         repeated_sectors: sectors of 32 bytes of global memory that the warp comes back to.
@@ -45,8 +45,8 @@ class Work:
 
     pipes: tuple[float, ...] = (0.0,) * len(PIPES)
     stalls: tuple[float, ...] = (0.0,) * len(STALLS)
-    uniform_lines: float = 0.0
-    varying_lines: float = 0.0
+    local_lines: float = 0.0
+    local_sectors: float = 0.0
     shared_wavefronts: float = 0.0
     cached_lines: float = 0.0
     repeated_sectors: float = 0.0
@@ -57,11 +57,6 @@ class Work:
     def instructions(self) -> float:
         """Issue slots."""
         return sum(self.pipes)
-
-    @property
-    def local_lines(self) -> float:
-        """Lines of local memory, all together."""
-        return self.uniform_lines + self.varying_lines
 
     def stalled(self, stall: Stall) -> float:
         """How often the longest chain waits for something."""
