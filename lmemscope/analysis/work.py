@@ -17,7 +17,6 @@ from lmemscope.analysis.ptx.flow import is_local_access, written
 from lmemscope.analysis.ptx.fusions import Fusions
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import chained, executed, waited_for, width
-from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import KernelFacts, LocalAccess, Uniformity
 from lmemscope.model.work import PIPES, STALLS, Stall, Work
@@ -43,7 +42,8 @@ def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
 
     Args:
         layers: the unit's.
-        facts: the kernel's, with its accesses.
+        facts: the kernel's, with its accesses. Those of two kernels compare where both, or
+            neither, were found with the names of variables.
     """
     flow = layers.flow
     if flow is None or flow.dataflow(facts.name) is None:
@@ -56,8 +56,9 @@ def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
         dataflow = flow.dataflow(name)
         if dataflow is not None:
             counted.function(dataflow, often, in_registers)
-    counted.local(accesses, _weights(flow, calls), facts)
-    return counted.work(_frame(facts))
+    frame = _frame(facts)
+    counted.local(accesses, _weights(flow, calls), frame)
+    return counted.work(frame)
 
 
 def _calls(flow: ModuleFlow, kernel: str) -> dict[str, float]:
@@ -97,8 +98,9 @@ def _weights(flow: ModuleFlow, calls: Mapping[str, float]) -> dict[int, float]:
     found: dict[int, float] = {}
     for name, often in calls.items():
         dataflow = flow.dataflow(name)
-        for line, indices in dataflow.by_line.items() if dataflow is not None else ():
-            found[line] = often * max(dataflow.trips.weight(i) for i in indices)
+        if dataflow is not None:
+            for line, indices in dataflow.by_line.items():
+                found[line] = often * max(dataflow.trips.weight(index) for index in indices)
     return found
 
 
@@ -129,7 +131,7 @@ class _Counted:
     def __init__(self) -> None:
         self._pipes: dict[str, float] = defaultdict(float)
         self._stalls: dict[str, float] = defaultdict(float)
-        self._lines = self._sectors = 0.0
+        self._lines = self._sectors = self._varying = self._looped = 0.0
         self._shared = self._cached = self._again = self._streamed = 0.0
 
     def work(self, frame: int) -> Work:
@@ -139,6 +141,8 @@ class _Counted:
             stalls=tuple(self._stalls[stall] for stall in STALLS),
             local_lines=self._lines,
             local_sectors=self._sectors,
+            varying_lines=self._varying,
+            looped_lines=self._looped,
             shared_wavefronts=self._shared,
             cached_lines=self._cached,
             repeated_sectors=self._again,
@@ -209,9 +213,15 @@ class _Counted:
             self._again += (weight - once) * sectors
 
     def local(
-        self, accesses: Iterable[LocalAccess], weights: Mapping[int, float], facts: KernelFacts
+        self, accesses: Iterable[LocalAccess], weights: Mapping[int, float], frame: int
     ) -> None:
-        """Count local accesses, each PTX access once however often ptxas has copied it."""
+        """Count local accesses, each PTX access once however often ptxas has copied it.
+
+        Args:
+            accesses: of the kernel.
+            weights: how often what is on a PTX line runs.
+            frame: bytes among which those choose whose address differs between lanes.
+        """
         by_line: dict[tuple[int | None, bool, bool], list[LocalAccess]] = defaultdict(list)
         for access in accesses:
             spilled = access.cause in ("register-spill", "callee-save", "unattributed")
@@ -223,19 +233,17 @@ class _Counted:
             for access in group:
                 often = weight * copies
                 self._pipes["memory"] += often
-                rows, sectors = _touched(_words(facts, access), access.uniformity)
+                rows, sectors = _touched(max(1, frame // _WORD), access.uniformity)
                 self._lines += often * access.requests * rows
                 self._sectors += often * access.requests * sectors
+                if access.uniformity != "uniform":
+                    self._varying += often * access.requests * rows
+                if weight > 1:
+                    self._looped += often * access.requests * rows
             if spilled and not is_store:
                 reloads[weight] += len(group)
         for weight, count in reloads.items():
             self._stalls["local"] += weight * -(-count // _RELOADS)
-
-
-def _words(facts: KernelFacts, access: LocalAccess) -> int:
-    """Words of the object that an access may touch."""
-    sizes = [facts.objects[one].span for one in access.touched if one < len(facts.objects)]
-    return max(1, max(sizes) // _WORD) if sizes else _LANES
 
 
 def _touched(words: int, uniformity: Uniformity) -> tuple[float, float]:
@@ -308,6 +316,3 @@ def _read(one: Instruction) -> Iterator[str]:
             yield from operand.items
         elif operand.base is not None:
             yield operand.base
-
-
-__all__ = ["UNKNOWN", "work_of"]

@@ -16,8 +16,7 @@ import math
 from dataclasses import dataclass
 
 from lmemscope.analysis.occupancy import Multiprocessor, multiprocessor, resident_warps
-from lmemscope.model import KernelReport
-from lmemscope.model.work import PIPES, STALLS, Pipe, Stall, Work
+from lmemscope.model import PIPES, STALLS, Cost, KernelReport, Pipe, Stall, Work
 
 _WARP, _LINE, _SECTOR = 32, 128, 32
 
@@ -73,28 +72,7 @@ _ORDER = 3.0
 """How far parts that work at a time overlap: 1 is not at all, infinity is all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """A kernel's cost, with what it is made of, in cycles per warp.
-
-    Attributes:
-        total: of all parts.
-        issue: by the busiest of pipes and schedulers.
-        memory: by the busiest of L1, L2 and device memory.
-        waiting: that resident warps do not hide.
-        local: of ``memory``, what local memory alone would take.
-        fits: whether the frames of the resident threads fit L1.
-    """
-
-    total: float
-    issue: float
-    memory: float
-    waiting: float
-    local: float
-    fits: bool
-
-
-def cost_of(report: KernelReport, arch: str, threads: int) -> float | None:
+def cost_of(report: KernelReport, arch: str, threads: int) -> Cost | None:
     """The cost of a kernel as its report has it; None where something is not known.
 
     Args:
@@ -106,8 +84,7 @@ def cost_of(report: KernelReport, arch: str, threads: int) -> float | None:
     if report.work is None or facts.registers is None:
         return None
     shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
-    found = cost(report.work, arch, threads, facts.registers, shared)
-    return found.total if found is not None else None
+    return cost(report.work, arch, threads, facts.registers, shared)
 
 
 def cost(work: Work, arch: str, threads: int, registers: int, shared: int) -> Cost | None:
@@ -144,7 +121,16 @@ def cost(work: Work, arch: str, threads: int, registers: int, shared: int) -> Co
         _L2_WAIT - waits["local"] + l2_missed * (_MEMORY_WAIT - _L2_WAIT)
     )
     waiting = sum(work.stalled(stall) * waits[stall] for stall in STALLS) / warps
-    return Cost(_together(issue, memory, waiting), issue, memory, waiting, local, l1_missed == 0)
+    return Cost(
+        total=_together(issue, memory, waiting),
+        issue=issue,
+        memory=memory,
+        waiting=waiting,
+        local=local,
+        fits=l1_missed == 0,
+        is_uniform=not work.varying_lines,
+        is_looped=work.looped_lines > 0,
+    )
 
 
 def _machine(arch: str) -> Machine | None:
@@ -179,9 +165,7 @@ def _issue(work: Work, machine: Machine) -> float:
         "memory": _LOAD_STORE,
         "none": _ISSUE,
     }
-    pipes = [
-        number * _WARP / results[pipe] for pipe, number in zip(PIPES, work.pipes, strict=True)
-    ]
+    pipes = [number * _WARP / results[pipe] for pipe, number in zip(PIPES, work.pipes, strict=True)]
     return max(work.instructions * _WARP / _ISSUE, *pipes)
 
 
@@ -191,4 +175,4 @@ def _memory(lines: float, l2: float, memory: float, machine: Machine) -> float:
 
 
 def _together(*parts: float) -> float:
-    return sum(part**_ORDER for part in parts) ** (1 / _ORDER)
+    return math.pow(sum(part**_ORDER for part in parts), 1 / _ORDER)

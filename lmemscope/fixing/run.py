@@ -215,6 +215,8 @@ class _Run:
         target = one.target
         threads = target.block.threads if target.block is not None else DEFAULT_BLOCK
         after = judged.after if judged is not None else None
+        modelled = cost_of(before, unit.arch, threads)
+        made = cost_of(after, unit.arch, threads) if after is not None else None
         return Trial(
             input=unit.name,
             arch=unit.arch,
@@ -228,10 +230,11 @@ class _Run:
             rank=None,
             before=figures(hit.facts, unit.arch, threads),
             after=figures(after.facts, unit.arch, threads) if after is not None else None,
-            cost_before=cost_of(before, unit.arch, threads),
-            cost_after=cost_of(after, unit.arch, threads) if after is not None else None,
+            cost_before=modelled.total if modelled is not None else None,
+            cost_after=made.total if made is not None else None,
             patch=_patch(one.rewriting),
             error=error if judged is None else judged.error,
+            modelled=modelled,
         )
 
 

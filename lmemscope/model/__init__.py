@@ -157,6 +157,7 @@ from lmemscope.model.sites import (
 from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, plural
+from lmemscope.model.work import PIPES, STALLS, Cost, Pipe, Stall, Work
 
 __all__ = [
     "CAUSES",
@@ -164,6 +165,8 @@ __all__ = [
     "DEFAULT_STACK_LIMIT",
     "DEVICES",
     "NULL",
+    "PIPES",
+    "STALLS",
     "UNKNOWN_DIMENSIONS",
     "VERDICT_KINDS",
     "WHOLE",
@@ -183,6 +186,7 @@ __all__ = [
     "CauseTraits",
     "CompileOptions",
     "Confidence",
+    "Cost",
     "CubinFacts",
     "CudaSource",
     "CycleCall",
@@ -247,6 +251,7 @@ __all__ = [
     "MissingEvidence",
     "Order",
     "PathStep",
+    "Pipe",
     "Policy",
     "PtxFacts",
     "PtxasFacts",
@@ -264,6 +269,7 @@ __all__ = [
     "SourceLine",
     "SourceLocation",
     "SourceText",
+    "Stall",
     "Tool",
     "Trial",
     "TrialVerdict",
@@ -278,6 +284,7 @@ __all__ = [
     "VerdictName",
     "View",
     "Wanted",
+    "Work",
     "WrittenLaunch",
     "base_name",
     "calling_line",

@@ -36,6 +36,8 @@ class Work:
         local_lines: 128-byte lines that accesses of local memory touch: where all lanes use one
             word index, one for each 32-bit word.
         local_sectors: sectors of 32 bytes of these lines.
+        varying_lines, looped_lines: of these lines, where lanes may use different words, and those
+            of accesses in loops.
         shared_wavefronts: of accesses of shared memory, conflicts between banks aside.
         cached_lines: lines of global and constant memory that are used again, such as of tables.
         repeated_sectors: sectors of 32 bytes of global memory that the warp comes back to.
@@ -47,6 +49,8 @@ class Work:
     stalls: tuple[float, ...] = (0.0,) * len(STALLS)
     local_lines: float = 0.0
     local_sectors: float = 0.0
+    varying_lines: float = 0.0
+    looped_lines: float = 0.0
     shared_wavefronts: float = 0.0
     cached_lines: float = 0.0
     repeated_sectors: float = 0.0
@@ -61,3 +65,29 @@ class Work:
     def stalled(self, stall: Stall) -> float:
         """How often the longest chain waits for something."""
         return self.stalls[STALLS.index(stall)]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A kernel's modelled cost with what it is made of, in cycles that a multiprocessor spends on a
+    warp.
+
+    Attributes:
+        total: of all parts, which overlap.
+        issue: by the busiest of pipes and schedulers.
+        memory: by the busiest of L1, L2 and device memory.
+        waiting: what resident warps do not hide.
+        local: of ``memory``, what local memory alone would take.
+        fits: whether the frames of the resident threads fit L1.
+        is_uniform: whether all lanes use one address wherever local memory is accessed.
+        is_looped: whether any of it is accessed in a loop.
+    """
+
+    total: float
+    issue: float
+    memory: float
+    waiting: float
+    local: float
+    fits: bool
+    is_uniform: bool
+    is_looped: bool

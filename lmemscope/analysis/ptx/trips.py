@@ -121,10 +121,11 @@ class Trips:
             holds = _COMPARISONS.get(test.modifiers[1])
             if holds is None:
                 return None
-            for first, second, swapped in ((*operands, False), (*operands[::-1], True)):
+            for position, first in enumerate(operands):
                 counter = self._counter(self._values.read(value, first), loop)
                 if counter is not None:
-                    return self._counted(value, counter, second, holds, when, swapped)
+                    bound = operands[1 - position]
+                    return self._counted(value, counter, bound, holds, when, bool(position))
             return None
         return None
 
@@ -169,7 +170,9 @@ class Trips:
                 if isinstance(one, str) and one[:1] == "%"
             ]
             inside = [one for one in read if one is None or self._values.block_of(one) in members]
-            counter = self._counter(inside[0], loop) if len(read) == 2 and len(inside) == 1 else None
+            counter = (
+                self._counter(inside[0], loop) if len(read) == 2 and len(inside) == 1 else None
+            )
             return None if counter is None else _Counter(None, None, 0, counter.step)
         join = self._values.join(value)
         if join is None or self._control.loop_at.get(join.block) is not loop:
