@@ -1,9 +1,10 @@
-// The median of the last nine values, by an insertion sort of a copy.
+// The median of windows of 25 values, by an insertion sort of a copy.
 extern "C" __global__ void median(const float *in, float *out, int n) {
   int t = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
-  for (int k = 0; k + 9 <= n; ++k) {
-    float sorted[9];
-    for (int j = 0; j < 9; ++j) {
+  for (int k = 0; k + 25 <= n; ++k) {
+    float sorted[25];
+#pragma unroll 1
+    for (int j = 0; j < 25; ++j) {
       float value = in[(k + j) * stride + t];
       int place = j;
       while (place > 0 && sorted[place - 1] > value) {
@@ -12,6 +13,6 @@ extern "C" __global__ void median(const float *in, float *out, int n) {
       }
       sorted[place] = value;
     }
-    out[k * stride + t] = sorted[4];
+    out[k * stride + t] = sorted[12];
   }
 }
