@@ -3,8 +3,8 @@
     python benchmarks/fix_times.py --out benchmarks/data/fix_times.json
 
 Needs a GPU, CuPy, and what `lmemscope doctor` asks for. Where the machine with the GPU lacks a
-toolchain, another one finds the fixes first: `--prepare FILE` there, `--fixes FILE` here. A document
-of `lmemscope fix --format json` does for `--fixes` too, then without models of what is by hand.
+toolchain, another one finds the fixes first: `--prepare FILE` there, `--fixes FILE` here. What
+`lmemscope fix --format json` writes does for `--fixes` too, without models of what is by hand.
 
 Each kernel of data/fix_kernels is compiled by NVRTC as it is, with each patch, and as hand/ has it.
 All versions of a kernel are timed in turn, again and again, so that a clock that changes changes

@@ -9,32 +9,25 @@ executed as often as before.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.flow import is_local_access, written
+from lmemscope.analysis.ptx.chains import longest_chain
+from lmemscope.analysis.ptx.flow import is_local_access
 from lmemscope.analysis.ptx.fusions import Fusions
 from lmemscope.analysis.ptx.slicing import Dataflow
-from lmemscope.analysis.ptx.timing import chained, executed, waited_for, width
+from lmemscope.analysis.ptx.timing import executed, width
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.model import KernelFacts, LocalAccess, Uniformity
-from lmemscope.model.work import PIPES, STALLS, Stall, Work
+from lmemscope.model import PIPES, STALLS, KernelFacts, LocalAccess, Uniformity, Work
 
 _LANES, _WORD, _LINE, _SECTOR = 32, 4, 128, 32
 _RELOADS = 8
 """Spills that are loaded back together before the first of them is waited for."""
+_RARE = 1 / 64
+"""How often a library's slow path is taken: only arguments beyond 105615 (float) need it."""
 _CALLS = 1e9
 """No function runs more often than that: recursion ends."""
-_TYPICAL: Mapping[Stall, float] = {
-    "arithmetic": 4,
-    "fp64": 8,
-    "special": 20,
-    "shared": 29,
-    "local": 41,
-    "global": 263,
-}
-"""Cycles, to choose the longest chain with (`lmemscope.fixing.cost` has their sources)."""
 
 
 def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
@@ -52,10 +45,11 @@ def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
     counted = _Counted()
     accesses = (*facts.accesses, *facts.generic)
     in_registers = _promoted(flow, calls, accesses)
+    rare = frozenset(one.ptx_line for one in accesses if one.cause == "math-slow-path")
     for name, often in calls.items():
         dataflow = flow.dataflow(name)
         if dataflow is not None:
-            counted.function(dataflow, often, in_registers)
+            counted.function(dataflow, often, in_registers, rare)
     frame = _frame(facts)
     counted.local(accesses, _weights(flow, calls), frame)
     return counted.work(frame)
@@ -150,13 +144,20 @@ class _Counted:
             frame=frame,
         )
 
-    def function(self, dataflow: Dataflow, often: float, in_registers: frozenset[int]) -> None:
+    def function(
+        self,
+        dataflow: Dataflow,
+        often: float,
+        in_registers: frozenset[int],
+        rare: frozenset[int | None],
+    ) -> None:
         """Count a function's instructions.
 
         Args:
             dataflow: of the function.
             often: how often it is called.
             in_registers: lines of local accesses that cost nothing.
+            rare: lines of blocks that hardly any argument leads to.
         """
         instructions, blocks = dataflow.body.instructions, dataflow.flow.blocks
         reached, fusions = dataflow.flow.dominators, Fusions(dataflow)
@@ -164,6 +165,8 @@ class _Counted:
             if number not in reached or block.start == block.end:
                 continue
             weight = often * dataflow.trips.weight(block.start)
+            if any(one.line in rare for one in instructions[block.start : block.end]):
+                weight *= _RARE
             fused = fusions.in_block(block)
             for index in range(block.start, block.end):
                 one = instructions[index]
@@ -177,7 +180,7 @@ class _Counted:
                 if one.operation in ("ld", "ldu", "st", "atom", "red", "shfl"):
                     self._memory(dataflow, index, one, weight, often)
             rows = instructions[block.start : block.end]
-            for stall, number_of in _longest(rows, in_registers).items():
+            for stall, number_of in longest_chain(rows, in_registers).items():
                 self._stalls[stall] += weight * number_of
 
     def _memory(
@@ -229,6 +232,8 @@ class _Counted:
         reloads: dict[float, int] = defaultdict(int)
         for (line, is_store, spilled), group in by_line.items():
             weight = weights.get(line or 0, 1.0)
+            if group[0].cause == "math-slow-path":
+                weight *= _RARE
             copies = 1.0 if spilled or line is None else 1.0 / len(group)
             for access in group:
                 often = weight * copies
@@ -278,41 +283,3 @@ def _is_named(dataflow: Dataflow, register: str | None, index: int) -> bool:
         return False
     kinds = {leaf.kind for leaf in dataflow.leaves(register, index)}
     return "symbol" in kinds and "parameter" not in kinds
-
-
-def _longest(rows: list[Instruction], in_registers: frozenset[int]) -> dict[Stall, float]:
-    """The longest chain of dependent instructions in a basic block, by what is waited for."""
-    chains: dict[str, tuple[float, tuple[float, ...]]] = {}
-    nothing = (0.0, (0.0,) * len(STALLS))
-    longest = nothing
-    for one in rows:
-        before = max((chains.get(name, nothing) for name in _read(one)), default=nothing)
-        stall = waited_for(one)
-        if one.line in in_registers:
-            stall = None
-        made = before
-        if stall is not None:
-            number = chained(one)
-            at = STALLS.index(stall)
-            counts = list(before[1])
-            counts[at] += 1
-            # The rest of what one instruction becomes waits for arithmetic.
-            counts[0] += number - 1
-            total = before[0] + _TYPICAL[stall] + (number - 1) * _TYPICAL["arithmetic"]
-            made = (total, tuple(counts))
-        for register in written(one):
-            chains[register] = made
-        longest = max(longest, made)
-    return dict(zip(STALLS, longest[1], strict=True))
-
-
-def _read(one: Instruction) -> Iterator[str]:
-    if one.predicate is not None:
-        yield one.predicate.lstrip("!")
-    for operand in one.operands:
-        if isinstance(operand, str):
-            yield operand.lstrip("!-")
-        elif hasattr(operand, "items"):
-            yield from operand.items
-        elif operand.base is not None:
-            yield operand.base

@@ -48,7 +48,7 @@ class Fusions:
         return frozenset(found)
 
     def is_copy(self, index: int) -> bool:
-        """Whether an instruction moves what one loop carries to another register that it carries."""
+        """Whether an instruction moves what a loop carries to where it carries another value."""
         one = self._code.body.instructions[index]
         if one.operation != "mov" or len(one.operands) != 2:
             return False

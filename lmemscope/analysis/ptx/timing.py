@@ -8,7 +8,7 @@ the code that ptxas makes of them for sm_90, the path that is taken without deno
 from __future__ import annotations
 
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.model.work import Pipe, Stall
+from lmemscope.model import Pipe, Stall
 
 _FREE = frozenset(
     "mov cvta ret exit trap membar fence pragma isspacep prefetch prefetchu discard".split()

@@ -52,6 +52,26 @@ class _Counter:
     step: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A comparison that ends a loop.
+
+    Attributes:
+        index: of the instruction.
+        first, second: what it compares.
+        holds: whether it does for two numbers.
+        when: the outcome that ends the loop.
+        is_last: whether it stands at the loop's end, so that an iteration has run before it.
+    """
+
+    index: int
+    first: str
+    second: str
+    holds: Callable[[float, float], bool]
+    when: bool
+    is_last: bool
+
+
 class Trips:
     """Counts of one function's loops.
 
@@ -100,14 +120,14 @@ class Trips:
             taken = target is None or target not in loop.members
             when = taken != branch.predicate.startswith("!")
             (register,) = registers_of(branch.predicate) or ("",)
-            count = self._until(index, register, loop, when)
+            test = self._test(index, register, loop, when)
+            count = self._until(test, loop) if test is not None else None
             if count is not None:
-                # What is tested at the end has run once more than it was passed.
-                found.append(count + (index in loop.latches))
+                found.append(count)
         return max(min(found), 1.0) if found else UNKNOWN
 
-    def _until(self, index: int, register: str, loop: Loop, when: bool) -> float | None:
-        """Iterations before a predicate is ``when``; None where nothing tells."""
+    def _test(self, index: int, register: str, loop: Loop, when: bool) -> _Test | None:
+        """The comparison that a predicate is, perhaps negated; None where it is none."""
         value = self._values.read(index, register)
         while value is not None and value >= 0:
             test = self._code.body.instructions[value]
@@ -121,37 +141,28 @@ class Trips:
             holds = _COMPARISONS.get(test.modifiers[1])
             if holds is None:
                 return None
-            for position, first in enumerate(operands):
-                counter = self._counter(self._values.read(value, first), loop)
-                if counter is not None:
-                    bound = operands[1 - position]
-                    return self._counted(value, counter, bound, holds, when, bool(position))
-            return None
+            return _Test(
+                value, operands[0], operands[1], holds, when, is_last=index in loop.latches
+            )
         return None
 
-    def _counted(
-        self,
-        test: int,
-        counter: _Counter,
-        bound: str,
-        holds: Callable[[float, float], bool],
-        when: bool,
-        swapped: bool,
-    ) -> float | None:
-        limit = self._number(self._values.read(test, bound), number_of(bound))
-        if counter.number is not None and limit is not None:
-            at = counter.number + counter.offset
-            for passed in range(_MOST):
-                if holds(*((limit, at) if swapped else (at, limit))) is when:
-                    return float(passed)
-                at += counter.step
-            return None
-        # Of an unrolled loop's remainder half of the steps are left on average.
-        mask = self._mask_of(self._values.read(test, bound)) or self._mask_of(counter.start)
-        if mask is not None:
-            return mask / 2
-        step = abs(counter.step)
-        return UNKNOWN / min(step, _STEPS) if step > 1 else None
+    def _until(self, test: _Test, loop: Loop) -> float | None:
+        """Iterations until a test ends the loop; None where nothing tells."""
+        for first, bound in ((test.first, test.second), (test.second, test.first)):
+            counter = self._counter(self._values.read(test.index, first), loop)
+            if counter is None:
+                continue
+            read = self._values.read(test.index, bound)
+            limit = self._number(read, number_of(bound))
+            if counter.number is not None and limit is not None:
+                return _passed(test, counter, limit, swapped=first == test.second)
+            # Of an unrolled loop's remainder half of the steps are left on average.
+            mask = self._mask_of(read) or self._mask_of(counter.start)
+            if mask is not None:
+                return mask / 2
+            step = abs(counter.step)
+            return UNKNOWN / min(step, _STEPS) if step > 1 else None
+        return None
 
     def _counter(self, value: Value | None, loop: Loop) -> _Counter | None:
         """The counter that a loop's test compares, perhaps with something added that is fixed."""
@@ -223,8 +234,9 @@ class Trips:
             return self._mean(begin[0], begin[1])
         instruction = self._code.body.instructions[begin[0]]
         number = number_of(instruction.operands[-1])
-        is_mov = instruction.operation == "mov" and instruction.predicate is None
-        return number + begin[1] if is_mov and number is not None else None
+        # What a minimum with a constant bounds is taken to reach it: NVVM unrolls loops that far.
+        is_known = instruction.operation in ("mov", "min") and instruction.predicate is None
+        return number + begin[1] if is_known and number is not None else None
 
     def _mean(self, value: Value, offset: int) -> float | None:
         join = self._values.join(value)
@@ -253,3 +265,14 @@ class Trips:
             source = operands[-1]
             value = self._values.read(value, source) if isinstance(source, str) else None
         return None
+
+
+def _passed(test: _Test, counter: _Counter, limit: float, *, swapped: bool) -> float | None:
+    """Iterations of a loop that counts from a number to another; None where it would not end."""
+    assert counter.number is not None
+    at = counter.number + counter.offset
+    for passed in range(_MOST):
+        if test.holds(*((limit, at) if swapped else (at, limit))) is test.when:
+            return float(passed + test.is_last)
+        at += counter.step
+    return None
