@@ -15,8 +15,8 @@ from lmemscope.analysis.ptx.graph import Loop, registers_of
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
 
-UNKNOWN = 10.0
-"""Times that a loop runs whose count is not known."""
+UNKNOWN = 32.0
+"""Times that a loop runs whose count is not known (docs/fix.md)."""
 _MOST = 1 << 16
 _STEPS = 64
 """Instructions between a counter and what is compared; masks of unrolled loops' remainders."""
