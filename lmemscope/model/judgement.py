@@ -135,7 +135,7 @@ class KernelReport:
     findings: tuple[Finding, ...] = ()
     quotes: Quotes | None = None
     footprint: Footprint | None = None
-    work: Work | None = None
+    work: Work | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"<KernelReport: {self.facts.demangled}, {self.verdict.text}>"
