@@ -65,8 +65,10 @@ from lmemscope.model.facts import (
 )
 from lmemscope.model.fix import (
     Applicability,
+    Chosen,
     Edit,
     Figures,
+    FixReport,
     Rewriting,
     Trial,
     TrialVerdict,
@@ -184,6 +186,7 @@ __all__ = [
     "Cause",
     "CauseShare",
     "CauseTraits",
+    "Chosen",
     "CompileOptions",
     "Confidence",
     "Cost",
@@ -205,6 +208,7 @@ __all__ = [
     "FailureKind",
     "Figures",
     "Finding",
+    "FixReport",
     "Footprint",
     "FrameOwner",
     "FrameRange",
