@@ -161,6 +161,7 @@ from lmemscope.model.sites import (
 from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, plural
+from lmemscope.model.work import PIPES, STALLS, Cost, Pipe, Stall, Work
 
 __all__ = [
     "CAUSES",
@@ -168,6 +169,8 @@ __all__ = [
     "DEFAULT_STACK_LIMIT",
     "DEVICES",
     "NULL",
+    "PIPES",
+    "STALLS",
     "UNKNOWN_DIMENSIONS",
     "VERDICT_KINDS",
     "WHOLE",
@@ -188,6 +191,7 @@ __all__ = [
     "Chosen",
     "CompileOptions",
     "Confidence",
+    "Cost",
     "CubinFacts",
     "CudaSource",
     "CycleCall",
@@ -253,6 +257,7 @@ __all__ = [
     "MissingEvidence",
     "Order",
     "PathStep",
+    "Pipe",
     "Policy",
     "ProvenFix",
     "PtxFacts",
@@ -271,6 +276,7 @@ __all__ = [
     "SourceLine",
     "SourceLocation",
     "SourceText",
+    "Stall",
     "Tool",
     "Trial",
     "TrialVerdict",
@@ -286,6 +292,7 @@ __all__ = [
     "Verified",
     "View",
     "Wanted",
+    "Work",
     "WrittenLaunch",
     "base_name",
     "calling_line",

@@ -26,6 +26,7 @@ from lmemscope.model.request import (
     Tool,
 )
 from lmemscope.model.wording import count
+from lmemscope.model.work import Work
 
 LeftOut = Literal["accesses", "directives"]
 """Facts that a saved report may have been written without."""
@@ -137,6 +138,7 @@ class KernelReport:
         facts, verdict, findings: always there.
         quotes: lines of its artefacts.
         footprint: device memory that the driver reserves for it on a given GPU.
+        work: what a warp of it does.
     """
 
     facts: KernelFacts
@@ -144,6 +146,7 @@ class KernelReport:
     findings: tuple[Finding, ...] = ()
     quotes: Quotes | None = None
     footprint: Footprint | None = None
+    work: Work | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"<KernelReport: {self.facts.demangled}, {self.verdict.text}>"
