@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from lmemscope.analysis.leaving import leave_reason
 from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.analysis.work import work_of
 from lmemscope.fixing.cost import cost
-from lmemscope.fixing.rank import leave_reason, ranked
+from lmemscope.fixing.rank import ranked
 from lmemscope.model import (
     PIPES,
     STALLS,

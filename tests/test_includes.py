@@ -271,6 +271,8 @@ def test_a_directory_that_is_a_link(tmp_path: Path) -> None:
 ATTRIBUTE = "an attribute that NVRTC leaves out"
 STRING = "a string that NVRTC encodes otherwise"
 POWER = "pow, which NVRTC multiplies out"
+CLASSIFIED = "a question to a number that NVRTC answers with an int"
+VIRTUAL = "virtual functions, whose tables NVRTC names by other symbols"
 
 
 @pytest.mark.parametrize(
@@ -290,6 +292,9 @@ POWER = "pow, which NVRTC multiplies out"
         ('const int size = sizeof(u8"\u00e9");\n', STRING),
         ('const int size = sizeof("\\u00e9");\n', STRING),
         ("float cube(float x) { return std::pow(x, 3); }\n", POWER),
+        ("bool both(float x, float y) { return signbit(x) == signbit(y); }\n", CLASSIFIED),
+        ("float shown(float x) { return finite(x) ? isinfinite : 0; }\n", None),
+        ("struct Shape { virtual float area() = 0; };\n", VIRTUAL),
         ("float root(float x, P *p) { return powf(x, 0.5f) + p->pow(2); }\n", None),
         ("struct __attribute__((packed)) A { int b __attribute__((aligned(8))); };\n", None),
         ('const char *text = "\u00e9"; auto *wide = L"e";\n', None),

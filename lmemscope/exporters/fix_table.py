@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import LiteralString
 
+from lmemscope.analysis.leaving import leave_reason
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled, wrapped
 from lmemscope.exporters.layout import short_name
 from lmemscope.model import FixReport, SourceLocation, Trial, Untried, count
@@ -103,6 +104,9 @@ def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
         trial = group.trials[number - 1]
         parts.append(styled(made, _COLORS[trial.verdict], on=color))
         parts += _notes(trial, columns)
+    reason = leave_reason(group.trials)
+    if reason is not None:
+        parts += wrapped(f"Leaving it as it is costs little: {reason}.", columns, "  ", "  ")
     return parts
 
 

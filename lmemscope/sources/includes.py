@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from lmemscope.files import UnreadableFileError, read_input, refuse_odd
 from lmemscope.model import CompileOptions
 from lmemscope.sources.include_macros import Header, HeaderMacros, Meaning, Use
+from lmemscope.sources.unlike_nvcc import read_otherwise
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
@@ -28,24 +29,6 @@ _DIFFERENT = re.compile(
     rb"|__aarch64__|__SIZEOF_INT128__|__has_include|__has_builtin|__SSE2__|__AVX2?__)\b"
 )
 """What nvcc with its host compiler answers otherwise than NVRTC, where a condition asks for it."""
-_ATTRIBUTE = "an attribute that NVRTC leaves out"
-_READ_OTHERWISE = {
-    _ATTRIBUTE: re.compile(
-        rb"\}\s*(?:\w+\s*)?__(?:attribute__|align__)|\[\[\s*(?:using\s+)?(?:__)?gnu(?:__)?\s*:"
-        rb"|\[\[\s*no_unique_address\b"
-    ),
-    "a string that NVRTC encodes otherwise": re.compile(
-        rb'\b(?:u8|[uUL])R?"[^"\n]*[\x80-\xff]|"[^"\n]*\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})'
-    ),
-    "pow, which NVRTC multiplies out": re.compile(rb"(?<![\w.>])pow\s*\("),
-}
-"""What NVRTC reads, but otherwise than nvcc: structures have other sizes, or code differs.
-
-Measured with CUDA 13: GNU attributes behind a type's braces or in double brackets; strings that are
-wide or UTF-8 by their prefix, or name characters by number; and powers, for of a number and an
-integer the host's library makes two numbers, where NVRTC has an overload that multiplies.
-"""
-
 _BLANKS = rb"[ \t\v\f\r\0]*"
 _HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
 _WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
@@ -232,11 +215,9 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
 
 def _asked(text: bytes) -> str | None:
     """What NVRTC reads otherwise than nvcc, a macro that a condition asks for among it; or None."""
-    for what, pattern in _READ_OTHERWISE.items():
-        if pattern.search(text) is not None:
-            return what
-    if b"__attribute__" in text and any(map(_is_attribute, text.split(b"\n"))):
-        return _ATTRIBUTE
+    what = read_otherwise(text)
+    if what is not None:
+        return what
     if _DIFFERENT.search(text) is None:
         return None
     for at, _ in _directives(text, _ASKING_HASH, _ASKING_WORD):
@@ -245,13 +226,6 @@ def _asked(text: bytes) -> str | None:
         if found is not None:
             return found[0].decode()
     return None
-
-
-def _is_attribute(line: bytes) -> bool:
-    """Whether a line defines a macro for an attribute: where that is used shows nothing of it."""
-    return (
-        b"define" in line and b"__attribute__" in line and (b"packed" in line or b"aligned" in line)
-    )
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:

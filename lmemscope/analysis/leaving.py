@@ -1,0 +1,34 @@
+"""When local memory may stay as it is: what each rewrite of a finding would save, by the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lmemscope.model import Trial
+from lmemscope.model.fix import NOTICED
+
+_LITTLE = 0.05
+"""Part of the time that local memory may take before it matters."""
+
+
+def leave_reason(trials: Sequence[Trial]) -> str | None:
+    """Why a finding may be left as it is, in a sentence; None where some rewrite makes it faster.
+
+    Args:
+        trials: of one kernel and finding.
+    """
+    offered = [trial for trial in trials if trial.is_offered]
+    gains = [trial.speed_up for trial in offered]
+    cost = next((trial.modelled for trial in trials if trial.modelled is not None), None)
+    if cost is None or not offered or any(gain is None or gain > NOTICED for gain in gains):
+        return None
+    if not cost.is_looped:
+        return "all of it is executed once per thread"
+    share = cost.local / cost.total
+    if share < _LITTLE:
+        return f"local memory keeps the kernel busy for {share:.0%} of its time"
+    if cost.fits and cost.is_uniform:
+        return "the frames fit the L1 cache, and the lanes of a warp use one address"
+    if all(gain is not None and gain < 1 / NOTICED for gain in gains):
+        return "each rewrite would cost more than it saves"
+    return "each rewrite would cost what it saves"
