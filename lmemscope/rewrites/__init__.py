@@ -9,10 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lmemscope.model import Rewriting
-from lmemscope.rewrites import packed, select, shared_memory
+from lmemscope.rewrites import (
+    bounded_loop,
+    grid_constant,
+    packed,
+    select,
+    shared_memory,
+    static_table,
+    unroll,
+)
 from lmemscope.rewrites.base import Rewrite, Target
 
-REWRITES: tuple[Rewrite, ...] = (packed.REWRITE, select.REWRITE, shared_memory.REWRITE)
+REWRITES: tuple[Rewrite, ...] = (
+    unroll.REWRITE,
+    static_table.REWRITE,
+    grid_constant.REWRITE,
+    bounded_loop.REWRITE,
+    packed.REWRITE,
+    select.REWRITE,
+    shared_memory.REWRITE,
+)
 """In the order in which they are tried: the cheapest to run first."""
 
 

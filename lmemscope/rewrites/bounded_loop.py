@@ -1,0 +1,308 @@
+"""Bound the loop by the array's size
+
+`for (int i = 0; i < n; ++i)` over an array of N elements becomes a loop to N that is left where
+`i < n` no longer holds, and is unrolled: the trip count is a constant then, and each index too.
+
+It is safe where every turn begins by using element `i`, before anything that could leave the loop
+or the thread: a loop to more than N would then have been undefined before. Otherwise it is unsafe:
+its user promises that the bound never exceeds N. It costs the code of N turns, and a comparison in
+each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting, count
+from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.loops import (
+    counters,
+    indexing_loops,
+    is_constant,
+    is_constant_name,
+    subscripts,
+    unroll_edit,
+)
+from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_pure, is_pure_call
+from lmemscope.sources.syntax import around, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MOST = 128
+"""Turns: beyond these the code of an unrolled loop is larger than what it saves."""
+_BOUNDS = ("<", "<=")
+_EXTENT = re.compile(r"\[(\d+)\]")
+_CONDITIONAL = ("conditional_expression", "lambda_expression", "sizeof_expression", "decltype")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """A loop with its bound.
+
+    Attributes:
+        edits: that bound and unroll it.
+        is_sure: whether each turn uses the element first.
+        bound: as written.
+        extent: of the array, as written.
+    """
+
+    edits: tuple[Edit, ...]
+    is_sure: bool
+    bound: bytes
+    extent: bytes
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """All loops whose counters index the array: those of other bounds than constants bounded."""
+    declared = target.declared
+    if declared is None or declared.array is None:
+        return
+    edits: list[Edit] = []
+    bounded: list[_Bounded] = []
+    for loop in indexing_loops(target):
+        made = None if is_constant(loop, target) else _bounded(target, loop)
+        if made is not None:
+            bounded.append(made)
+            edits += made.edits
+        elif (edit := unroll_edit(target, loop)) is not None:
+            edits.append(edit)
+    if not bounded:
+        return
+    promised = [one for one in bounded if not one.is_sure]
+    caveats = dict.fromkeys(
+        f"`{one.bound.decode(errors='replace')}` never exceeds {one.extent.decode()}"
+        for one in promised
+    )
+    yield Rewriting(
+        "bounded-loop",
+        "unsafe" if promised else "safe",
+        tuple(dict.fromkeys(edits)),
+        f"bound {count(len(bounded), 'loop')} by the size of `{target.name}`, and unroll",
+        " and ".join(caveats) or None,
+    )
+
+
+def _bounded(target: Target, loop: Node) -> _Bounded | None:
+    """A loop that counts up from a constant; None of others, and of what cannot be repeated."""
+    syntax = target.syntax
+    counter = _counter(target, loop)
+    condition = loop.child_by_field_name("condition")
+    body = loop.child_by_field_name("body")
+    if counter is None or condition is None or body is None or in_arguments(loop):
+        return None
+    if condition.type != "binary_expression" or body.type == "preproc_call":
+        return None
+    left, right = (condition.child_by_field_name(side) for side in ("left", "right"))
+    operator = condition.child_by_field_name("operator")
+    if left is None or right is None or operator is None:
+        return None
+    if left.type != "identifier" or syntax.text(left) != counter:
+        return None
+    if syntax.text(operator).decode() not in _BOUNDS or not _is_repeatable(right, target):
+        return None
+    if any(counter in _written(one, target) for one in walk(body)):
+        return None
+    extent, is_sure = _extent(target, loop, counter, body)
+    if extent is None:
+        return None
+    pragma = unroll_edit(target, loop)
+    guard = b"if (!(" + syntax.text(condition) + b")) break;"
+    if b"\n" in guard or b"//" in guard:
+        return None
+    own = (
+        target.edit(condition.start_byte, condition.end_byte, counter + b" < " + extent),
+        *_guarded(target, body, guard),
+    )
+    if len(own) == 1 or any(is_continued(target, syntax.line_start(one.start)) for one in own):
+        return None
+    edits = own if pragma is None else (pragma, *own)
+    return _Bounded(edits, is_sure, syntax.text(right), extent)
+
+
+def _counter(target: Target, loop: Node) -> bytes | None:
+    """What a ``for`` counts up with, from a constant."""
+    if loop.type != "for_statement":
+        return None
+    initial, update = (loop.child_by_field_name(part) for part in ("initializer", "update"))
+    names = counters(loop, target)
+    if initial is None or update is None or len(names) != 1:
+        return None
+    (name,) = names
+    text = target.syntax.text(update)
+    if b"--" in text or re.search(rb"[-*/%&|^<>]=|[^+]=", text) or b"," in text:
+        return None
+    if update.type == "assignment_expression":
+        step = update.child_by_field_name("right")
+        if step is None or step.type != "number_literal":
+            return None
+    found = None
+    for one in walk(initial):
+        field = {"init_declarator": "declarator", "assignment_expression": "left"}.get(one.type)
+        node = one.child_by_field_name(field) if field is not None else None
+        if node is not None and target.syntax.text(node) == name:
+            found = one.child_by_field_name(
+                "value" if one.type == "init_declarator" else "right",
+            )
+    if found is None or not all(
+        one.type not in ("identifier", "call_expression", "field_expression")
+        or (one.type == "identifier" and is_constant_name(one, target))
+        for one in walk(found)
+    ):
+        return None
+    return None if b"-" in target.syntax.text(found) else name
+
+
+def _is_repeatable(bound: Node, target: Target) -> bool:
+    """Whether a bound can be evaluated once less without a difference: nothing of it calls."""
+    kinds = {one.type for one in walk(bound)}
+    return "call_expression" not in kinds and is_pure(bound, target)
+
+
+def _written(node: Node, target: Target) -> tuple[bytes, ...]:
+    """What an expression changes, or makes a pointer or a reference to."""
+    field = {
+        "update_expression": "argument",
+        "assignment_expression": "left",
+        "pointer_expression": "argument",
+    }.get(node.type)
+    changed = node.child_by_field_name(field) if field is not None else None
+    return () if changed is None else (target.syntax.text(changed),)
+
+
+def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[bytes | None, bool]:
+    """The extent that the counter alone indexes, and whether each turn begins with such a use."""
+    found: dict[bytes, None] = {}
+    first: list[Node] = []
+    for subscript in subscripts(target):
+        if all(one != loop for one in around(subscript, "for_statement")):
+            continue
+        position = _position(subscript)
+        index = _index(subscript)
+        if index is None or target.syntax.text(index) != counter:
+            continue
+        extent = _of(target, position)
+        if extent is None:
+            return None, False
+        found[extent] = None
+        first.append(subscript)
+    if len(found) != 1:
+        return None, False
+    (extent,) = found
+    return extent, _begins(target, body, first)
+
+
+def _position(subscript: Node) -> int:
+    inner, depth = subscript.child_by_field_name("argument"), 0
+    while inner is not None and inner.type == "subscript_expression":
+        inner, depth = inner.child_by_field_name("argument"), depth + 1
+    return depth
+
+
+def _index(subscript: Node) -> Node | None:
+    given = subscript.child_by_field_name("indices")
+    inside = [] if given is None else [one for one in given.named_children if one.type != "comment"]
+    return inside[0] if len(inside) == 1 else None
+
+
+def _of(target: Target, position: int) -> bytes | None:
+    """An extent of the array, as a number where it is known; None beyond what is worth it."""
+    declared = target.declared
+    assert declared is not None
+    numbers = {tuple(_EXTENT.findall(hit.finding.type or "")) for hit in target.hits}
+    known = [int(one[position]) for one in numbers if position < len(one)]
+    if any(number > MOST for number in known) or position >= len(declared.extents):
+        return None
+    extent = declared.extents[position]
+    if extent is not None:
+        text = target.syntax.text(extent)
+        whole = extent.type in ("number_literal", "identifier", "parenthesized_expression")
+        return text if whole else b"(" + text + b")"
+    return str(known[0]).encode() if len(set(known)) == 1 else None
+
+
+def _begins(target: Target, body: Node, uses: list[Node]) -> bool:
+    """Whether each turn uses the element before anything else can happen but that it ends."""
+    statements = (
+        [one for one in body.named_children if one.type != "comment"]
+        if body.type == "compound_statement"
+        else [body]
+    )
+    for statement in statements:
+        if statement.type not in ("expression_statement", "declaration"):
+            return False
+        if not all(
+            is_pure_call(one, target) for one in walk(statement) if one.type == "call_expression"
+        ):
+            return False
+        if any(one.type in ("gnu_asm_expression", "lambda_expression") for one in walk(statement)):
+            return False
+        inside = [one for one in uses if _is_within(one, statement)]
+        if any(_is_certain(one, statement, target) for one in inside):
+            return True
+    return False
+
+
+def _is_certain(use: Node, statement: Node, target: Target) -> bool:
+    """Whether a statement reads or writes an element whatever happens."""
+    node = use
+    while node != statement and node.parent is not None:
+        above = node.parent
+        if above.type in _CONDITIONAL and node != above.child_by_field_name("condition"):
+            return False
+        if above.type == "binary_expression" and node == above.child_by_field_name("right"):
+            operator = above.child_by_field_name("operator")
+            if operator is None or target.syntax.text(operator) in (b"&&", b"||", b"and", b"or"):
+                return False
+        if above.type == "pointer_expression":
+            return False
+        if above.type == "init_declarator":
+            declarator = above.child_by_field_name("declarator")
+            if declarator is None or declarator.type == "reference_declarator":
+                return False
+        if above.type == "field_expression" and node != use:
+            return False
+        node = above
+    above_use = use.parent
+    # An element of more dimensions is used where the last of them is subscripted.
+    return above_use is not None and not _is_pointer(use, target)
+
+
+def _is_pointer(use: Node, target: Target) -> bool:
+    """Whether the subscripts stop before the last dimension: nothing is read then."""
+    declared = target.declared
+    assert declared is not None
+    depth, node = _position(use) + 1, use
+    while node.parent is not None and node.parent.type == "subscript_expression":
+        if node.parent.child_by_field_name("argument") != node:
+            break
+        node, depth = node.parent, depth + 1
+    return depth < len(declared.extents)
+
+
+def _is_within(node: Node, outer: Node) -> bool:
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
+
+
+def _guarded(target: Target, body: Node, guard: bytes) -> tuple[Edit, ...]:
+    """The guard as a body's first statement."""
+    syntax, end = target.syntax, target.syntax.lines_end()
+    if body.type == "compound_statement":
+        inside = [one for one in body.named_children if one.type != "comment"]
+        at = body.start_byte + 1
+        if not inside or inside[0].start_point.row == body.start_point.row:
+            return (target.edit(at, at, b" " + guard),)
+        return (target.edit(at, at, end + syntax.indent(inside[0]) + guard),)
+    if body.type in BLOCKS or body.type.startswith("preproc"):
+        return ()
+    close = b" }"
+    return (
+        target.edit(body.start_byte, body.start_byte, b"{ " + guard + b" "),
+        target.edit(body.end_byte, body.end_byte, close),
+    )
+
+
+REWRITE = Rewrite("bounded-loop", frozenset({"rolled-loop", "dynamic-index"}), propose, __name__)
