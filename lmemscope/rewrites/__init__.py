@@ -11,10 +11,15 @@ from collections.abc import Iterator
 from lmemscope.model import Rewriting
 from lmemscope.rewrites import (
     bounded_loop,
+    drop_volatile,
+    force_inline,
     grid_constant,
+    launch_bounds,
+    no_printf,
     packed,
     select,
     shared_memory,
+    smem_spilling,
     static_table,
     unroll,
 )
@@ -24,6 +29,11 @@ REWRITES: tuple[Rewrite, ...] = (
     unroll.REWRITE,
     static_table.REWRITE,
     grid_constant.REWRITE,
+    drop_volatile.REWRITE,
+    force_inline.REWRITE,
+    launch_bounds.REWRITE,
+    smem_spilling.REWRITE,
+    no_printf.REWRITE,
     bounded_loop.REWRITE,
     packed.REWRITE,
     select.REWRITE,

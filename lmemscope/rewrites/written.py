@@ -150,3 +150,20 @@ def head_end(function: Node) -> int:
         if one.type == "function_declarator":
             return one.start_byte
     return function.start_byte
+
+
+def body_start(function: Node) -> int:
+    """Where a function's body begins; of a declaration, where it ends."""
+    body = function.child_by_field_name("body")
+    return body.start_byte if body is not None else function.end_byte
+
+
+def first_in(target: Target, body: Node, statement: bytes) -> Edit | None:
+    """An edit that makes a statement a block's first; None where it cannot be placed."""
+    syntax, at = target.syntax, body.start_byte + 1
+    if body.type != "compound_statement" or is_continued(target, syntax.line_start(at)):
+        return None
+    inside = body.named_children
+    if not inside or inside[0].start_point.row == body.start_point.row:
+        return target.edit(at, at, b" " + statement)
+    return target.edit(at, at, syntax.lines_end() + syntax.indent(inside[0]) + statement)
