@@ -12,6 +12,7 @@ from lmemscope.model import Rewriting
 from lmemscope.rewrites import (
     bounded_loop,
     drop_volatile,
+    fast_math,
     force_inline,
     grid_constant,
     launch_bounds,
@@ -33,6 +34,7 @@ REWRITES: tuple[Rewrite, ...] = (
     force_inline.REWRITE,
     launch_bounds.REWRITE,
     smem_spilling.REWRITE,
+    fast_math.REWRITE,
     no_printf.REWRITE,
     bounded_loop.REWRITE,
     packed.REWRITE,
