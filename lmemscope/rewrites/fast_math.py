@@ -113,9 +113,9 @@ def _beside(target: Target, own: list[_Call]) -> list[_Call]:
     file = own[0].place.file
     found: list[_Call] = []
     for node in (one for function in functions for one in walk(function)):
-        call = _call(target, node, kinds, SourceLocation(file, node.start_point.row + 1))
-        if call is not None and {call.is_float} == kinds:
-            found.append(call)
+        made = _call(target, node, kinds, SourceLocation(file, node.start_point.row + 1))
+        if made is not None and {made.is_float} == kinds:
+            found.append(made)
     return found
 
 
