@@ -55,11 +55,13 @@ def _edit(target: Target, declared: Declared) -> Edit | None:
     stars = [one for one in inside if one.type == "*"]
     if any(one.type in ("&", "&&", "(") for one in inside):
         return None  # A reference, or a pointer to an array.
-    own = inside if stars else declared.statement.children
+    first = declared.statement.children_by_field_name("declarator")[0]
+    head = [one for one in walk(declared.statement) if one.end_byte <= first.start_byte]
+    own = inside if stars else head
     words = [one for one in own if one.type == "type_qualifier" and _says(target, one)]
     if stars:
         words = [one for one in words if one.start_byte > stars[-1].start_byte]
-        if any(_says(target, one) for one in declared.statement.children):
+        if any(_says(target, one) for one in head):
             return None  # What it points to is volatile: others may see that.
     if len(words) != 1:
         return None

@@ -212,10 +212,9 @@ def _promise(target: Target, call: _Call) -> tuple[Edit, ...] | None:
     if b"//" in argument or b"/*" in argument:
         return None
     line = b"__builtin_assume(" + absolute + b"(" + argument + b") < " + limit + b");"
-    if is_for_host(target.hits[0].case.sources, call.place):
-        end = target.syntax.lines_end()
-        line = b"#ifdef __CUDA_ARCH__" + end + line + end + b"#endif"
-    edit = before(target, statement, line)
+    on_host = is_for_host(target.hits[0].case.sources, call.place)
+    lines = (b"#ifdef __CUDA_ARCH__", line, b"#endif") if on_host else (line,)
+    edit = before(target, statement, *lines)
     return None if edit is None else (edit,)
 
 

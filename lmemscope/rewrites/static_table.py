@@ -12,11 +12,16 @@ through the L1 cache; constant memory reads different elements one after the oth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.sources.syntax import Declared, around, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _STORED = (
     b"static",
@@ -29,6 +34,7 @@ _STORED = (
     b"__managed__",
     b"volatile",
 )
+_REACHING = ("subscript_expression", "field_expression", "parenthesized_expression")
 _PLAIN = ("primitive_type", "sized_type_specifier")
 
 
@@ -80,9 +86,7 @@ def _const(target: Target, declared: Declared) -> tuple[bytes, tuple[Edit, ...]]
         return b"", ()
     stars = syntax.data[begin : declared.name.start_byte]
     if stars.replace(b"*", b"").strip():
-        if stars.strip().startswith(b"*") and stars.split()[-1:] == [b"const"]:
-            return b"", ()
-        return None
+        return (b"", ()) if re.fullmatch(rb"\s*\*\s*const\s*", stars) else None
     if b"*" in stars:
         at = declared.name.start_byte
         return b"", (target.edit(at, at, b"const "),)
@@ -101,6 +105,8 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
     if kind is None or (kind.type not in _PLAIN and b"mutable" in syntax.words()):
         return False
     for use in syntax.uses(declared):
+        if _is_changed(use):
+            return False  # It would not compile.
         for above in around(use, "cast_expression", "gnu_asm_expression", "call_expression"):
             if above.type == "gnu_asm_expression":
                 return False
@@ -113,6 +119,19 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
             if called is not None and syntax.text(called).startswith(b"const_cast"):
                 return False
     return True
+
+
+def _is_changed(use: Node) -> bool:
+    """Whether what is subscripted is assigned to, or counted up or down."""
+    node = use
+    while node.parent is not None and node.parent.type in _REACHING:
+        if node.parent.child_by_field_name("argument") not in (node, None):
+            return False  # It is an index itself.
+        node = node.parent
+    above = node.parent
+    if above is None or above.type not in ("assignment_expression", "update_expression"):
+        return False
+    return node != use and node != above.child_by_field_name("right")
 
 
 def _is_for_host(target: Target, declared: Declared) -> bool:

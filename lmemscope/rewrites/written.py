@@ -43,8 +43,8 @@ def lines_of(target: Target) -> frozenset[int]:
     )
 
 
-def before(target: Target, node: Node, line: bytes) -> Edit | None:
-    """An edit that puts a line of its own before a node; None where there can be none.
+def before(target: Target, node: Node, *lines: bytes) -> Edit | None:
+    """An edit that puts lines of their own before a node; None where there can be none.
 
     No line can stand in a line that goes on behind a backslash, nor in a macro's arguments.
     """
@@ -53,10 +53,11 @@ def before(target: Target, node: Node, line: bytes) -> Edit | None:
     if is_continued(target, begin) or in_arguments(node):
         return None
     indent = syntax.indent(node)
+    text = b"".join(indent + line + end for line in lines)
     if not syntax.data[begin : node.start_byte].strip():
-        return target.edit(begin, begin, indent + line + end)
+        return target.edit(begin, begin, text)
     at = node.start_byte
-    return target.edit(at, at, end + indent + line + end + indent)
+    return target.edit(at, at, end + text + indent)
 
 
 def is_continued(target: Target, begin: int) -> bool:
