@@ -215,6 +215,24 @@ def test_a_loop_that_uses_each_element_first_is_bounded_safely() -> None:
     )
 
 
+def test_loops_within_loops_are_bounded_together() -> None:
+    found = bounded(
+        "for (int i = 0; i < n; ++i)\n"
+        "        for (int j = i + 1; j < n - 1; ++j)\n"
+        "            if (a[j] < a[i]) { swap(a[i], a[j]); }"
+    )
+    assert found is not None
+    assert found[0].applicability == "unsafe"
+    assert found[0].caveat == "`n` never exceeds 16 and `n - 1` never exceeds 16"
+    assert found[2].split("\n")[2:-2] == [
+        "    #pragma unroll",
+        "    for (int i = 0; i < 16; ++i) { if (!(i < n)) break;",
+        "        #pragma unroll",
+        "        for (int j = i + 1; j < 16; ++j) { if (!(j < n - 1)) break;",
+        "            if (a[j] < a[i]) { swap(a[i], a[j]); } } }",
+    ]
+
+
 @pytest.mark.parametrize(
     "body",
     [

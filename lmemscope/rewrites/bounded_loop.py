@@ -12,6 +12,7 @@ each.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ from lmemscope.rewrites.loops import (
     subscripts,
     unroll_edit,
 )
-from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_pure, is_pure_call
+from lmemscope.rewrites.written import first_in, in_arguments, is_continued, is_pure, is_pure_call
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -45,12 +46,14 @@ class _Bounded:
 
     Attributes:
         edits: that bound and unroll it.
+        closed: where a brace closes that they open, or None: several loops may end there.
         is_sure: whether each turn uses the element first.
         bound: as written.
         extent: of the array, as written.
     """
 
     edits: tuple[Edit, ...]
+    closed: int | None
     is_sure: bool
     bound: bytes
     extent: bytes
@@ -72,6 +75,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
             edits.append(edit)
     if not bounded:
         return
+    closed = Counter(one.closed for one in bounded if one.closed is not None)
+    edits += [target.edit(at, at, b" }" * number) for at, number in closed.items()]
     promised = [one for one in bounded if not one.is_sure]
     caveats = dict.fromkeys(
         f"`{one.bound.decode(errors='replace')}` never exceeds {one.extent.decode()}"
@@ -113,18 +118,20 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
     guard = b"if (!(" + syntax.text(condition) + b")) break;"
     if b"\n" in guard or b"//" in guard:
         return None
-    own = (
-        target.edit(condition.start_byte, condition.end_byte, counter + b" < " + extent),
-        *_guarded(target, body, guard),
-    )
-    if len(own) == 1 or any(is_continued(target, syntax.line_start(one.start)) for one in own):
+    opened = _guarded(target, loop, body, guard)
+    if opened is None:
         return None
+    bound = target.edit(condition.start_byte, condition.end_byte, counter + b" < " + extent)
+    own = (bound, opened)
+    if any(is_continued(target, syntax.line_start(one.start)) for one in own):
+        return None
+    closed = None if body.type == "compound_statement" else body.end_byte
     edits = own if pragma is None else (pragma, *own)
-    return _Bounded(edits, is_sure, syntax.text(right), extent)
+    return _Bounded(edits, closed, is_sure, syntax.text(right), extent)
 
 
 def _counter(target: Target, loop: Node) -> bytes | None:
-    """What a ``for`` counts up with, from a constant."""
+    """What a ``for`` counts up with, from what is no negative number."""
     if loop.type != "for_statement":
         return None
     initial, update = (loop.child_by_field_name(part) for part in ("initializer", "update"))
@@ -147,9 +154,14 @@ def _counter(target: Target, loop: Node) -> bytes | None:
             found = one.child_by_field_name(
                 "value" if one.type == "init_declarator" else "right",
             )
+    # Counters around it are constants where those loops are unrolled, too.
+    around_it = {_counter(target, one) for one in around(loop, "for_statement")}
     if found is None or not all(
         one.type not in ("identifier", "call_expression", "field_expression")
-        or (one.type == "identifier" and is_constant_name(one, target))
+        or (
+            one.type == "identifier"
+            and (is_constant_name(one, target) or target.syntax.text(one) in around_it)
+        )
         for one in walk(found)
     ):
         return None
@@ -287,22 +299,17 @@ def _is_within(node: Node, outer: Node) -> bool:
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
-def _guarded(target: Target, body: Node, guard: bytes) -> tuple[Edit, ...]:
-    """The guard as a body's first statement."""
-    syntax, end = target.syntax, target.syntax.lines_end()
+def _guarded(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None:
+    """The guard as a body's first statement, behind a brace where it has none."""
     if body.type == "compound_statement":
-        inside = [one for one in body.named_children if one.type != "comment"]
-        at = body.start_byte + 1
-        if not inside or inside[0].start_point.row == body.start_point.row:
-            return (target.edit(at, at, b" " + guard),)
-        return (target.edit(at, at, end + syntax.indent(inside[0]) + guard),)
-    if body.type in BLOCKS or body.type.startswith("preproc"):
-        return ()
-    close = b" }"
-    return (
-        target.edit(body.start_byte, body.start_byte, b"{ " + guard + b" "),
-        target.edit(body.end_byte, body.end_byte, close),
-    )
+        return first_in(target, body, guard)
+    if body.type == "case_statement" or body.type.startswith("preproc"):
+        return None
+    ended = [one for one in loop.children if one.type == ")" and one.end_byte <= body.start_byte]
+    if not ended:
+        return None
+    at = ended[-1].end_byte  # Before a pragma of the body's own.
+    return target.edit(at, at, b" { " + guard)
 
 
 REWRITE = Rewrite("bounded-loop", frozenset({"rolled-loop", "dynamic-index"}), propose, __name__)

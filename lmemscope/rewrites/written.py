@@ -164,7 +164,7 @@ def first_in(target: Target, body: Node, statement: bytes) -> Edit | None:
     syntax, at = target.syntax, body.start_byte + 1
     if body.type != "compound_statement" or is_continued(target, syntax.line_start(at)):
         return None
-    inside = body.named_children
+    inside = [one for one in body.named_children if one.type != "comment"]
     if not inside or inside[0].start_point.row == body.start_point.row:
         return target.edit(at, at, b" " + statement)
     return target.edit(at, at, syntax.lines_end() + syntax.indent(inside[0]) + statement)
