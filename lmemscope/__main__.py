@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 from lmemscope import environment
 
-_COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report"})
+_COMPILING = frozenset({"scan", "dump", "explain", "check", "baseline", "report", "fix"})
 _TEMPORARY = _COMPILING | {"diff"}
 _HELP = frozenset({"-h", "--help"})
 _EXIT_INTERNAL = _EXIT_UNWRITTEN = 3

@@ -22,7 +22,8 @@ from lmemscope.running.pool import WorkerPool
 if TYPE_CHECKING:
     from lmemscope.collect import Narrow, Progress
     from lmemscope.config.settings import Settings
-    from lmemscope.model import Artifacts, Report
+    from lmemscope.fixing.run import Asked
+    from lmemscope.model import Artifacts, FixReport, Report
 
 EXIT_CLEAN, EXIT_INCOMPLETE = 0, 3
 _NAME_WIDTH = 50
@@ -72,6 +73,32 @@ def analyse(
         _keep(settings.cache, report)
     # The workers end by themselves when this process does: nobody has to wait for them.
     pool.shutdown(wait=False)
+    return report
+
+
+def tried(paths: Sequence[str], settings: Settings, asked: Asked) -> FixReport:
+    """Try what may remove the local memory of inputs, with worker processes.
+
+    Args:
+        paths: as the user typed them.
+        settings: how to compile.
+        asked: which kernels and objects.
+
+    Raises:
+        UsageError: the request is wrong whatever the inputs hold.
+    """
+    pool = _executor(settings)
+    from lmemscope.fixing.run import fix
+
+    try:
+        with _progress() as progress:
+            report = fix(paths, settings, pool, asked, progress)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    if settings.cache is not None and settings.executor is None:
+        from lmemscope.lowering import store
+
+        store.trim(settings.cache)
     return report
 
 

@@ -11,6 +11,7 @@ from lmemscope.commands.say import say, show
 _EXIT_USAGE = 2
 SCHEMAS = {
     "baseline": "lmemscope.gate.baseline:BaselineDocument",
+    "fix": "lmemscope.exporters.fix_document:FixDocument",
     "report": "lmemscope.exporters.report_document:ReportDocument",
 }
 """Name and structure of each document; a line here is all that a new one needs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lmemscope.analysis.occupancy import occupancy
@@ -40,7 +40,7 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
         hits: the target's findings in the unit.
     """
     later = {stable_name(one.facts.name): one for one in after.kernels}
-    harmed = _harmed(before.kernels, later)
+    harmed = harm(before, after)
     removable: dict[str, int] = {}
     for hit in hits:
         removable[hit.facts.name] = removable.get(hit.facts.name, 0) + hit.case.share.frame_bytes
@@ -94,16 +94,17 @@ def _verdict(before: KernelFacts, after: KernelFacts, size: int) -> TrialVerdict
     return "no-effect"
 
 
-def _harmed(before: Sequence[KernelReport], later: Mapping[str, KernelReport]) -> str | None:
-    """Which kernel has more local memory than before, or new spills; None where none has."""
-    for one in before:
-        made = later.get(stable_name(one.facts.name))
+def harm(before: UnitReport, after: UnitReport) -> str | None:
+    """Which kernel is gone, has more local memory or new spills; None where none has."""
+    later = {stable_name(one.facts.name): one for one in after.kernels}
+    for one in before.kernels:
+        name, made = short_name(one.facts.demangled), later.get(stable_name(one.facts.name))
         if made is None:
-            return f"{short_name(one.facts.demangled)} is not compiled any more"
+            return f"{name} is not compiled any more"
         if _spills(made.facts) > _spills(one.facts):
-            return f"{short_name(one.facts.demangled)} spills more"
+            return f"{name} spills more"
         if _frames(made.facts) > _frames(one.facts):
-            return f"{short_name(one.facts.demangled)} has a larger stack frame"
+            return f"{name} has a larger stack frame"
     return None
 
 

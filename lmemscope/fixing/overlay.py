@@ -16,22 +16,8 @@ from dataclasses import replace
 
 from lmemscope.files import read_input
 from lmemscope.model import CompileOptions, Edit, Unit
+from lmemscope.sources.edits import patched
 from lmemscope.sources.includes import holds_toolkit
-
-
-def patched(data: bytes, edits: Iterable[Edit]) -> bytes:
-    """A file's bytes with edits made.
-
-    Raises:
-        ValueError: two of them overlap, or one lies outside the file.
-    """
-    parts, at = [], 0
-    for edit in sorted(set(edits)):
-        if edit.start < at or edit.end < edit.start or edit.end > len(data):
-            raise ValueError(f"edits of {edit.file} overlap at byte {edit.start}")
-        parts += [data[at : edit.start], edit.text]
-        at = edit.end
-    return b"".join((*parts, data[at:]))
 
 
 def by_file(edits: Iterable[Edit]) -> Mapping[str, tuple[Edit, ...]]:

@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterable
 
 from lmemscope.files import read_input
-from lmemscope.fixing.overlay import by_file, patched
+from lmemscope.fixing.overlay import by_file
 from lmemscope.model import Edit
+from lmemscope.sources.edits import patched
 
 _NO_END = "\\ No newline at end of file\n"
 

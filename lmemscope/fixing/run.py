@@ -1,36 +1,30 @@
-"""targets → rewritings → trials → verdicts: the parent's half of `lmemscope fix`."""
+"""targets → rewritings → trials → verdicts → one patch: the parent's half of `lmemscope fix`."""
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field, replace
+from concurrent.futures import Executor
+from dataclasses import dataclass
 
-from lmemscope import collect
+from lmemscope import __version__, collect
 from lmemscope.config.settings import Settings
-from lmemscope.errors import InternalError, LmemscopeError
+from lmemscope.errors import LmemscopeError
+from lmemscope.fixing.attempts import Attempt, Attempts, Result
+from lmemscope.fixing.chosen import choose
+from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, judge
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.targets import Files, targets_of, untried
-from lmemscope.fixing.trials import report_with
-from lmemscope.model import (
-    Edit,
-    Rewriting,
-    Trial,
-    Unit,
-    UnitReport,
-    Untried,
-    Wanted,
-)
+from lmemscope.model import Failure, FixReport, KernelReport, Rewriting, Trial, Untried, Wanted
 from lmemscope.pipeline import analyse_unit
 from lmemscope.rewrites import proposals
 from lmemscope.rewrites.base import Hit, Target
+from lmemscope.sources.includes import closure
 
-_PAIRS = 6
-"""Combinations that are tried for one target, where no rewrite removes it alone."""
+Progress = Callable[[int, int, str], None]
+_SOURCES = (".cu", ".cuh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +35,13 @@ class Asked:
         kernels: globs over kernels; none means all.
         objects: names of variables; none means all.
         block: threads of a block, or None where the source says it.
+        unsafe: whether the patch takes rewritings that may change what the program does.
     """
 
     kernels: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
     block: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was tried and what came of it.
-
-    Attributes:
-        trials: sorted by input, kernel and object, the best first.
-        untried: findings for which no rewrite is known.
-        failures: inputs that could not be analysed, with the reason.
-        reports: of the units as they are.
-    """
-
-    trials: tuple[Trial, ...]
-    untried: tuple[Untried, ...] = ()
-    failures: tuple[tuple[str, LmemscopeError], ...] = ()
-    reports: tuple[UnitReport, ...] = ()
-
-
-@dataclass(slots=True)
-class _Input:
-    """One file with its units, one for each architecture."""
-
-    results: list[tuple[Unit, UnitReport]] = field(default_factory=list)
+    unsafe: bool = False
 
 
 def fix(
@@ -77,8 +49,8 @@ def fix(
     settings: Settings,
     executor: Executor,
     asked: Asked,
-    progress: Callable[[int, int, str], None] | None = None,
-) -> Outcome:
+    progress: Progress | None = None,
+) -> FixReport:
     """Try what may remove the local memory of inputs.
 
     Args:
@@ -92,136 +64,111 @@ def fix(
         UsageError: the request is wrong whatever the inputs hold.
     """
     units, errors = collect.plan_units(paths, settings, executor)
-    failures = list(errors)
+    failures = [(path, _failure(error)) for path, error in errors]
     wanted = Wanted(cache=settings.cache, max_file_size=settings.max_file_size)
     started = [(unit, executor.submit(analyse_unit, unit, wanted)) for unit in units]
-    inputs: dict[tuple[str, str], _Input] = defaultdict(_Input)
+    results: list[Result] = []
     for unit, future in started:
         try:
-            report = future.result()
+            results.append((unit, future.result()))
         except LmemscopeError as error:
-            failures.append((unit.input, error))
-            continue
-        inputs[unit.path, unit.variant].results.append((unit, report))
-    run = _Run(executor, settings.cache, progress)
-    left: list[Untried] = []
+            failures.append((unit.input, _failure(error)))
+    attempts = Attempts(executor, settings.cache, progress)
+    left = [*_start(results, attempts, asked)]
+    trials = [*_finish(attempts)]
+    for target, rewritings in _unsolved(attempts.done, trials):
+        for pair in pairs(rewritings):
+            attempts.start(target, _concerned(target, results), pair)
+    trials += _finish(attempts)
+    order = ranked(trials)
+    every = [kernel for _, report in results for kernel in report.kernels]
+    return FixReport(
+        version=__version__,
+        trials=order,
+        untried=tuple(left),
+        chosen=choose(order, results, attempts, unsafe=asked.unsafe),
+        failures=tuple(failures),
+        kernels=(len(every), sum(one.facts.uses_local_memory for one in every)),
+    )
+
+
+def _start(results: Sequence[Result], attempts: Attempts, asked: Asked) -> Iterator[Untried]:
+    """Start the trials of all targets; gives what there is nothing to try on."""
     files = Files()
-    for one in inputs.values():
+    inputs: dict[tuple[str, str], list[Result]] = {}
+    for unit, report in results:
+        inputs.setdefault((unit.path, unit.variant), []).append((unit, report))
+    for own in inputs.values():
+        unit = own[0][0]
         for target in targets_of(
-            one.results, files, kernels=asked.kernels, names=asked.objects, block=asked.block
+            own, files, kernels=asked.kernels, names=asked.objects, block=asked.block
         ):
             if isinstance(target, Untried):
-                left.append(target)
-            elif not run.start(target, one.results):
-                left.append(untried(target.hits, one.results[0][0], "no rewrite applies to it"))
-    trials = run.finish()
-    reports = tuple(report for one in inputs.values() for _, report in one.results)
-    return Outcome(ranked(trials), tuple(left), tuple(failures), reports)
+                yield target
+                continue
+            if not unit.path.endswith(_SOURCES):
+                yield untried(target.hits, unit, "only CUDA C++ sources are rewritten")
+                continue
+            where = _concerned(target, results)
+            rewritings, reasons = proposals(target)
+            for rewriting in rewritings:
+                attempts.start(target, where, rewriting)
+            if not rewritings:
+                why = "; ".join(reasons) or "no rewrite is known for it"
+                yield untried(target.hits, unit, why)
 
 
-@dataclass(slots=True)
-class _Started:
-    target: Target
-    results: Sequence[tuple[Unit, UnitReport]]
-    rewriting: Rewriting
-    futures: list[Future[UnitReport]]
+def _concerned(target: Target, results: Sequence[Result]) -> list[Result]:
+    """The units that the target's file is part of: what a header's edit does to each of them."""
+    return [
+        (unit, report)
+        for unit, report in results
+        if unit.path == target.path
+        or (unit.path.endswith(_SOURCES) and target.path in closure(unit.path, unit.options).files)
+    ]
 
 
-class _Run:
-    def __init__(
-        self,
-        executor: Executor,
-        cache: str | None,
-        progress: Callable[[int, int, str], None] | None,
-    ) -> None:
-        self._executor, self._cache, self._progress = executor, cache, progress
-        self._started: list[_Started] = []
-        self._known: dict[tuple[Unit, tuple[Edit, ...]], Future[UnitReport]] = {}
-        self._done = 0
+def _finish(attempts: Attempts) -> Iterator[Trial]:
+    for attempt in attempts.finish():
+        for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
+            hits = [hit for hit in attempt.target.hits if _is_in(hit, report.kernels)]
+            verdicts: Mapping[str, Judged] = {}
+            if outcome.report is not None:
+                verdicts = judge(report, outcome.report, hits)
+            for hit in _each_kernel(hits):
+                judged = verdicts.get(hit.facts.name)
+                yield _trial(attempt, unit.name, unit.arch, hit, judged, outcome.error)
 
-    def start(self, target: Target, results: Sequence[tuple[Unit, UnitReport]]) -> bool:
-        """Start the trials of a target; False where there is nothing to try."""
-        before = len(self._started)
-        for rewriting in proposals(target):
-            self._submit(target, results, rewriting)
-        return len(self._started) > before
 
-    def finish(self) -> list[Trial]:
-        """Wait for all trials, and for those of pairs where no rewrite did it alone."""
-        trials: list[Trial] = []
-        first = self._started
-        for one in first:
-            trials += self._finished(one)
-        self._started = []
-        for target, results, rewritings in _unsolved(first, trials):
-            for pair in _pairs(rewritings):
-                self._submit(target, results, pair)
-        for one in self._started:
-            trials += self._finished(one)
-        return trials
-
-    def _submit(
-        self, target: Target, results: Sequence[tuple[Unit, UnitReport]], rewriting: Rewriting
-    ) -> None:
-        futures = []
-        for unit, _ in results:
-            key = (unit, rewriting.edits)
-            if key not in self._known:
-                self._known[key] = self._executor.submit(
-                    report_with, unit, rewriting.edits, self._cache
-                )
-            futures.append(self._known[key])
-        self._started.append(_Started(target, results, rewriting, futures))
-
-    def _finished(self, one: _Started) -> list[Trial]:
-        trials: list[Trial] = []
-        for (unit, report), future in zip(one.results, one.futures, strict=True):
-            hits = [hit for hit in one.target.hits if _is_in(hit, report)]
-            after: UnitReport | None = None
-            error: str | None = None
-            try:
-                after = future.result()
-            except LmemscopeError as refusal:
-                error = _first_error(refusal)
-            except ValueError as overlap:
-                error = str(overlap)
-            except Exception as mistake:  # noqa: BLE001 - a mistake of ours, in this trial alone
-                error = InternalError.of(mistake).message
-            verdicts: Mapping[str, Judged] = {} if after is None else judge(report, after, hits)
-            trials += [
-                self._trial(one, unit, hit, verdicts.get(hit.facts.name), error)
-                for hit in _each_kernel(hits)
-            ]
-        self._done += 1
-        if self._progress is not None:
-            total = self._done + sum(not every.futures[-1].done() for every in self._started)
-            self._progress(self._done, max(total, self._done), one.target.name or "")
-        return trials
-
-    def _trial(
-        self, one: _Started, unit: Unit, hit: Hit, judged: Judged | None, error: str | None
-    ) -> Trial:
-        target = one.target
-        threads = target.block.threads if target.block is not None else DEFAULT_BLOCK
-        after = judged.after if judged is not None else None
-        return Trial(
-            input=unit.name,
-            arch=unit.arch,
-            kernel=hit.facts.demangled,
-            object=target.name,
-            fingerprint=hit.finding.fingerprint,
-            cause=target.cause,
-            place=target.place,
-            rewriting=one.rewriting,
-            verdict=judged.verdict if judged is not None else "failed",
-            rank=None,
-            before=figures(hit.facts, unit.arch, threads),
-            after=figures(after.facts, unit.arch, threads) if after is not None else None,
-            cost_before=None,
-            cost_after=None,
-            patch=_patch(one.rewriting),
-            error=error if judged is None else judged.error,
-        )
+def _trial(
+    attempt: Attempt,
+    name: str,
+    arch: str,
+    hit: Hit,
+    judged: Judged | None,
+    error: str | None,
+) -> Trial:
+    target = attempt.target
+    threads = target.block.threads if target.block is not None else DEFAULT_BLOCK
+    after = judged.after if judged is not None else None
+    return Trial(
+        input=name,
+        arch=arch,
+        kernel=hit.facts.demangled,
+        object=target.name,
+        fingerprint=hit.finding.fingerprint,
+        cause=target.cause,
+        place=target.place,
+        rewriting=attempt.rewriting,
+        verdict=judged.verdict if judged is not None else "failed",
+        rank=None,
+        before=figures(hit.facts, arch, threads),
+        after=figures(after.facts, arch, threads) if after is not None else None,
+        cost_before=None,
+        cost_after=None,
+        patch=_patch(attempt.rewriting),
+        error=error if judged is None else judged.error,
+    )
 
 
 def _patch(rewriting: Rewriting) -> str | None:
@@ -231,70 +178,32 @@ def _patch(rewriting: Rewriting) -> str | None:
         return None
 
 
-def _is_in(hit: Hit, report: UnitReport) -> bool:
-    return any(one.facts is hit.facts for one in report.kernels)
+def _is_in(hit: Hit, kernels: Sequence[KernelReport]) -> bool:
+    return any(one.facts is hit.facts for one in kernels)
 
 
 def _each_kernel(hits: Sequence[Hit]) -> Iterator[Hit]:
     """One finding for each kernel: copies of a variable have one rewriting."""
-    seen: set[str] = set()
-    for hit in hits:
-        if hit.facts.name not in seen:
-            seen.add(hit.facts.name)
-            yield hit
+    yield from {hit.facts.name: hit for hit in reversed(hits)}.values()
 
 
 def _unsolved(
-    started: Sequence[_Started], trials: Sequence[Trial]
-) -> Iterator[tuple[Target, Sequence[tuple[Unit, UnitReport]], list[Rewriting]]]:
-    """Targets that no rewrite removes alone, with those that compile and harm nothing."""
+    attempts: Sequence[Attempt], trials: Sequence[Trial]
+) -> Iterator[tuple[Target, list[Rewriting]]]:
+    """Targets that no rewrite removes alone, with the rewritings that compile."""
     removed = {trial.fingerprint for trial in trials if trial.verdict == "removed"}
-    usable = {
-        trial.rewriting.edits
-        for trial in trials
-        if trial.verdict in ("reduced", "no-effect", "worse")
-    }
-    by_target: dict[int, list[_Started]] = defaultdict(list)
-    for one in started:
-        by_target[id(one.target)].append(one)
+    compiled = {trial.rewriting.edits for trial in trials if trial.after is not None}
+    by_target: dict[int, list[Attempt]] = {}
+    for one in attempts:
+        by_target.setdefault(id(one.target), []).append(one)
     for group in by_target.values():
         target = group[0].target
         if any(hit.finding.fingerprint in removed for hit in target.hits):
             continue
-        rewritings = [one.rewriting for one in group if one.rewriting.edits in usable]
+        rewritings = [one.rewriting for one in group if one.rewriting.edits in compiled]
         if len(rewritings) > 1:
-            yield target, group[0].results, rewritings
+            yield target, rewritings
 
 
-def _pairs(rewritings: Sequence[Rewriting]) -> Iterator[Rewriting]:
-    made = 0
-    for position, first in enumerate(rewritings):
-        for second in rewritings[position + 1 :]:
-            edits = _together(first.edits, second.edits)
-            if edits is None or first.rewrite == second.rewrite or made == _PAIRS:
-                continue
-            made += 1
-            unsafe = [one for one in (first, second) if one.applicability == "unsafe"]
-            yield replace(
-                first,
-                rewrite=f"{first.rewrite}+{second.rewrite}",
-                applicability="unsafe" if unsafe else "safe",
-                edits=edits,
-                summary=f"{first.summary}; {second.summary}",
-                caveat="; ".join(one.caveat for one in unsafe if one.caveat) or None,
-            )
-
-
-def _together(first: Sequence[Edit], second: Sequence[Edit]) -> tuple[Edit, ...] | None:
-    """The edits of two rewritings; None where they touch the same text."""
-    both = sorted((*first, *second))
-    for one, other in zip(both, both[1:], strict=False):
-        if one.file == other.file and other.start < one.end:
-            return None
-    return tuple(both)
-
-
-def _first_error(error: LmemscopeError) -> str:
-    lines = (error.log or "").splitlines()
-    found = next((line for line in lines if "error" in line), None)
-    return (found or error.message).strip()
+def _failure(error: LmemscopeError) -> Failure:
+    return Failure(error.stage, error.message, error.hint, error.command, error.log)

@@ -111,6 +111,7 @@ def _target(hits: Sequence[Hit], unit: Unit, files: Files, block: int | None) ->
         syntax=syntax,
         hits=tuple(hits),
         asked_block=block,
+        tree=files.syntax,
     )
 
 

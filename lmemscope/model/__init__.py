@@ -65,8 +65,10 @@ from lmemscope.model.facts import (
 )
 from lmemscope.model.fix import (
     Applicability,
+    Chosen,
     Edit,
     Figures,
+    FixReport,
     Rewriting,
     Trial,
     TrialVerdict,
@@ -181,6 +183,7 @@ __all__ = [
     "Cause",
     "CauseShare",
     "CauseTraits",
+    "Chosen",
     "CompileOptions",
     "Confidence",
     "CubinFacts",
@@ -201,6 +204,7 @@ __all__ = [
     "FailureKind",
     "Figures",
     "Finding",
+    "FixReport",
     "Footprint",
     "FrameOwner",
     "FrameRange",

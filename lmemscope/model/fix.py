@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from lmemscope.model.request import SourceLocation
+from lmemscope.model.request import Failure, SourceLocation
 
 Applicability = Literal["safe", "unsafe"]
 """Whether the meaning of the program cannot change by it, or may."""
@@ -24,12 +24,14 @@ class Edit:
         file: path, absolute.
         start, end: byte offsets of what is replaced; equal where something is inserted.
         text: what is put there.
+        once: whether the file needs it once, wherever it is used: of several the first counts.
     """
 
     file: str
     start: int
     end: int
     text: bytes
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +138,43 @@ class Untried:
     cause: str
     place: SourceLocation | None
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Rewritings that are taken together, compiled once more as one patch.
+
+    Attributes:
+        rewritings: one for each target, safe ones only unless others were asked for.
+        edits: of all of them.
+        patch: unified diff that ``git apply`` takes; empty where there is nothing to change.
+        left_out: names of objects whose rewriting harms in company, with the reason.
+    """
+
+    rewritings: tuple[Rewriting, ...]
+    edits: tuple[Edit, ...]
+    patch: str
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FixReport:
+    """What was tried and what came of it.
+
+    Attributes:
+        version: of lmemscope.
+        trials: by input, architecture, kernel and finding; the best first.
+        untried: findings for which no rewrite is known.
+        chosen: the patch that is offered.
+        failures: inputs that could not be analysed.
+        kernels: how many there are, and how many of them use local memory.
+        notes: for a person.
+    """
+
+    version: str
+    trials: tuple[Trial, ...]
+    untried: tuple[Untried, ...]
+    chosen: Chosen
+    failures: tuple[tuple[str, Failure], ...] = ()
+    kernels: tuple[int, int] = (0, 0)
+    notes: tuple[str, ...] = ()

@@ -6,8 +6,6 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lmemscope.model import Rewriting
 from lmemscope.rewrites import (
     bounded_loop,
@@ -24,28 +22,34 @@ from lmemscope.rewrites import (
     static_table,
     unroll,
 )
-from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 
 REWRITES: tuple[Rewrite, ...] = (
+    drop_volatile.REWRITE,
     unroll.REWRITE,
     static_table.REWRITE,
     grid_constant.REWRITE,
-    drop_volatile.REWRITE,
     force_inline.REWRITE,
-    launch_bounds.REWRITE,
-    smem_spilling.REWRITE,
-    fast_math.REWRITE,
-    no_printf.REWRITE,
     bounded_loop.REWRITE,
     packed.REWRITE,
     select.REWRITE,
     shared_memory.REWRITE,
+    launch_bounds.REWRITE,
+    smem_spilling.REWRITE,
+    fast_math.REWRITE,
+    no_printf.REWRITE,
 )
 """In the order in which they are tried: the cheapest to run first."""
 
 
-def proposals(target: Target) -> Iterator[Rewriting]:
-    """Whatever may take a target out of local memory."""
+def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
+    """Whatever may take a target out of local memory, and why other rewrites do not apply."""
+    found: list[Rewriting] = []
+    reasons: list[str] = []
     for rewrite in REWRITES:
         if target.cause in rewrite.causes:
-            yield from rewrite.propose(target)
+            try:
+                found += rewrite.propose(target)
+            except DeclinedError as declined:
+                reasons.append(str(declined))
+    return tuple(found), tuple(dict.fromkeys(reasons))

@@ -8,71 +8,92 @@ not compile, and is not offered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import (
-    LocalArray,
+    Elements,
     Use,
     has_side_effects,
     is_reference_to_element,
 )
-from lmemscope.sources.syntax import around
+from lmemscope.rewrites.base import DeclinedError
+from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_STATEMENTS = ("expression_statement", "for_statement", "comma_expression")
+_NESTED = "an element of it is used within another use that is rewritten"
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _FORWARDS = re.compile(rb"\(([^()]|\([^()]*\))*&&")
 
 
-def accessor_edits(array: LocalArray, sources: Iterable[bytes]) -> tuple[Edit, ...] | None:
-    """The edits of all uses; None where one of them cannot be told to mean the same.
+def accessor_edits(
+    array: Elements, sources: Iterable[bytes], pass_on: Callable[[Use], None]
+) -> tuple[Edit, ...]:
+    """The edits of all uses.
 
     Args:
         array: that becomes a class.
         sources: text of the files in which functions that take its elements may be declared.
+        pass_on: is told of each call that the array is an argument of.
+
+    Raises:
+        DeclinedError: one of them cannot be told to mean the same.
     """
     rewriter = _Rewriter(array)
     edits: list[Edit] = []
     for use in array.uses:
         if use.kind == "size":
             continue
-        if (
-            use.kind == "other"
-            or is_reference_to_element(use)
-            or _is_forwarded(use, array, sources)
-        ):
-            return None
+        if use.kind == "passed":
+            pass_on(use)
+            continue
+        line = use.name.start_point.row + 1
+        if use.kind == "other":
+            raise DeclinedError(f"line {line} uses more of it than one element")
+        if is_reference_to_element(use) or _is_forwarded(use, array, sources):
+            raise DeclinedError(f"line {line} may bind a reference to an element")
         made = rewriter.edits(use)
         if made is None:
-            return None
+            raise DeclinedError(f"line {line} writes it in a form that is not rewritten")
         edits += made
-    return _joined(edits)
+    return joined(edits)
 
 
-def _joined(edits: list[Edit]) -> tuple[Edit, ...] | None:
-    """Edits in order, insertions at one place as one; None where an edit lies within another."""
+def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Edits in order, insertions at one place as one.
+
+    Raises:
+        DeclinedError: one lies within another.
+    """
+    needed: set[tuple[str, bytes]] = set()
     made: list[Edit] = []
     for edit in sorted(edits):
+        if edit.once and (edit.file, edit.text) in needed:
+            continue
+        if edit.once:
+            needed.add((edit.file, edit.text))
         last = made[-1] if made else None
-        if last is not None and (last.start, last.end) == (edit.start, edit.end):
+        if last is None or last.file != edit.file:
+            made.append(edit)
+        elif (last.start, last.end) == (edit.start, edit.end) and not (last.once or edit.once):
             if edit.start != edit.end:
-                return None
+                raise DeclinedError(_NESTED)
             made[-1] = replace(last, text=last.text + edit.text)
-        elif last is not None and edit.start < last.end:
-            return None
+        elif edit.start < last.end:
+            raise DeclinedError(_NESTED)
         else:
             made.append(edit)
     return tuple(made)
 
 
 class _Rewriter:
-    def __init__(self, array: LocalArray) -> None:
+    def __init__(self, array: Elements) -> None:
         self._array, self._syntax = array, array.syntax
-        self._dimensions = len(array.extents)
+        self._dimensions = array.dimensions
 
     def edits(self, use: Use) -> list[Edit] | None:
         element = use.element
@@ -80,10 +101,12 @@ class _Rewriter:
             return None
         if use.kind == "read":
             return self._read(use)
-        if self._array.is_const or any(map(has_side_effects, use.indices)):
-            # Whether the index or the value comes first is not the same in a call.
+        if self._array.is_const:
             return None
-        edit = self._array.target.edit
+        counted = self._counted(use)
+        if any(map(has_side_effects, use.indices)) and (use.kind != "assign" or not counted):
+            return None
+        edit = self._array.edit
         name = self._syntax.text(use.name)
         if use.kind == "increment":
             return self._increment(use, name)
@@ -97,7 +120,10 @@ class _Rewriter:
         if use.kind == "update":
             begin += self._value(use) + b" " + given.removesuffix(b"=") + b" ("
         closing = b"))" if use.kind == "update" else b")"
-        if right.type == "initializer_list":
+        if right.type == "initializer_list" or (
+            counted and counted & set(_WORD.findall(self._syntax.text(right)))
+        ):
+            # Whether the index or the value comes first is not the same in a call.
             return None
         inside = self._inside_indices(use)
         if inside:
@@ -107,6 +133,20 @@ class _Rewriter:
             edit(use.whole.start_byte, between, begin),
             edit(right.end_byte, right.end_byte, closing),
         ]
+
+    def _counted(self, use: Use) -> set[bytes]:
+        """Variables that the index counts up or down, where nothing else in it has effects."""
+        found: set[bytes] = set()
+        for index in use.indices:
+            for node in walk(index):
+                if node.type == "update_expression":
+                    argument = node.child_by_field_name("argument")
+                    if argument is None or argument.type != "identifier":
+                        return set()
+                    found.add(self._syntax.text(argument))
+                elif node.type in ("assignment_expression", "call_expression"):
+                    return set()
+        return found
 
     def _increment(self, use: Use, name: bytes) -> list[Edit] | None:
         operator = use.whole.child_by_field_name("operator")
@@ -119,13 +159,13 @@ class _Rewriter:
         text = (
             name + b".set(" + self._indices(use) + b", " + self._value(use) + b" " + sign + b" 1)"
         )
-        return [self._array.target.edit(use.whole.start_byte, use.whole.end_byte, text)]
+        return [self._array.edit(use.whole.start_byte, use.whole.end_byte, text)]
 
     def _read(self, use: Use) -> list[Edit] | None:
         if self._dimensions == 1 or use.element is None:
             return []
         first, last = use.indices[0], use.indices[-1]
-        edit = self._array.target.edit
+        edit = self._array.edit
         made = [
             edit(use.name.end_byte, first.start_byte, b".get("),
             edit(last.end_byte, use.element.end_byte, b")"),
@@ -165,7 +205,7 @@ def _is_discarded(node: Node) -> bool:
     return parent.type == "expression_statement"
 
 
-def _is_forwarded(use: Use, array: LocalArray, sources: Iterable[bytes]) -> bool:
+def _is_forwarded(use: Use, array: Elements, sources: Iterable[bytes]) -> bool:
     """Whether an element itself is an argument of a function that takes what ``&&`` binds to."""
     element = use.element
     if element is None or use.kind != "read":

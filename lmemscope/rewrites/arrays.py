@@ -6,15 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from lmemscope.rewrites.base import Target
+from lmemscope.model import Edit
+from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.sources.syntax import Declared, Syntax, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-UseKind = Literal["read", "assign", "update", "increment", "size", "other"]
+UseKind = Literal["read", "assign", "update", "increment", "size", "passed", "other"]
 """``update``: a compound assignment. ``increment``: ``++`` and ``--``. ``size``: under ``sizeof``.
-``other``: not of a whole element, as a pointer to the array."""
+``passed``: the array is an argument of a call. ``other``: not of a whole element, such as a pointer
+into the array."""
 
 _QUALIFIERS = (
     b"static",
@@ -24,7 +26,6 @@ _QUALIFIERS = (
     b"__device__",
     b"__managed__",
     b"thread_local",
-    b"register",
     b"constexpr",
 )
 _NAMING = (
@@ -47,7 +48,8 @@ class Use:
         element: the subscripts' outermost expression, where each extent has one.
         indices: these.
         kind: what is done to the element.
-        whole: the expression that does it: the assignment, the increment, or the element.
+        whole: the expression that does it: the assignment, the increment, the call, or the
+            element.
     """
 
     name: Node
@@ -55,6 +57,48 @@ class Use:
     indices: tuple[Node, ...]
     kind: UseKind
     whole: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """A name by which a function knows an array's elements: a variable, or a parameter.
+
+    Attributes:
+        path: of the file, absolute.
+        syntax: of the file.
+        name: of the array there.
+        dimensions: how many subscripts an element has.
+        is_const: whether elements may be written.
+        uses: in order.
+    """
+
+    path: str
+    syntax: Syntax
+    name: bytes
+    dimensions: int
+    is_const: bool
+    uses: tuple[Use, ...]
+
+    def edit(self, start: int, end: int, text: bytes) -> Edit:
+        """An edit of the file."""
+        return Edit(self.path, start, end, text)
+
+
+def elements(
+    path: str, syntax: Syntax, name: Node, scope: Node, dimensions: int, *, is_const: bool
+) -> Elements:
+    """The uses of an array in the scope of its name.
+
+    Raises:
+        DeclinedError: a macro uses it, or another variable of the scope has its name.
+    """
+    text = syntax.text(name)
+    if text in syntax.macros:
+        raise DeclinedError("a macro uses it")
+    if _is_hidden(name, scope, syntax):
+        raise DeclinedError(f"`{text.decode()}` has another meaning, too, in its scope")
+    uses = tuple(_use(node, dimensions, syntax) for node in syntax.uses(name, scope))
+    return Elements(path, syntax, text, dimensions, is_const, uses)
 
 
 @dataclass(frozen=True)
@@ -67,7 +111,7 @@ class LocalArray:
         element: its elements' type as written, without qualifiers.
         is_const, is_volatile: whether they are.
         extents: as written; from the variable's type where a declaration leaves one open.
-        uses: in order.
+        elements: its uses.
     """
 
     target: Target
@@ -76,7 +120,12 @@ class LocalArray:
     is_const: bool
     is_volatile: bool
     extents: tuple[bytes, ...]
-    uses: tuple[Use, ...]
+    elements: Elements
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """All of its uses, in order."""
+        return self.elements.uses
 
     @property
     def syntax(self) -> Syntax:
@@ -102,28 +151,28 @@ class LocalArray:
         return tuple(self.syntax.text(one) for one in value.named_children if one.type != "comment")
 
 
-def local_array(target: Target) -> LocalArray | None:
-    """The array that a target declares; None where it is none, or hides something.
+def local_array(target: Target) -> LocalArray:
+    """The array that a target declares.
 
-    What hides something: a declaration with attributes or of other storage, a macro that uses the
-    variable, or another variable of its name further in.
+    Raises:
+        DeclinedError: it is none, or its declaration or uses hide something: attributes or another
+            storage, a macro that uses the variable, or another variable of its name further in.
     """
     declared, syntax = target.declared, target.syntax
-    if declared is None or declared.array is None or declared.statement.type != "declaration":
-        return None
-    name = syntax.text(declared.name)
-    if name in syntax.macros or _is_hidden(declared, syntax):
-        return None
+    if declared is None:
+        raise DeclinedError(_why_not_declared(target))
+    if declared.array is None:
+        raise DeclinedError("it is no array")
     head = syntax.data[declared.statement.start_byte : _first_declarator(declared).start_byte]
-    if b"/*" in head or b"//" in head or b"(" in head or b"[[" in head:
-        return None
     words = _SPLIT.findall(head)
-    if any(word in _QUALIFIERS for word in words) or b"auto" in words:
-        return None
-    element = re.sub(rb"\b(?:const|volatile)\b", b" ", head)
+    if b"/*" in head or b"//" in head or b"(" in head or b"[[" in head or b"auto" in words:
+        raise DeclinedError("its declaration is of a form that is not rewritten")
+    if any(word in _QUALIFIERS for word in words):
+        raise DeclinedError("it is not of automatic storage")
+    element = re.sub(rb"\b(?:const|volatile|register)\b", b" ", head)
     stars = syntax.data[declared.declarator.start_byte : declared.name.start_byte]
     if stars.replace(b"*", b"").strip():
-        return None  # More than that its elements are pointers.
+        raise DeclinedError("its declaration is of a form that is not rewritten")
     if b"*" in stars and len(words) and (b"const" in words or b"volatile" in words):
         element, words = head, []  # What is pointed to is const, not the elements.
     element += b" " + stars
@@ -135,16 +184,23 @@ def local_array(target: Target) -> LocalArray | None:
         elif numbers is not None and position < len(numbers):
             extents.append(str(numbers[position]).encode())
         else:
-            return None
-    uses = tuple(_use(node, len(extents), syntax) for node in syntax.uses(declared))
+            raise DeclinedError("its extents are not known")
+    is_const = b"const" in words
     return LocalArray(
         target,
         declared,
         b" ".join(element.split()),
-        b"const" in words,
+        is_const,
         b"volatile" in words,
         tuple(extents),
-        uses,
+        elements(
+            target.path,
+            syntax,
+            declared.name,
+            declared.scope,
+            len(extents),
+            is_const=is_const,
+        ),
     )
 
 
@@ -174,11 +230,24 @@ def is_reference_to_element(use: Use) -> bool:
     return False
 
 
-def _is_hidden(declared: Declared, syntax: Syntax) -> bool:
-    """Whether the scope declares another variable of the name."""
-    wanted = syntax.text(declared.name)
-    for node in walk(declared.scope):
-        if node.type != "identifier" or node == declared.name or syntax.text(node) != wanted:
+def _why_not_declared(target: Target) -> str:
+    if target.name is None:
+        return "no variable is known for it"
+    if target.declared_at is None:
+        return "nothing says where it is declared"
+    found = target.syntax.declared(target.name, target.declared_at.line)
+    if found is not None:
+        return "its function is not read completely: macros may hide something"
+    if "." in target.name or "->" in target.name:
+        return "it is a member"
+    return "its declaration is not seen there: it is a parameter, or a macro makes it"
+
+
+def _is_hidden(name: Node, scope: Node, syntax: Syntax) -> bool:
+    """Whether the scope declares another variable of the name, or gives it to a template."""
+    wanted = syntax.text(name)
+    for node in walk(scope):
+        if node.type != "identifier" or node == name or syntax.text(node) != wanted:
             continue
         parent = node.parent
         if parent is None or not (parent.type in _NAMING or parent.type.endswith("declarator")):
@@ -214,6 +283,11 @@ def _use(name: Node, dimensions: int, syntax: Syntax) -> Use:
         if len(inside) != 1:
             return Use(name, None, (), "other", element)
         indices.append(inside[0])
+    above = name.parent
+    if not indices and above is not None and above.type == "argument_list":
+        call = above.parent
+        if call is not None and call.type == "call_expression":
+            return Use(name, None, (), "passed", call)
     if len(indices) != dimensions:
         return Use(name, None, tuple(indices), "other", element)
     inner = element

@@ -14,6 +14,10 @@ from lmemscope.rules.launched import Block, block_of
 from lmemscope.sources.syntax import Declared, Syntax, is_broken
 
 
+class DeclinedError(Exception):
+    """A rewrite does not apply, and why, as the end of a sentence: ``it is passed to f``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One kernel's finding."""
@@ -35,6 +39,7 @@ class Target:
         syntax: of that file.
         hits: the findings, one for each kernel and instance.
         asked_block: threads of a block, where the user says it.
+        tree: gives the syntax of another file by its absolute path, or None.
     """
 
     cause: Cause
@@ -46,6 +51,7 @@ class Target:
     syntax: Syntax
     hits: tuple[Hit, ...]
     asked_block: int | None = None
+    tree: Callable[[str], Syntax | None] = lambda path: None
 
     @cached_property
     def declared(self) -> Declared | None:
@@ -53,7 +59,9 @@ class Target:
         if self.name is None or self.declared_at is None:
             return None
         found = self.syntax.declared(self.name, self.declared_at.line)
-        return None if found is None or is_broken(found.function) else found
+        if found is None or is_broken(found.function, self.name.encode()):
+            return None
+        return found
 
     @cached_property
     def block(self) -> Block | None:

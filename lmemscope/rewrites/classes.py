@@ -3,39 +3,52 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import LocalArray
-from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.sources.syntax import Syntax
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
-def helper_edit(array: LocalArray, name: bytes, text: bytes) -> Edit | None:
-    """The class before the item that holds the array; None where its name is taken.
+def helper_edits(
+    target: Target, path: str, syntax: Syntax, function: Node, name: bytes, text: bytes
+) -> tuple[Edit, ...]:
+    """A class before the item of the file that holds a function, guarded as headers are.
 
-    A class that an earlier rewrite put there is not put there again: then nothing is inserted.
+    A class that an earlier rewrite put there is not put there again.
+
+    Raises:
+        DeclinedError: its name is taken, or the item does not begin a line.
     """
-    syntax, target = array.syntax, array.target
-    item = syntax.item(array.declared.function)
-    # No template may stand in `extern "C"`; the class needs nothing that is declared there.
-    item = syntax.linkage(item) or item
+    # It needs nothing of what is declared before, and every namespace sees it there.
+    item = syntax.file_item(function)
+    guard = name.upper() + b"_DEFINED"
+    text = b"#ifndef %s\n#define %s\n%s#endif\n" % (guard, guard, text)
     ended = text.replace(b"\n", syntax.lines_end())
     at = syntax.line_start(item.start_byte)
     if syntax.data[at : item.start_byte].strip():
-        return None
+        raise DeclinedError("something stands before its function on the same line")
     if ended in syntax.data[:at]:
-        return target.edit(at, at, b"")
+        return ()
     if any(name in words for words in map(_words, texts_of(target))):
-        return None
-    return target.edit(at, at, ended + syntax.lines_end())
+        raise DeclinedError(f"the name {name.decode()} is taken")
+    return (Edit(path, at, at, ended + syntax.lines_end(), once=True),)
 
 
-def declared_as(array: LocalArray, type_: bytes, rest: bytes) -> tuple[Edit, ...] | None:
-    """The declaration with another type, in a statement of its own; None where that cannot be.
+def declared_as(array: LocalArray, type_: bytes, rest: bytes) -> tuple[Edit, ...]:
+    """The declaration with another type, in a statement of its own.
 
     Args:
         array: what is declared.
         type_: its new type.
         rest: what stands behind its name, up to the semicolon.
+
+    Raises:
+        DeclinedError: it cannot be taken out of what else the statement declares.
     """
     declared, syntax = array.declared, array.syntax
     statement, target = declared.statement, array.target
@@ -43,7 +56,8 @@ def declared_as(array: LocalArray, type_: bytes, rest: bytes) -> tuple[Edit, ...
     if declared.is_alone:
         return (target.edit(statement.start_byte, statement.end_byte, made),)
     if declared.value is not None:
-        return None  # It may need what is declared before it, and what is behind it may need it.
+        # It may need what is declared before it, and what is behind it may need it.
+        raise DeclinedError("its statement declares other variables, too")
     others = statement.children_by_field_name("declarator")
     position = next(n for n, one in enumerate(others) if one == declared.declarator)
     if position + 1 < len(others):
@@ -51,7 +65,7 @@ def declared_as(array: LocalArray, type_: bytes, rest: bytes) -> tuple[Edit, ...
     else:
         start, end = others[position - 1].end_byte, declared.declarator.end_byte
     if b"//" in syntax.data[start:end] or b"/*" in syntax.data[start:end]:
-        return None
+        raise DeclinedError("its statement declares other variables, too")
     before = made + syntax.lines_end() + syntax.indent(statement)
     return (
         target.edit(statement.start_byte, statement.start_byte, before),

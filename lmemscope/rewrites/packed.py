@@ -10,13 +10,19 @@ integer instructions at each access, and two registers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from lmemscope.model import Rewriting
-from lmemscope.rewrites.accessors import accessor_edits
-from lmemscope.rewrites.arrays import LocalArray, local_array
-from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.classes import declared_as, helper_edit, texts_of
+from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.accessors import accessor_edits, joined
+from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.carried import Carrier
+from lmemscope.rewrites.classes import declared_as, helper_edits, texts_of
+from lmemscope.sources.syntax import Syntax
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _BITS = {
     b"bool": 1,
@@ -46,42 +52,49 @@ _CLASS = b"""\
 template <class T, int BITS>
 struct lmem_packed {
     unsigned long long bits;
-    __device__ __forceinline__ T get(int i) const {
+    __host__ __device__ __forceinline__ T get(int i) const {
         return static_cast<T>(bits >> (i * BITS) & (~0ull >> (64 - BITS)));
     }
-    __device__ __forceinline__ T set(int i, T value) {
+    __host__ __device__ __forceinline__ T set(int i, T value) {
         const unsigned long long mask = ~0ull >> (64 - BITS);
         bits = (bits & ~(mask << (i * BITS)))
              | (static_cast<unsigned long long>(value) & mask) << (i * BITS);
         return value;
     }
-    __device__ __forceinline__ const T operator[](int i) const { return get(i); }
+    __host__ __device__ __forceinline__ const T operator[](int i) const { return get(i); }
 };
 """
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
-    """The declaration as one integer, and its uses."""
+    """The declaration as one integer, its uses, and functions that take it."""
     array = local_array(target)
-    if array is None or array.is_volatile or len(array.extents) != 1 or array.is_const:
-        return
     bits, numbers = _BITS.get(array.element), array.numbers
     if bits is None or numbers is None or len(numbers) != 1 or numbers[0] * bits > _WORD:
         return
-    if any(use.kind == "size" for use in array.uses):
+    if array.is_volatile or array.is_const or any(use.kind == "size" for use in array.uses):
         return
-    uses = accessor_edits(array, texts_of(target))
-    helper = helper_edit(array, _NAME, _CLASS)
-    fill = _fill(array)
-    if uses is None or helper is None or fill is None:
-        return
+    fill, texts = _fill(array), texts_of(target)
+    if fill is None:
+        raise DeclinedError("its initializer is of a form that is not rewritten")
+
+    def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
+        return helper_edits(target, path, syntax, function, _NAME, _CLASS)
+
+    def spelling(element: bytes, is_const: bool) -> bytes:
+        return b"%s%s<%s, %d> &" % (b"const " if is_const else b"", _NAME, element, bits)
+
+    def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
+        return accessor_edits(elements, texts, pass_on)
+
+    carrier = Carrier(target, 1, spelling, body, before)
+    uses = accessor_edits(array.elements, texts, carrier.carry(target.path, target.syntax))
     made = declared_as(array, b"%s<%s, %d>" % (_NAME, array.element, bits), fill)
-    if made is None:
-        return
+    helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
         "packed",
         "safe",
-        (helper, *made, *uses),
+        joined((*helper, *made, *uses, *carrier.edits)),
         f"pack `{target.name}` into one 64-bit register",
     )
 

@@ -13,52 +13,71 @@ comparisons as the array has elements at each access with a run-time index, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from lmemscope.model import Rewriting
-from lmemscope.rewrites.accessors import accessor_edits
-from lmemscope.rewrites.arrays import LocalArray, local_array
-from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.classes import declared_as, helper_edit, texts_of
+from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.accessors import accessor_edits, joined
+from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.carried import Carrier
+from lmemscope.rewrites.classes import declared_as, helper_edits, texts_of
+from lmemscope.sources.syntax import Syntax
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 MOST = 128
 """Elements: beyond these neither registers nor comparisons would do."""
 
 
 _INDENT = " " * 8
+_INLINE = "__host__ __device__ __forceinline__"
+_NAMES = (b"lmem_select", b"lmem_select2", b"lmem_select3")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
-    """The declaration as a class, and its uses."""
+    """The declaration as a class, its uses, and functions that take it."""
     array = local_array(target)
-    if array is None or array.is_volatile or len(array.extents) > 3:
-        return
-    numbers = array.numbers
+    dimensions, numbers = len(array.extents), array.numbers
+    if array.is_volatile or dimensions > len(_NAMES):
+        raise DeclinedError("it is volatile" if array.is_volatile else "it has many dimensions")
     if numbers is not None and math.prod(numbers) > MOST:
-        return
-    if array.declared.value is not None and array.declared.value.type != "initializer_list":
-        return
-    uses = accessor_edits(array, texts_of(target))
-    if uses is None:
-        return
-    name = b"lmem_select" if len(array.extents) == 1 else b"lmem_select%d" % len(array.extents)
-    helper = helper_edit(array, name, _class(len(array.extents), name))
-    if helper is None:
-        return
-    made = declared_as(array, _type(array, name), _initial(array))
-    if made is None:
-        return
+        raise DeclinedError(f"{math.prod(numbers)} elements are too many to compare with")
+    value = array.declared.value
+    if value is not None and value.type != "initializer_list":
+        raise DeclinedError("its initializer is no list")
+    name, texts = _NAMES[dimensions - 1], texts_of(target)
+    text = _class(dimensions, name)
+
+    def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
+        return helper_edits(target, path, syntax, function, name, text)
+
+    def spelling(element: bytes, is_const: bool) -> bytes:
+        return (b"const " if is_const else b"") + _type(array, name, element) + b" &"
+
+    def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
+        return accessor_edits(elements, texts, pass_on)
+
+    carrier = Carrier(target, dimensions, spelling, body, before)
+    uses = accessor_edits(array.elements, texts, carrier.carry(target.path, target.syntax))
+    const = b"const " if array.is_const else b""
+    made = declared_as(array, const + _type(array, name, array.element), _initial(array))
+    helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
         "select",
         "safe",
-        (helper, *made, *uses),
+        joined((*helper, *made, *uses, *carrier.edits)),
         f"compare the index with each element of `{target.name}`",
     )
 
 
-def _type(array: LocalArray, name: bytes) -> bytes:
-    const = b"const " if array.is_const else b""
-    return const + name + b"<" + b", ".join((array.element, *array.extents)) + b">"
+def _type(array: LocalArray, name: bytes, element: bytes) -> bytes:
+    extents = array.extents
+    if array.numbers is not None and len({hit.finding.type for hit in array.target.hits}) == 1:
+        # A function that takes it may not know the constants that it is declared with.
+        extents = tuple(b"%d" % number for number in array.numbers)
+    return name + b"<" + b", ".join((element, *extents)) + b">"
 
 
 def _initial(array: LocalArray) -> bytes:
@@ -82,22 +101,19 @@ def _class(dimensions: int, name: bytes) -> bytes:
         for counter, extent in zip(counters, extents, strict=True)
     )
     parameters = ", ".join(f"int {extent}" for extent in extents)
-    plain = (
-        "    __device__ __forceinline__ const T operator[](int i) const { return get(i); }\n"
-        if dimensions == 1
-        else ""
-    )
+    plain = f"    {_INLINE} const T operator[](int i) const {{ return get(i); }}\n"
+    plain = plain if dimensions == 1 else ""
     return f"""\
 // An array whose elements stay in registers: the index is compared with each.
 template <class T, {parameters}>
 struct {name.decode()} {{
     T e{whole};
-    __device__ __forceinline__ const T get({given}) const {{
+    {_INLINE} const T get({given}) const {{
         T value = e{zero};
         {loops}    value = {condition} ? e{inner} : value;
         return value;
     }}
-    __device__ __forceinline__ T set({given}, T value) {{
+    {_INLINE} T set({given}, T value) {{
         {loops}    e{inner} = {condition} ? value : e{inner};
         return value;
     }}

@@ -12,13 +12,21 @@ more than there is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
-from lmemscope.rewrites.arrays import LocalArray, local_array
-from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.classes import declared_as, helper_edit
+from lmemscope.rewrites.accessors import joined
+from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.carried import Carrier
+from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
+from lmemscope.sources.syntax import Syntax
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _NAMES = (b"lmem_column", b"lmem_plane", b"lmem_space")
 _LANE = b"threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
@@ -26,54 +34,84 @@ _BLOCKS = ("compound_statement", "case_statement")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
-    """The declaration as a view of a shared array."""
-    array = local_array(target)
-    block = target.block
-    if array is None or array.is_volatile or len(array.extents) > len(_NAMES) or block is None:
-        return
-    if any(use.kind == "size" for use in array.uses) or _is_recursive(target):
-        return
+    """The declaration as a view of a shared array, and functions that take it."""
+    array, block = local_array(target), target.block
+    dimensions = len(array.extents)
+    if block is None:
+        raise DeclinedError("nothing says how many threads a block has (--block says it)")
+    if array.is_volatile or dimensions > len(_NAMES):
+        raise DeclinedError("it is volatile" if array.is_volatile else "it has many dimensions")
+    if any(use.kind == "size" for use in array.uses):
+        raise DeclinedError("its size is asked for")
+    if _is_recursive(target):
+        raise DeclinedError("its function calls itself")
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
     if size * block.threads > STATIC_BYTES:
-        return
+        raise DeclinedError(f"{size} bytes for each of {block.threads} threads do not fit")
     parent = array.declared.statement.parent
     if parent is None or parent.type not in _BLOCKS:
-        return
-    helper = helper_edit(array, _NAMES[len(array.extents) - 1], _classes(len(array.extents)))
-    made = _declaration(array, block.threads)
-    if helper is None or made is None:
-        return
+        raise DeclinedError("its declaration stands in no block")
+    if _is_for_host(array):
+        raise DeclinedError("its function is the host's, too")
+    name, text = _NAMES[dimensions - 1], _classes(dimensions)
+
+    def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
+        return helper_edits(target, path, syntax, function, name, text)
+
+    def spelling(element: bytes, is_const: bool) -> bytes:
+        return b"const " + _view(array, element, block.threads) + b" "
+
+    def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
+        for use in elements.uses:
+            if use.kind == "passed":
+                pass_on(use)
+        return ()
+
+    carrier = Carrier(target, dimensions, spelling, body, before)
+    body(array.elements, carrier.carry(target.path, target.syntax))
     caveat = _caveat(target, block.threads)
+    helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
         "shared-memory",
         "unsafe" if caveat else "safe",
-        (helper, *made),
+        joined((*helper, *_declaration(array, block.threads), *carrier.edits)),
         f"`{target.name}` in shared memory, {size * block.threads} bytes for {block.threads} "
         "threads",
         caveat,
     )
 
 
-def _declaration(array: LocalArray, threads: int) -> tuple[Edit, ...] | None:
+def _is_for_host(array: LocalArray) -> bool:
+    """Whether the host's compiler sees the function too, or may: no array is shared there."""
+    head = array.syntax.data[
+        array.declared.function.start_byte : array.declared.statement.start_byte
+    ]
+    words = set(re.findall(rb"\w+", head.partition(b"{")[0]))
+    return b"__host__" in words or not words & {b"__device__", b"__global__"}
+
+
+def _view(array: LocalArray, element: bytes, threads: int) -> bytes:
+    extents = array.extents
+    if array.numbers is not None and len({hit.finding.type for hit in array.target.hits}) == 1:
+        # A function that takes it may not know the constants that it is declared with.
+        extents = tuple(b"%d" % number for number in array.numbers)
+    name = _NAMES[len(extents) - 1]
+    return name + b"<" + b", ".join((element, *extents[1:], b"%d" % threads)) + b">"
+
+
+def _declaration(array: LocalArray, threads: int) -> tuple[Edit, ...]:
     syntax = array.syntax
     store = array.name + b"_lmem"
     if store in syntax.words():
-        return None
+        raise DeclinedError(f"the name {store.decode()} is taken")
     extents = b"".join(b"[" + extent + b"]" for extent in array.extents)
     end = syntax.lines_end() + syntax.indent(array.declared.statement)
     fill = _fill(array, end)
     if fill is None:
-        return None
+        raise DeclinedError("its initializer is of a form that is not rewritten")
     space = b"__shared__ " + array.element + b" " + store + extents + b"[%d];" % threads + end
-    view = (
-        _NAMES[len(array.extents) - 1]
-        + b"<"
-        + b", ".join((array.element, *array.extents[1:], b"%d" % threads))
-        + b">"
-    )
-    return declared_as(
-        array, space + b"const " + view, b" = {" + store + b", int(" + _LANE + b")}" + fill
-    )
+    view = space + b"const " + _view(array, array.element, threads)
+    return declared_as(array, view, b" = {" + store + b", int(" + _LANE + b")}" + fill)
 
 
 def _fill(array: LocalArray, end: bytes) -> bytes | None:
@@ -128,7 +166,7 @@ template <class T, int BLOCK>
 struct lmem_column {
     T (*rows)[BLOCK];
     int lane;
-    __device__ __forceinline__ T &operator[](int i) const { return rows[i][lane]; }
+    __host__ __device__ __forceinline__ T &operator[](int i) const { return rows[i][lane]; }
 };
 """
     if dimensions > 1:
@@ -137,7 +175,7 @@ template <class T, int M, int BLOCK>
 struct lmem_plane {
     T (*planes)[M][BLOCK];
     int lane;
-    __device__ __forceinline__ lmem_column<T, BLOCK> operator[](int i) const {
+    __host__ __device__ __forceinline__ lmem_column<T, BLOCK> operator[](int i) const {
         return {planes[i], lane};
     }
 };
@@ -148,7 +186,7 @@ template <class T, int M, int L, int BLOCK>
 struct lmem_space {
     T (*spaces)[M][L][BLOCK];
     int lane;
-    __device__ __forceinline__ lmem_plane<T, L, BLOCK> operator[](int i) const {
+    __host__ __device__ __forceinline__ lmem_plane<T, L, BLOCK> operator[](int i) const {
         return {spaces[i], lane};
     }
 };

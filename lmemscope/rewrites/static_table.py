@@ -104,7 +104,7 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
     kind = declared.statement.child_by_field_name("type")
     if kind is None or (kind.type not in _PLAIN and b"mutable" in syntax.words()):
         return False
-    for use in syntax.uses(declared):
+    for use in syntax.uses(declared.name, declared.scope):
         if _is_changed(use):
             return False  # It would not compile.
         for above in around(use, "cast_expression", "gnu_asm_expression", "call_expression"):

@@ -26,16 +26,13 @@ _DECLARATORS = (
 )
 _NAMES = ("identifier", "field_identifier")
 FUNCTIONS = ("function_definition", "lambda_expression")
+_BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
 _OUTER = (
     "translation_unit",
     "declaration_list",
-    "preproc_if",
-    "preproc_ifdef",
-    "preproc_else",
-    "preproc_elif",
-    "preproc_elifdef",
     "linkage_specification",
     "namespace_definition",
+    *_BRANCHES,
 )
 """What items of a namespace stand in."""
 
@@ -138,15 +135,14 @@ class Syntax:
             return None
         return Declared(statement, node, name, array, value, function, scope)
 
-    def uses(self, declared: Declared) -> tuple[Node, ...]:
-        """Where a variable's name stands within its scope, its declaration aside, in order."""
-        wanted = self.text(declared.name)
+    def uses(self, name: Node, scope: Node) -> tuple[Node, ...]:
+        """Where a variable's name stands behind its declaration within a scope, in order."""
+        wanted = self.text(name)
         return tuple(
             node
-            for node in walk(declared.scope)
+            for node in walk(scope)
             if node.type in _NAMES
-            and node != declared.name
-            and node.start_byte > declared.name.start_byte
+            and node.start_byte > name.start_byte
             and self.text(node) == wanted
             and (
                 node.parent is None
@@ -190,15 +186,32 @@ class Syntax:
                 )
         return self.text(node) if node is not None else None
 
+    def parameters(self, function: Node) -> tuple[Node, ...]:
+        """The declarations of a function's parameters, in order."""
+        node = function.child_by_field_name("declarator")
+        while node is not None and node.type != "function_declarator":
+            node = node.child_by_field_name("declarator") or next(
+                (one for one in node.named_children if one.type.endswith("declarator")), None
+            )
+        found = node.child_by_field_name("parameters") if node is not None else None
+        if found is None:
+            return ()
+        return tuple(one for one in found.named_children if one.type.endswith("declaration"))
+
     def item(self, node: Node) -> Node:
         """The whole item of a namespace that a node is in: what may be declared goes before it."""
         while node.parent is not None and node.parent.type not in _OUTER:
             node = node.parent
         return node
 
-    def linkage(self, item: Node) -> Node | None:
-        """The outermost ``extern "C"`` around an item, in which no template may stand."""
-        return outermost(item, ("linkage_specification",))
+    def file_item(self, node: Node) -> Node:
+        """The item of the file that a node is in: a namespace, where it is in one."""
+        found = node
+        while node.parent is not None:
+            if node.type not in _BRANCHES and node.type != "translation_unit":
+                found = node
+            node = node.parent
+        return found
 
     @functools.cached_property
     def macros(self) -> frozenset[bytes]:
@@ -215,9 +228,18 @@ class Syntax:
         return frozenset(re.findall(rb"[A-Za-z_]\w*", self.data))
 
 
-def is_broken(node: Node) -> bool:
-    """Whether the grammar could not read all of a node."""
-    return node.has_error
+def is_broken(node: Node, name: bytes) -> bool:
+    """Whether a name is in what the grammar could not read of a node.
+
+    What it could not read elsewhere, such as a macro in front of a statement, changes nothing of
+    where the name is used.
+    """
+    if not node.has_error:
+        return False
+    return any(
+        one.type == "ERROR" and name in re.findall(rb"[A-Za-z_]\w*", one.text or b"")
+        for one in walk(node)
+    )
 
 
 def walk(node: Node) -> Iterator[Node]:

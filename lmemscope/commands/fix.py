@@ -1,0 +1,127 @@
+"""``lmemscope fix``: rewrites that remove local memory, each proven by compiling it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lmemscope.commands.options import compile_options, completing
+from lmemscope.commands.output import Formats, Sink
+from lmemscope.commands.running import EXIT_CLEAN, EXIT_INCOMPLETE, tried
+from lmemscope.commands.saved import is_saved
+from lmemscope.commands.say import complain, say
+from lmemscope.config.settings import Settings
+from lmemscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from lmemscope.model import FixReport
+
+FORMATS: Formats = {"table": (".txt",), "patch": (".patch", ".diff"), "json": (".json",)}
+_MOST_THREADS = 1024
+"""Of a block, on every architecture: CUDA C++ Programming Guide, "Compute Capabilities"."""
+
+
+@click.command(name="fix")
+@click.argument("target", metavar="PATH[::KERNEL]", shell_complete=completing("target"))
+@click.option(
+    "--object", "objects", multiple=True, metavar="NAME", help="Only this variable; repeatable."
+)
+@click.option(
+    "--block",
+    type=click.IntRange(1, _MOST_THREADS),
+    metavar="N",
+    help="Threads of a block at most, where neither launches nor __launch_bounds__ say it.",
+)
+@click.option("--unsafe", is_flag=True, help="Take rewrites that may change what the program does.")
+@click.option("--apply", "apply_it", is_flag=True, help="Write the patch to the files.")
+@click.option("--force", is_flag=True, help="With --apply, to files with uncommitted changes too.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(list(FORMATS)),
+    help="[default: from the ending of -o FILE, else table]",
+)
+@click.option("-o", "--output", "output", metavar="FILE", help="Write to FILE.")
+@compile_options
+def command(
+    target: str,
+    objects: tuple[str, ...],
+    block: int | None,
+    unsafe: bool,
+    apply_it: bool,
+    force: bool,
+    format_name: str | None,
+    output: str | None,
+    settings: Settings,
+    color: str,
+) -> None:
+    """Try rewrites that remove local memory, and show what each of them does.
+
+    Every rewrite is compiled as the original is, and all kernels of the file are compared: what
+    does not compile, spills more or harms another kernel is not offered. A safe rewrite cannot
+    change what the program does; --unsafe takes the others too, each with what you promise by it.
+
+    \b
+    Examples:
+      lmemscope fix kernels/running_mean.cu --block 128
+      lmemscope fix 'filter.cu::blur*' --object window
+      lmemscope fix filter.cu --format patch | git apply
+      lmemscope fix filter.cu --unsafe --apply
+    """
+    from lmemscope.exporters import fix_document, fix_table
+    from lmemscope.fixing.run import Asked
+
+    path, separator, kernel = target.partition("::")
+    if is_saved(path):
+        raise UsageError(
+            "usage", f"{path} is a saved report: fix compiles", hint="name the source instead"
+        )
+    kernels = (*settings.kernels, kernel) if separator else settings.kernels
+    sink = Sink.open(output, format_name, formats=FORMATS, color=color)
+    report = tried([path], settings, Asked(kernels, objects, block, unsafe))
+    if sink.format_name == "json":
+        sink.write(fix_document.render(report))
+    elif sink.format_name == "patch":
+        sink.write(report.chosen.patch.encode("utf-8", "surrogateescape"))
+    else:
+        sink.write(fix_table.render(report, color=sink.color, width=sink.width, unsafe=unsafe))
+    for _, failure in report.failures:
+        complain(failure)
+    _say_what_is_missing(report, objects, sink.format_name)
+    if apply_it:
+        _write(report, force=force)
+    raise SystemExit(EXIT_INCOMPLETE if report.failures else EXIT_CLEAN)
+
+
+def _say_what_is_missing(report: FixReport, objects: tuple[str, ...], format_name: str) -> None:
+    found = {one.object for one in report.trials} | {one.object for one in report.untried}
+    for name in objects:
+        if name not in found:
+            say(f"note: no finding is of a variable {name}", err=True)
+    if format_name == "patch" and not report.chosen.patch and not report.failures:
+        unsafe = any(one.is_offered for one in report.trials)
+        more = "; --unsafe takes those that may change what the program does" if unsafe else ""
+        say(f"note: no rewrite is offered{more}", err=True)
+
+
+def _write(report: FixReport, *, force: bool) -> None:
+    """Write the patched files.
+
+    Raises:
+        UsageError: a file has changes that are not committed.
+    """
+    from lmemscope.fixing.apply import changed_since_commit, write
+
+    if not report.chosen.edits:
+        say("Nothing is written: no rewrite is offered.", err=True)
+        return
+    dirty = [] if force else changed_since_commit(report.chosen.edits)
+    if dirty:
+        raise UsageError(
+            "apply",
+            f"not written: {', '.join(dirty)} has changes that are not committed",
+            hint="commit or stash them, or say --force",
+        )
+    for name in write(report.chosen.edits):
+        say(f"Wrote {name}.", err=True)

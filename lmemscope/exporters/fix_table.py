@@ -1,0 +1,200 @@
+"""What ``fix`` tried, for a person: a table for each object, and the best as a patch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import LiteralString
+
+from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled, wrapped
+from lmemscope.exporters.layout import short_name
+from lmemscope.model import FixReport, SourceLocation, Trial, Untried, count
+
+_WIDTH = 100
+_ERROR = 70
+_SAID = {
+    "removed": "removed",
+    "reduced": "reduced",
+    "no-effect": "no effect",
+    "worse": "worse",
+    "failed": "does not compile",
+}
+_HEAD = ("", "rewrite", "", "frame", "LDL/STL", "spills", "regs", "shared", "code", "warps", "cost")
+_COLORS: dict[str, LiteralString] = {
+    "removed": "32",
+    "reduced": "36",
+    "no-effect": "2",
+    "worse": "31",
+    "failed": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """All trials of one target.
+
+    Attributes:
+        trials: of the kernel with the largest frame, the best first.
+        kernels: names of all kernels that the target is in.
+    """
+
+    trials: Sequence[Trial]
+    kernels: Sequence[str]
+
+
+def render(report: FixReport, *, color: bool, width: int | None, unsafe: bool) -> str:
+    """Tables, what could not be tried, and the patch that is offered.
+
+    Args:
+        report: what was tried.
+        color: whether the text may hold escape sequences.
+        width: columns of the terminal, or None for a pipe or a file.
+        unsafe: whether the patch holds unsafe rewritings too.
+    """
+    columns = min(width or _WIDTH, 120)
+    parts: list[Part] = []
+    for group in _groups(report.trials):
+        parts += [*_table(group, columns, color=color), ""]
+    for one in report.untried:
+        parts += wrapped(_nothing(one), columns, later="  ")
+    if report.untried:
+        parts.append("")
+    for left in report.chosen.left_out:
+        parts += wrapped(f"Left out of the patch: {left}.", columns, later="  ")
+    if report.chosen.patch:
+        parts += [*_diff(report.chosen.patch, color=color), ""]
+    parts += wrapped(_summary(report, unsafe=unsafe), columns)
+    return document(parts)
+
+
+def _groups(trials: Iterable[Trial]) -> list[_Group]:
+    """Trials by target: a rewriting is one however many kernels and architectures it concerns."""
+    found: dict[tuple[str, str | None, SourceLocation | None], list[Trial]] = {}
+    for trial in trials:
+        found.setdefault((trial.input, trial.object, trial.place), []).append(trial)
+    groups = []
+    for every in found.values():
+        worst = max(every, key=lambda trial: (trial.before.stack_frame or 0, trial.arch))
+        same = [one for one in every if (one.kernel, one.arch) == (worst.kernel, worst.arch)]
+        kernels = list(dict.fromkeys(short_name(one.kernel) for one in every))
+        groups.append(_Group(same, kernels))
+    return groups
+
+
+def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
+    first = group.trials[0]
+    what = f"`{first.object}`" if first.object else first.cause
+    place = f" ({first.place.file}:{first.place.line})" if first.place is not None else ""
+    others = len(group.kernels) - 1
+    more = f" and {count(others, 'other kernel')}" if others else ""
+    head = f"{what}{place}, {first.cause}, in {short_name(first.kernel)}{more} on {first.arch}"
+    parts: list[Part] = [*(styled(one, "1", on=color) for one in wrapped(head, columns))]
+    rows = [_HEAD, *(_row(trial) for trial in group.trials)]
+    shown = [at for at in range(len(_HEAD)) if any(row[at] for row in rows[1:])]
+    widths = {at: max(len(row[at]) for row in rows) for at in shown}
+    for number, row in enumerate(rows):
+        text = "  ".join(
+            row[at].ljust(widths[at]) if at < 3 else row[at].rjust(widths[at]) for at in shown
+        )
+        made = line("  ", text.rstrip())
+        if number == 0:
+            parts.append(styled(made, "2", on=color))
+            continue
+        trial = group.trials[number - 1]
+        parts.append(styled(made, _COLORS[trial.verdict], on=color))
+        parts += _notes(trial, columns)
+    return parts
+
+
+def _notes(trial: Trial, columns: int) -> list[Shown]:
+    if trial.rank is not None and trial.rewriting.caveat:
+        return wrapped(f"unsafe: {trial.rewriting.caveat}", columns, "       ", "       ")
+    if trial.error and trial.verdict in ("worse", "failed"):
+        said = trial.error.rpartition("error: ")[2]
+        short = said if len(said) <= _ERROR else f"{said[: _ERROR - 1]}…"
+        return wrapped(short, columns, "       ", "       ")
+    return []
+
+
+def _row(trial: Trial) -> tuple[str, ...]:
+    before, after = trial.before, trial.after
+    rank = f"{trial.rank}." if trial.rank is not None else "-"
+    head = (rank, trial.rewriting.rewrite, _SAID[trial.verdict])
+    if after is None:
+        return (*head, *([""] * (len(_HEAD) - len(head))))
+    return (
+        *head,
+        _change(before.stack_frame, after.stack_frame),
+        _change(_sum(before.ldl, before.stl), _sum(after.ldl, after.stl)),
+        _change(
+            _sum(before.spill_stores, before.spill_loads),
+            _sum(after.spill_stores, after.spill_loads),
+            hide=0,
+        ),
+        _change(before.registers, after.registers),
+        _change(before.shared, after.shared, hide=0),
+        _change(before.code_bytes, after.code_bytes),
+        _change(_percent(before.occupancy), _percent(after.occupancy), unit="%"),
+        _change(_rounded(trial.cost_before), _rounded(trial.cost_after)),
+    )
+
+
+def _change(
+    before: int | None, after: int | None, *, unit: str = "", hide: int | None = None
+) -> str:
+    if before is None and after is None:
+        return ""
+    if before == after:
+        return "" if before == hide else f"{after}{unit}"
+    old, new = ("?" if one is None else str(one) for one in (before, after))
+    return f"{old} → {new}{unit}"
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
+
+
+def _percent(share: float | None) -> int | None:
+    return None if share is None else round(100 * share)
+
+
+def _rounded(cost: float | None) -> int | None:
+    return None if cost is None else round(cost)
+
+
+def _nothing(one: Untried) -> str:
+    what = f"`{one.object}`" if one.object else one.cause
+    place = f" ({one.place.file}:{one.place.line})" if one.place is not None else ""
+    return f"{what}{place}, {one.cause}, in {short_name(one.kernel)}: {one.reason}."
+
+
+def _diff(patch: str, *, color: bool) -> Iterable[Part]:
+    codes: dict[str, LiteralString] = {"+": "32", "-": "31", "@": "36"}
+    for text in patch.rstrip("\n").split("\n"):
+        is_name = text.startswith(("---", "+++"))
+        code = "1" if is_name else codes.get(text[:1], "0")
+        yield styled(text, code, on=color and code != "0")
+
+
+def _summary(report: FixReport, *, unsafe: bool) -> str:
+    kernels, using = report.kernels
+    if not kernels:
+        return "No kernel was compiled."
+    if not using:
+        return f"None of {count(kernels, 'kernel')} uses local memory."
+    groups = _groups(report.trials)
+    offered = [any(trial.is_offered for trial in group.trials) for group in groups]
+    safe = [
+        any(t.is_offered and t.rewriting.applicability == "safe" for t in group.trials)
+        for group in groups
+    ]
+    total = len(groups) + len(report.untried)
+    said = f"{count(total, 'finding')}: {sum(offered)} with a proven fix"
+    if sum(offered) > sum(safe):
+        said += f", {sum(safe)} of them safe"
+    said += "."
+    if sum(offered) > sum(safe) and not unsafe:
+        said += " --unsafe takes the others into the patch."
+    if report.chosen.patch:
+        said += " --format patch prints the patch alone, --apply writes it."
+    return said

@@ -1,0 +1,102 @@
+"""Trials under way: each patched unit is compiled once, however many ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+
+from lmemscope.errors import InternalError, LmemscopeError
+from lmemscope.fixing.trials import report_with
+from lmemscope.model import Edit, Rewriting, Unit, UnitReport
+from lmemscope.rewrites.base import Target
+
+Result = tuple[Unit, UnitReport]
+"""A unit as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One unit with a rewriting: its report, or why there is none."""
+
+    report: UnitReport | None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A rewriting tried on a target, in every unit that it concerns.
+
+    Attributes:
+        target, rewriting: what.
+        results: the units as they are.
+        outcomes: as they are with it; empty until all are done.
+    """
+
+    target: Target
+    rewriting: Rewriting
+    results: Sequence[Result]
+    outcomes: tuple[Outcome, ...] = ()
+
+
+class Attempts:
+    """Starts trials and waits for them.
+
+    Args:
+        executor: where they run.
+        cache: directory where results are kept, or None.
+        progress: told how many are done, of how many, and the name of what was tried.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        cache: str | None,
+        progress: Callable[[int, int, str], None] | None = None,
+    ) -> None:
+        self._executor, self._cache, self._progress = executor, cache, progress
+        self._futures: dict[tuple[Unit, tuple[Edit, ...]], Future[UnitReport]] = {}
+        self._pending: list[Attempt] = []
+        self.done: list[Attempt] = []
+
+    def start(self, target: Target, results: Sequence[Result], rewriting: Rewriting) -> None:
+        """Start one; units run beside each other."""
+        for unit, _ in results:
+            self._future(unit, rewriting.edits)
+        self._pending.append(Attempt(target, rewriting, results))
+
+    def finish(self) -> Iterator[Attempt]:
+        """Those that were started, as they end, in their order."""
+        pending, self._pending = self._pending, []
+        total = len(self.done) + len(pending)
+        for attempt in pending:
+            attempt.outcomes = tuple(
+                self.outcome(unit, attempt.rewriting.edits) for unit, _ in attempt.results
+            )
+            self.done.append(attempt)
+            if self._progress is not None:
+                self._progress(len(self.done), total, attempt.target.name or "")
+            yield attempt
+
+    def outcome(self, unit: Unit, edits: tuple[Edit, ...]) -> Outcome:
+        """What a unit is with edits made; compiled now, if it is not known."""
+        try:
+            return Outcome(self._future(unit, edits).result())
+        except LmemscopeError as error:
+            return Outcome(None, _first_error(error))
+        except (ValueError, OSError) as error:
+            return Outcome(None, str(error))
+        except Exception as error:  # noqa: BLE001 - a mistake of ours, in this trial alone
+            return Outcome(None, InternalError.of(error).message)
+
+    def _future(self, unit: Unit, edits: tuple[Edit, ...]) -> Future[UnitReport]:
+        key = (unit, edits)
+        if key not in self._futures:
+            self._futures[key] = self._executor.submit(report_with, unit, edits, self._cache)
+        return self._futures[key]
+
+
+def _first_error(error: LmemscopeError) -> str:
+    """The compiler's first error, for a line of a table."""
+    lines = (error.log or "").splitlines()
+    return next((line for line in lines if "error" in line), error.message).strip()

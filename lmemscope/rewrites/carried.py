@@ -1,0 +1,208 @@
+"""An array's class carried into the functions that get it: copies of them that take the class.
+
+A function that takes a pointer gets an overload beside it that takes the array as the class it has
+become. Calls with the array choose it, and all other calls stay as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit
+from lmemscope.rewrites.arrays import Elements, Use, elements
+from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.sources.edits import patched
+from lmemscope.sources.syntax import Syntax, is_broken, outermost, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Spelling = Callable[[bytes, bool], bytes]
+"""The type of a parameter, of its elements' type and whether they are const."""
+Body = Callable[[Elements, Callable[[Use], None]], tuple[Edit, ...]]
+"""The edits of a function's body that uses the array by a parameter's name."""
+
+_MOST = 6
+"""Functions that an array is carried into."""
+_INLINING = re.compile(rb"\b(?:__noinline__|__forceinline__)\s*")
+_ELSEWHERE = ("class_specifier", "struct_specifier", "linkage_specification")
+
+
+class Carrier:
+    """Copies functions for an array.
+
+    Args:
+        target: whose array it is.
+        dimensions: of the array.
+        spelling: of parameters that take it.
+        body: edits what a copy does with it.
+        before: what each file that holds a copy needs before it.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        dimensions: int,
+        spelling: Spelling,
+        body: Body,
+        before: Callable[[str, Syntax, Node], tuple[Edit, ...]],
+    ) -> None:
+        self._target, self._dimensions = target, dimensions
+        self._spelling, self._body, self._before = spelling, body, before
+        self._done: set[tuple[str, int, int]] = set()
+        self._edits: list[Edit] = []
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The copies, and what they need before them."""
+        return tuple(dict.fromkeys(self._edits))
+
+    def carry(self, path: str, syntax: Syntax) -> Callable[[Use], None]:
+        """Takes calls in a file that the array is an argument of.
+
+        Raises:
+            DeclinedError: a function that gets it cannot be copied.
+        """
+
+        def pass_on(use: Use) -> None:
+            called = use.whole.child_by_field_name("function")
+            given = use.whole.child_by_field_name("arguments")
+            line = use.name.start_point.row + 1
+            if called is None or given is None or called.type == "field_expression":
+                raise DeclinedError(f"line {line} gives it to a member function")
+            name = re.findall(rb"[A-Za-z_]\w*", syntax.text(called).partition(b"<")[0])[-1:]
+            arguments = [one for one in given.named_children if one.type != "comment"]
+            position = next(n for n, one in enumerate(arguments) if one == use.name)
+            if not name:
+                raise DeclinedError(f"line {line} gives it to a function that is not known")
+            self._copy(path, name[0].decode(), position, len(arguments), line)
+
+        return pass_on
+
+    def _copy(self, path: str, name: str, position: int, count: int, line: int) -> None:
+        home, syntax, function = self._definition(path, name, count, line)
+        key = (home, function.start_byte, position)
+        if key in self._done:
+            return
+        self._done.add(key)
+        if len(self._done) > _MOST:
+            raise DeclinedError("it is given to too many functions")
+        if outermost(function, _ELSEWHERE) is not None:
+            raise DeclinedError(f"`{name}` (line {line}) is a member or has C linkage")
+        body = function.child_by_field_name("body")
+        parameter = syntax.parameters(function)[position]
+        if body is None or _calls_itself(function, name.encode(), syntax):
+            raise DeclinedError(f"`{name}` (line {line}) calls itself")
+        own, element, is_const = _parameter(parameter, syntax, self._dimensions, name)
+        if is_broken(function, syntax.text(own)):
+            raise DeclinedError(f"`{name}` (line {line}) is not read completely")
+        uses = elements(home, syntax, own, body, self._dimensions, is_const=is_const)
+        if any(use.kind == "size" for use in uses.uses):
+            raise DeclinedError(f"`{name}` (line {line}) asks for the size of its parameter")
+        made = [
+            Edit(
+                home,
+                parameter.start_byte,
+                parameter.end_byte,
+                self._spelling(element, is_const) + uses.name,
+            )
+        ]
+        made += self._body(uses, self.carry(home, syntax))
+        item = syntax.item(function)
+        made += _inlined(home, function, syntax)
+        end = syntax.lines_end()
+        copy = patched(syntax.text(item), made, item.start_byte)
+        self._edits += self._before(home, syntax, function)
+        self._edits.append(Edit(home, item.end_byte, item.end_byte, end + end + copy))
+
+    def _definition(self, path: str, name: str, count: int, line: int) -> tuple[str, Syntax, Node]:
+        """The one definition of a function in the user's files."""
+        case = self._target.hits[0].case
+        starts = [one for one in (case.facts.home, case.sources.main) if one is not None]
+        quoted = (
+            file for one in starts for file in (one, *case.sources.quoted(one, searched=True))
+        )
+        found: list[tuple[str, Syntax, Node]] = []
+        for file in dict.fromkeys((path, *(os.path.abspath(one) for one in quoted))):
+            syntax = self._target.tree(file)
+            if syntax is None or name.encode() not in syntax.data:
+                continue
+            found += [
+                (file, syntax, one)
+                for one in syntax.functions(name)
+                if len(syntax.parameters(one)) >= count
+            ]
+        if len(found) != 1:
+            what = "is not defined in sight" if not found else "has several definitions"
+            raise DeclinedError(f"`{name}`, which line {line} gives it to, {what}")
+        return found[0]
+
+
+def _parameter(
+    parameter: Node, syntax: Syntax, dimensions: int, function: str
+) -> tuple[Node, bytes, bool]:
+    """A parameter's name, its elements' type, and whether they are const.
+
+    Raises:
+        DeclinedError: it is neither a pointer nor an array of so many dimensions.
+    """
+    names = [
+        node
+        for node in walk(parameter)
+        if node.type == "identifier"
+        and node.parent is not None
+        and node.parent.type.endswith("declarator")
+    ]
+    text = syntax.text(parameter)
+    if len(names) != 1 or parameter.child_by_field_name("default_value") is not None:
+        raise DeclinedError(f"`{function}` takes it as something else than a pointer")
+    at = names[0].start_byte - parameter.start_byte
+    head, tail = text[:at], text[at + len(syntax.text(names[0])) :]
+    extents = tail.count(b"[")
+    shape = re.fullmatch(
+        rb"(?P<type>[^*&()]+?)\s*(?P<mark>\*|\(\s*[*&])?\s*"
+        rb"(?:(?:const|__restrict__|__restrict|restrict)\s*)*",
+        head,
+        re.DOTALL,
+    )
+    if shape is None:
+        raise DeclinedError(f"`{function}` takes it as something else than a pointer")
+    mark = (shape["mark"] or b"").replace(b" ", b"")
+    taken = extents + (mark in (b"*", b"(*"))
+    if taken != dimensions:
+        raise DeclinedError(f"`{function}` takes it in another shape")
+    words = re.findall(rb"[A-Za-z_]\w*", shape["type"])
+    element = re.sub(rb"\bconst\b", b" ", shape["type"])
+    if b"void" in words or b"volatile" in words or b"auto" in words:
+        raise DeclinedError(f"`{function}` takes it as something else than a pointer")
+    return names[0], b" ".join(element.split()), b"const" in words
+
+
+def _inlined(path: str, function: Node, syntax: Syntax) -> list[Edit]:
+    """The copy is inlined: a reference to the array would keep it in memory."""
+    declarator = function.child_by_field_name("declarator")
+    type_ = function.child_by_field_name("type")
+    if declarator is None or type_ is None:
+        return []
+    head = syntax.data[function.start_byte : declarator.start_byte]
+    found = _INLINING.search(head)
+    if found is not None and found[0].startswith(b"__force"):
+        return []
+    if found is not None:
+        start = function.start_byte + found.start()
+        return [Edit(path, start, start + len(b"__noinline__"), b"__forceinline__")]
+    plain = re.search(rb"\binline\b", head)
+    if plain is not None:
+        start = function.start_byte + plain.start()
+        return [Edit(path, start, start + len(b"inline"), b"__forceinline__")]
+    return [Edit(path, type_.start_byte, type_.start_byte, b"__forceinline__ ")]
+
+
+def _calls_itself(function: Node, name: bytes, syntax: Syntax) -> bool:
+    body = function.child_by_field_name("body")
+    return body is not None and any(
+        node.type == "identifier" and syntax.text(node) == name for node in walk(body)
+    )
