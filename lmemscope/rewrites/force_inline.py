@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lmemscope.formats.demangle import demangle
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import Hit, Rewrite, Target
-from lmemscope.rewrites.written import body_start, plain_name, said_of
+from lmemscope.rewrites.written import body_start, files_of, in_file, plain_name, said_of
 from lmemscope.rules.inlining import is_librarys
 from lmemscope.sources.syntax import around, walk
 
@@ -111,15 +111,21 @@ def _edits(target: Target, name: str) -> tuple[Edit, ...]:
 
     Overloads are changed together: which of them is called, only a compiler knows.
     """
-    found: list[Edit] = []
-    defined = target.syntax.functions(name)
-    if not defined or any(_is_virtual(target, one) for one in said_of(defined[0], target)):
+    found: dict[Edit, None] = {}
+    places: dict[str, Target] = {}
+    for file in files_of(target, name):
+        place = in_file(target, file)
+        if place is not None:
+            places.setdefault(place.path, place)
+    defined = [node for one in places.values() for node in one.syntax.functions(name)]
+    if not defined:
         return ()
-    for node in said_of(defined[0], target):
-        made = _edited(target, node)
-        if made is None:
-            return ()
-        found += made
+    for place in places.values():
+        for node in said_of(name.encode(), place):
+            edits = None if _is_virtual(place, node) else _edited(place, node)
+            if edits is None:
+                return ()
+            found.update(dict.fromkeys(edits))
     return tuple(found)
 
 

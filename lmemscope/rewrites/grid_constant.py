@@ -61,8 +61,9 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
     position = next((n for n, one in enumerate(given) if _name(one, target) == name), None)
     if position is None or not _is_kept(target, body, name):
         return None
-    edits = []
-    for said in said_of(kernel, target):
+    edits: list[Edit] = []
+    own = target.syntax.function_name(kernel)
+    for said in said_of(own, target) if own is not None else ():
         others = _parameters(said)
         if others is None or len(others) != len(given):
             continue  # Another function of the name.

@@ -55,7 +55,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     caps = [edit for name in names for edit in _caps(target, name)]
     if caps:
         yield _rewriting(target, caps, "without `__maxnreg__`")
-    said = [node for kernel in kernels(target) or () for node in said_of(kernel, target)]
+    said = [node for name in names for node in said_of(name, target)] if kernels(target) else []
     bounds = [one for node in said for one in node.children if one.type == "launch_bounds"]
     arguments = [_arguments(target, one) for one in bounds]
     if not bounds or any(not 1 <= len(one) <= 3 for one in arguments):
@@ -67,6 +67,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return
     if any(len(one) == 3 for one in arguments):
         yield _with(target, minimum, 1)  # What is behind it needs it.
+        return
+    if all(one.text == b"1" for one in minimum):
         return
     edits = [target.edit(one[0].end, one[1].end, b"") for one in arguments if len(one) > 1]
     yield _rewriting(target, edits, "without a minimum of blocks")

@@ -107,10 +107,22 @@ def subscripts(target: Target) -> Iterator[Node]:
                 if function not in seen:
                     seen.append(function)
                 break
-    for function in seen:
-        for node in walk(function):
-            if node.type == "subscript_expression" and _root(node, target) == name:
-                yield node
+    named = [
+        node
+        for function in seen
+        for node in walk(function)
+        if node.type == "subscript_expression" and _root(node, target) == name
+    ]
+    # Where a parameter stands for it, the line of the deciding access tells which.
+    yield from named or _deciding(target)
+
+
+def _deciding(target: Target) -> Iterator[Node]:
+    for place in {hit.finding.location for hit in target.hits}:
+        if place is not None and is_here(target, place):
+            for node in target.syntax.on_line(place.line):
+                if node.type == "subscript_expression":
+                    yield node
 
 
 def counters(loop: Node, target: Target) -> frozenset[bytes]:

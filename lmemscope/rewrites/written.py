@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import Edit, SourceLocation
+from lmemscope.model import Edit, SourceLocation, is_library
 from lmemscope.rewrites.base import Target
 from lmemscope.sources.syntax import around, walk
 
@@ -30,6 +31,27 @@ _PURE = re.compile(
 def is_here(target: Target, place: SourceLocation | None) -> bool:
     """Whether a location is in the file that may be edited."""
     return place is not None and os.path.abspath(place.file) == target.path
+
+
+def in_file(target: Target, file: str) -> Target | None:
+    """The target with another file of the user's to edit; None of a library's, or an unread one."""
+    path = os.path.abspath(file)
+    if path == target.path:
+        return target
+    syntax = None if is_library(file) else target.tree(path)
+    return None if syntax is None else replace(target, path=path, syntax=syntax)
+
+
+def files_of(target: Target, word: str) -> tuple[str, ...]:
+    """Files that the kernels' own sources are made of, as far as they have a word."""
+    found: dict[str, None] = {target.path: None}
+    for hit in target.hits:
+        sources = hit.case.sources
+        for start in (hit.facts.home, sources.main):
+            if start is not None:
+                found.update(dict.fromkeys((start, *sources.quoted(start, searched=True))))
+    sources = target.hits[0].case.sources
+    return tuple(file for file in found if file == target.path or word in sources.code(file))
 
 
 def lines_of(target: Target) -> frozenset[int]:
@@ -122,9 +144,8 @@ def plain_name(demangled: str) -> str:
     return short_name(demangled).partition("<")[0].rpartition("::")[2].strip()
 
 
-def said_of(function: Node, target: Target) -> Iterator[Node]:
-    """A function's definition and every declaration of its name outside of functions."""
-    wanted = target.syntax.function_name(function)
+def said_of(wanted: bytes, target: Target) -> Iterator[Node]:
+    """Definitions and declarations of functions of an unqualified name."""
     kinds = ("function_definition", "declaration", "template_instantiation", "field_declaration")
     for node in walk(target.syntax.root):
         if node.type not in kinds or any(True for _ in around(node, "compound_statement")):
