@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from pathlib import Path
 
 import pytest
 
 from lmemscope import rules
-from lmemscope.fixing.overlay import patched
+from lmemscope.config.settings import from_flags
+from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import (
     CallFacts,
     Cause,
@@ -33,6 +35,8 @@ from lmemscope.rewrites import (
     unroll,
 )
 from lmemscope.rewrites.base import Hit, Rewrite, Target
+from lmemscope.running.pool import WorkerPool
+from lmemscope.sources.edits import patched
 from lmemscope.sources.syntax import Syntax
 from tests.builders import access, facts, kernel_with, local_object, source_text
 
@@ -707,3 +711,125 @@ def test_facts_alone_name_no_kernel_elsewhere() -> None:
     hit = given.hits[0]
     away = dataclasses.replace(hit, facts=facts("k", location=SourceLocation("b.cu", 1)))
     assert proposals(launch_bounds.REWRITE, dataclasses.replace(given, hits=(away,))) == []
+
+
+# Compiled.
+
+LOOPS_AND_TABLES = """\
+__global__ void rolled(const float *x, float *o, int n) {
+  float a[16];
+#pragma unroll 1
+  for (int i = 0; i < 16; ++i) a[i] = x[i * n];
+#pragma unroll 1
+  for (int i = 0; i < 16; ++i) o[i] = a[i] * a[15 - i];
+}
+__global__ void filled(const float *x, float *o, int n) {
+  float b[16], s = 0;
+  for (int i = 0; i < n; ++i)
+    b[i] = x[i * n];
+  for (int i = 0; i < n; i++) {
+    if (x[i] > 3) continue;
+    s += b[i];
+  }
+  o[threadIdx.x] = s;
+}
+__global__ void table(const unsigned *packed, float *out) {
+  const float level[16] = {-1.0f, -0.6962f, -0.5251f, -0.3949f, -0.2844f, -0.1848f, -0.0911f, 0.0f,
+                           0.0796f, 0.1609f, 0.2461f, 0.3379f, 0.4407f, 0.5626f, 0.723f, 1.0f};
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = 0; k < 8; ++k) out[i * 8 + k] = level[packed[i] >> (4 * k) & 15];
+}
+"""
+
+CALLS = """\
+struct P { float w[32]; int n; };
+__device__ __noinline__ float use(const P &p, int i) { return p.w[i] * p.n; }
+__global__ void parameter(P p, float *o, int i) { o[i] = use(p, i); }
+__device__ __noinline__ void fill(float *a, int n) { a[0] = a[1] * n; a[3] = a[2] + n; }
+__global__ void called(const float *x, float *o, int n) {
+  float a[4];
+  for (int i = 0; i < 4; ++i) a[i] = x[i];
+  fill(a, n);
+  o[threadIdx.x] = a[0] + a[3];
+}
+__global__ void insists(const int *x, int *o, int n) {
+  volatile int v[4];
+  for (int i = 0; i < 4; ++i) v[i] = x[i * n];
+  o[threadIdx.x] = v[1] + v[3];
+}
+"""
+
+SPILLS_AND_LIBRARY = r"""
+#include <cstdio>
+__global__ void __launch_bounds__(256, 8) spills(const float *x, float *o) {
+  float r[48], s = 0;
+#pragma unroll
+  for (int i = 0; i < 48; ++i) r[i] = x[threadIdx.x + i * 256];
+  for (int k = 0; k < 100; ++k) {
+#pragma unroll
+    for (int i = 0; i < 48; ++i) r[i] = r[i] * r[(i + 7) % 48] + 1;
+  }
+#pragma unroll
+  for (int i = 0; i < 48; ++i) s += r[i];
+  o[threadIdx.x] = s;
+}
+__global__ void waves(const double *x, double *o) { o[0] = sin(x[0]); }
+__global__ void prints(const float *x, int n) {
+  if (threadIdx.x == 0) printf("%f %d\n", x[n], n);
+}
+"""
+
+Expected = dict[tuple[str, str], tuple[str, str]]
+
+
+def tried(
+    text: str, directory: Path, monkeypatch: pytest.MonkeyPatch, of: tuple[Rewrite, ...]
+) -> Expected:
+    """The best of each rewrite for each kernel: its applicability and its verdict."""
+    monkeypatch.setattr("lmemscope.rewrites.REWRITES", of)
+    path = directory / "a.cu"
+    path.write_text(text)
+    settings = from_flags({"arch": ("sm_90",)}).settings
+    with WorkerPool(1) as pool:
+        outcome = fix([str(path)], settings, pool, Asked())
+    assert not outcome.failures
+    order = ("removed", "reduced", "no-effect", "worse", "failed")
+    found: Expected = {}
+    for trial in sorted(outcome.trials, key=lambda one: -order.index(one.verdict)):
+        key = (trial.kernel.partition("(")[0], trial.rewriting.rewrite)
+        found[key] = (trial.rewriting.applicability, trial.verdict)
+    return found
+
+
+@pytest.mark.toolchain
+def test_loops_and_tables_leave_local_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = (unroll.REWRITE, bounded_loop.REWRITE, static_table.REWRITE)
+    found = tried(LOOPS_AND_TABLES, tmp_path, monkeypatch, of)
+    assert found["rolled", "unroll"] == ("safe", "removed")
+    assert found["filled", "bounded-loop"] == ("unsafe", "removed")
+    assert found["table", "static-table"] == ("safe", "removed")
+
+
+@pytest.mark.toolchain
+def test_parameters_calls_and_volatile_leave_local_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = (grid_constant.REWRITE, force_inline.REWRITE, drop_volatile.REWRITE)
+    found = tried(CALLS, tmp_path, monkeypatch, of)
+    assert found["parameter", "grid-constant"] == ("safe", "removed")
+    assert found["called", "force-inline"] == ("safe", "removed")
+    assert found["insists", "drop-volatile"] == ("safe", "removed")
+
+
+@pytest.mark.toolchain
+def test_spills_slow_paths_and_prints_leave_local_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = (launch_bounds.REWRITE, smem_spilling.REWRITE, fast_math.REWRITE, no_printf.REWRITE)
+    found = tried(SPILLS_AND_LIBRARY, tmp_path, monkeypatch, of)
+    assert found["spills", "launch-bounds"] == ("safe", "removed")
+    assert found["spills", "smem-spilling"] == ("safe", "reduced")
+    assert found["waves", "fast-math"] == ("unsafe", "removed")
+    assert found["prints", "no-printf"] == ("unsafe", "removed")

@@ -184,6 +184,7 @@ REWRITE = Rewrite(
     frozenset(
         {
             "address-taken",
+            "param-copy",
             "callee-save",
             "dynamic-index",
             "rolled-loop",
