@@ -264,6 +264,7 @@ def test_a_loop_that_may_not_use_an_element_is_a_promise(body: str) -> None:
     "loop",
     [
         "for (int i = 0; i < 16; ++i) a[i] = x[i];",  # Constant as it is.
+        "const int size = 8; for (int i = 0; i < 2 * size; ++i) a[i] = x[i];",
         "for (int i = 0; i < n--; ++i) a[i] = x[i];",  # A bound that changes something.
         "for (int i = 0; i < next(); ++i) a[i] = x[i];",
         "for (int i = n - 1; i >= 0; --i) a[i] = x[i];",

@@ -112,7 +112,7 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
     if any(counter in _written(one, target) for one in walk(body)):
         return None
     extent, is_sure = _extent(target, loop, counter, body)
-    if extent is None:
+    if extent is None or extent == syntax.text(right):
         return None
     pragma = unroll_edit(target, loop)
     guard = b"if (!(" + syntax.text(condition) + b")) break;"

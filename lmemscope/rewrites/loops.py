@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit
+from lmemscope.model import Edit, SourceLocation
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.written import before, is_continued, is_here, lines_of
+from lmemscope.rules.constants import number_of
 from lmemscope.sources.syntax import FUNCTIONS, around, outermost, walk
 
 if TYPE_CHECKING:
@@ -145,11 +146,25 @@ def is_constant(loop: Node, target: Target) -> bool:
     if condition is None or condition.type != "binary_expression":
         return False
     right = condition.child_by_field_name("right")
+    if right is not None and is_number(right, target):
+        return True
     return right is not None and all(
         one.type not in ("identifier", "call_expression", "field_expression")
         or (one.type == "identifier" and is_constant_name(one, target))
         for one in walk(right)
     )
+
+
+def is_number(node: Node, target: Target) -> bool:
+    """Whether an expression is a number that can be computed from constants in sight."""
+    text = target.syntax.text(node).decode(errors="replace")
+    place = SourceLocation(target.path, node.start_point.row + 1)
+    sources = target.hits[0].case.sources
+    for hit in target.hits:
+        for own in (hit.facts.location, target.declared_at, hit.finding.location):
+            if own is not None and is_here(target, own):
+                place = SourceLocation(own.file, place.line)
+    return number_of(text, sources, place) is not None
 
 
 def is_constant_name(name: Node, target: Target) -> bool:
