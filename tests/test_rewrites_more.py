@@ -260,6 +260,13 @@ def test_a_loop_that_may_not_use_an_element_is_a_promise(body: str) -> None:
     assert f"{{ if (!(i < n)) break; {body[2:]}" in found[2]
 
 
+def test_a_bound_that_is_reached_must_be_less() -> None:
+    found = bounded("for (int i = 1; i <= n; ++i) if (x[i] > 0) a[i] = x[i];")
+    assert found is not None
+    assert found[0].caveat == "`n` never reaches 16"
+    assert "for (int i = 1; i < 16; ++i) { if (!(i <= n)) break; if (x" in found[2]
+
+
 @pytest.mark.parametrize(
     "loop",
     [

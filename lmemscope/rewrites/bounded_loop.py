@@ -48,7 +48,7 @@ class _Bounded:
         edits: that bound and unroll it.
         closed: where a brace closes that they open, or None: several loops may end there.
         is_sure: whether each turn uses the element first.
-        bound: as written.
+        bound: as written, with what it must not be.
         extent: of the array, as written.
     """
 
@@ -79,8 +79,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     edits += [target.edit(at, at, b" }" * number) for at, number in closed.items()]
     promised = [one for one in bounded if not one.is_sure]
     caveats = dict.fromkeys(
-        f"`{one.bound.decode(errors='replace')}` never exceeds {one.extent.decode()}"
-        for one in promised
+        f"{one.bound.decode(errors='replace')} {one.extent.decode()}" for one in promised
     )
     yield Rewriting(
         "bounded-loop",
@@ -127,7 +126,8 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
         return None
     closed = None if body.type == "compound_statement" else body.end_byte
     edits = own if pragma is None else (pragma, *own)
-    return _Bounded(edits, closed, is_sure, syntax.text(right), extent)
+    never = b"never exceeds" if syntax.text(operator) == b"<" else b"never reaches"
+    return _Bounded(edits, closed, is_sure, b"`" + syntax.text(right) + b"` " + never, extent)
 
 
 def _counter(target: Target, loop: Node) -> bytes | None:
