@@ -164,6 +164,8 @@ def test_a_loop_within_a_line_gets_lines_of_its_own() -> None:
         "__global__ void k(float *o) {\n float a[4]; FILL }\n",
         "__global__ void k(float *o) {\n float a[4];\n"
         " EACH(for (int i = 0; i < 4; ++i) a[i] = i;)\n}\n",
+        "__global__ void k(float *o) {\n float a[4];\n"
+        " EACH([&] { for (int i = 0; i < 4; ++i) a[i] = i; });\n}\n",
         # Its line goes on behind a backslash.
         "__global__ void k(float *o) {\n float a[4]; \\\n"
         " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n",
@@ -471,6 +473,25 @@ def test_a_function_is_inlined(before: str, expected: str) -> None:
 )
 def test_what_cannot_be_inlined_is_left(before: str) -> None:
     assert inlined(before) is None
+
+
+def test_a_host_function_that_becomes_inline_may_be_missed() -> None:
+    for head, applicability in (
+        ("__host__ __device__", "unsafe"),
+        ("static __host__ __device__", "safe"),
+        ("__device__", "safe"),
+    ):
+        text = f"{head} void leaf(float *a) {{}}\n" + (
+            "__global__ void k(float *o) {\n    float a[4];\n    leaf(a);\n}\n"
+        )
+        given = target(
+            text, "address-taken", declared="float a[4]", used="leaf(a)", symbols=("_Z4leafPf",)
+        )
+        (found,) = proposals(force_inline.REWRITE, given)
+        assert (found.applicability, found.caveat is None) == (
+            applicability,
+            applicability == "safe",
+        )
 
 
 def test_recursion_is_not_inlined() -> None:

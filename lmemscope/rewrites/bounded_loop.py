@@ -96,7 +96,7 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
     counter = _counter(target, loop)
     condition = loop.child_by_field_name("condition")
     body = loop.child_by_field_name("body")
-    if counter is None or condition is None or body is None or in_arguments(loop):
+    if counter is None or condition is None or body is None or in_arguments(loop, target):
         return None
     if condition.type != "binary_expression" or body.type == "preproc_call":
         return None

@@ -5,8 +5,8 @@ inlining (`__noinline__`, `__attribute__((noinline))`, a macro of the file that 
 address has to be handed over then, no register kept for the caller, no frame made.
 
 It is safe: where a function's code stands is no part of its meaning. Functions that call themselves
-and virtual ones are left alone. In relocatable code it is unsafe for a function with external
-linkage: other sources that call it would not find it. It costs code at each call, and registers.
+and virtual ones are left alone. It is unsafe in relocatable code, and for a function that is
+compiled for the host too and is not `inline` today: other sources that call it would not find it. It costs code at each call, and registers.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ _DEFINED = re.compile(
 _INLINE = re.compile(rb"(?<!\w)(?:inline|__inline__|__inline|__inline_hint__)(?!\w)")
 _FORCED = re.compile(rb"(?<!\w)(?:__forceinline__|__forceinline)(?!\w)")
 _DEVICE = re.compile(rb"(?<!\w)__device__(?!\w)")
+_OWN = re.compile(rb"(?<!\w)(?:static|constexpr|consteval|(?:__)?(?:force)?inline(?:__)?)(?!\w)")
 _VIRTUAL = re.compile(rb"(?<!\w)(?:virtual|override|final)(?!\w)")
 _MOST = 8
 """Functions that are changed at a time."""
-_CAVEAT = "no other source of a relocatable program calls it"
+_CAVEAT = "no other source calls it"
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -55,19 +56,29 @@ def propose(target: Target) -> Iterator[Rewriting]:
             continue
         seen.add(edits)
         inlined = [name for name, own in zip(names, made, strict=True) if own]
-        is_alone = all(hit.facts.kind == "entry" for hit in target.hits)
-        text = (
-            f"inline `{inlined[0]}`"
-            if len(inlined) == 1
-            else f"inline {count(len(inlined), 'function')}"
+        is_alone = all(hit.facts.kind == "entry" for hit in target.hits) and not any(
+            _is_for_others(target, name) for name in inlined
         )
+        what = f"`{inlined[0]}`" if len(inlined) == 1 else count(len(inlined), "function")
         yield Rewriting(
             "force-inline",
             "safe" if is_alone else "unsafe",
             edits,
-            text,
+            f"inline {what}",
             None if is_alone else _CAVEAT,
         )
+
+
+def _is_for_others(target: Target, name: str) -> bool:
+    """Whether host code of other sources may call a function, which is not inline today."""
+    for node in target.syntax.functions(name):
+        _, head = _head(target, node)
+        is_own = _OWN.search(head) is not None or any(
+            True for _ in around(node, "template_declaration", "field_declaration_list")
+        )
+        if b"__host__" in head and not is_own:
+            return True
+    return False
 
 
 def _nearest(target: Target) -> tuple[str, ...]:

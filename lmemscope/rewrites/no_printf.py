@@ -101,7 +101,7 @@ def _statement(target: Target, call: Node) -> Node | None:
         if above.child_by_field_name("alternative") is not None or above.has_error:
             return None
         statement = above
-    return None if statement.parent is None or in_arguments(statement) else statement
+    return None if statement.parent is None or in_arguments(statement, target) else statement
 
 
 def _runs(target: Target, statements: list[Node]) -> Iterator[tuple[Node, Node]]:

@@ -72,7 +72,7 @@ def before(target: Target, node: Node, *lines: bytes) -> Edit | None:
     """
     syntax = target.syntax
     begin, end = syntax.line_start(node.start_byte), syntax.lines_end()
-    if is_continued(target, begin) or in_arguments(node):
+    if is_continued(target, begin) or in_arguments(node, target):
         return None
     indent = syntax.indent(node)
     text = b"".join(indent + line + end for line in lines)
@@ -87,10 +87,21 @@ def is_continued(target: Target, begin: int) -> bool:
     return target.syntax.data[:begin].rstrip(b"\r\n").endswith(b"\\") and begin > 0
 
 
-def in_arguments(node: Node) -> bool:
-    """Whether a statement stands among arguments, as of a macro, which takes no directives."""
+def in_arguments(node: Node, target: Target) -> bool:
+    """Whether a statement stands among a macro's arguments, where no directive may be.
+
+    A function takes statements in a lambda alone; what is called in capitals is a macro.
+    """
+    in_lambda = False
     for above in around(node, "argument_list", "lambda_expression"):
-        return above.type == "argument_list"
+        if above.type == "lambda_expression":
+            in_lambda = True
+            continue
+        called = above.parent.child_by_field_name("function") if above.parent is not None else None
+        if not in_lambda or called is None:
+            return True
+        if target.syntax.text(called).rpartition(b"::")[2].isupper():
+            return True
     return False
 
 
