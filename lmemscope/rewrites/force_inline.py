@@ -6,7 +6,8 @@ address has to be handed over then, no register kept for the caller, no frame ma
 
 It is safe: where a function's code stands is no part of its meaning. Functions that call themselves
 and virtual ones are left alone. It is unsafe in relocatable code, and for a function that is
-compiled for the host too and is not `inline` today: other sources that call it would not find it. It costs code at each call, and registers.
+compiled for the host too and is not `inline` today: other sources that call it would not find it.
+It costs code at each call, and registers.
 """
 
 from __future__ import annotations
