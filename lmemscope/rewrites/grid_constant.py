@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
-from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.written import declarators, kernels, said_of
 from lmemscope.sources.syntax import around, walk
 
@@ -29,6 +29,8 @@ _PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
 
 def propose(target: Target) -> Iterator[Rewriting]:
     """The parameter's declarations."""
+    if any("parameter-changed" in hit.case.shown for hit in target.hits):
+        raise DeclinedError("the kernel changes its copy of the parameter")
     root = _ROOT.match(target.name or "")
     found = kernels(target)
     if root is None or not found:
