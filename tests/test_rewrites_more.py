@@ -286,6 +286,11 @@ def test_a_bound_that_is_reached_must_be_less() -> None:
         "for (int i = 0; n > i; ++i) a[i] = x[i];",
         "for (int i = 0; i < n && x[i] > 0; ++i) a[i] = x[i];",
         "while (n--) a[n] = x[n];",
+        "S s; for (int i = 0; i < n; ++i) s.a[i] = x[i];",  # Another array of the name.
+        "{ float a[64]; for (int i = 0; i < n; ++i) a[i] = x[i]; }",
+        "} void f(int n) { float a[64]; for (int i = 0; i < n; ++i) a[i] = 1;",
+        "auto f = [](float (&a)[64], int n) { for (int i = 0; i < n; ++i) a[i] = 1; };",
+        "auto f = [](float *a, int n) { for (int i = 0; i < n; ++i) a[i] = 1; };",
     ],
 )
 def test_other_loops_are_not_bounded(loop: str) -> None:

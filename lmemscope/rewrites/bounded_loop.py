@@ -24,11 +24,10 @@ from lmemscope.rewrites.loops import (
     indexing_loops,
     is_constant,
     is_constant_name,
-    subscripts,
     unroll_edit,
 )
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued, is_pure, is_pure_call
-from lmemscope.sources.syntax import around, walk
+from lmemscope.sources.syntax import Declared, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -37,6 +36,7 @@ MOST = 128
 """Turns: beyond these the code of an unrolled loop is larger than what it saves."""
 _BOUNDS = ("<", "<=")
 _EXTENT = re.compile(r"\[(\d+)\]")
+_DECLARING = ("declaration", "parameter_declaration", "lambda_capture_initializer")
 _CONDITIONAL = ("conditional_expression", "lambda_expression", "sizeof_expression", "decltype")
 
 
@@ -62,7 +62,7 @@ class _Bounded:
 def propose(target: Target) -> Iterator[Rewriting]:
     """All loops whose counters index the array: those of other bounds than constants bounded."""
     declared = target.declared
-    if declared is None or declared.array is None:
+    if declared is None or declared.array is None or _is_shadowed(target, declared):
         return
     edits: list[Edit] = []
     bounded: list[_Bounded] = []
@@ -189,7 +189,7 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
     """The extent that the counter alone indexes, and whether each turn begins with such a use."""
     found: dict[bytes, None] = {}
     first: list[Node] = []
-    for subscript in subscripts(target):
+    for subscript in _uses(target):
         if all(one != loop for one in around(subscript, "for_statement")):
             continue
         position = _position(subscript)
@@ -205,6 +205,37 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
         return None, False
     (extent,) = found
     return extent, _begins(target, body, first)
+
+
+def _uses(target: Target) -> Iterator[Node]:
+    """The subscripts of the variable itself: not of a member that is called like it."""
+    declared = target.declared
+    assert declared is not None
+    for name in target.syntax.uses(declared.name, declared.scope):
+        node = name
+        while node.parent is not None and node.parent.type == "subscript_expression":
+            if node.parent.child_by_field_name("argument") != node:
+                break
+            node = node.parent
+            yield node
+
+
+def _is_shadowed(target: Target, declared: Declared) -> bool:
+    """Whether something else in its scope is declared by its name, or a macro may use it."""
+    syntax = target.syntax
+    name = syntax.text(declared.name)
+    return name in syntax.macros or any(
+        node.parent is not None
+        and (
+            node.parent.type in _DECLARING
+            or (
+                node.parent.type.endswith("declarator")
+                and node != node.parent.child_by_field_name("value")
+                and node != node.parent.child_by_field_name("size")
+            )
+        )
+        for node in syntax.uses(declared.name, declared.scope)
+    )
 
 
 def _position(subscript: Node) -> int:
