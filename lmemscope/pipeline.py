@@ -28,6 +28,7 @@ from lmemscope.model import (
     Unit,
     UnitReport,
     Wanted,
+    Work,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _ANALYSIS = (
     "lmemscope.analysis.explanation",
     "lmemscope.analysis.headers",
     "lmemscope.analysis.quotes",
+    "lmemscope.analysis.work",
     "lmemscope.rules",
     "lmemscope.rules.verdict",
     "lmemscope.sources.lines",
@@ -126,6 +128,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     from lmemscope.analysis.facts import gather_facts
     from lmemscope.analysis.launches import unseen, with_launches
     from lmemscope.analysis.layers import parse
+    from lmemscope.analysis.work import work_of
     from lmemscope.lowering.debug import debug_variables
     from lmemscope.rules import find
     from lmemscope.rules.verdict import judge
@@ -135,6 +138,11 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     layers, sources = parse(artifacts, os.getcwd()), from_disk(read, main, unit.options)
     facts, others = _wanted(gather_facts(layers), wanted)
     unnamed: tuple[Gap, ...] = ()
+    work: dict[str, Work | None] = {}
+    if wanted.work:
+        # Without names, so that a trial's work, which has none, compares with the original's.
+        plain = explain_facts(layers, facts, None, sources)
+        work = {fact.name: work_of(layers, fact) for fact in plain}
     if wanted.causes:
         variables = None
         if wanted.names and needs_names(layers, facts):
@@ -143,7 +151,13 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     facts = with_launches(layers, facts)
     quotes, unquoted = _quoted(layers, facts, wanted)
     kernels = tuple(
-        KernelReport(fact, judge(fact), find(fact, sources), quotes.get(fact.name))
+        KernelReport(
+            fact,
+            judge(fact),
+            find(fact, sources),
+            quotes.get(fact.name),
+            work=work.get(fact.name),
+        )
         for fact in facts
     )
     report = UnitReport(

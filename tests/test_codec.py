@@ -109,6 +109,8 @@ def filled(
         )
     if hint is bool:
         return True
+    if hint is float:
+        return next(numbers) + 0.5
     return next(numbers) if hint is int else f"text {next(numbers)} é"
 
 

@@ -10,7 +10,7 @@ import click
 
 from lmemscope.commands.options import compile_options, completing
 from lmemscope.commands.output import color_wanted
-from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code
+from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code, with_proven_fixes
 from lmemscope.commands.saved import gathered
 from lmemscope.commands.say import complain, say, show
 from lmemscope.config.settings import Settings
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--sass", "show_sass", is_flag=True, help="Show the machine code behind each finding."
 )
+@click.option("--fix", "with_fix", is_flag=True, help="Try rewrites; show what is proven.")
 @click.option("--all", "show_all", is_flag=True, help="Also list kernels without local memory.")
 @compile_options
 def command(
@@ -33,6 +34,7 @@ def command(
     show_ptx: bool,
     show_sass: bool,
     show_all: bool,
+    with_fix: bool,
     settings: Settings,
     color: str,
 ) -> None:
@@ -56,6 +58,8 @@ def command(
     chosen = {"ptx": show_ptx, "sass": show_sass, "live": True}
     quotes = tuple(quote for quote in get_args(Quote) if chosen[quote])
     report = gathered([path], replace(settings, quotes=quotes))
+    if with_fix:
+        report = with_proven_fixes([path], settings, report)
     width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
     explainer = Explainer(
         color=color_wanted(color, None), width=min(width, 110), left_out=report.left_out

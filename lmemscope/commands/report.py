@@ -8,7 +8,7 @@ import click
 
 from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
-from lmemscope.commands.running import exit_code
+from lmemscope.commands.running import exit_code, with_proven_fixes
 from lmemscope.commands.saved import gathered
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.formats import FORMATS
@@ -26,10 +26,16 @@ from lmemscope.exporters.selection import selected, settled
     help=f"Its ending says the format: {', '.join(e for row in FORMATS for e in row.endings)}.",
 )
 @click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
+@click.option("--fix", "with_fix", is_flag=True, help="Try rewrites; show what is proven.")
 @group_options("view")
 @compile_options
 def command(
-    paths: tuple[str, ...], target: str, accesses: bool, settings: Settings, color: str
+    paths: tuple[str, ...],
+    target: str,
+    accesses: bool,
+    with_fix: bool,
+    settings: Settings,
+    color: str,
 ) -> None:
     """Write a full report, in the format that the ending of FILE says.
 
@@ -43,6 +49,8 @@ def command(
     sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
     # A report is read beside the source: machine code belongs in it, whatever its format.
     report = gathered(paths, replace(settings, quotes=("sass",)))
+    if with_fix:
+        report = with_proven_fixes(paths, settings, report)
     view = settled(report, settings.view)
     report = selected(report, view)
     sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=view))

@@ -102,6 +102,29 @@ def tried(paths: Sequence[str], settings: Settings, asked: Asked) -> FixReport:
     return report
 
 
+def with_proven_fixes(paths: Sequence[str], settings: Settings, report: Report) -> Report:
+    """A report whose findings show the best proven fix, and no advice that was tried in vain.
+
+    Args:
+        paths: as the user typed them.
+        settings: how to compile.
+        report: of these inputs.
+
+    Raises:
+        UsageError: one of them is a saved report: rewrites are compiled.
+    """
+    from lmemscope.commands.saved import is_saved
+    from lmemscope.fixing.attach import with_fixes
+    from lmemscope.fixing.run import Asked
+
+    saved = next((path for path in paths if is_saved(path)), None)
+    if saved is not None:
+        raise UsageError(
+            "usage", f"{saved} is a saved report: --fix compiles", hint="name the source instead"
+        )
+    return with_fixes(report, tried(paths, settings, Asked(settings.kernels)))
+
+
 def _executor(settings: Settings) -> Executor:
     if settings.executor is not None:
         from lmemscope.running.dask import open_executor

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import LiteralString
 
-from lmemscope.exporters import escape_terminal, layout
+from lmemscope.exporters import escape_terminal, layout, proven
 from lmemscope.exporters.escape_terminal import Part, Shown, document, styled
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import (
@@ -219,11 +219,16 @@ class Explainer:
         if finding.advice:
             lines.append("   What removes it:" if finding.severity != "note" else "   What to do:")
         for advice in finding.advice:
-            lines += self._wrapped(f"- {advice.text}", "   ", hanging="  ")
+            lines += self._wrapped(f"- {proven.advice_text(advice)}", "   ", hanging="  ")
             if advice.code is not None:
                 lines += [
                     self._styled(f"       {line}", "dim") for line in advice.code.splitlines()
                 ]
+        if finding.fix is not None:
+            lines += self._wrapped(proven.sentence(finding.fix), "   ")
+            lines += [
+                self._styled(f"       {line}", "dim") for line in proven.patch_lines(finding.fix)
+            ]
         return lines
 
     def _quotes(self, kernel: KernelReport) -> list[Part]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from lmemscope.exporters import escape_json
@@ -16,8 +18,6 @@ from lmemscope.model import (
     Untried,
 )
 
-SCHEMA = "lmemscope.fix/1"
-
 
 class CandidateDocument(Struct, frozen=True, kw_only=True):
     """A rewrite of one object, tried, as it is for one kernel.
@@ -29,7 +29,8 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
         rewrite: its name, or two joined by ``+``.
         applicability: whether it may change what the program does.
         verdict: what came of it.
-        rank: 1 for the best that is offered for the finding; null where it is not offered.
+        rank: 1 for the best that is offered for the finding; null where it is not offered, or slower
+            by the modelled cost.
         before, after: the kernel's figures; ``after`` is null where nothing was compiled.
         cost_before, cost_after: modelled; null where it is not known.
         patch: unified diff, names relative to the working directory; null where there is none.
@@ -85,7 +86,7 @@ class FixDocument(Struct, frozen=True, kw_only=True):
         failures: inputs that could not be analysed.
     """
 
-    schema: str
+    schema: Literal["lmemscope.fix/1"]
     version: str
     candidates: tuple[CandidateDocument, ...]
     untried: tuple[Untried, ...] = ()
@@ -97,7 +98,7 @@ def render(report: FixReport) -> str:
     """The whole document."""
     return escape_json.document(
         FixDocument(
-            schema=SCHEMA,
+            schema="lmemscope.fix/1",
             version=report.version,
             candidates=tuple(map(_candidate, report.trials)),
             untried=report.untried,

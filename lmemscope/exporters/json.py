@@ -272,7 +272,8 @@ def _kernel_of(kernel: KernelDocument, place: str) -> KernelReport:
     )
     findings = tuple(_known(Finding, finding) for finding in kernel.findings)
     quotes = None if kernel.quotes is UNSET else kernel.quotes
-    return _taken(KernelReport, kernel, facts=facts, findings=findings, quotes=quotes)
+    # What a warp does is what costs were computed from, and is not saved.
+    return _taken(KernelReport, kernel, facts=facts, findings=findings, quotes=quotes, work=None)
 
 
 def _sass(sites: SiteClass | None) -> SassDocument | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.groups import Group, distinct_kernels, groups
-from lmemscope.exporters import launches, layout, reservation
+from lmemscope.exporters import launches, layout, proven, reservation
 from lmemscope.exporters.escape_markdown import (
     Markdown,
     Part,
@@ -296,10 +296,13 @@ def _finding(finding: Finding, fresh: Sequence[Advice], *, repeated: bool) -> It
     if repeated:
         yield _item("as above")
     for advice in fresh:
-        yield _item(prose(advice.text))
+        yield _item(prose(proven.advice_text(advice)))
         if advice.code is not None:
             yield _EMPTY
             yield from block(advice.code.splitlines(), "cuda", indent="  ")
+    if finding.fix is not None:
+        yield from (_EMPTY, line(prose(proven.sentence(finding.fix))), _EMPTY)
+        yield from block(proven.patch_lines(finding.fix), "diff")
     if finding.evidence:
         yield from (_EMPTY, line(f"Evidence: {layout.evidence(finding)}."))
 

@@ -12,6 +12,7 @@ from lmemscope.exporters import escape_json
 from lmemscope.exporters.escape_sarif import message, name, uri
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice, quoted, rows
+from lmemscope.exporters.sarif_fixes import fixes
 from lmemscope.model import (
     Accepted,
     Finding,
@@ -137,6 +138,8 @@ def _result(
         "partialFingerprints": {"lmemscope/v1": f"{arch}:{finding.fingerprint}"},
         "properties": {"bytes": finding.bytes, "confidence": finding.confidence, "arch": arch},
     }
+    if finding.fix is not None:
+        document["fixes"] = fixes(finding.fix, message, uri)
     if finding.related:
         document["relatedLocations"] = [
             {"id": number, "physicalLocation": _physical(related, lines)}

@@ -49,7 +49,7 @@ def _best(trials: Iterable[Trial], *, unsafe: bool) -> list[Rewriting]:
     """One rewriting for each place: kernels that share it have the same."""
     found: dict[tuple[str, object, object], Rewriting] = {}
     for trial in trials:
-        if not trial.is_offered or (trial.rewriting.applicability == "unsafe" and not unsafe):
+        if trial.rank is None or (trial.rewriting.applicability == "unsafe" and not unsafe):
             continue
         found.setdefault((trial.input, trial.object, trial.place), trial.rewriting)
     return list({one.edits: one for one in found.values()}.values())

@@ -12,6 +12,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError
 from lmemscope.fixing.attempts import Attempt, Attempts, Result
 from lmemscope.fixing.chosen import choose
+from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, judge
 from lmemscope.fixing.patch import diff
@@ -65,7 +66,7 @@ def fix(
     """
     units, errors = collect.plan_units(paths, settings, executor)
     failures = [(path, _failure(error)) for path, error in errors]
-    wanted = Wanted(cache=settings.cache, max_file_size=settings.max_file_size)
+    wanted = Wanted(cache=settings.cache, max_file_size=settings.max_file_size, work=True)
     started = [(unit, executor.submit(analyse_unit, unit, wanted)) for unit in units]
     results: list[Result] = []
     for unit, future in started:
@@ -137,7 +138,8 @@ def _finish(attempts: Attempts) -> Iterator[Trial]:
                 verdicts = judge(report, outcome.report, hits)
             for hit in _each_kernel(hits):
                 judged = verdicts.get(hit.facts.name)
-                yield _trial(attempt, unit.name, unit.arch, hit, judged, outcome.error)
+                before = next(one for one in report.kernels if one.facts is hit.facts)
+                yield _trial(attempt, unit.name, unit.arch, hit, before, judged, outcome.error)
 
 
 def _trial(
@@ -145,12 +147,15 @@ def _trial(
     name: str,
     arch: str,
     hit: Hit,
+    before: KernelReport,
     judged: Judged | None,
     error: str | None,
 ) -> Trial:
     target = attempt.target
     threads = target.block.threads if target.block is not None else DEFAULT_BLOCK
     after = judged.after if judged is not None else None
+    modelled = cost_of(before, arch, threads)
+    made = cost_of(after, arch, threads) if after is not None else None
     return Trial(
         input=name,
         arch=arch,
@@ -164,10 +169,11 @@ def _trial(
         rank=None,
         before=figures(hit.facts, arch, threads),
         after=figures(after.facts, arch, threads) if after is not None else None,
-        cost_before=None,
-        cost_after=None,
+        cost_before=modelled.total if modelled is not None else None,
+        cost_after=made.total if made is not None else None,
         patch=_patch(attempt.rewriting),
         error=error if judged is None else judged.error,
+        modelled=modelled,
     )
 
 

@@ -14,7 +14,7 @@ from lmemscope.lowering.store import slot_for
 from lmemscope.model import Edit, Unit, UnitReport, Wanted
 from lmemscope.pipeline import analyse_unit
 
-EVERY_KERNEL = Wanted(names=False)
+EVERY_KERNEL = Wanted(names=False, work=True)
 """What a trial is to give: other kernels may be harmed, and no variable's name decides."""
 
 

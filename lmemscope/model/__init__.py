@@ -69,10 +69,12 @@ from lmemscope.model.fix import (
     Edit,
     Figures,
     FixReport,
+    ProvenFix,
     Rewriting,
     Trial,
     TrialVerdict,
     Untried,
+    Verified,
 )
 from lmemscope.model.gate import (
     Accepted,
@@ -159,6 +161,7 @@ from lmemscope.model.sites import (
 from lmemscope.model.source_text import DisplayPaths, SourceText
 from lmemscope.model.view import WHOLE, Order, View
 from lmemscope.model.wording import count, plural
+from lmemscope.model.work import PIPES, STALLS, Cost, Pipe, Stall, Work
 
 __all__ = [
     "CAUSES",
@@ -166,6 +169,8 @@ __all__ = [
     "DEFAULT_STACK_LIMIT",
     "DEVICES",
     "NULL",
+    "PIPES",
+    "STALLS",
     "UNKNOWN_DIMENSIONS",
     "VERDICT_KINDS",
     "WHOLE",
@@ -186,6 +191,7 @@ __all__ = [
     "Chosen",
     "CompileOptions",
     "Confidence",
+    "Cost",
     "CubinFacts",
     "CudaSource",
     "CycleCall",
@@ -251,7 +257,9 @@ __all__ = [
     "MissingEvidence",
     "Order",
     "PathStep",
+    "Pipe",
     "Policy",
+    "ProvenFix",
     "PtxFacts",
     "PtxasFacts",
     "Quote",
@@ -268,6 +276,7 @@ __all__ = [
     "SourceLine",
     "SourceLocation",
     "SourceText",
+    "Stall",
     "Tool",
     "Trial",
     "TrialVerdict",
@@ -280,8 +289,10 @@ __all__ = [
     "Verdict",
     "VerdictKind",
     "VerdictName",
+    "Verified",
     "View",
     "Wanted",
+    "Work",
     "WrittenLaunch",
     "base_name",
     "calling_line",

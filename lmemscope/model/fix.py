@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lmemscope.model.request import Failure, SourceLocation
+from lmemscope.model.work import Cost
 
 Applicability = Literal["safe", "unsafe"]
 """Whether the meaning of the program cannot change by it, or may."""
@@ -14,6 +15,10 @@ TrialVerdict = Literal["removed", "reduced", "no-effect", "worse", "failed"]
 """``removed``: no byte of the object is left in local memory. ``reduced``: of the kernel's local
 memory less is left. ``worse``: some kernel has new spills, or more local memory than before.
 ``failed``: it does not compile, or lacks a kernel."""
+
+
+NOTICED = 1.03
+"""Costs whose ratio is less are taken to be the same: what timing a kernel twice may differ by."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -80,6 +85,39 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
+class Verified:
+    """What came of an advice that was compiled.
+
+    Attributes:
+        rewrite, applicability, verdict: as in `Trial`.
+        before, after: the kernel's figures.
+    """
+
+    rewrite: str
+    applicability: Applicability
+    verdict: TrialVerdict
+    before: Figures
+    after: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenFix:
+    """The best rewrite of a finding.
+
+    Attributes:
+        verified: what it is, and what it does to the kernel.
+        summary: in a few words.
+        caveat: what who takes it promises; None of a safe one.
+        patch: unified diff, names relative to the working directory.
+    """
+
+    verified: Verified
+    summary: str
+    caveat: str | None
+    patch: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A rewriting of one object, tried, as it is for one kernel.
 
@@ -92,11 +130,13 @@ class Trial:
         place: the line of the finding.
         rewriting: what was tried.
         verdict: what came of it.
-        rank: 1 for the best of those offered for this object and kernel; None of one not offered.
+        rank: 1 for the best of those offered for this object and kernel; None of one not offered,
+            and of one by which the kernel becomes slower.
         before, after: the kernel's figures; ``after`` is None where nothing was compiled.
         cost_before, cost_after: modelled (docs/fix.md), or None.
         patch: unified diff that ``git apply`` takes, or None where the file cannot be read.
         error: why it failed, the compiler's first error.
+        modelled: what ``cost_before`` is made of, or None.
     """
 
     input: str
@@ -115,11 +155,25 @@ class Trial:
     cost_after: float | None
     patch: str | None
     error: str | None = None
+    modelled: Cost | None = None
 
     @property
     def is_offered(self) -> bool:
         """Whether it helps and harms no kernel."""
         return self.verdict in ("removed", "reduced")
+
+    @property
+    def speed_up(self) -> float | None:
+        """How many times faster the kernel is by the model; None where that is not known."""
+        if not self.cost_before or not self.cost_after:
+            return None
+        return self.cost_before / self.cost_after
+
+    @property
+    def is_worth(self) -> bool:
+        """Whether the kernel does not become slower by it, as far as the model tells."""
+        gained = self.speed_up
+        return gained is None or gained >= 1 / NOTICED
 
 
 @dataclass(frozen=True, slots=True)

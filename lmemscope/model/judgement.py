@@ -11,6 +11,7 @@ from lmemscope.model.causes import Extent, IndexFacts
 from lmemscope.model.devices import Footprint, Reservation
 from lmemscope.model.evidence import Evidence
 from lmemscope.model.facts import KernelFacts
+from lmemscope.model.fix import ProvenFix, Verified
 from lmemscope.model.launches import Launch
 from lmemscope.model.link import Link
 from lmemscope.model.request import (
@@ -25,6 +26,7 @@ from lmemscope.model.request import (
     Tool,
 )
 from lmemscope.model.wording import count
+from lmemscope.model.work import Work
 
 LeftOut = Literal["accesses", "directives"]
 """Facts that a saved report may have been written without."""
@@ -47,11 +49,19 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One way out: what to do, the code to write where it is known, and whether it was tried."""
+    """One way out.
+
+    Attributes:
+        text: what to do.
+        code: to write, where it is known.
+        verified: what came of it where it was tried.
+        rewrite: that does it, as of ``lmemscope fix``; None where none does.
+    """
 
     text: str
     code: str | None = None
-    verified: str | None = None
+    verified: Verified | None = None
+    rewrite: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,7 @@ class Finding:
         type_bytes: bytes of ``type``, where known; more than ``bytes`` where ``extent`` is
             ``part``: the compiler keeps the rest in registers.
         extent: what of the variable lies in the frame.
+        fix: the best proven fix, where rewrites were tried and one is offered.
     """
 
     rule: str
@@ -95,6 +106,7 @@ class Finding:
     also: tuple[Cause, ...] = ()
     type_bytes: int | None = None
     extent: Extent | None = None
+    fix: ProvenFix | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +138,7 @@ class KernelReport:
         facts, verdict, findings: always there.
         quotes: lines of its artefacts.
         footprint: device memory that the driver reserves for it on a given GPU.
+        work: what a warp of it does.
     """
 
     facts: KernelFacts
@@ -133,6 +146,7 @@ class KernelReport:
     findings: tuple[Finding, ...] = ()
     quotes: Quotes | None = None
     footprint: Footprint | None = None
+    work: Work | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"<KernelReport: {self.facts.demangled}, {self.verdict.text}>"

@@ -149,6 +149,7 @@ class Wanted:
         cache: directory where compilers' outputs are kept, or None to compile always.
         max_file_size: MiB that an input may have, or None for the default.
         names: whether objects are to have their variables' names, which takes one more compilation.
+        work: whether to count what kernels do, for their cost.
     """
 
     kernels: tuple[str, ...] = ()
@@ -157,6 +158,7 @@ class Wanted:
     cache: str | None = None
     max_file_size: int | None = None
     names: bool = True
+    work: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ Body = Callable[[Elements, Callable[[Use], None]], tuple[Edit, ...]]
 _MOST = 6
 """Functions that an array is carried into."""
 _INLINING = re.compile(rb"\b(?:__noinline__|__forceinline__)\s*")
+_SPECIFIERS = frozenset(b"__device__ __host__ static const constexpr __restrict__".split())
 _ELSEWHERE = ("class_specifier", "struct_specifier", "linkage_specification")
 
 
@@ -198,6 +199,10 @@ def _inlined(path: str, function: Node, syntax: Syntax) -> list[Edit]:
     if plain is not None:
         start = function.start_byte + plain.start()
         return [Edit(path, start, start + len(b"inline"), b"__forceinline__")]
+    before = syntax.data[function.start_byte : type_.start_byte]
+    words = set(re.findall(rb"[A-Za-z_]\w*", before))
+    if words - _SPECIFIERS or any(one.type == "ERROR" for one in function.children):
+        return []  # A macro, which may say it already.
     return [Edit(path, type_.start_byte, type_.start_byte, b"__forceinline__ ")]
 
 

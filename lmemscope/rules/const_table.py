@@ -73,8 +73,14 @@ def advice(case: Case) -> tuple[Advice, ...]:
         text += " Functions that get it must take it as const."
     if written is None:
         values = " Its values must be constants: write them out, or use a `constexpr` function."
-        return (Advice(text + values),)
-    return (Advice(text, f"{'__constant__' if constant else 'static const'} {written}"),)
+        return (Advice(text + values, rewrite="static-table"),)
+    return (
+        Advice(
+            text,
+            f"{'__constant__' if constant else 'static const'} {written}",
+            rewrite="static-table",
+        ),
+    )
 
 
 def _written(case: Case) -> str | None:

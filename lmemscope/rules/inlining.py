@@ -128,8 +128,8 @@ def _inline(case: Case, names: list[str]) -> Advice:
         else:
             code = re.sub(r"\binline\s+", "", written)
             code = code.replace("__device__", "__device__ __forceinline__", 1)
-        return Advice(f"{text}.", code)
-    return Advice(f"{text}.")
+        return Advice(f"{text}.", code, rewrite="force-inline")
+    return Advice(f"{text}.", rewrite="force-inline")
 
 
 def _spelled_out(case: Case, file: str, text: str) -> str:

@@ -62,6 +62,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "functions that get it by reference or by pointer must then take it as const, and "
             "member functions that it calls must be const.",
             _written(case, plain),
+            rewrite="grid-constant",
         ),
         Advice("Or pass a pointer to device memory."),
     )

@@ -91,6 +91,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             f"Loosen the launch bounds: {cap.way_out}; fewer threads will be in flight, and what "
             f"does not fit those is still spilled.{_baked_in(case, cap.code)}",
             cap.code,
+            rewrite="launch-bounds",
         )
     elif cap.kind == "option":
         first = Advice(
@@ -103,6 +104,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             f"several, and spill for them: {cap.way_out}. Where it still spills there, fewer "
             f"values must live{_around(case)}. Fewer threads can be in flight.",
             cap.code,
+            rewrite="launch-bounds",
         )
     elif cap.kind == "allocator":
         first = Advice(
@@ -182,6 +184,7 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
             "ptxas takes for that what a block has of it while the multiprocessor is full of "
             f"threads: room for {part} of the {spilled} bytes per thread{beside}.",
             'asm volatile(".pragma \\"enable_smem_spilling\\";");',
+            rewrite="smem-spilling",
         ),
     )
 

@@ -52,7 +52,7 @@ def selection(case: Case) -> tuple[Advice, ...]:
         f"run-time index; unroll every other loop over {case.name}. It costs {made.elements} "
         "comparisons an access, and the elements need registers."
     )
-    return (Advice(text, _code(case, made)),)
+    return (Advice(text, _code(case, made), rewrite="select"),)
 
 
 def _selects_elements(case: Case, made: Declaration) -> bool:

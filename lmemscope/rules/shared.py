@@ -100,7 +100,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     if size * threads + _others(case) * threads > room:
         text += " Not all of the kernel's local arrays fit there at once."
     if made is None:
-        return (Advice(text),)
+        return (Advice(text, rewrite="shared-memory"),)
     code = None
     trivial = _is_trivial(case, made)
     if trivial is False:
@@ -116,7 +116,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         text += " Functions that get it as a pointer must take that layout too."
     if "range" in whole:
         text += " A `for` over all of it must count instead."
-    return (Advice(text, code),)
+    return (Advice(text, code, rewrite="shared-memory"),)
 
 
 def _taken(case: Case) -> int:

@@ -78,7 +78,7 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
             "functions that are inlined too; one that asks for it already may need a bound that "
             "the compiler can see."
         )
-        return (Advice(f"{text}{outcome(case)}{condition}"),)
+        return (Advice(f"{text}{outcome(case)}{condition}", rewrite="unroll"),)
     leaves = early_exit(case.sources, loop.file, loop.line)
     if leaves is not None:
         return (
@@ -101,7 +101,7 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
         f"Unroll the loop at line {loop.line} fully{instead} and every other loop that indexes "
         f"{case.name}.{outcome(case)}{_known_end(case, loop)}{condition}"
     )
-    return (Advice(text, f"#pragma unroll\n{loop.text}"),)
+    return (Advice(text, f"#pragma unroll\n{loop.text}", rewrite="unroll"),)
 
 
 def _known_end(case: Case, loop: Loop) -> str:
@@ -230,6 +230,7 @@ def _guarded(case: Case, made: Declaration, loop: Loop, dimension: int) -> Advic
         f"same for every other loop that indexes {case.name}, if none runs further; compare with "
         f"each index where one does.{after}{outcome(case)}",
         f"#pragma unroll\n{header} if ({loop.condition}) {loop.rest}".rstrip(),
+        rewrite="bounded-loop",
     )
 
 

@@ -90,7 +90,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 f"compiler may leave out an instruction that only sets the carry flag.{stays}"
             ),
         )
-    found = [Advice(f"Drop `volatile`: no other thread can see {case.name}.{stays}")]
+    text = f"Drop `volatile`: no other thread can see {case.name}.{stays}"
+    found = [Advice(text, rewrite="drop-volatile")]
     if made is not None and _is_deduced(case):
         found = [
             Advice(

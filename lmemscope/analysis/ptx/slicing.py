@@ -17,6 +17,7 @@ from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.leaves import Leaf, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.products import Products
+from lmemscope.analysis.ptx.trips import Trips
 from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx import PtxFunction
 from lmemscope.model import Uniformity
@@ -44,11 +45,19 @@ class Dataflow(Definitions):
         self._leaves: dict[Value, frozenset[Leaf]] = {}
         self._levels: dict[Value, Uniformity] = {}
         self._asking: set[Value] = set()
+        self._counts: Trips | None = None
 
     @property
     def products(self) -> Products:
         """The products that the library's range reductions compute."""
         return self._graph.products
+
+    @property
+    def trips(self) -> Trips:
+        """How often its loops run."""
+        if self._counts is None:
+            self._counts = Trips(self, self._graph.values, self._graph.control)
+        return self._counts
 
     def leaves(self, register: str, at: int | None = None) -> frozenset[Leaf]:
         """Everything a register's value is made of.

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from lmemscope.analysis.groups import Group
-from lmemscope.exporters import layout
+from lmemscope.exporters import layout, proven
 from lmemscope.exporters.escape_html import (
     NOTHING,
     Child,
@@ -109,9 +109,14 @@ def _finding(finding: Finding, fresh: Iterable[Advice], *, repeated: bool) -> Ht
         element(
             "ul",
             element("li", "As above.") if repeated else NOTHING,
-            *(_advice(one.text, one.code) for one in fresh),
+            *(_advice(proven.advice_text(one), one.code) for one in fresh),
         ),
     ]
+    if finding.fix is not None:
+        parts += [
+            element("p", prose(proven.sentence(finding.fix))),
+            element("pre", "\n".join(proven.patch_lines(finding.fix))),
+        ]
     if finding.evidence:
         parts.append(element("p", f"Evidence: {layout.evidence(finding)}", class_="dim"))
     return joined(parts)

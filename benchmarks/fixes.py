@@ -1,0 +1,178 @@
+"""The objects of public repositories on which `lmemscope fix` is judged, and their sources.
+
+python benchmarks/fixes.py --sources DIR [--write OUT]
+
+fixes.json says how they were drawn: by a seed, before any rewrite was written. DIR/OWNER+NAME is a
+clone or a bare mirror (DIR/OWNER+NAME/repo serves too) of each repository, and holds the commit
+that the list names. What the objects' files need is written below a temporary directory, or below
+OUT, as OUT/OWNER+NAME; with --write nothing else is done, and each file is printed with its
+options.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+LIST = Path(__file__).with_name("fixes.json")
+IN_PARTS = "zjin-lcf/HeCBench"
+"""Hundreds of programs in one repository, each in a directory src/NAME that needs no other but
+those that its options name."""
+LARGEST = 2_000_000
+"""Bytes; what is larger is a program's data, not its source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file; the file is relative to its repository."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An object in local memory, as `scan` finds it before any rewrite."""
+
+    project: str
+    """OWNER/NAME on GitHub."""
+    commit: str
+    path: str
+    """The file to compile, relative to the repository, as are the directories in `options`."""
+    options: tuple[str, ...]
+    kernel: str
+    """One kernel that has the object; others may have it too."""
+    object: str
+    type: str | None
+    cause: str
+    bytes: int
+    declared: Place
+    file: str
+    """Where the finding points, with `line`: a header for much of what headers declare."""
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An entry's file as it was written out, and the options that it compiles with."""
+
+    entry: Entry
+    file: Path
+    options: tuple[str, ...]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sources", type=Path, required=True)
+    parser.add_argument("--write", type=Path, metavar="OUT")
+    given = parser.parse_args(arguments)
+    entries = read()
+    if given.write:
+        for source in written(entries, given.sources, given.write.resolve()):
+            print(source.file, *source.options)
+        return 0
+    with tempfile.TemporaryDirectory() as directory:
+        for source in written(entries, given.sources, Path(directory).resolve()):
+            print(source.entry.project, source.entry.path, source.entry.object, source.entry.cause)
+    return 0
+
+
+def read(path: Path = LIST) -> list[Entry]:
+    """The list, in its order."""
+    return [
+        Entry(**{**one, "options": tuple(one["options"]), "declared": Place(**one["declared"])})
+        for one in json.loads(path.read_text(encoding="utf-8"))["objects"]
+    ]
+
+
+def written(entries: Sequence[Entry], sources: Path, out: Path) -> Iterator[Source]:
+    """Each entry's file with its options, all repositories having been written below `out`."""
+    needed: dict[tuple[str, str], dict[str, None]] = {}
+    for entry in entries:
+        needed.setdefault((entry.project, entry.commit), {}).update(dict.fromkeys(_parts(entry)))
+    for (project, commit), parts in needed.items():
+        _write(_repository(sources, project), commit, list(parts), _root(out, project))
+    for entry in entries:
+        root = _root(out, entry.project)
+        file = root / entry.path
+        if not file.is_file():
+            sys.exit(f"{entry.project} holds no {entry.path} at {entry.commit}")
+        options = (
+            str(root / value) if before == "-I" else value
+            for before, value in zip(("", *entry.options), entry.options, strict=False)
+        )
+        yield Source(entry, file, tuple(options))
+
+
+def _root(out: Path, project: str) -> Path:
+    return out / project.replace("/", "+")
+
+
+def _parts(entry: Entry) -> list[str]:
+    """The directories that the entry's file needs; "." is the whole repository."""
+    if entry.project != IN_PARTS:
+        return ["."]
+    named = [value for value in entry.options if value != "-I"]
+    return ["/".join(PurePosixPath(entry.path).parts[:2]), *named]
+
+
+def _repository(sources: Path, project: str) -> Path:
+    place = _root(sources, project)
+    for path in (place, place / "repo"):
+        if (path / ".git").exists() or (path / "HEAD").is_file():
+            return path
+    sys.exit(f"{project}: no clone; git clone https://github.com/{project} {place}")
+
+
+def _write(repository: Path, commit: str, parts: Sequence[str], root: Path) -> None:
+    """Write the files of some directories at a commit below `root`.
+
+    Blob by blob, since `git archive` stops at the first that a partial clone lacks.
+    """
+    git = ["git", "-C", str(repository)]
+    listed = subprocess.run(
+        [*git, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *parts],
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode:
+        sys.exit(f"{repository}: {listed.stderr.decode(errors='replace').strip()}")
+    paths: list[str] = []
+    with tempfile.TemporaryFile() as wanted:
+        for line in listed.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1]:
+            mode, kind, blob, path = line.replace("\t", " ", 1).split(" ", 3)
+            if kind == "blob" and mode != "120000":
+                paths.append(path)
+                wanted.write(f"{blob}\n".encode())
+        wanted.seek(0)
+        with subprocess.Popen(
+            [*git, "cat-file", "--batch"], stdin=wanted, stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout
+            for path in paths:
+                content = _next_blob(process.stdout)
+                if content is not None:
+                    target = root / path
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(content)
+
+
+def _next_blob(stream: IO[bytes]) -> bytes | None:
+    """What `cat-file --batch` prints next; None for what is absent, or too large to be source."""
+    head = stream.readline().split()
+    if head[-1] == b"missing":
+        return None
+    size = int(head[2])
+    content = stream.read(size + 1)[:-1]
+    return content if size <= LARGEST else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

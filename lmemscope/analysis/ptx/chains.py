@@ -1,0 +1,66 @@
+"""What instructions wait for each other: the longest chain of dependent ones in a basic block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from lmemscope.analysis.ptx.flow import written
+from lmemscope.analysis.ptx.timing import chained, waited_for
+from lmemscope.formats.ptx_body import Instruction, Vector
+from lmemscope.model import STALLS, Stall
+
+_TYPICAL: Mapping[Stall, float] = {
+    "arithmetic": 4,
+    "fp64": 8,
+    "special": 20,
+    "shared": 29,
+    "local": 41,
+    "global": 263,
+}
+"""Cycles, to choose the longest chain with (`lmemscope.fixing.cost` has their sources)."""
+
+
+def longest_chain(rows: Sequence[Instruction], in_registers: frozenset[int]) -> dict[Stall, float]:
+    """How often the longest chain of a basic block waits, by what for.
+
+    A warp issues in order and stops at the first instruction whose operand is not there yet, so
+    what is independent overlaps within a block, and little does beyond its end.
+
+    Args:
+        rows: the block.
+        in_registers: lines of local accesses that nobody waits for.
+    """
+    chains: dict[str, tuple[float, tuple[float, ...]]] = {}
+    nothing = (0.0, (0.0,) * len(STALLS))
+    longest = nothing
+    for one in rows:
+        before = max((chains.get(name, nothing) for name in _read(one)), default=nothing)
+        stall = waited_for(one)
+        if one.line in in_registers:
+            stall = None
+        made = before
+        if stall is not None:
+            number = chained(one)
+            at = STALLS.index(stall)
+            counts = list(before[1])
+            counts[at] += 1
+            # The rest of what one instruction becomes waits for arithmetic.
+            counts[0] += number - 1
+            total = before[0] + _TYPICAL[stall] + (number - 1) * _TYPICAL["arithmetic"]
+            made = (total, tuple(counts))
+        for register in written(one):
+            chains[register] = made
+        longest = max(longest, made)
+    return dict(zip(STALLS, longest[1], strict=True))
+
+
+def _read(one: Instruction) -> Iterator[str]:
+    if one.predicate is not None:
+        yield one.predicate.lstrip("!")
+    for operand in one.operands:
+        if isinstance(operand, str):
+            yield operand.lstrip("!-")
+        elif isinstance(operand, Vector):
+            yield from operand.items
+        elif operand.base is not None:
+            yield operand.base

@@ -1,0 +1,278 @@
+"""How often loops run: the number where counting from a constant to a constant shows it.
+
+Beyond that a weight: what a loop's count is not known from is the same before and after a rewrite,
+so any weight serves, as long as a loop that is unrolled four times weighs a fourth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from lmemscope.analysis.ptx.control import Control
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.graph import Loop, registers_of
+from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.formats.ptx_body import number_of
+
+UNKNOWN = 32.0
+"""Times that a loop runs whose count is not known (docs/fix.md)."""
+_MOST = 1 << 16
+_STEPS = 64
+"""Instructions between a counter and what is compared; masks of unrolled loops' remainders."""
+
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lo": lambda a, b: a < b,
+    "ls": lambda a, b: a <= b,
+    "hi": lambda a, b: a > b,
+    "hs": lambda a, b: a >= b,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """What a loop counts.
+
+    Attributes:
+        start: the value that it begins with, or None.
+        number: the same as a number, where it is known.
+        offset: what is added to it where it is compared.
+        step: by which each iteration changes it.
+    """
+
+    start: Value | None
+    number: float | None
+    offset: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A comparison that ends a loop.
+
+    Attributes:
+        index: of the instruction.
+        first, second: what it compares.
+        holds: whether it does for two numbers.
+        when: the outcome that ends the loop.
+        is_last: whether it stands at the loop's end, so that an iteration has run before it.
+    """
+
+    index: int
+    first: str
+    second: str
+    holds: Callable[[float, float], bool]
+    when: bool
+    is_last: bool
+
+
+class Trips:
+    """Counts of one function's loops.
+
+    Args:
+        code: the function.
+        values: its values.
+        control: its control dependence.
+    """
+
+    def __init__(self, code: Definitions, values: Values, control: Control) -> None:
+        self._code, self._values, self._control = code, values, control
+        self._weights: dict[int, float] = {}
+        self._asking: set[int] = set()
+
+    def weight(self, index: int, headers: Collection[int] | None = None) -> float:
+        """How often an instruction is executed for each call of its function.
+
+        Args:
+            index: of the instruction.
+            headers: count only loops that begin at these; None counts all.
+        """
+        product = 1.0
+        for loop in self._control.loops_of.get(self._code.flow.block_of(index), ()):
+            if headers is None or loop.header in headers:
+                product *= self.count(loop)
+        return product
+
+    def count(self, loop: Loop) -> float:
+        """How often a loop's body runs each time it is reached."""
+        if loop.header not in self._weights:
+            self._weights[loop.header] = UNKNOWN  # while loops around it are looked at
+            self._weights[loop.header] = self._find(loop)
+        return self._weights[loop.header]
+
+    def _find(self, loop: Loop) -> float:
+        flow = self._code.flow
+        found: list[float] = []
+        for number in self._control.leaving(loop):
+            index = flow.blocks[number].end - 1
+            branch = self._code.body.instructions[index]
+            if branch.operation != "bra" or branch.predicate is None:
+                continue
+            if not all(flow.dominates(index, latch) for latch in loop.latches):
+                continue
+            target = self._code.body.labels.get(str(branch.operands[0]))
+            taken = target is None or target not in loop.members
+            when = taken != branch.predicate.startswith("!")
+            (register,) = registers_of(branch.predicate) or ("",)
+            test = self._test(index, register, loop, when)
+            count = self._until(test, loop) if test is not None else None
+            if count is not None:
+                found.append(count)
+        return max(min(found), 1.0) if found else UNKNOWN
+
+    def _test(self, index: int, register: str, loop: Loop, when: bool) -> _Test | None:
+        """The comparison that a predicate is, perhaps negated; None where it is none."""
+        value = self._values.read(index, register)
+        while value is not None and value >= 0:
+            test = self._code.body.instructions[value]
+            operands = [one for one in test.operands[1:] if isinstance(one, str)]
+            if test.operation == "not":
+                when = not when
+                value = self._values.read(value, operands[0])
+                continue
+            if test.operation != "setp" or len(operands) != 2 or len(test.modifiers) < 3:
+                return None
+            holds = _COMPARISONS.get(test.modifiers[1])
+            if holds is None:
+                return None
+            return _Test(
+                value, operands[0], operands[1], holds, when, is_last=index in loop.latches
+            )
+        return None
+
+    def _until(self, test: _Test, loop: Loop) -> float | None:
+        """Iterations until a test ends the loop; None where nothing tells."""
+        for first, bound in ((test.first, test.second), (test.second, test.first)):
+            counter = self._counter(self._values.read(test.index, first), loop)
+            if counter is None:
+                continue
+            read = self._values.read(test.index, bound)
+            limit = self._number(read, number_of(bound))
+            if counter.number is not None and limit is not None:
+                return _passed(test, counter, limit, swapped=first == test.second)
+            # Of an unrolled loop's remainder half of the steps are left on average.
+            mask = self._mask_of(read) or self._mask_of(counter.start)
+            if mask is not None:
+                return mask / 2
+            step = abs(counter.step)
+            return UNKNOWN / min(step, _STEPS) if step > 1 else None
+        return None
+
+    def _counter(self, value: Value | None, loop: Loop) -> _Counter | None:
+        """The counter that a loop's test compares, perhaps with something added that is fixed."""
+        begin = self._added(value)
+        if begin is None:
+            return None
+        value, offset = begin
+        members = self._control.blocks_of(loop)
+        if value >= 0:
+            instruction = self._code.body.instructions[value]
+            if instruction.operation not in ("add", "sub"):
+                return None
+            read = [
+                self._values.read(value, one)
+                for one in instruction.operands[1:]
+                if isinstance(one, str) and one[:1] == "%"
+            ]
+            inside = [one for one in read if one is None or self._values.block_of(one) in members]
+            counter = (
+                self._counter(inside[0], loop) if len(read) == 2 and len(inside) == 1 else None
+            )
+            return None if counter is None else _Counter(None, None, 0, counter.step)
+        join = self._values.join(value)
+        if join is None or self._control.loop_at.get(join.block) is not loop:
+            return None
+        starts, steps = set(), set()
+        for before, brought in self._values.incoming(join).items():
+            if before not in members:
+                starts.add(brought)
+                continue
+            ended = self._added(brought)
+            if ended is None or ended[0] != value:
+                return None
+            steps.add(ended[1])
+        if len(steps) != 1 or len(starts) != 1 or steps == {0}:
+            return None
+        (start,), (step,) = starts, steps
+        return _Counter(start, self._number(start), offset, step)
+
+    def _added(self, value: Value | None) -> tuple[Value, int] | None:
+        """What constants were added to, and their sum."""
+        total = 0
+        for _ in range(_STEPS):
+            if value is None:
+                return None
+            if value < 0:
+                return value, total
+            instruction = self._code.body.instructions[value]
+            operands = instruction.operands
+            constant = number_of(operands[-1]) if len(operands) == 3 else None
+            if instruction.predicate is not None or not isinstance(operands[1], str):
+                return value, total
+            if instruction.operation in ("add", "sub") and constant is not None:
+                total += constant if instruction.operation == "add" else -constant
+            elif instruction.operation not in ("mov", "cvt") or operands[1][:1] != "%":
+                return value, total
+            before = self._values.read(value, operands[1])
+            if before is None:
+                return value, total
+            value = before
+        return None
+
+    def _number(self, value: Value | None, written: int | None = None) -> float | None:
+        """A constant; of the counter of a loop around, its mean."""
+        begin = self._added(value) if written is None else None
+        if begin is None:
+            return written
+        if begin[0] < 0:
+            return self._mean(begin[0], begin[1])
+        instruction = self._code.body.instructions[begin[0]]
+        number = number_of(instruction.operands[-1])
+        # What a minimum with a constant bounds is taken to reach it: NVVM unrolls loops that far.
+        is_known = instruction.operation in ("mov", "min") and instruction.predicate is None
+        return number + begin[1] if is_known and number is not None else None
+
+    def _mean(self, value: Value, offset: int) -> float | None:
+        join = self._values.join(value)
+        loop = self._control.loop_at.get(join.block) if join is not None else None
+        if loop is None or loop.header in self._asking:
+            return None
+        self._asking.add(loop.header)
+        counter = self._counter(value, loop)
+        self._asking.discard(loop.header)
+        if counter is None or counter.number is None:
+            return None
+        return counter.number + counter.step * (self.count(loop) - 1) / 2 + offset
+
+    def _mask_of(self, value: Value | None) -> int | None:
+        """The small mask that a value, perhaps negated, was made with."""
+        for _ in range(_STEPS):
+            if value is None or value < 0:
+                return None
+            instruction = self._code.body.instructions[value]
+            operands = instruction.operands
+            mask = number_of(operands[-1])
+            if instruction.operation == "and" and mask is not None and 0 < mask < _STEPS:
+                return mask
+            if instruction.operation not in ("mov", "neg", "cvt"):
+                return None
+            source = operands[-1]
+            value = self._values.read(value, source) if isinstance(source, str) else None
+        return None
+
+
+def _passed(test: _Test, counter: _Counter, limit: float, *, swapped: bool) -> float | None:
+    """Iterations of a loop that counts from a number to another; None where it would not end."""
+    assert counter.number is not None
+    at = counter.number + counter.offset
+    for passed in range(_MOST):
+        if test.holds(*((limit, at) if swapped else (at, limit))) is test.when:
+            return float(passed + test.is_last)
+        at += counter.step
+    return None

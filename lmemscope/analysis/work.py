@@ -1,0 +1,285 @@
+"""What one warp of a kernel does: its PTX, its local accesses, weighted by how often they run.
+
+Instructions are those of the PTX, which says in which loop each is; NVVM has unrolled loops by
+then, and what a proxy selects is written out. Local memory is that of the machine code: ptxas
+decides what stays in registers. A PTX access that ptxas copies, because it unrolls its loop, is
+executed as often as before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.chains import longest_chain
+from lmemscope.analysis.ptx.flow import is_local_access
+from lmemscope.analysis.ptx.fusions import Fusions
+from lmemscope.analysis.ptx.slicing import Dataflow
+from lmemscope.analysis.ptx.timing import executed, width
+from lmemscope.formats.ptx_body import Instruction
+from lmemscope.model import PIPES, STALLS, KernelFacts, LocalAccess, Uniformity, Work
+
+_LANES, _WORD, _LINE, _SECTOR = 32, 4, 128, 32
+_RELOADS = 8
+"""Spills that are loaded back together before the first of them is waited for."""
+_RARE = 1 / 64
+"""How often a library's slow path is taken: only arguments beyond 105615 (float) need it."""
+_CALLS = 1e9
+"""No function runs more often than that: recursion ends."""
+
+
+def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
+    """What a warp of a kernel does; None without PTX.
+
+    Args:
+        layers: the unit's.
+        facts: the kernel's, with its accesses. Those of two kernels compare where both, or
+            neither, were found with the names of variables.
+    """
+    flow = layers.flow
+    if flow is None or flow.dataflow(facts.name) is None:
+        return None
+    calls = _calls(flow, facts.name)
+    counted = _Counted()
+    accesses = (*facts.accesses, *facts.generic)
+    in_registers = _promoted(flow, calls, accesses)
+    rare = frozenset(one.ptx_line for one in accesses if one.cause == "math-slow-path")
+    for name, often in calls.items():
+        dataflow = flow.dataflow(name)
+        if dataflow is not None:
+            counted.function(dataflow, often, in_registers, rare)
+    frame = _frame(facts)
+    counted.local(accesses, _weights(flow, calls), frame)
+    return counted.work(frame)
+
+
+def _calls(flow: ModuleFlow, kernel: str) -> dict[str, float]:
+    """How often a warp runs each function of a kernel."""
+    often: dict[str, float] = defaultdict(float)
+    often[kernel] = 1.0
+    # Callers before callees; a function that reaches itself is taken to run once more.
+    for name in _ordered(flow, kernel):
+        dataflow = flow.dataflow(name)
+        if dataflow is None:
+            continue
+        for call in dataflow.flow.calls:
+            if call.callee is not None and call.callee in flow.callees:
+                weight = dataflow.trips.weight(call.index)
+                often[call.callee] = min(_CALLS, often[call.callee] + often[name] * weight)
+    return often
+
+
+def _ordered(flow: ModuleFlow, kernel: str) -> list[str]:
+    """Functions that a kernel reaches, callers first as far as there are no cycles."""
+    done: dict[str, None] = {}
+    work: list[tuple[str, bool]] = [(kernel, False)]
+    seen: set[str] = set()
+    while work:
+        name, ended = work.pop()
+        if ended:
+            done[name] = None
+        elif name not in seen and name in flow.callees:
+            seen.add(name)
+            work.append((name, True))
+            work += [(callee, False) for callee in flow.callees[name]]
+    return [*reversed(done)]
+
+
+def _weights(flow: ModuleFlow, calls: Mapping[str, float]) -> dict[int, float]:
+    """How often what is on a PTX line runs."""
+    found: dict[int, float] = {}
+    for name, often in calls.items():
+        dataflow = flow.dataflow(name)
+        if dataflow is not None:
+            for line, indices in dataflow.by_line.items():
+                found[line] = often * max(dataflow.trips.weight(index) for index in indices)
+    return found
+
+
+def _promoted(
+    flow: ModuleFlow, calls: Iterable[str], accesses: Iterable[LocalAccess]
+) -> frozenset[int]:
+    """PTX lines of local accesses that no machine instruction is left of."""
+    left = {access.ptx_line for access in accesses}
+    found: set[int] = set()
+    for name in calls:
+        dataflow = flow.dataflow(name)
+        for one in dataflow.body.instructions if dataflow is not None else ():
+            if is_local_access(one.opcode) and one.line not in left:
+                found.add(one.line)
+    return frozenset(found)
+
+
+def _frame(facts: KernelFacts) -> int:
+    """Bytes per thread; of a call path as far as it is known."""
+    own = facts.stack_frame or 0
+    called = (one.ptxas.stack_frame or 0 for one in facts.callees if one.ptxas is not None)
+    return max(own + sum(called), facts.cumulative_stack or 0)
+
+
+class _Counted:
+    """Sums over the instructions of a kernel."""
+
+    def __init__(self) -> None:
+        self._pipes: dict[str, float] = defaultdict(float)
+        self._stalls: dict[str, float] = defaultdict(float)
+        self._lines = self._sectors = self._varying = self._looped = 0.0
+        self._shared = self._cached = self._again = self._streamed = 0.0
+
+    def work(self, frame: int) -> Work:
+        """All of it."""
+        return Work(
+            pipes=tuple(self._pipes[pipe] for pipe in PIPES),
+            stalls=tuple(self._stalls[stall] for stall in STALLS),
+            local_lines=self._lines,
+            local_sectors=self._sectors,
+            varying_lines=self._varying,
+            looped_lines=self._looped,
+            shared_wavefronts=self._shared,
+            cached_lines=self._cached,
+            repeated_sectors=self._again,
+            streamed_sectors=self._streamed,
+            frame=frame,
+        )
+
+    def function(
+        self,
+        dataflow: Dataflow,
+        often: float,
+        in_registers: frozenset[int],
+        rare: frozenset[int | None],
+    ) -> None:
+        """Count a function's instructions.
+
+        Args:
+            dataflow: of the function.
+            often: how often it is called.
+            in_registers: lines of local accesses that cost nothing.
+            rare: lines of blocks that hardly any argument leads to.
+        """
+        instructions, blocks = dataflow.body.instructions, dataflow.flow.blocks
+        reached, fusions = dataflow.flow.dominators, Fusions(dataflow)
+        for number, block in enumerate(blocks):
+            if number not in reached or block.start == block.end:
+                continue
+            weight = often * dataflow.trips.weight(block.start)
+            if any(one.line in rare for one in instructions[block.start : block.end]):
+                weight *= _RARE
+            fused = fusions.in_block(block)
+            for index in range(block.start, block.end):
+                one = instructions[index]
+                if is_local_access(one.opcode):
+                    continue  # Counted by its machine instructions.
+                if index not in fused:
+                    for pipe, slots in executed(one):
+                        self._pipes[pipe] += weight * slots
+                if fusions.is_copy(index):
+                    self._pipes["none"] += weight
+                if one.operation in ("ld", "ldu", "st", "atom", "red", "shfl"):
+                    self._memory(dataflow, index, one, weight, often)
+            rows = instructions[block.start : block.end]
+            for stall, number_of in longest_chain(rows, in_registers).items():
+                self._stalls[stall] += weight * number_of
+
+    def _memory(
+        self, dataflow: Dataflow, index: int, one: Instruction, weight: float, often: float
+    ) -> None:
+        """A load or store that is not of local memory, as far as its opcode says."""
+        parts = {part.partition("::")[0] for part in one.modifiers[1:]}
+        lines = max(1.0, width(one) / _WORD)
+        if "param" in parts:
+            return
+        if "shared" in parts or one.operation == "shfl":
+            self._shared += weight * lines
+            return
+        address = one.address
+        base = address.base if address is not None else None
+        uniformity = (
+            dataflow.uniformity(base, index)
+            if base is not None and base.startswith("%")
+            else "uniform"
+        )
+        if uniformity == "uniform":
+            self._cached += weight if "const" not in parts else 0.0
+        elif "const" in parts:
+            # The constant cache gives one word at a time.
+            self._cached += weight * _LANES
+        elif _is_named(dataflow, base, index):
+            self._cached += weight * lines * (1 if uniformity == "lane-varying" else 2)
+        else:
+            gathered = uniformity == "data-dependent"
+            sectors = _LANES if gathered else max(1.0, width(one) * _LANES / _SECTOR)
+            once = min(weight, often * _addresses(dataflow, base, index))
+            self._streamed += once * sectors
+            self._again += (weight - once) * sectors
+
+    def local(
+        self, accesses: Iterable[LocalAccess], weights: Mapping[int, float], frame: int
+    ) -> None:
+        """Count local accesses, each PTX access once however often ptxas has copied it.
+
+        Args:
+            accesses: of the kernel.
+            weights: how often what is on a PTX line runs.
+            frame: bytes among which those choose whose address differs between lanes.
+        """
+        by_line: dict[tuple[int | None, bool, bool], list[LocalAccess]] = defaultdict(list)
+        for access in accesses:
+            spilled = access.cause in ("register-spill", "callee-save", "unattributed")
+            by_line[access.ptx_line, access.is_store, spilled].append(access)
+        reloads: dict[float, int] = defaultdict(int)
+        for (line, is_store, spilled), group in by_line.items():
+            weight = weights.get(line or 0, 1.0)
+            if group[0].cause == "math-slow-path":
+                weight *= _RARE
+            copies = 1.0 if spilled or line is None else 1.0 / len(group)
+            for access in group:
+                often = weight * copies
+                self._pipes["memory"] += often
+                rows, sectors = _touched(max(1, frame // _WORD), access.uniformity)
+                self._lines += often * access.requests * rows
+                self._sectors += often * access.requests * sectors
+                if access.uniformity != "uniform":
+                    self._varying += often * access.requests * rows
+                if weight > 1:
+                    self._looped += often * access.requests * rows
+            if spilled and not is_store:
+                reloads[weight] += len(group)
+        for weight, count in reloads.items():
+            self._stalls["local"] += weight * -(-count // _RELOADS)
+
+
+def _touched(words: int, uniformity: Uniformity) -> tuple[float, float]:
+    """Lines and sectors that a request of a warp touches, of an object of some 32-bit words.
+
+    A word of all lanes is a line, of eight neighbouring ones a sector.
+    """
+    if uniformity == "uniform":
+        return 1.0, _LINE / _SECTOR
+    if uniformity == "lane-varying":
+        return min(_LANES, words), min(_LANES, words * _LINE / _SECTOR)
+    # Lanes choose at random: how many words of the object are chosen at least once.
+    together = _SECTOR // _WORD
+    return _chosen(words, _LANES), _LINE / _SECTOR * _chosen(words, together)
+
+
+def _chosen(words: int, lanes: int) -> float:
+    return float(words * (1 - (1 - 1 / words) ** lanes))
+
+
+def _addresses(dataflow: Dataflow, register: str | None, index: int) -> float:
+    """How many addresses a lane reads where an instruction is: those of the loops that move it."""
+    if register is None:
+        return 1.0
+    moving = {leaf.header for leaf in dataflow.leaves(register, index)}
+    return dataflow.trips.weight(index, moving)
+
+
+def _is_named(dataflow: Dataflow, register: str | None, index: int) -> bool:
+    """Whether an address is in a variable of the module: a table, which stays in the cache."""
+    if register is None:
+        return False
+    kinds = {leaf.kind for leaf in dataflow.leaves(register, index)}
+    return "symbol" in kinds and "parameter" not in kinds

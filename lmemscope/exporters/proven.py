@@ -1,0 +1,52 @@
+"""What was compiled to prove a fix, in words; every exporter shows the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lmemscope.model import Advice, Figures, ProvenFix, Verified
+
+
+def sentence(fix: ProvenFix) -> str:
+    """What the best fix does, what came of it, and what who takes it promises."""
+    promise = f" Unsafe: {fix.caveat}." if fix.caveat else " Safe."
+    summary = fix.summary[:1].upper() + fix.summary[1:]
+    return f"Proven fix: {summary} ({outcome(fix.verified)}).{promise}"
+
+
+def advice_text(advice: Advice) -> str:
+    """An advice, with what came of it where it was tried."""
+    if advice.verified is None:
+        return advice.text
+    return f"{advice.text} Tried: {outcome(advice.verified)}."
+
+
+def outcome(verified: Verified) -> str:
+    """The figures that a rewrite changes: ``frame 128 → 0, registers 32 → 25``."""
+    return ", ".join(_changes(verified.before, verified.after)) or "no figure changes"
+
+
+def patch_lines(fix: ProvenFix) -> list[str]:
+    """The lines of its patch."""
+    return fix.patch.rstrip("\n").split("\n") if fix.patch else []
+
+
+def _changes(before: Figures, after: Figures) -> Iterator[str]:
+    rows = (
+        ("frame", before.stack_frame, after.stack_frame),
+        ("LDL/STL", _sum(before.ldl, before.stl), _sum(after.ldl, after.stl)),
+        (
+            "spilled bytes",
+            _sum(before.spill_stores, before.spill_loads),
+            _sum(after.spill_stores, after.spill_loads),
+        ),
+        ("registers", before.registers, after.registers),
+        ("shared memory", before.shared, after.shared),
+    )
+    for name, old, new in rows:
+        if old != new and old is not None and new is not None:
+            yield f"{name} {old} → {new}"
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second

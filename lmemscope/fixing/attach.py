@@ -1,0 +1,96 @@
+"""What was tried, beside the findings that it was tried on: advice that failed is not shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from lmemscope.model import (
+    Advice,
+    Finding,
+    FixReport,
+    KernelReport,
+    ProvenFix,
+    Report,
+    Trial,
+    Verified,
+)
+
+_Key = tuple[str, str, str, str]
+
+
+def with_fixes(report: Report, tried: FixReport) -> Report:
+    """A report whose findings say which fix is proven, and which advice holds.
+
+    Args:
+        report: of the units.
+        tried: what was tried on their findings.
+    """
+    found: dict[_Key, list[Trial]] = {}
+    for trial in tried.trials:
+        found.setdefault(_key(trial.input, trial.arch, trial.kernel, trial.fingerprint), []).append(
+            trial
+        )
+    units = tuple(
+        replace(
+            unit,
+            kernels=tuple(_with(kernel, unit.input, unit.arch, found) for kernel in unit.kernels),
+        )
+        for unit in report.units
+    )
+    return replace(report, units=units)
+
+
+def _key(name: str, arch: str, kernel: str, fingerprint: str) -> _Key:
+    return name, arch, kernel, fingerprint
+
+
+def _with(
+    kernel: KernelReport, name: str, arch: str, found: Mapping[_Key, Sequence[Trial]]
+) -> KernelReport:
+    return replace(
+        kernel,
+        findings=tuple(
+            _tried(
+                finding,
+                found.get(_key(name, arch, kernel.facts.demangled, finding.fingerprint), ()),
+            )
+            for finding in kernel.findings
+        ),
+    )
+
+
+def _tried(finding: Finding, trials: Sequence[Trial]) -> Finding:
+    if not trials:
+        return finding
+    best = next((one for one in trials if one.rank == 1), None)
+    fix = None
+    verified = _verified(best) if best is not None else None
+    if best is not None and verified is not None:
+        rewriting = best.rewriting
+        fix = ProvenFix(verified, rewriting.summary, rewriting.caveat, best.patch or "")
+    return replace(finding, advice=tuple(_advice(finding.advice, trials)), fix=fix)
+
+
+def _advice(every: Iterable[Advice], trials: Sequence[Trial]) -> Iterable[Advice]:
+    """Advice with what came of it; without what was tried and did not help."""
+    for one in every:
+        same = [trial for trial in trials if trial.rewriting.rewrite == one.rewrite]
+        helped = next((trial for trial in same if trial.is_offered), None)
+        if helped is not None:
+            yield replace(one, verified=_verified(helped))
+        elif not same or any(trial.verdict == "failed" for trial in same):
+            # What does not compile as it was rewritten here may be written in another way.
+            yield one
+
+
+def _verified(trial: Trial) -> Verified | None:
+    if trial.after is None:
+        return None
+    return Verified(
+        trial.rewriting.rewrite,
+        trial.rewriting.applicability,
+        trial.verdict,
+        trial.before,
+        trial.after,
+    )

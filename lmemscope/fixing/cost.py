@@ -1,0 +1,178 @@
+"""The modelled cost of a kernel: cycles of a multiprocessor that each of its warps takes.
+
+Several parts of a multiprocessor work at a time, and what a warp waits for is hidden by the others
+that are resident. So the cost is near the largest of
+
+- each pipe's instructions by its throughput, and all of them by the schedulers' issue slots;
+- the lines that go through L1, and of those what goes on to L2 and to memory;
+- the waiting on the longest chain, shared by the resident warps.
+
+docs/fix.md has the formula, and the source of each constant.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lmemscope.analysis.occupancy import Multiprocessor, multiprocessor, resident_warps
+from lmemscope.model import PIPES, STALLS, Cost, KernelReport, Pipe, Stall, Work
+
+_WARP, _LINE, _SECTOR = 32, 128, 32
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a GPU's multiprocessor can do in a cycle, and its share of what they have together.
+
+    Attributes:
+        fp32, integer, fp64: results per cycle.
+        conversion: the same of conversions with floating point.
+        l2: bytes per cycle of L2.
+        memory: bytes per cycle of device memory.
+        l2_bytes: of L2, the multiprocessor's share.
+    """
+
+    fp32: int
+    integer: int
+    fp64: int
+    conversion: int
+    l2: float
+    memory: float
+    l2_bytes: int
+
+
+_MB = 1 << 20
+_MACHINES = {
+    75: Machine(64, 64, 2, 16, 32, 5.0, 4 * _MB // 40),
+    80: Machine(64, 64, 32, 16, 32, 10.2, 40 * _MB // 108),
+    86: Machine(128, 64, 2, 16, 32, 4.8, 6 * _MB // 84),
+    87: Machine(128, 64, 2, 16, 32, 4.8, 4 * _MB // 16),
+    89: Machine(128, 64, 2, 16, 32, 2.9, 72 * _MB // 128),
+    90: Machine(128, 64, 64, 64, 32, 14.5, 50 * _MB // 132),
+    100: Machine(128, 64, 64, 64, 32, 29.0, 126 * _MB // 148),
+    103: Machine(128, 64, 2, 64, 32, 29.0, 126 * _MB // 148),
+    120: Machine(128, 64, 2, 64, 32, 4.4, 96 * _MB // 170),
+    121: Machine(128, 64, 2, 64, 32, 2.7, 24 * _MB // 48),
+}
+_SPECIAL = 16
+_ISSUE = 128
+"""Lanes that the four schedulers issue for in a cycle."""
+_LOAD_STORE = 32
+_WAITS: dict[Stall, float] = {
+    "arithmetic": 4.0,
+    "fp64": 8.0,
+    "special": 20.0,
+    "shared": 29.0,
+    "local": 40.7,
+    "global": 263.0,
+}
+_L2_WAIT, _MEMORY_WAIT = 263.0, 478.8
+_ORDER = 3.0
+"""How far parts that work at a time overlap: 1 is not at all, infinity is all."""
+
+
+def cost_of(report: KernelReport, arch: str, threads: int) -> Cost | None:
+    """The cost of a kernel as its report has it; None where something is not known.
+
+    Args:
+        report: with the kernel's work.
+        arch: real architecture.
+        threads: of a block.
+    """
+    facts = report.facts
+    if report.work is None or facts.registers is None:
+        return None
+    shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
+    return cost(report.work, arch, threads, facts.registers, shared)
+
+
+def cost(work: Work, arch: str, threads: int, registers: int, shared: int) -> Cost | None:
+    """The cost of a kernel; None for an architecture that is not known, or a block that does not
+    fit.
+
+    Args:
+        work: what a warp of it does.
+        arch: real architecture.
+        threads: of a block.
+        registers: per thread.
+        shared: bytes of static shared memory per block.
+    """
+    limits, machine = multiprocessor(arch), _machine(arch)
+    warps = resident_warps(arch, threads, registers, shared)
+    if limits is None or machine is None or not warps:
+        return None
+    blocks = warps // math.ceil(threads / _WARP)
+    l1_missed, l2_missed = _misses(work.frame, warps, blocks * shared, limits, machine)
+    issue = _issue(work, machine)
+    behind_l1 = work.local_sectors * l1_missed * _SECTOR
+    behind_l2 = behind_l1 * l2_missed
+    local = _memory(work.local_lines, behind_l1, behind_l2, machine)
+    sectors = work.streamed_sectors + work.repeated_sectors
+    lines = work.local_lines + work.shared_wavefronts + work.cached_lines
+    memory = _memory(
+        lines + sectors * _SECTOR / _LINE,
+        behind_l1 + sectors * _SECTOR,
+        behind_l2 + work.streamed_sectors * _SECTOR,
+        machine,
+    )
+    waits = dict(_WAITS)
+    waits["local"] += l1_missed * (
+        _L2_WAIT - waits["local"] + l2_missed * (_MEMORY_WAIT - _L2_WAIT)
+    )
+    waiting = sum(work.stalled(stall) * waits[stall] for stall in STALLS) / warps
+    return Cost(
+        total=_together(issue, memory, waiting),
+        issue=issue,
+        memory=memory,
+        waiting=waiting,
+        local=local,
+        fits=l1_missed == 0,
+        is_uniform=not work.varying_lines,
+        is_looped=work.looped_lines > 0,
+    )
+
+
+def _machine(arch: str) -> Machine | None:
+    digits = "".join(char for char in arch if char.isdigit())
+    return _MACHINES.get(int(digits)) if digits else None
+
+
+def _misses(
+    frame: int, warps: int, shared: int, limits: Multiprocessor, machine: Machine
+) -> tuple[float, float]:
+    """Which part of local accesses misses L1, and which part of these L2.
+
+    Each thread goes through its frame before it comes back to a line of it.
+    """
+    size = float(frame * warps * _WARP)
+    l1 = max(limits.l1 - shared - limits.reserved, _LINE)
+    return _missed(size, l1), _missed(size, machine.l2_bytes)
+
+
+def _missed(size: float, cache: float) -> float:
+    """None where it fits; beyond that what is not in the cache, if any part is as likely there."""
+    return max(0.0, 1.0 - cache / size) if size else 0.0
+
+
+def _issue(work: Work, machine: Machine) -> float:
+    results: dict[Pipe, int] = {
+        "fp32": machine.fp32,
+        "integer": machine.integer,
+        "fp64": machine.fp64,
+        "special": _SPECIAL,
+        "conversion": machine.conversion,
+        "memory": _LOAD_STORE,
+        "none": _ISSUE,
+    }
+    pipes = [number * _WARP / results[pipe] for pipe, number in zip(PIPES, work.pipes, strict=True)]
+    return max(work.instructions * _WARP / _ISSUE, *pipes)
+
+
+def _memory(lines: float, l2: float, memory: float, machine: Machine) -> float:
+    """Cycles for lines of L1, and bytes of what is behind it."""
+    return max(lines, l2 / machine.l2, memory / machine.memory)
+
+
+def _together(*parts: float) -> float:
+    return math.pow(sum(part**_ORDER for part in parts), 1 / _ORDER)

@@ -1,0 +1,93 @@
+"""What one warp of a kernel does, counted from its code: the input of the cost model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Pipe = Literal["fp32", "integer", "fp64", "special", "conversion", "memory", "none"]
+"""Where an instruction executes, as the rows of "Arithmetic Instructions" in the CUDA C++
+Programming Guide distinguish it; ``memory`` is the load/store unit, ``none`` takes an issue slot
+alone."""
+
+Stall = Literal["arithmetic", "fp64", "special", "shared", "local", "global"]
+"""What the next instruction waits for."""
+
+PIPES: tuple[Pipe, ...] = (
+    "fp32",
+    "integer",
+    "fp64",
+    "special",
+    "conversion",
+    "memory",
+    "none",
+)
+STALLS: tuple[Stall, ...] = ("arithmetic", "fp64", "special", "shared", "local", "global")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one warp executes, loops weighted by how often they run (docs/fix.md).
+
+    Attributes:
+        pipes: instructions by pipe, in the order of `PIPES`.
+        stalls: on the longest chain of dependent instructions, by what is waited for, in the order
+            of `STALLS`.
+        local_lines: 128-byte lines that accesses of local memory touch: where all lanes use one
+            word index, one for each 32-bit word.
+        local_sectors: sectors of 32 bytes of these lines.
+        varying_lines, looped_lines: of these lines, where lanes may use different words, and those
+            of accesses in loops.
+        shared_wavefronts: of accesses of shared memory, conflicts between banks aside.
+        cached_lines: lines of global and constant memory that are used again, such as of tables.
+        repeated_sectors: sectors of 32 bytes of global memory that the warp comes back to.
+        streamed_sectors: the same that it uses once.
+        frame: bytes per thread of stack frames that the warp goes through again and again.
+    """
+
+    pipes: tuple[float, ...] = (0.0,) * len(PIPES)
+    stalls: tuple[float, ...] = (0.0,) * len(STALLS)
+    local_lines: float = 0.0
+    local_sectors: float = 0.0
+    varying_lines: float = 0.0
+    looped_lines: float = 0.0
+    shared_wavefronts: float = 0.0
+    cached_lines: float = 0.0
+    repeated_sectors: float = 0.0
+    streamed_sectors: float = 0.0
+    frame: int = 0
+
+    @property
+    def instructions(self) -> float:
+        """Issue slots."""
+        return sum(self.pipes)
+
+    def stalled(self, stall: Stall) -> float:
+        """How often the longest chain waits for something."""
+        return self.stalls[STALLS.index(stall)]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A kernel's modelled cost with what it is made of, in cycles that a multiprocessor spends on a
+    warp.
+
+    Attributes:
+        total: of all parts, which overlap.
+        issue: by the busiest of pipes and schedulers.
+        memory: by the busiest of L1, L2 and device memory.
+        waiting: what resident warps do not hide.
+        local: of ``memory``, what local memory alone would take.
+        fits: whether the frames of the resident threads fit L1.
+        is_uniform: whether all lanes use one address wherever local memory is accessed.
+        is_looped: whether any of it is accessed in a loop.
+    """
+
+    total: float
+    issue: float
+    memory: float
+    waiting: float
+    local: float
+    fits: bool
+    is_uniform: bool
+    is_looped: bool

@@ -1,0 +1,160 @@
+"""``lmemscope fix`` on the real toolchain: what is offered was compiled."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from lmemscope.commands.schema import structure
+from lmemscope.formats.json_schema import json_schema
+from tests.conftest import ROOT, run_program
+
+pytestmark = pytest.mark.toolchain
+
+RING = """\
+__device__ float last(const float *v, int n) { return v[n & 7]; }
+
+extern "C" __global__ void __launch_bounds__(64) ring(const float *in, float *out, int n) {
+  float window[8] = {};
+  for (int i = 0; i < n; ++i) {
+    window[i & 7] += in[i];
+    out[i] = last(window, n - i);
+  }
+}
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ring.cu").write_text(RING)
+    return tmp_path
+
+
+def git(*arguments: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=n", "-c", "user.email=e@x", *arguments],
+        check=True,
+        capture_output=True,
+    )
+
+
+def test_what_is_offered_is_in_the_table_and_in_json(here: Path) -> None:
+    done = run_program("fix", "ring.cu", "--format", "json", "-o", "fix.json", cwd=Path.cwd())
+    assert done.code == 0, done.err
+    found = json.loads((here / "fix.json").read_text())
+    jsonschema.validate(found, json_schema(structure("fix")))
+    best = min((one for one in found["candidates"] if one["rank"]), key=lambda one: one["rank"])
+    assert best["object"] == "window"
+    assert best["verdict"] == "removed"
+    assert best["applicability"] == "safe"
+    assert best["before"]["stack_frame"] == 32
+    assert best["after"]["stack_frame"] == best["after"]["ldl"] == 0
+    shown = run_program("fix", "ring.cu", cwd=Path.cwd())
+    assert "with a proven fix" in shown.out
+    assert "32 → 0" in shown.out
+
+
+def test_the_patch_applies_and_removes_it(here: Path) -> None:
+    done = run_program("fix", "ring.cu", "--format", "patch", "-o", "ring.patch", cwd=Path.cwd())
+    assert done.code == 0, done.err
+    git("init", "-q")
+    git("apply", "ring.patch")
+    scanned = run_program("scan", "ring.cu", "--format", "json", cwd=Path.cwd())
+    (unit,) = json.loads(scanned.out)["units"]
+    assert [one["stack_frame"] for one in unit["kernels"]] == [0]
+
+
+def test_a_file_with_changes_is_not_written(here: Path) -> None:
+    git("init", "-q")
+    git("add", "ring.cu")
+    git("commit", "-qm", "first")
+    (here / "ring.cu").write_text(RING + "// mine\n")
+    refused = run_program("fix", "ring.cu", "--apply", cwd=Path.cwd())
+    assert refused.code == 2
+    assert "not committed" in refused.err
+    assert (here / "ring.cu").read_text() == RING + "// mine\n"
+    git("commit", "-qam", "second")
+    assert run_program("fix", "ring.cu", "--apply", cwd=Path.cwd()).code == 0
+    written = (here / "ring.cu").read_text()
+    assert "lmem_" in written
+    assert written.endswith("// mine\n")
+
+
+def test_line_ends_and_permissions_are_kept(here: Path) -> None:
+    path = here / "ring.cu"
+    path.write_bytes(RING.replace("\n", "\r\n").encode())
+    path.chmod(0o640)
+    assert run_program("fix", "ring.cu", "--apply", cwd=Path.cwd()).code == 0
+    data = path.read_bytes()
+    assert b"lmem_" in data
+    assert data.count(b"\n") == data.count(b"\r\n")
+    assert os.stat(path).st_mode & 0o777 == 0o640
+
+
+def test_an_unsafe_rewrite_is_only_taken_when_asked_for(here: Path) -> None:
+    text = RING.replace("__launch_bounds__(64) ", "").replace(
+        "float window[8]", "float window[160]"
+    )
+    launch = "void go(float *a, float *b) { ring<<<1, 32>>>(a, b, 4); }\n"
+    (here / "ring.cu").write_text(text.replace("& 7", "% 160") + launch)
+    plain = run_program("fix", "ring.cu", "--format", "patch", cwd=Path.cwd())
+    assert (plain.code, plain.out) == (0, "")
+    assert "--unsafe" in plain.err
+    taken = run_program("fix", "ring.cu", "--format", "patch", "--unsafe", cwd=Path.cwd())
+    assert "+  __shared__ float window_lmem[160][32];" in taken.out
+
+
+def test_a_header_beside_the_source_is_compiled_with_it(here: Path) -> None:
+    (here / "deep").mkdir()
+    (here / "deep" / "b.cuh").write_text('#include "../sizes.h"\n' + RING.replace("[8]", "[SIZE]"))
+    (here / "sizes.h").write_text("#define SIZE 8\n")
+    (here / "ring.cu").write_text('#include "deep/b.cuh"\n')
+    done = run_program("fix", "ring.cu", "--format", "patch", cwd=Path.cwd())
+    assert "+++ b/deep/b.cuh" in done.out
+    assert "lmem_" in done.out
+
+
+def test_another_kernel_that_is_harmed_forbids_it(here: Path) -> None:
+    # Under the cap the one has no room for 40 elements in registers.
+    text = RING.replace("[8]", "[40]").replace("& 7", "% 40")
+    (here / "ring.cu").write_text(text.replace("(64)", "(1024, 2)"))
+    done = run_program("fix", "ring.cu", "--format", "json", cwd=Path.cwd())
+    selected = [c for c in json.loads(done.out)["candidates"] if c["rewrite"] == "select"]
+    assert {one["verdict"] for one in selected} == {"worse"}
+    assert all(one["rank"] is None for one in selected)
+
+
+def test_what_fails_is_said_and_loses_nothing_else(here: Path) -> None:
+    (here / "broken.cu").write_text("__global__ void k( {\n")
+    done = run_program("fix", ".", cwd=Path.cwd())
+    assert done.code == 3
+    assert "broken.cu" in done.err
+    assert "with a proven fix" in done.out
+
+
+def test_a_saved_report_is_no_source(here: Path) -> None:
+    done = run_program("fix", "saved.json", cwd=Path.cwd())
+    assert done.code == 2
+    assert "name the source" in done.err
+
+
+def test_the_shipped_kernels_have_fixes(tmp_path: Path) -> None:
+    copy = tmp_path / "running_mean.cu"
+    shutil.copy(ROOT / "kernels" / "running_mean.cu", copy)
+    done = run_program(
+        "fix", f"{copy}::*ring*", "--block", "128", "--format", "json", cwd=Path.cwd()
+    )
+    found: list[dict[str, Any]] = json.loads(done.out)["candidates"]
+    verdicts = {one["rewrite"]: one["verdict"] for one in found}
+    assert verdicts["select"] == verdicts["shared-memory"] == "removed"
+    none = run_program("fix", f"{copy}", "--object", "nothing", cwd=Path.cwd())
+    assert none.code == 0
+    assert "no finding is of a variable nothing" in none.err

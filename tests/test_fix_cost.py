@@ -1,0 +1,462 @@
+"""The modelled cost: what a warp does, counted from PTX, and what that takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lmemscope.analysis.ptx.trips import UNKNOWN
+from lmemscope.analysis.work import work_of
+from lmemscope.fixing.cost import cost
+from lmemscope.fixing.rank import leave_reason, ranked
+from lmemscope.model import (
+    PIPES,
+    STALLS,
+    Applicability,
+    Cost,
+    Figures,
+    Rewriting,
+    Trial,
+    TrialVerdict,
+    Work,
+)
+from tests.builders import MachineCode, attributed, depot, layers, ldl, program, stl
+from tests.conftest import ROOT
+
+PLAIN = Work(
+    pipes=tuple(100.0 if pipe == "fp32" else 10.0 for pipe in PIPES),
+    stalls=tuple(20.0 if stall == "arithmetic" else 1.0 for stall in STALLS),
+    local_lines=40.0,
+    local_sectors=160.0,
+    looped_lines=40.0,
+    streamed_sectors=8.0,
+    frame=128,
+)
+
+
+def costs(
+    work: Work = PLAIN,
+    *,
+    arch: str = "sm_90",
+    threads: int = 256,
+    registers: int = 32,
+    shared: int = 0,
+    **changes: Any,
+) -> Cost:
+    made = cost(dataclasses.replace(work, **changes), arch, threads, registers, shared)
+    assert made is not None
+    return made
+
+
+# What work costs.
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"local_lines": 400.0, "local_sectors": 1600.0},
+        {"frame": 256},
+        {"frame": 4096},
+        {"shared_wavefronts": 200.0},
+        {"cached_lines": 200.0},
+        {"streamed_sectors": 400.0},
+        {"repeated_sectors": 400.0},
+        {"pipes": tuple(500.0 for _ in PIPES)},
+        {"stalls": tuple(500.0 for _ in STALLS)},
+        {"registers": 255},
+        {"shared": 100 * 1024},
+    ],
+    ids=str,
+)
+def test_more_of_anything_costs_more(changes: dict[str, Any]) -> None:
+    assert costs(**changes).total > costs().total
+
+
+def test_equal_kernels_cost_the_same() -> None:
+    assert costs() == costs(dataclasses.replace(PLAIN))
+
+
+def test_lines_cost_what_bytes_behind_the_cache_do() -> None:
+    """A frame of 128 bytes and 2048 threads are the whole L1 of an H100; ten times that is not."""
+    within, beyond = costs(frame=100), costs(frame=1280)
+    assert within.fits
+    assert not beyond.fits
+    assert within.local == 40.0
+    # Nine tenths miss L1, and most of these L2: memory gives 14.5 bytes in a cycle.
+    frames = 1280 * 2048
+    missed = (1 - 255 * 1024 / frames) * (1 - 50 * 2**20 / 132 / frames)
+    assert beyond.local == pytest.approx(40 * 128 * missed / 14.5, rel=0.001)
+
+
+def test_shared_memory_takes_from_the_cache() -> None:
+    assert costs(frame=100).fits
+    assert not costs(frame=100, shared=16 * 1024).fits
+
+
+def test_a_kernel_that_waits_is_as_slow_as_it_has_few_warps() -> None:
+    waiting = dataclasses.replace(PLAIN, frame=0, stalls=tuple(1000.0 for _ in STALLS))
+    many, few = costs(waiting, registers=32), costs(waiting, registers=128)
+    assert few.waiting == pytest.approx(4 * many.waiting)
+    assert few.total > 3 * many.total
+
+
+def test_what_is_not_known_has_no_cost() -> None:
+    assert cost(PLAIN, "sm_999", 256, 32, 0) is None
+    assert cost(PLAIN, "sm_90", 1024, 255, 0) is None  # no block fits
+    for arch in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"):
+        assert costs(arch=arch).total > 0
+
+
+def test_doubles_are_slow_where_they_are() -> None:
+    pipes = tuple(100.0 if pipe == "fp64" else 0.0 for pipe in PIPES)
+    assert costs(pipes=pipes, arch="sm_86").issue == 16 * costs(pipes=pipes, arch="sm_80").issue
+
+
+# What a warp does.
+
+LOOP = """\
+mov.u32 %i, 0;
+$L1:
+{inside}
+add.s32 %i, %i, 1;
+setp.lt.s32 %p, %i, {bound};
+@%p bra $L1;
+{behind}
+ret;
+"""
+NUMBER = "ld.param.u32 %n, [k_param_1];\n"
+
+
+def work(body: str, *code: MachineCode, frame: int = 80, **functions: str) -> Work:
+    given = layers(program(body, **functions), *code, frame=frame)
+    found = work_of(given, attributed(given))
+    assert found is not None
+    return found
+
+
+def looped(bound: object, inside: str = "fma.rn.f32 %f, %f, %f, %f;", behind: str = "") -> Work:
+    body = LOOP.format(inside=inside, bound=bound, behind=behind)
+    return work(NUMBER + body)
+
+
+def fp32(of: Work) -> float:
+    return of.pipes[PIPES.index("fp32")]
+
+
+@pytest.mark.parametrize(("bound", "count"), [(48, 48), (1, 1), ("%n", UNKNOWN)])
+def test_loops_run_as_often_as_is_known(bound: object, count: float) -> None:
+    assert fp32(looped(bound)) == count
+
+
+def test_a_loop_up_to_a_minimum_runs_that_often() -> None:
+    body = NUMBER + "min.s32 %m, %n, 20;\n"
+    inside = "fma.rn.f32 %f, %f, %f, %f;"
+    assert fp32(work(body + LOOP.format(inside=inside, bound="%m", behind=""))) == 20
+
+
+def test_an_unrolled_loop_weighs_what_it_did() -> None:
+    inside = "fma.rn.f32 %f, %f, %f, %f;\n" * 4
+    unrolled = LOOP.replace("%i, 1;", "%i, 4;").format(inside=inside, bound="%n", behind="")
+    assert fp32(work(NUMBER + unrolled)) == fp32(looped("%n")) == UNKNOWN
+
+
+def test_the_rest_of_an_unrolled_loop_is_half_of_its_steps() -> None:
+    rest = NUMBER + "and.b32 %rest, %n, 3;\n"
+    inside = "fma.rn.f32 %f, %f, %f, %f;"
+    assert fp32(work(rest + LOOP.format(inside=inside, bound="%rest", behind=""))) == 1.5
+
+
+def test_a_triangle_is_half_a_square() -> None:
+    body = """\
+mov.u32 %i, 0;
+$L1:
+mov.u32 %j, %i;
+$L2:
+fma.rn.f32 %f, %f, %f, %f;
+add.s32 %j, %j, 1;
+setp.lt.s32 %q, %j, 10;
+@%q bra $L2;
+add.s32 %i, %i, 1;
+setp.lt.s32 %p, %i, 10;
+@%p bra $L1;
+ret;
+"""
+    assert fp32(work(body)) == pytest.approx(55, rel=0.1)
+
+
+def test_functions_run_as_often_as_they_are_called() -> None:
+    inside = "call.uni f, ();"
+    body = LOOP.format(inside=inside, bound=12, behind="call.uni f, ();")
+    assert fp32(work(body, f="fma.rn.f32 %f, %f, %f, %f;\nret;")) == 13
+
+
+def test_recursion_ends() -> None:
+    assert fp32(work("call.uni f, ();\nret;", f="mul.f32 %f, %f, %f;\ncall.uni f, ();\nret;")) < 9
+
+
+def local(inside: str, *code: MachineCode, bound: object = 10, frame: int = 80) -> Work:
+    body = LOOP.format(inside=inside, bound=bound, behind="")
+    start = depot(frame) + "\nmov.u32 %t, %tid.x;\nadd.u64 %a, %SPL, 0;\n"
+    return work(NUMBER + start + body, *code, frame=frame)
+
+
+UNIFORM = "mul.wide.u32 %o, %i, 4;\nadd.s64 %b, %a, %o;\nld.local.f32 %g, [%b];"
+VARYING = UNIFORM.replace("%i", "%t")
+
+
+def test_a_local_access_is_a_line_for_each_of_its_runs() -> None:
+    found = local(UNIFORM, ldl("ld.local"))
+    assert (found.local_lines, found.local_sectors, found.looped_lines) == (10, 40, 10)
+    assert not found.varying_lines
+
+
+def test_lanes_that_differ_touch_as_many_lines_as_there_are_words() -> None:
+    found = local(VARYING, ldl("ld.local"), frame=64)
+    assert found.local_lines == found.varying_lines == 10 * 16
+    assert local(VARYING, ldl("ld.local"), frame=4096).local_lines == 10 * 32
+
+
+def test_copies_of_an_access_that_ptxas_unrolls_are_one() -> None:
+    assert local(UNIFORM, *[ldl("ld.local")] * 4) == local(UNIFORM, ldl("ld.local"))
+
+
+def test_each_spill_counts() -> None:
+    found = [
+        local("mul.f32 %f, %f, %f;", *[ldl("mul.f32", marked=True)] * count).local_lines
+        for count in (1, 4)
+    ]
+    assert found == [10, 40]
+
+
+def test_what_is_in_registers_costs_nothing() -> None:
+    found = local(UNIFORM)
+    assert not found.local_lines
+    assert not found.stalled("local")
+    assert local(UNIFORM, ldl("ld.local")).stalled("local") == 10
+
+
+def test_deeper_and_more_cost_more() -> None:
+    once = local(UNIFORM, ldl("ld.local"), bound=1)
+    often = local(UNIFORM, ldl("ld.local"), bound=100)
+    both = local(UNIFORM + "\nst.local.f32 [%b], %f;", ldl("ld.local"), stl("st.local"), bound=100)
+    assert not once.looped_lines
+    assert costs(once).total < costs(often).total < costs(both).total
+    assert costs(local(VARYING, ldl("ld.local"), bound=100)).total > costs(often).total
+
+
+def test_shared_memory_is_counted() -> None:
+    assert looped(10, "ld.shared.f32 %g, [%r];").shared_wavefronts == 10
+    assert looped(10, "ld.shared.f64 %g, [%r];").shared_wavefronts == 20
+
+
+def test_memory_is_streamed_where_the_address_moves() -> None:
+    inside = "mul.wide.u32 %o, %i, 4;\nadd.s64 %b, %a, %o;\nld.global.f32 %g, [%b];"
+    start = "ld.param.u64 %w, [k_param_0];\nmov.u32 %t, %tid.x;\nmul.wide.u32 %v, %t, 4;\n"
+    start += "add.s64 %a, %w, %v;\n"
+    moving = work(start + LOOP.format(inside=inside, bound=10, behind=""))
+    assert (moving.streamed_sectors, moving.repeated_sectors) == (40, 0)
+    still = inside.replace("%i", "%t")
+    again = work(start + LOOP.format(inside=still, bound=10, behind=""))
+    assert (again.streamed_sectors, again.repeated_sectors) == (4, 36)
+
+
+def test_what_a_multiply_adds_to_is_one_instruction() -> None:
+    pair = looped(10, "mul.wide.u32 %o, %i, 4;\nadd.s64 %b, %a, %o;")
+    single = looped(10, "mul.wide.u32 %o, %i, 4;")
+    assert pair.instructions == single.instructions
+
+
+def test_a_window_that_shifts_is_copied() -> None:
+    shifted = LOOP.format(
+        inside="mov.f32 %a, %b;\nmov.f32 %b, %c;\nadd.f32 %c, %a, %f;", bound=10, behind=""
+    )
+    start = "mov.f32 %a, 0f00000000;\nmov.f32 %b, 0f00000000;\nmov.f32 %c, 0f00000000;\n"
+    copies = work(start + shifted).pipes[PIPES.index("none")]
+    assert copies - looped(10).pipes[PIPES.index("none")] == 20
+
+
+def test_without_ptx_nothing_is_counted() -> None:
+    given = layers(None, ldl())
+    assert work_of(given, attributed(given)) is None
+
+
+# The order of what is offered.
+
+
+def trial(
+    rewrite: str,
+    after: float | None,
+    verdict: TrialVerdict = "removed",
+    applicability: Applicability = "safe",
+    modelled: Cost | None = None,
+) -> Trial:
+    figures = Figures(32, 80, 0, 0, 0, 4, 4, 512, 1.0)
+    return Trial(
+        input="a.cu",
+        arch="sm_90",
+        kernel="k",
+        object="v",
+        fingerprint="f",
+        cause="dynamic-index",
+        place=None,
+        rewriting=Rewriting(rewrite, applicability, (), ""),
+        verdict=verdict,
+        rank=None,
+        before=figures,
+        after=figures,
+        cost_before=100.0,
+        cost_after=after,
+        patch=None,
+        modelled=modelled,
+    )
+
+
+def order(*trials: Trial) -> list[tuple[str, int | None]]:
+    return [(one.rewriting.rewrite, one.rank) for one in ranked(trials)]
+
+
+def test_the_cheapest_is_first_whatever_is_left_in_memory() -> None:
+    assert order(
+        trial("slow", 110),
+        trial("good", 40),
+        trial("best", 20, "reduced"),
+        trial("bad", 1, "worse"),
+    ) == [("best", 1), ("good", 2), ("slow", None), ("bad", None)]
+
+
+def test_what_is_safe_is_before_what_is_as_good() -> None:
+    unsafe = trial("unsafe", 50.0, applicability="unsafe")
+    assert order(unsafe, trial("safe", 50.2)) == [("safe", 1), ("unsafe", 2)]
+    assert order(unsafe, trial("safe", 60.0)) == [("unsafe", 1), ("safe", 2)]
+
+
+def test_without_a_model_fixes_are_still_offered() -> None:
+    assert order(trial("one", None), trial("two", 50)) == [("two", 1), ("one", 2)]
+
+
+def test_leaving_it_is_best_where_nothing_gains() -> None:
+    given = costs(PLAIN)
+    assert leave_reason([trial("a", 50, modelled=given)]) is None
+    assert leave_reason([trial("a", None, modelled=given)]) is None
+    assert leave_reason([trial("a", 50, "failed", modelled=given)]) is None
+
+    def reason(after: float, **changes: Any) -> str | None:
+        return leave_reason([trial("a", after, modelled=dataclasses.replace(given, **changes))])
+
+    assert reason(100, is_looped=False) == "all of it is executed once per thread"
+    assert "2%" in str(reason(100, local=2.0, total=100.0))
+    assert "L1" in str(reason(100, local=50.0, fits=True, is_uniform=True))
+    busy = {"local": 50.0, "fits": False}
+    assert reason(120, **busy) == "each rewrite would cost more than it saves"
+    assert reason(99, **busy) == "each rewrite would cost what it saves"
+
+
+# The measurement, with a clock of its own.
+
+
+@pytest.fixture
+def fix_times(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import fix_times
+
+    yield fix_times
+    sys.modules.pop("fix_times")
+
+
+class Loaded:
+    def __init__(self, taken: float, result: bytes) -> None:
+        self._taken, self._result = taken, result
+
+    def time(self) -> float:
+        return self._taken
+
+    def result(self) -> tuple[bytes, Sequence[float]]:
+        return self._result, [float(one) for one in self._result]
+
+
+class Gpu:
+    """A GPU on which a patched kernel takes half of the time, and one by hand a tenth more."""
+
+    name = "stand-in"
+
+    def load(self, source: str, launch: Any) -> Loaded:
+        assert f"{launch.kernel}(" in source
+        if "inline" in source and "struct lmem_" not in source:
+            raise RuntimeError("it does not compile\nhere")
+        return Loaded(1.0 if "patched" in source else 2.0, b"ab" if "patched" in source else b"ac")
+
+
+def patch(kernel: str) -> str:
+    first = (ROOT / "benchmarks/data/fix_kernels" / f"{kernel}.cu").read_text().splitlines()[0]
+    return f"--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n {first}\n+// patched\n"
+
+
+def test_all_versions_are_timed_and_compared(fix_times: Any) -> None:
+    fixes = {
+        "arch": "sm_90",
+        "candidates": [
+            {
+                "kernel": "top8(float const*, float*, int)",
+                "object": "best",
+                "rewrite": rewrite,
+                "applicability": "safe",
+                "verdict": verdict,
+                "rank": 1,
+                "cost_before": 90.0,
+                "cost_after": 30.0,
+                "patch": text,
+            }
+            for rewrite, verdict, text in (
+                ("select", "removed", patch("top8")),
+                ("packed", "removed", patch("rolled")),
+                ("worse", "worse", patch("top8")),
+            )
+        ],
+    }
+    found = fix_times.run(Gpu(), fixes, repeats=5)
+    assert not found["left_out"]
+    (top8,) = [one for one in found["kernels"] if one["kernel"] == "top8"]
+    versions = {one["name"]: one for one in top8["versions"]}
+    assert [*versions] == ["original", "select of best", "packed of best", "network"]
+    assert versions["select of best"]["measured"] == 2.0
+    assert versions["select of best"]["modelled"] == 3.0
+    assert versions["select of best"]["same"] is False
+    assert versions["original"]["same"] is True
+    assert len(versions["original"]["times_ms"]) == 5
+    assert "does not fit" in versions["packed of best"]["error"]
+    assert json.loads(json.dumps(found)) == found
+    assert found["summary"]["kernels"] == len(found["kernels"]) >= 20
+    assert "top8: select of best" in found["summary"]["different_bytes"]
+
+
+def test_ranks_are_correlated(fix_times: Any) -> None:
+    assert fix_times.spearman([1, 2, 3, 4], [10, 20, 30, 90]) == pytest.approx(1)
+    assert fix_times.spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+    assert fix_times.ranks([5, 1, 5]) == [2.5, 1, 2.5]
+    assert fix_times.spearman([1, 1, 1], [1, 2, 3]) is None
+
+
+def test_patches_are_applied(fix_times: Any) -> None:
+    from lmemscope.fixing.patch import diff  # what writes them
+    from lmemscope.model import Edit
+
+    path = ROOT / "benchmarks/data/fix_kernels/top8.cu"
+    data = path.read_bytes()
+    at = data.index(b"float best[8]")
+    edits = [Edit(str(path), 0, 0, b"// first\n"), Edit(str(path), at, at + 13, b"int other[9]")]
+    text = diff(edits, str(ROOT))
+    expected = b"// first\n" + data.replace(b"float best[8]", b"int other[9]", 1)
+    assert fix_times.apply_patch(data.decode(), text) == expected.decode()
+
+
+def test_each_kernel_has_a_launch(fix_times: Any) -> None:
+    files = {path.stem for path in Path(fix_times.KERNELS).glob("*.cu")}
+    assert files == set(fix_times.launches())
+    assert len(files) >= 20
+    assert set(fix_times.by_hand()) <= files

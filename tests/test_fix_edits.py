@@ -1,0 +1,301 @@
+"""What rewrites do to a text, and what they leave alone; nothing is compiled."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+
+import pytest
+
+from lmemscope import rules
+from lmemscope.fixing.edits import merged, pairs
+from lmemscope.fixing.patch import diff
+from lmemscope.model import Cause, Edit, LaunchBounds, Rewriting, SourceLocation
+from lmemscope.rewrites import proposals
+from lmemscope.rewrites.base import Hit, Target
+from lmemscope.sources.edits import patched
+from lmemscope.sources.syntax import Syntax
+from tests.builders import kernel_with, local_object, source_text
+
+
+def target(
+    text: str,
+    name: str,
+    type_: str,
+    cause: Cause = "dynamic-index",
+    block: int | None = 64,
+    files: Mapping[str, str] | None = None,
+    **changes: object,
+) -> Target:
+    """The variable of a name in ``/p/a.cu``, declared on the first line that has it as such."""
+    import dataclasses
+
+    lines = text.splitlines()
+    at = next(n for n, line in enumerate(lines, 1) if line.startswith(" ") and f" {name}[" in line)
+    declared = SourceLocation("/p/a.cu", at)
+    known = {"/p/a.cu": text, **(files or {})}
+    base = kernel_with(cause, kind=type_)
+    found = local_object(cause, name=name, type=type_, declared=declared, size=80)
+    place = SourceLocation("/p/a.cu", 1)
+    facts = dataclasses.replace(base, objects=(found,), location=place, **changes)  # type: ignore[arg-type]
+    case, finding = next(iter(rules.cases(facts, source_text(known))))
+    trees = {path: Syntax(one.encode()) for path, one in known.items()}
+    return Target(
+        cause=cause,
+        name=name,
+        type=type_,
+        place=declared,
+        declared_at=declared,
+        path="/p/a.cu",
+        syntax=trees["/p/a.cu"],
+        hits=(Hit(facts, finding, case),),
+        asked_block=block,
+        tree=trees.get,
+    )
+
+
+def rewritten(text: str, name: str, type_: str, rewrite: str, **how: object) -> str | None:
+    """The text behind the helper class with a rewrite made; None where it is declined."""
+    text = textwrap.dedent(text)
+    found, _ = proposals(target(text, name, type_, **how))  # type: ignore[arg-type]
+    one = next((one for one in found if one.rewrite == rewrite), None)
+    if one is None:
+        return None
+    made = patched(text.encode(), [e for e in one.edits if e.file == "/p/a.cu"]).decode()
+    return made.rpartition("#endif\n")[2].strip("\n") + "\n" if "#endif" in made else made
+
+
+def kernel(*body: str, before: str = "") -> str:
+    inside = "".join(f"  {line}\n" for line in body)
+    return f"{before}__global__ void k(const int *p, float *out, int n) {{\n{inside}}}\n"
+
+
+def test_reading_stays_and_writing_becomes_a_call() -> None:
+    text = kernel(
+        "float a[8] = {};", "a[n & 7] = 1.f;", "a[p[0]] += out[a[1] > 0];", "out[0] = a[n];"
+    )
+    assert rewritten(text, "a", "float[8]", "select") == kernel(
+        "lmem_select<float, 8> a = {{}};",
+        "a.set(n & 7, 1.f);",
+        "a.set(p[0], a[p[0]] + (out[a[1] > 0]));",
+        "out[0] = a[n];",
+    )
+
+
+def test_two_dimensions_have_one_call_each() -> None:
+    text = kernel("float a[4][3];", "a[n][2] = a[2][n] * 2.f;", "out[0] = a[n][p[0]];")
+    assert rewritten(text, "a", "float[4][3]", "select") == kernel(
+        "lmem_select2<float, 4, 3> a;",
+        "a.set(n, 2, a.get(2, n) * 2.f);",
+        "out[0] = a.get(n, p[0]);",
+    )
+
+
+def test_an_assignment_in_an_assignment_closes_twice() -> None:
+    text = kernel("float a[8];", "a[n] = a[0] = 1.f;", "out[0] = a[n];")
+    assert rewritten(text, "a", "float[8]", "select") == kernel(
+        "lmem_select<float, 8> a;", "a.set(n, a.set(0, 1.f));", "out[0] = a[n];"
+    )
+
+
+def test_the_shared_view_changes_the_declaration_alone() -> None:
+    text = kernel("float a[3] = {1.f, 2.f};", "a[n] *= 2.f;", "out[0] = *(a + 1);")
+    made = rewritten(text, "a", "float[3]", "shared-memory")
+    assert made is not None
+    assert "__shared__ float a_lmem[3][64];" in made
+    assert "  a[0] = 1.f;\n  a[1] = 2.f;\n  a[2] = float();\n" in made.replace(";\n  a[", ";\n  a[")
+    assert "  a[n] *= 2.f;\n" in made
+
+
+def test_small_integers_are_packed() -> None:
+    text = kernel("bool a[20];", "a[n] = p[0] > 2;", "out[0] = a[n + 1];")
+    assert rewritten(text, "a", "bool[20]", "packed") == kernel(
+        "lmem_packed<bool, 1> a = {0};", "a.set(n, p[0] > 2);", "out[0] = a[n + 1];"
+    )
+    wide = kernel("int a[3];", "a[n] = p[0];", "out[0] = a[n + 1];")
+    assert rewritten(wide, "a", "int[3]", "packed") is None
+
+
+def test_one_of_several_declarators_gets_a_statement_of_its_own() -> None:
+    text = kernel("float a[8], b, c[2];", "a[n] = 1.f;", "out[0] = a[n] + b + c[0];")
+    made = rewritten(text, "a", "float[8]", "select")
+    assert made == kernel(
+        "lmem_select<float, 8> a;", "float b, c[2];", "a.set(n, 1.f);", "out[0] = a[n] + b + c[0];"
+    )
+    last = rewritten(text.replace(", c[2]", "").replace("b, ", ""), "a", "float[8]", "select")
+    assert last is not None
+    assert "float b;" in last
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (["float a[8];", "float *q = a + n;", "out[0] = *q;"], "more of it than one element"),
+        (["float a[8];", "const float &r = a[n];", "a[n] = 2.f;", "out[0] = r;"], "a reference"),
+        (["float a[8];", "decltype(a[0]) r = a[n];", "out[0] = r;"], "a reference"),
+        (["float a[8];", "auto &&r = a[n];", "out[0] = r;"], "a reference"),
+        (["float a[8];", "for (float &x : a) x = n;", "out[0] = a[n];"], "more of it"),
+        (["float a[8];", "a[n++] = n;", "out[0] = a[n];"], "in a form that is not rewritten"),
+        (["float a[8];", "a[n++] += 1.f;", "out[0] = a[n];"], "in a form that is not rewritten"),
+        (["float a[8];", "out[0] = a[n]++;"], "in a form that is not rewritten"),
+        (["float a[8];", "SET(a, n);", "out[0] = a[n];"], "`SET`"),
+        (["static float a[8];", "out[0] = a[n];"], "not of automatic storage"),
+        (["float a[8];", "{ float a[2]; a[n] = 1.f; }", "out[0] = a[n];"], "another meaning"),
+        (
+            ["float a[8];", "auto f = [](float a) { return a; };", "out[0] = a[n];"],
+            "another meaning",
+        ),
+        (["float a[500];", "out[0] = a[n];"], "too many"),
+        (["alignas(16) float a[8];", "out[0] = a[n];"], "a form that is not rewritten"),
+    ],
+)
+def test_what_may_mean_something_else_is_declined(body: list[str], why: str) -> None:
+    text = kernel(*body)
+    size = body[0].partition("[")[2].partition("]")[0]
+    found, reasons = proposals(target(text, "a", f"float[{size}]", block=None))
+    assert "select" not in {one.rewrite for one in found}
+    assert any(why in reason for reason in reasons), reasons
+
+
+def test_a_macro_that_uses_the_variable_is_seen() -> None:
+    text = "#define PUT(i) a[i] = 1\n" + kernel("float a[8];", "PUT(n);", "out[0] = a[n];")
+    found, reasons = proposals(target(text, "a", "float[8]"))
+    assert not found
+    assert "a macro uses it" in reasons
+
+
+def test_a_stack_is_pushed_to() -> None:
+    text = kernel("int a[8];", "int top = 0;", "a[top++] = p[0];", "out[0] = a[--top];")
+    made = rewritten(text, "a", "int[8]", "select")
+    assert made is not None
+    assert "a.set(top++, p[0]);" in made
+
+
+def test_a_function_that_binds_anything_is_seen() -> None:
+    before = "template <class T> __device__ void take(T &&x) { x = T(); }\n"
+    text = kernel("float a[8];", "take(a[n]);", "out[0] = a[n];", before=before)
+    found, reasons = proposals(target(text, "a", "float[8]", block=None))
+    assert "select" not in {one.rewrite for one in found}
+    assert any("a reference" in reason for reason in reasons)
+
+
+CALLEE = "__device__ __noinline__ float sum(const float *v, int n) { return v[n] + v[0]; }\n"
+
+
+def test_a_function_gets_a_copy_that_takes_the_class() -> None:
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = sum(a, n);", before=CALLEE)
+    found, _ = proposals(target(text, "a", "float[8]"))
+    one = next(one for one in found if one.rewrite == "select")
+    made = patched(text.encode(), one.edits).decode()
+    assert (
+        "__device__ __forceinline__ float sum(const lmem_select<float, 8> &v, int n) "
+        "{ return v[n] + v[0]; }" in made
+    )
+    assert CALLEE in made, "other callers keep theirs"
+
+
+def test_a_copy_writes_by_calls_and_passes_on() -> None:
+    before = (
+        "__device__ void put(float w[], int i) { w[i] = 1.f; }\n"
+        "__device__ void fill(float *v, int n) { put(v, n); v[0] -= 2.f; }\n"
+    )
+    text = kernel("float a[8];", "fill(a, n);", "out[0] = a[n];", before=before)
+    found, _ = proposals(target(text, "a", "float[8]"))
+    made = patched(text.encode(), next(o for o in found if o.rewrite == "select").edits).decode()
+    assert "void put(lmem_select<float, 8> &w, int i) { w.set(i, 1.f); }" in made
+    assert (
+        "void fill(lmem_select<float, 8> &v, int n) { put(v, n); v.set(0, v[0] - (2.f)); }" in made
+    )
+
+
+@pytest.mark.parametrize(
+    ("callee", "why"),
+    [
+        ("__device__ float sum(void *v, int n) { return 1.f; }\n", "something else than a pointer"),
+        ("__device__ float sum(const float *v, int n) { return *v; }\n", "more of it"),
+        ("__device__ float sum(const float *v, int n) { return n ? sum(v, 0) : 1.f; }\n", "itself"),
+        ("float sum(const float *v, int n);\n", "not defined in sight"),
+        (
+            "__device__ float sum(float *v, int n) { return v[n]; }\n"
+            "__device__ float sum(const float *v, long n) { return v[n]; }\n",
+            "several definitions",
+        ),
+    ],
+)
+def test_a_function_that_cannot_be_copied_is_named(callee: str, why: str) -> None:
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = sum(a, n);", before=callee)
+    found, reasons = proposals(target(text, "a", "float[8]", block=None))
+    assert "select" not in {one.rewrite for one in found}
+    assert any(why in reason for reason in reasons), reasons
+
+
+def test_line_ends_stay_as_they_are() -> None:
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[n];").replace("\n", "\r\n")
+    found, _ = proposals(target(text, "a", "float[8]"))
+    for one in found:
+        made = patched(text.encode(newline := "utf-8"), one.edits)
+        assert newline
+        assert made.count(b"\n") == made.count(b"\r\n"), one.rewrite
+
+
+def test_shared_memory_is_safe_only_where_the_block_is_bounded() -> None:
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[n];")
+
+    def made(**how: object) -> Rewriting | None:
+        found, _ = proposals(target(text, "a", "float[8]", **how))  # type: ignore[arg-type]
+        return next((one for one in found if one.rewrite == "shared-memory"), None)
+
+    asked, bounded = made(), made(block=None, launch_bounds=LaunchBounds(96, None))
+    assert asked is not None
+    assert bounded is not None
+    assert asked.applicability == bounded.applicability == "safe"
+    assert made(block=None) is None
+    assert made(block=1024) is None, "80 bytes for each of 1024 threads do not fit"
+    dynamic = kernel(
+        "extern __shared__ float all[];", "float a[8];", "a[n] = all[0];", "out[0] = a[n];"
+    )
+    found, _ = proposals(target(dynamic, "a", "float[8]"))
+    shared = next(one for one in found if one.rewrite == "shared-memory")
+    assert shared.applicability == "unsafe"
+    assert shared.caveat
+
+
+def test_an_array_of_the_host_too_is_not_shared() -> None:
+    text = kernel("float a[8];", "out[0] = a[n];").replace("__global__", "__host__ __device__")
+    found, reasons = proposals(target(text, "a", "float[8]"))
+    assert "shared-memory" not in {one.rewrite for one in found}
+    assert "its function is the host's, too" in reasons
+
+
+def edit(start: int, end: int, text: bytes, once: bool = False) -> Edit:
+    return Edit("/p/a.cu", start, end, text, once)
+
+
+def test_what_a_file_needs_once_stays_where_it_comes_first() -> None:
+    first = (edit(9, 9, b"class", once=True), edit(12, 14, b"x"))
+    second = (edit(4, 4, b"class", once=True), edit(20, 21, b"y"))
+    assert merged((first, second)) == (second[0], first[1], second[1])
+
+
+def test_rewritings_of_the_same_text_do_not_go_together() -> None:
+    assert merged(((edit(4, 9, b"x"),), (edit(8, 12, b"y"),))) is None
+    one = Rewriting("select", "safe", (edit(4, 9, b"x"),), "one")
+    other = Rewriting("unroll", "unsafe", (edit(20, 20, b"y"),), "other", "a promise")
+    (pair,) = pairs([one, other, Rewriting("shared", "safe", (edit(5, 6, b"z"),), "third")][:2])
+    assert (pair.rewrite, pair.applicability, pair.caveat) == (
+        "select+unroll",
+        "unsafe",
+        "a promise",
+    )
+
+
+def test_a_patch_says_where_the_last_line_does_not_end(tmp_path: object) -> None:
+    from pathlib import Path
+
+    path = Path(str(tmp_path)) / "a.cu"
+    path.write_bytes(b"one\ntwo \xe9\nthree")
+    made = diff([Edit(str(path), 0, 3, b"1")], str(tmp_path))
+    assert made.encode("utf-8", "surrogateescape") == (
+        b"--- a/a.cu\n+++ b/a.cu\n@@ -1,3 +1,3 @@\n-one\n+1\n two \xe9\n three\n"
+        b"\\ No newline at end of file\n"
+    )
