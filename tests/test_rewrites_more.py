@@ -286,6 +286,7 @@ def test_a_bound_that_is_reached_must_be_less() -> None:
         "for (int i = 0; n > i; ++i) a[i] = x[i];",
         "for (int i = 0; i < n && x[i] > 0; ++i) a[i] = x[i];",
         "while (n--) a[n] = x[n];",
+        "for (int i = 0; i < n; ++i) { int i = 2; a[i] = 1; }",
         "S s; for (int i = 0; i < n; ++i) s.a[i] = x[i];",  # Another array of the name.
         "{ float a[64]; for (int i = 0; i < n; ++i) a[i] = x[i]; }",
         "} void f(int n) { float a[64]; for (int i = 0; i < n; ++i) a[i] = 1;",

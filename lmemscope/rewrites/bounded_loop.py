@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.first_use import begins_with_use, position_of
 from lmemscope.rewrites.loops import (
     counters,
     indexing_loops,
@@ -26,7 +27,7 @@ from lmemscope.rewrites.loops import (
     is_constant_name,
     unroll_edit,
 )
-from lmemscope.rewrites.written import first_in, in_arguments, is_continued, is_pure, is_pure_call
+from lmemscope.rewrites.written import first_in, in_arguments, is_continued, is_pure
 from lmemscope.sources.syntax import Declared, around, walk
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ MOST = 128
 _BOUNDS = ("<", "<=")
 _EXTENT = re.compile(r"\[(\d+)\]")
 _DECLARING = ("declaration", "parameter_declaration", "lambda_capture_initializer")
-_CONDITIONAL = ("conditional_expression", "lambda_expression", "sizeof_expression", "decltype")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,9 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
         return None
     if any(counter in _written(one, target) for one in walk(body)):
         return None
+    names = (one for one in walk(body) if one.type == "identifier")
+    if any(syntax.text(one) == counter and _declares(one) for one in names):
+        return None  # Another variable of the counter's name.
     extent, is_sure = _extent(target, loop, counter, body)
     if extent is None or extent == syntax.text(right):
         return None
@@ -187,12 +190,14 @@ def _written(node: Node, target: Target) -> tuple[bytes, ...]:
 
 def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[bytes | None, bool]:
     """The extent that the counter alone indexes, and whether each turn begins with such a use."""
+    declared = target.declared
+    assert declared is not None
     found: dict[bytes, None] = {}
     first: list[Node] = []
     for subscript in _uses(target):
         if all(one != loop for one in around(subscript, "for_statement")):
             continue
-        position = _position(subscript)
+        position = position_of(subscript)
         index = _index(subscript)
         if index is None or target.syntax.text(index) != counter:
             continue
@@ -204,7 +209,7 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
     if len(found) != 1:
         return None, False
     (extent,) = found
-    return extent, _begins(target, body, first)
+    return extent, begins_with_use(target, body, first, len(declared.extents))
 
 
 def _uses(target: Target) -> Iterator[Node]:
@@ -225,24 +230,17 @@ def _is_shadowed(target: Target, declared: Declared) -> bool:
     syntax = target.syntax
     name = syntax.text(declared.name)
     return name in syntax.macros or any(
-        node.parent is not None
-        and (
-            node.parent.type in _DECLARING
-            or (
-                node.parent.type.endswith("declarator")
-                and node != node.parent.child_by_field_name("value")
-                and node != node.parent.child_by_field_name("size")
-            )
-        )
-        for node in syntax.uses(declared.name, declared.scope)
+        _declares(node) for node in syntax.uses(declared.name, declared.scope)
     )
 
 
-def _position(subscript: Node) -> int:
-    inner, depth = subscript.child_by_field_name("argument"), 0
-    while inner is not None and inner.type == "subscript_expression":
-        inner, depth = inner.child_by_field_name("argument"), depth + 1
-    return depth
+def _declares(name: Node) -> bool:
+    """Whether a name is declared where it stands."""
+    parent = name.parent
+    if parent is None or parent.type in _DECLARING:
+        return parent is not None
+    given = (parent.child_by_field_name("value"), parent.child_by_field_name("size"))
+    return parent.type.endswith("declarator") and name not in given
 
 
 def _index(subscript: Node) -> Node | None:
@@ -265,69 +263,6 @@ def _of(target: Target, position: int) -> bytes | None:
         whole = extent.type in ("number_literal", "identifier", "parenthesized_expression")
         return text if whole else b"(" + text + b")"
     return str(known[0]).encode() if len(set(known)) == 1 else None
-
-
-def _begins(target: Target, body: Node, uses: list[Node]) -> bool:
-    """Whether each turn uses the element before anything else can happen but that it ends."""
-    statements = (
-        [one for one in body.named_children if one.type != "comment"]
-        if body.type == "compound_statement"
-        else [body]
-    )
-    for statement in statements:
-        if statement.type not in ("expression_statement", "declaration"):
-            return False
-        if not all(
-            is_pure_call(one, target) for one in walk(statement) if one.type == "call_expression"
-        ):
-            return False
-        if any(one.type in ("gnu_asm_expression", "lambda_expression") for one in walk(statement)):
-            return False
-        inside = [one for one in uses if _is_within(one, statement)]
-        if any(_is_certain(one, statement, target) for one in inside):
-            return True
-    return False
-
-
-def _is_certain(use: Node, statement: Node, target: Target) -> bool:
-    """Whether a statement reads or writes an element whatever happens."""
-    node = use
-    while node != statement and node.parent is not None:
-        above = node.parent
-        if above.type in _CONDITIONAL and node != above.child_by_field_name("condition"):
-            return False
-        if above.type == "binary_expression" and node == above.child_by_field_name("right"):
-            operator = above.child_by_field_name("operator")
-            if operator is None or target.syntax.text(operator) in (b"&&", b"||", b"and", b"or"):
-                return False
-        if above.type == "pointer_expression":
-            return False
-        if above.type == "init_declarator":
-            declarator = above.child_by_field_name("declarator")
-            if declarator is None or declarator.type == "reference_declarator":
-                return False
-        if above.type == "field_expression" and node != use:
-            return False
-        node = above
-    above_use = use.parent
-    # An element of more dimensions is used where the last of them is subscripted.
-    return above_use is not None and not _is_pointer(use, target)
-
-
-def _is_pointer(use: Node, target: Target) -> bool:
-    """Whether the subscripts stop before the last dimension: nothing is read then."""
-    declared = target.declared
-    assert declared is not None
-    depth, node = _position(use) + 1, use
-    while node.parent is not None and node.parent.type == "subscript_expression":
-        if node.parent.child_by_field_name("argument") != node:
-            break
-        node, depth = node.parent, depth + 1
-    return depth < len(declared.extents)
-
-
-def _is_within(node: Node, outer: Node) -> bool:
-    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
 def _guarded(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None:
