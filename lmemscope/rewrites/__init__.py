@@ -7,10 +7,38 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 from __future__ import annotations
 
 from lmemscope.model import Rewriting
-from lmemscope.rewrites import packed, select, shared_memory
+from lmemscope.rewrites import (
+    bounded_loop,
+    drop_volatile,
+    fast_math,
+    force_inline,
+    grid_constant,
+    launch_bounds,
+    no_printf,
+    packed,
+    select,
+    shared_memory,
+    smem_spilling,
+    static_table,
+    unroll,
+)
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 
-REWRITES: tuple[Rewrite, ...] = (packed.REWRITE, select.REWRITE, shared_memory.REWRITE)
+REWRITES: tuple[Rewrite, ...] = (
+    drop_volatile.REWRITE,
+    unroll.REWRITE,
+    static_table.REWRITE,
+    grid_constant.REWRITE,
+    force_inline.REWRITE,
+    bounded_loop.REWRITE,
+    packed.REWRITE,
+    select.REWRITE,
+    shared_memory.REWRITE,
+    launch_bounds.REWRITE,
+    smem_spilling.REWRITE,
+    fast_math.REWRITE,
+    no_printf.REWRITE,
+)
 """In the order in which they are tried: the cheapest to run first."""
 
 

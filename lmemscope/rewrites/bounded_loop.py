@@ -1,0 +1,281 @@
+"""Bound the loop by the array's size
+
+`for (int i = 0; i < n; ++i)` over an array of N elements becomes a loop to N that is left where
+`i < n` no longer holds, and is unrolled: the trip count is a constant then, and each index too.
+
+It is safe where every turn begins by using element `i`, before anything that could leave the loop
+or the thread: a loop to more than N would then have been undefined before. Otherwise it is unsafe:
+its user promises that the bound never exceeds N. It costs the code of N turns, and a comparison in
+each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting, count
+from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.first_use import begins_with_use, position_of
+from lmemscope.rewrites.loops import (
+    counters,
+    indexing_loops,
+    is_constant,
+    is_constant_name,
+    unroll_edit,
+)
+from lmemscope.rewrites.written import first_in, in_arguments, is_continued, is_pure
+from lmemscope.sources.syntax import Declared, around, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MOST = 128
+"""Turns: beyond these the code of an unrolled loop is larger than what it saves."""
+_BOUNDS = ("<", "<=")
+_EXTENT = re.compile(r"\[(\d+)\]")
+_DECLARING = ("declaration", "parameter_declaration", "lambda_capture_initializer")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """A loop with its bound.
+
+    Attributes:
+        edits: that bound and unroll it.
+        closed: where a brace closes that they open, or None: several loops may end there.
+        is_sure: whether each turn uses the element first.
+        bound: as written, with what it must not be.
+        extent: of the array, as written.
+    """
+
+    edits: tuple[Edit, ...]
+    closed: int | None
+    is_sure: bool
+    bound: bytes
+    extent: bytes
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """All loops whose counters index the array: those of other bounds than constants bounded."""
+    declared = target.declared
+    if declared is None or declared.array is None or _is_shadowed(target, declared):
+        return
+    edits: list[Edit] = []
+    bounded: list[_Bounded] = []
+    for loop in indexing_loops(target):
+        made = None if is_constant(loop, target) else _bounded(target, loop)
+        if made is not None:
+            bounded.append(made)
+            edits += made.edits
+        elif (edit := unroll_edit(target, loop)) is not None:
+            edits.append(edit)
+    if not bounded:
+        return
+    closed = Counter(one.closed for one in bounded if one.closed is not None)
+    edits += [target.edit(at, at, b" }" * number) for at, number in closed.items()]
+    promised = [one for one in bounded if not one.is_sure]
+    caveats = dict.fromkeys(
+        f"{one.bound.decode(errors='replace')} {one.extent.decode()}" for one in promised
+    )
+    yield Rewriting(
+        "bounded-loop",
+        "unsafe" if promised else "safe",
+        tuple(dict.fromkeys(edits)),
+        f"bound {count(len(bounded), 'loop')} by the size of `{target.name}`, and unroll",
+        " and ".join(caveats) or None,
+    )
+
+
+def _bounded(target: Target, loop: Node) -> _Bounded | None:
+    """A loop that counts up from a constant; None of others, and of what cannot be repeated."""
+    syntax = target.syntax
+    counter = _counter(target, loop)
+    condition = loop.child_by_field_name("condition")
+    body = loop.child_by_field_name("body")
+    if counter is None or condition is None or body is None or in_arguments(loop, target):
+        return None
+    if condition.type != "binary_expression" or body.type == "preproc_call":
+        return None
+    left, right = (condition.child_by_field_name(side) for side in ("left", "right"))
+    operator = condition.child_by_field_name("operator")
+    if left is None or right is None or operator is None:
+        return None
+    if left.type != "identifier" or syntax.text(left) != counter:
+        return None
+    if syntax.text(operator).decode() not in _BOUNDS or not _is_repeatable(right, target):
+        return None
+    if any(counter in _written(one, target) for one in walk(body)):
+        return None
+    names = (one for one in walk(body) if one.type == "identifier")
+    if any(syntax.text(one) == counter and _declares(one) for one in names):
+        return None  # Another variable of the counter's name.
+    extent, is_sure = _extent(target, loop, counter, body)
+    if extent is None or extent == syntax.text(right):
+        return None
+    pragma = unroll_edit(target, loop)
+    guard = b"if (!(" + syntax.text(condition) + b")) break;"
+    if b"\n" in guard or b"//" in guard:
+        return None
+    opened = _guarded(target, loop, body, guard)
+    if opened is None:
+        return None
+    bound = target.edit(condition.start_byte, condition.end_byte, counter + b" < " + extent)
+    own = (bound, opened)
+    if any(is_continued(target, syntax.line_start(one.start)) for one in own):
+        return None
+    closed = None if body.type == "compound_statement" else body.end_byte
+    edits = own if pragma is None else (pragma, *own)
+    never = b"never exceeds" if syntax.text(operator) == b"<" else b"never reaches"
+    return _Bounded(edits, closed, is_sure, b"`" + syntax.text(right) + b"` " + never, extent)
+
+
+def _counter(target: Target, loop: Node) -> bytes | None:
+    """What a ``for`` counts up with, from what is no negative number."""
+    if loop.type != "for_statement":
+        return None
+    initial, update = (loop.child_by_field_name(part) for part in ("initializer", "update"))
+    names = counters(loop, target)
+    if initial is None or update is None or len(names) != 1:
+        return None
+    (name,) = names
+    text = target.syntax.text(update)
+    if b"--" in text or re.search(rb"[-*/%&|^<>]=|[^+]=", text) or b"," in text:
+        return None
+    if update.type == "assignment_expression":
+        step = update.child_by_field_name("right")
+        if step is None or step.type != "number_literal":
+            return None
+    found = None
+    for one in walk(initial):
+        field = {"init_declarator": "declarator", "assignment_expression": "left"}.get(one.type)
+        node = one.child_by_field_name(field) if field is not None else None
+        if node is not None and target.syntax.text(node) == name:
+            found = one.child_by_field_name(
+                "value" if one.type == "init_declarator" else "right",
+            )
+    # Counters around it are constants where those loops are unrolled, too.
+    around_it = {_counter(target, one) for one in around(loop, "for_statement")}
+    if found is None or not all(
+        one.type not in ("identifier", "call_expression", "field_expression")
+        or (
+            one.type == "identifier"
+            and (is_constant_name(one, target) or target.syntax.text(one) in around_it)
+        )
+        for one in walk(found)
+    ):
+        return None
+    return None if b"-" in target.syntax.text(found) else name
+
+
+def _is_repeatable(bound: Node, target: Target) -> bool:
+    """Whether a bound can be evaluated once less without a difference: nothing of it calls."""
+    kinds = {one.type for one in walk(bound)}
+    return "call_expression" not in kinds and is_pure(bound, target)
+
+
+def _written(node: Node, target: Target) -> tuple[bytes, ...]:
+    """What an expression changes, or makes a pointer or a reference to."""
+    field = {
+        "update_expression": "argument",
+        "assignment_expression": "left",
+        "pointer_expression": "argument",
+    }.get(node.type)
+    changed = node.child_by_field_name(field) if field is not None else None
+    return () if changed is None else (target.syntax.text(changed),)
+
+
+def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[bytes | None, bool]:
+    """The extent that the counter alone indexes, and whether each turn begins with such a use."""
+    declared = target.declared
+    assert declared is not None
+    found: dict[bytes, None] = {}
+    first: list[Node] = []
+    for subscript in _uses(target):
+        if all(one != loop for one in around(subscript, "for_statement")):
+            continue
+        position = position_of(subscript)
+        index = _index(subscript)
+        if index is None or target.syntax.text(index) != counter:
+            continue
+        extent = _of(target, position)
+        if extent is None:
+            return None, False
+        found[extent] = None
+        first.append(subscript)
+    if len(found) != 1:
+        return None, False
+    (extent,) = found
+    return extent, begins_with_use(target, body, first, len(declared.extents))
+
+
+def _uses(target: Target) -> Iterator[Node]:
+    """The subscripts of the variable itself: not of a member that is called like it."""
+    declared = target.declared
+    assert declared is not None
+    for name in target.syntax.uses(declared.name, declared.scope):
+        node = name
+        while node.parent is not None and node.parent.type == "subscript_expression":
+            if node.parent.child_by_field_name("argument") != node:
+                break
+            node = node.parent
+            yield node
+
+
+def _is_shadowed(target: Target, declared: Declared) -> bool:
+    """Whether something else in its scope is declared by its name, or a macro may use it."""
+    syntax = target.syntax
+    name = syntax.text(declared.name)
+    return name in syntax.macros or any(
+        _declares(node) for node in syntax.uses(declared.name, declared.scope)
+    )
+
+
+def _declares(name: Node) -> bool:
+    """Whether a name is declared where it stands."""
+    parent = name.parent
+    if parent is None or parent.type in _DECLARING:
+        return parent is not None
+    given = (parent.child_by_field_name("value"), parent.child_by_field_name("size"))
+    return parent.type.endswith("declarator") and name not in given
+
+
+def _index(subscript: Node) -> Node | None:
+    given = subscript.child_by_field_name("indices")
+    inside = [] if given is None else [one for one in given.named_children if one.type != "comment"]
+    return inside[0] if len(inside) == 1 else None
+
+
+def _of(target: Target, position: int) -> bytes | None:
+    """An extent of the array, as a number where it is known; None beyond what is worth it."""
+    declared = target.declared
+    assert declared is not None
+    numbers = {tuple(_EXTENT.findall(hit.finding.type or "")) for hit in target.hits}
+    known = [int(one[position]) for one in numbers if position < len(one)]
+    if any(number > MOST for number in known) or position >= len(declared.extents):
+        return None
+    extent = declared.extents[position]
+    if extent is not None:
+        text = target.syntax.text(extent)
+        whole = extent.type in ("number_literal", "identifier", "parenthesized_expression")
+        return text if whole else b"(" + text + b")"
+    return str(known[0]).encode() if len(set(known)) == 1 else None
+
+
+def _guarded(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None:
+    """The guard as a body's first statement, behind a brace where it has none."""
+    if body.type == "compound_statement":
+        return first_in(target, body, guard)
+    if body.type == "case_statement" or body.type.startswith("preproc"):
+        return None
+    ended = [one for one in loop.children if one.type == ")" and one.end_byte <= body.start_byte]
+    if not ended:
+        return None
+    at = ended[-1].end_byte  # Before a pragma of the body's own.
+    return target.edit(at, at, b" { " + guard)
+
+
+REWRITE = Rewrite("bounded-loop", frozenset({"rolled-loop", "dynamic-index"}), propose, __name__)

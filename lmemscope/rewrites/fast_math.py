@@ -1,0 +1,268 @@
+"""Take no slow path of sine and cosine
+
+Where an argument is written as pi times something, `sinpi`, `cospi` or `sincospi` of that factor
+take the place of the call. Other calls of float arguments become `__sinf`, `__cosf`, `__tanf` or
+`__sincosf`. And before the statements, `__builtin_assume(fabs(x) < 1e5)` promises that the argument
+is small.
+
+All of it is unsafe. The functions of half turns differ in the last bits, and by more where pi is
+written with few digits, being nearer to what is meant. The fast functions have an absolute error of
+about 1e-6 within pi of zero, which grows beyond, and for large arguments the result is wrong. With
+the promise results are the same within its range, and wrong beyond. The fast functions do not exist
+for the host: declined where a function is compiled for it too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting, SourceLocation, calling_line
+from lmemscope.rewrites.base import Hit, Rewrite, Target
+from lmemscope.rewrites.written import (
+    BLOCKS,
+    before,
+    is_here,
+    is_pure,
+    names_in,
+)
+from lmemscope.rules.enclosing import is_for_host
+from lmemscope.rules.multiples_of_pi import without_pi
+from lmemscope.sources.syntax import FUNCTIONS, outermost, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_CALLED = re.compile(rb"(?<!\w)(?:std::|::)?(?P<name>sincos|sin|cos|tan)(?P<float>f?)(?!\w)")
+_SCRATCH = {28: True, 40: False}
+"""Bytes that the reduction keeps: whether it is of a float argument."""
+_FAST = "the error may be 1e-6 within pi of zero, and grows without bound beyond"
+_TURNS = "results differ in the last bits, and as the pi that is written differs from pi"
+_PROMISE = "arguments stay below 1e5 whenever these statements run"
+_HEADS = ("for_statement", "while_statement", "do_statement", "switch_statement")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call on a finding's line.
+
+    Attributes:
+        node: the call.
+        name: of the function, without `f`.
+        argument: the first.
+        is_float: whether its argument is a float, as far as the findings tell.
+        place: its line.
+    """
+
+    node: Node
+    name: str
+    argument: Node
+    is_float: bool | None
+    place: SourceLocation
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """What the findings' lines call; then all that their functions do, which may share the path."""
+    own = _calls(target)
+    if not own:
+        return
+    seen: set[tuple[Edit, ...]] = set()
+    for calls in (own, _beside(target, own)):
+        for one in _proposals(target, calls):
+            if one.edits not in seen:
+                seen.add(one.edits)
+                yield one
+
+
+def _proposals(target: Target, calls: list[_Call]) -> Iterator[Rewriting]:
+    """Half turns; fast functions; a promise: the last two of what is no multiple of pi."""
+    turned = [_half_turns(target, call) for call in calls]
+    turns = [edits for edits in turned if edits is not None]
+    if turns:
+        yield _rewriting(turns, "half turns where an argument has a factor of pi", [_TURNS])
+    if len(turns) == len(calls):
+        return
+    also = [_TURNS] if turns else []
+    for way, summary, caveat in (
+        (_fast, "fast functions of less accuracy", _FAST),
+        (_promise, "promise that arguments are small", _PROMISE),
+    ):
+        made = [turn or way(target, call) for turn, call in zip(turned, calls, strict=True)]
+        known = [one for one in made if one is not None]
+        if len(known) == len(made):
+            yield _rewriting(known, summary, [caveat, *also])
+
+
+def _rewriting(edits: list[tuple[Edit, ...]], summary: str, caveats: list[str]) -> Rewriting:
+    every = tuple(sorted({edit for one in edits for edit in one}))
+    return Rewriting("fast-math", "unsafe", every, summary, "; ".join(caveats))
+
+
+def _beside(target: Target, own: list[_Call]) -> list[_Call]:
+    """The calls of such functions in the functions that some are in, of the same type as these."""
+    kinds = {call.is_float for call in own}
+    functions: list[Node] = []
+    for call in own:
+        function = outermost(call.node, FUNCTIONS)
+        if function is not None and function not in functions:
+            functions.append(function)
+    if len(kinds) != 1 or any(one.has_error for one in functions):
+        return own
+    file = own[0].place.file
+    found: list[_Call] = []
+    for node in (one for function in functions for one in walk(function)):
+        made = _call(target, node, kinds, SourceLocation(file, node.start_point.row + 1))
+        if made is not None and {made.is_float} == kinds:
+            found.append(made)
+    return found
+
+
+def _calls(target: Target) -> list[_Call]:
+    """The calls on the findings' lines; none where one of these is elsewhere or hidden."""
+    found: list[_Call] = []
+    kinds: dict[int, set[bool | None]] = {}
+    places: dict[int, SourceLocation] = {}
+    for hit in target.hits:
+        for place in _places(hit):
+            if not is_here(target, place):
+                return []
+            kinds.setdefault(place.line, set()).add(_is_float(hit))
+            places[place.line] = place
+    for line, kind in sorted(kinds.items()):
+        own = [
+            call
+            for node in target.syntax.on_line(line)
+            if (call := _call(target, node, kind, places[line])) is not None
+        ]
+        if not own:
+            return []
+        found += own
+    return found
+
+
+def _places(hit: Hit) -> set[SourceLocation]:
+    found = {calling_line(one.chain) for one in (*hit.case.accesses, *hit.case.generic)}
+    return {place for place in (hit.finding.location, *found) if place is not None}
+
+
+def _call(
+    target: Target, node: Node, kinds: set[bool | None], place: SourceLocation
+) -> _Call | None:
+    if node.type != "call_expression":
+        return None
+    called = node.child_by_field_name("function")
+    given = node.child_by_field_name("arguments")
+    said = None if called is None else _CALLED.fullmatch(target.syntax.text(called))
+    inside = [] if given is None else [one for one in given.named_children if one.type != "comment"]
+    if said is None or not inside or node.has_error:
+        return None
+    is_float = True if said["float"] else (next(iter(kinds)) if len(kinds) == 1 else None)
+    return _Call(node, said["name"].decode(), inside[0], is_float, place)
+
+
+def _half_turns(target: Target, call: _Call) -> tuple[Edit, ...] | None:
+    """The function of half turns, where the argument is visibly pi times something."""
+    if call.name == "tan" or call.is_float is None:
+        return None
+    text = target.syntax.text(call.argument).decode(errors="replace")
+    if "\n" in text or "//" in text or "/*" in text or _CALLED.search(text.encode()):
+        return None  # A call of its own in it is changed on its own.
+    factor = without_pi(text, target.hits[0].case.sources, call.place)
+    if factor is None or factor.code is None:
+        return None
+    called = call.node.child_by_field_name("function")
+    assert called is not None
+    name = f"{call.name}pi{'f' if call.is_float else ''}"
+    return (
+        target.edit(called.start_byte, called.end_byte, name.encode()),
+        target.edit(call.argument.start_byte, call.argument.end_byte, factor.code.encode()),
+    )
+
+
+def _fast(target: Target, call: _Call) -> tuple[Edit, ...] | None:
+    if not call.is_float or is_for_host(target.hits[0].case.sources, call.place):
+        return None
+    called = call.node.child_by_field_name("function")
+    assert called is not None
+    name = f"__{call.name}f".encode()
+    return (target.edit(called.start_byte, called.end_byte, name),)
+
+
+def _promise(target: Target, call: _Call) -> tuple[Edit, ...] | None:
+    """The promise before the statement; None where the argument is not yet known there."""
+    if call.is_float is None or not is_pure(call.argument, target):
+        return None
+    if any(one.type in ("call_expression", "string_literal") for one in walk(call.argument)):
+        return None
+    statement = call.node
+    while statement.parent is not None and statement.parent.type not in BLOCKS:
+        if statement.type in ("lambda_expression", *_HEADS) or statement.type.endswith("_clause"):
+            return None
+        statement = statement.parent
+    if statement.parent is None or statement.type in _HEADS or statement.has_error:
+        return None
+    if statement.type == "if_statement":
+        return None
+    if names_in(call.argument, target) & _set_in(target, statement):
+        return None
+    absolute, limit = (b"fabsf", b"1e5f") if call.is_float else (b"fabs", b"1e5")
+    argument = b" ".join(target.syntax.text(call.argument).split())
+    if b"//" in argument or b"/*" in argument:
+        return None
+    line = b"__builtin_assume(" + absolute + b"(" + argument + b") < " + limit + b");"
+    on_host = is_for_host(target.hits[0].case.sources, call.place)
+    lines = (b"#ifdef __CUDA_ARCH__", line, b"#endif") if on_host else (line,)
+    edit = before(target, statement, *lines)
+    return None if edit is None else (edit,)
+
+
+def _set_in(target: Target, statement: Node) -> frozenset[bytes]:
+    """Variables that a statement declares or changes."""
+    found: set[bytes] = set()
+    for one in walk(statement):
+        field = {
+            "assignment_expression": "left",
+            "update_expression": "argument",
+            "init_declarator": "declarator",
+        }.get(one.type)
+        changed = one.child_by_field_name(field) if field is not None else None
+        if changed is None:
+            continue
+        if one.type == "assignment_expression" and _is_last(one, statement):
+            continue  # `x = sin(x);` changes it when the argument has been used.
+        found |= names_in(changed, target)
+    if statement.type == "declaration":
+        for declarator in statement.children_by_field_name("declarator"):
+            found |= {target.syntax.text(n) for n in walk(declarator) if n.type == "identifier"} & (
+                _declared(target, declarator)
+            )
+    return frozenset(found)
+
+
+def _is_last(assignment: Node, statement: Node) -> bool:
+    """Whether an assignment is all of a statement, so that it is done when the rest is."""
+    return assignment.parent == statement and statement.type == "expression_statement"
+
+
+def _declared(target: Target, declarator: Node) -> frozenset[bytes]:
+    node: Node | None = declarator
+    while node is not None and node.type != "identifier":
+        node = node.child_by_field_name("declarator")
+    return frozenset() if node is None else frozenset({target.syntax.text(node)})
+
+
+def _is_float(hit: Hit) -> bool | None:
+    """Whether it is the path of floats: by the table, the function, or the scratch's size."""
+    found = hit.case.object
+    for evidence in found.evidence if found is not None else ():
+        subject = evidence.subject or ""
+        if subject.endswith(("_f", "slowpathf")):
+            return True
+        if subject.endswith(("_d", "slowpathd")):
+            return False
+    return _SCRATCH.get(found.size) if found is not None else None
+
+
+REWRITE = Rewrite("fast-math", frozenset({"math-slow-path"}), propose, __name__)

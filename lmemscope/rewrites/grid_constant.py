@@ -1,0 +1,149 @@
+"""Read the parameter in place
+
+The kernel's parameter becomes `const __grid_constant__`: its address is then that of the parameter
+itself, in constant memory, and no thread makes a copy of it (sm_70 and newer). Every declaration of
+the kernel in the file changes.
+
+It is safe: a parameter that is changed does not compile when it is const, and what could take the
+const away again, a cast in C's way or inline assembly, is declined. Reads whose address differs
+between lanes go through the L1 cache.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.written import declarators, kernels, said_of
+from lmemscope.sources.syntax import around, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_ROOT = re.compile(r"[A-Za-z_]\w*")
+_PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """The parameter's declarations."""
+    if any("parameter-changed" in hit.case.shown for hit in target.hits):
+        raise DeclinedError("the kernel changes its copy of the parameter")
+    root = _ROOT.match(target.name or "")
+    found = kernels(target)
+    if root is None or not found:
+        return
+    if any(
+        hit.case.object is not None and hit.case.object.function != hit.facts.name
+        for hit in target.hits
+    ):
+        return
+    edits: list[Edit] = []
+    for kernel in found:
+        made = _edits(target, kernel, root[0].encode())
+        if made is None:
+            return
+        edits += made
+    if edits:
+        yield Rewriting(
+            "grid-constant",
+            "safe",
+            tuple(dict.fromkeys(edits)),
+            f"read the parameter `{root[0]}` in place",
+        )
+
+
+def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
+    given = _parameters(kernel)
+    body = kernel.child_by_field_name("body")
+    if body is None or given is None or body.has_error:
+        return None
+    position = next((n for n, one in enumerate(given) if _name(one, target) == name), None)
+    if position is None or not _is_kept(target, body, name):
+        return None
+    edits: list[Edit] = []
+    own = target.syntax.function_name(kernel)
+    for said in said_of(own, target) if own is not None else ():
+        others = _parameters(said)
+        if others is None or len(others) != len(given):
+            continue  # Another function of the name.
+        edit = _edit(target, others[position])
+        if edit is None:
+            if said == kernel:
+                return None
+            continue
+        edits.append(edit)
+    return edits
+
+
+def _edit(target: Target, parameter: Node) -> Edit | None:
+    """The words that a parameter lacks; None of one that is no value, or is read in place."""
+    declarator = parameter.child_by_field_name("declarator")
+    if declarator is not None and declarator.type != "identifier":
+        return None  # A pointer, a reference or an array: no value that is copied.
+    kind = parameter.child_by_field_name("type")
+    if kind is None or parameter.has_error:
+        return None
+    words = target.syntax.text(parameter).split()
+    if b"__grid_constant__" in words:
+        return None
+    behind = [one for one in parameter.children if one.type == "type_qualifier"]
+    is_const = any(target.syntax.text(one) == b"const" for one in behind)
+    if any(target.syntax.text(one) == b"volatile" for one in behind):
+        return None
+    at = parameter.start_byte
+    return target.edit(at, at, b"__grid_constant__ " if is_const else b"const __grid_constant__ ")
+
+
+def _parameters(function: Node) -> list[Node] | None:
+    for one in declarators(function):
+        if one.type == "function_declarator":
+            given = one.child_by_field_name("parameters")
+            if given is not None:
+                return [each for each in given.named_children if each.type in _PARAMETERS]
+    return None
+
+
+def _name(parameter: Node, target: Target) -> bytes | None:
+    declarator = parameter.child_by_field_name("declarator")
+    if declarator is None or declarator.type != "identifier":
+        return None
+    return target.syntax.text(declarator)
+
+
+def _is_kept(target: Target, body: Node, name: bytes) -> bool:
+    """Whether nothing could change the parameter but what does not compile once it is const."""
+    syntax = target.syntax
+    if name in syntax.macros:
+        return False
+    for use in walk(body):
+        if use.type != "identifier" or syntax.text(use) != name:
+            continue
+        for above in around(use, "cast_expression", "gnu_asm_expression", "call_expression"):
+            if above.type == "gnu_asm_expression":
+                if _is_address(use, target):
+                    return False
+                continue
+            if above.type == "cast_expression":
+                to = above.child_by_field_name("type")
+                text = b"*&" if to is None else syntax.text(to)
+                if (b"*" in text or b"&" in text) and b"const" not in text.split():
+                    return False
+            called = above.child_by_field_name("function")
+            if called is not None and syntax.text(called).startswith(b"const_cast"):
+                return False
+    return True
+
+
+def _is_address(use: Node, target: Target) -> bool:
+    return any(
+        target.syntax.text(above).lstrip().startswith(b"&")
+        for above in around(use, "pointer_expression")
+    )
+
+
+REWRITE = Rewrite(
+    "grid-constant", frozenset({"param-copy", "dynamic-index", "rolled-loop"}), propose, __name__
+)

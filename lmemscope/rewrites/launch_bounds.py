@@ -1,0 +1,154 @@
+"""Leave the kernel more registers
+
+`__launch_bounds__(N, M)` becomes `__launch_bounds__(N)` or asks for fewer blocks, and
+`__maxnreg__(R)` goes: the compiler may then give each thread more registers, and spills fewer or
+none. Bounds without a minimum of blocks get one of 1, since ptxas may otherwise spare registers for
+several.
+
+It is safe: the words bound what is compiled, and no launch that was allowed before is refused. It
+is unsafe where the file launches cooperatively or waits for the whole grid: fewer blocks are on the
+device at a time then, and a grid that just fitted does not. It costs occupancy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmemscope.formats.statements import parts_of
+from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.written import is_here, kernels, plain_name, said_of
+from lmemscope.rules.register_cap import registers_for
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_CAP = re.compile(rb"__maxnreg__\s*\([^()]*\)\s*")
+_WHOLE_GRID = (
+    b"this_grid",
+    b"grid_group",
+    b"cudaLaunchCooperativeKernel",
+    b"cuLaunchCooperativeKernel",
+    b"cudaLaunchAttributeCooperative",
+)
+_CAVEAT = "the grids that are launched still fit the device with fewer blocks on a multiprocessor"
+_VARIANTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """An argument of launch bounds: where it is, and as written."""
+
+    start: int
+    end: int
+    text: bytes
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """Looser bounds in every declaration of the kernels."""
+    if not all(is_here(target, hit.facts.location) for hit in target.hits):
+        return
+    names = dict.fromkeys(plain_name(hit.facts.demangled).encode() for hit in target.hits)
+    caps = [edit for name in names for edit in _caps(target, name)]
+    if caps:
+        yield _rewriting(target, caps, "without `__maxnreg__`")
+    said = [node for name in names for node in said_of(name, target)] if kernels(target) else []
+    bounds = [one for node in said for one in node.children if one.type == "launch_bounds"]
+    arguments = [_arguments(target, one) for one in bounds]
+    if not bounds or any(not 1 <= len(one) <= 3 for one in arguments):
+        return
+    minimum = [one[1] for one in arguments if len(one) > 1]
+    if not minimum:
+        edits = [target.edit(one[0].end, one[0].end, b", 1") for one in arguments]
+        yield _rewriting(target, edits, "for one block on a multiprocessor")
+        return
+    if any(len(one) == 3 for one in arguments):
+        yield _with(target, minimum, 1)  # What is behind it needs it.
+        return
+    if all(one.text == b"1" for one in minimum):
+        return
+    edits = [target.edit(one[0].end, one[1].end, b"") for one in arguments if len(one) > 1]
+    yield _rewriting(target, edits, "without a minimum of blocks")
+    for blocks in _fewer(target, minimum):
+        yield _with(target, minimum, blocks)
+
+
+def _fewer(target: Target, minimum: list[_Argument]) -> Iterator[int]:
+    """Fewer blocks than now that leave more registers, the most first, and one."""
+    found = {
+        (one.max_threads, one.min_blocks)
+        for hit in target.hits
+        for one in [hit.facts.launch_bounds]
+        if one is not None
+    }
+    written = {one.text for one in minimum}
+    if len(found) != 1 or len(written) != 1:
+        yield 1
+        return
+    ((threads, blocks),) = found
+    if not threads or not blocks:
+        return
+    left, given = registers_for(threads, blocks), 0
+    for fewer in range(blocks - 1, 0, -1):
+        more = registers_for(threads, fewer)
+        if more > left and (given < _VARIANTS or fewer == 1):
+            left, given = more, given + 1
+            yield fewer
+
+
+def _with(target: Target, minimum: list[_Argument], blocks: int) -> Rewriting:
+    edits = [
+        target.edit(one.start, one.end, str(blocks).encode())
+        for one in minimum
+        if one.text != str(blocks).encode()
+    ]
+    return _rewriting(target, edits, f"for at least {blocks} on a multiprocessor")
+
+
+def _arguments(target: Target, bounds: Node) -> list[_Argument]:
+    """The arguments; none where a comment is among them. The grammar knows no third."""
+    text = target.syntax.text(bounds)
+    opened = text.find(b"(")
+    if b"//" in text or b"/*" in text or opened < 0 or not text.endswith(b")"):
+        return []
+    found, at = [], opened + 1
+    for part in parts_of(text[opened + 1 : -1].decode("latin-1")):
+        bare = part.strip().encode("latin-1")
+        start = bounds.start_byte + text.index(bare, at)
+        found.append(_Argument(start, start + len(bare), bare))
+        at = start - bounds.start_byte + len(bare)
+    return found
+
+
+def _caps(target: Target, name: bytes) -> Iterator[Edit]:
+    """The words that cap a kernel's registers, wherever a declaration of it has them.
+
+    The grammar does not know them, and reads what is around them in many ways.
+    """
+    data = target.syntax.data
+    for found in _CAP.finditer(data):
+        begin = max(data.rfind(mark, 0, found.start()) for mark in (b";", b"{", b"}", b"\n#"))
+        ends = [data.find(mark, found.end()) for mark in (b";", b"{")]
+        end = min((one for one in ends if one >= 0), default=len(data))
+        head = data[begin + 1 : end]
+        if b"//" in head or b"/*" in head or b"__global__" not in head:
+            continue
+        if re.search(rb"\b" + re.escape(name) + rb"\s*\(", head) is not None:
+            yield target.edit(found.start(), found.end(), b"")
+
+
+def _rewriting(target: Target, edits: list[Edit], how: str) -> Rewriting:
+    is_whole = any(word in target.syntax.words() for word in _WHOLE_GRID)
+    return Rewriting(
+        "launch-bounds",
+        "unsafe" if is_whole else "safe",
+        tuple(dict.fromkeys(edits)),
+        f"compile the kernel {how}",
+        _CAVEAT if is_whole else None,
+    )
+
+
+REWRITE = Rewrite("launch-bounds", frozenset({"register-spill"}), propose, __name__)

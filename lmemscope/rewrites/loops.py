@@ -1,0 +1,217 @@
+"""Loops around the uses of an array: their counters, and the pragma before them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, SourceLocation
+from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.written import before, is_continued, is_here, lines_of
+from lmemscope.rules.constants import number_of
+from lmemscope.sources.syntax import FUNCTIONS, around, outermost, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+LOOPS = ("for_statement", "while_statement", "do_statement")
+_PRAGMA = re.compile(rb"#[ \t]*pragma[ \t]+(?:no)?unroll\b[^\r\n/]*")
+_OPERATOR = re.compile(rb'_Pragma\s*\(\s*"\s*(?:no)?unroll\b[^"]*"\s*\)')
+_PLAIN = re.compile(rb'(?:#[ \t]*pragma[ \t]+unroll\s*|_Pragma\s*\(\s*"\s*unroll\s*"\s*\))')
+_NUMBER = re.compile(rb"[A-Z_][A-Z0-9_]*|\d+[uUlL]*")
+
+
+def unroll_edit(target: Target, loop: Node) -> Edit | None:
+    """The edit that has a loop unrolled; None where it says so already, or cannot."""
+    syntax = target.syntax
+    said = _said(loop, target)
+    if said is None:
+        return before(target, loop, b"#pragma unroll")
+    start, end = said
+    text = syntax.data[start:end]
+    if _PLAIN.fullmatch(text) is not None or is_continued(target, syntax.line_start(start)):
+        return None
+    plain = b"#pragma unroll" if text.startswith(b"#") else b'_Pragma("unroll")'
+    return target.edit(start, end, plain)
+
+
+def is_unrolled(target: Target, loop: Node) -> bool:
+    """Whether a loop's pragma asks to unroll all of it."""
+    said = _said(loop, target)
+    return said is not None and _PLAIN.fullmatch(target.syntax.data[slice(*said)]) is not None
+
+
+def _said(loop: Node, target: Target) -> tuple[int, int] | None:
+    """Where the pragma before a loop is, which says how often to unroll it."""
+    node = loop.prev_sibling
+    while node is not None:
+        text = target.syntax.text(node)
+        if node.type == "preproc_call" and (found := _PRAGMA.match(text)) is not None:
+            return node.start_byte, node.start_byte + len(found[0].rstrip())
+        if node.type == "expression_statement" and (found := _OPERATOR.fullmatch(text.strip())):
+            return node.start_byte, node.start_byte + len(found[0])
+        if node.type not in ("comment", "preproc_call"):
+            return None
+        node = node.prev_sibling
+    return None
+
+
+def indexing_loops(target: Target) -> tuple[Node, ...]:
+    """The loops whose counters index the target's variable, in the order of the text."""
+    found: list[Node] = []
+    for subscript in subscripts(target):
+        names = _index_names(subscript, target)
+        found += [
+            loop
+            for loop in around(subscript, *LOOPS)
+            if loop not in found and names & counters(loop, target)
+        ]
+    for hit in target.hits:
+        place = hit.finding.index.loop if hit.finding.index is not None else None
+        if hit.finding.cause == "rolled-loop" and place is None:
+            place = hit.finding.location
+        if place is not None and is_here(target, place):
+            found += [
+                node
+                for node in target.syntax.on_line(place.line)
+                if node.type in LOOPS and node not in found
+            ]
+    return tuple(sorted((one for one in found if not one.has_error), key=lambda n: n.start_byte))
+
+
+def surrounding_loops(target: Target, loops: Iterable[Node]) -> tuple[Node, ...]:
+    """The loops, and the others around uses of the variable that run a constant number of times."""
+    found = list(loops)
+    for subscript in subscripts(target):
+        found += [
+            loop
+            for loop in around(subscript, "for_statement")
+            if loop not in found and not loop.has_error and is_constant(loop, target)
+        ]
+    return tuple(sorted(found, key=lambda n: n.start_byte))
+
+
+def subscripts(target: Target) -> Iterator[Node]:
+    """Subscripts of what has the variable's name, in its function and where the findings say."""
+    if target.name is None:
+        return
+    name = target.name.rpartition(".")[2].rpartition(">")[2].encode()
+    lines = set(lines_of(target))
+    places = (target.place, target.declared_at)
+    lines |= {place.line for place in places if place is not None and is_here(target, place)}
+    seen: list[Node] = []
+    for line in sorted(lines):
+        for node in target.syntax.on_line(line):
+            function = outermost(node, FUNCTIONS)
+            if function is not None:
+                if function not in seen:
+                    seen.append(function)
+                break
+    named = [
+        node
+        for function in seen
+        for node in walk(function)
+        if node.type == "subscript_expression" and _root(node, target) == name
+    ]
+    # Where a parameter stands for it, the line of the deciding access tells which.
+    yield from named or _deciding(target)
+
+
+def _deciding(target: Target) -> Iterator[Node]:
+    for place in {hit.finding.location for hit in target.hits}:
+        if place is not None and is_here(target, place):
+            for node in target.syntax.on_line(place.line):
+                if node.type == "subscript_expression":
+                    yield node
+
+
+def counters(loop: Node, target: Target) -> frozenset[bytes]:
+    """Variables that a loop's head changes; of a ``while``, those of its condition that it changes.
+
+    ``while (n--)`` and ``while (i < n) { …; i++; }`` count as ``for`` does.
+    """
+    syntax = target.syntax
+    if loop.type == "for_statement":
+        update = loop.child_by_field_name("update")
+        return frozenset() if update is None else _changed(update, target)
+    condition = loop.child_by_field_name("condition")
+    asked = set() if condition is None else {syntax.text(n) for n in _names(condition)}
+    return frozenset(asked & _changed(loop, target))
+
+
+def is_constant(loop: Node, target: Target) -> bool:
+    """Whether a ``for`` visibly runs from a number to a number, or to a constant's name."""
+    condition = loop.child_by_field_name("condition")
+    if condition is None or condition.type != "binary_expression":
+        return False
+    right = condition.child_by_field_name("right")
+    if right is not None and is_number(right, target):
+        return True
+    return right is not None and all(
+        one.type not in ("identifier", "call_expression", "field_expression")
+        or (one.type == "identifier" and is_constant_name(one, target))
+        for one in walk(right)
+    )
+
+
+def is_number(node: Node, target: Target) -> bool:
+    """Whether an expression is a number that can be computed from constants in sight."""
+    text = target.syntax.text(node).decode(errors="replace")
+    place = SourceLocation(target.path, node.start_point.row + 1)
+    sources = target.hits[0].case.sources
+    for hit in target.hits:
+        for own in (hit.facts.location, target.declared_at, hit.finding.location):
+            if own is not None and is_here(target, own):
+                place = SourceLocation(own.file, place.line)
+    return number_of(text, sources, place) is not None
+
+
+def is_constant_name(name: Node, target: Target) -> bool:
+    """Whether a name is spelled as a constant, or is a parameter of the template around it."""
+    text = target.syntax.text(name)
+    if _NUMBER.fullmatch(text):
+        return True
+    return any(
+        text == target.syntax.text(one)
+        for template in around(name, "template_declaration")
+        for given in [template.child_by_field_name("parameters")]
+        if given is not None
+        for one in walk(given)
+        if one.type == "identifier"
+    )
+
+
+def _changed(node: Node, target: Target) -> frozenset[bytes]:
+    found = set()
+    for one in walk(node):
+        field = {"update_expression": "argument", "assignment_expression": "left"}.get(one.type)
+        changed = one.child_by_field_name(field) if field is not None else None
+        if changed is not None and changed.type == "identifier":
+            found.add(target.syntax.text(changed))
+    return frozenset(found)
+
+
+def _names(node: Node) -> Iterator[Node]:
+    return (one for one in walk(node) if one.type == "identifier")
+
+
+def _index_names(subscript: Node, target: Target) -> set[bytes]:
+    """Variables in a subscript's indices, those of further dimensions included."""
+    found: set[bytes] = set()
+    node: Node | None = subscript
+    while node is not None and node.type == "subscript_expression":
+        given = node.child_by_field_name("indices")
+        if given is not None:
+            found |= {target.syntax.text(one) for one in _names(given)}
+        node = node.parent
+    return found
+
+
+def _root(subscript: Node, target: Target) -> bytes | None:
+    node = subscript.child_by_field_name("argument")
+    while node is not None and node.type in ("subscript_expression", "parenthesized_expression"):
+        node = node.child_by_field_name("argument") or node.named_child(0)
+    if node is not None and node.type == "field_expression":
+        node = node.child_by_field_name("field")
+    return target.syntax.text(node) if node is not None else None

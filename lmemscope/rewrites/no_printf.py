@@ -1,0 +1,146 @@
+"""Compile the print out
+
+The call of `printf` or `assert` goes between `#ifdef LMEMSCOPE_PRINT` and `#endif`, with the `if`
+that it alone stands under; all calls that share the buffer of the finding go together.
+
+It is unsafe: nothing is printed, and no assertion is checked, unless the program is compiled with
+`-DLMEMSCOPE_PRINT`. Declined where the arguments or the condition change something, and where the
+call stands neither in braces nor under an `if` that does. It costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting, calling_line
+from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_here, is_pure
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PRINTS = (b"printf", b"::printf", b"std::printf")
+_CHECKS = (b"assert",)
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """The statements of all calls behind the findings."""
+    names: set[bytes] = set()
+    statements: list[Node] = []
+    places = {
+        place
+        for hit in target.hits
+        for place in (
+            hit.finding.location,
+            *(calling_line(one.chain) for one in (*hit.case.accesses, *hit.case.generic)),
+        )
+        if place is not None
+    }
+    if not all(is_here(target, place) for place in places):
+        return
+    for line in sorted({place.line for place in places}):
+        found = _calls(target, line)
+        if not found:
+            return
+        for call, name in found:
+            statement = _statement(target, call)
+            if statement is None:
+                return
+            names.add(name)
+            if statement not in statements:
+                statements.append(statement)
+    edits: list[Edit] = []
+    for first, last in _runs(target, statements):
+        made = _between(target, first, last)
+        if made is None:
+            return
+        edits += made
+    if not edits:
+        return
+    lost = {"these messages are not printed": _PRINTS, "these assertions are not checked": _CHECKS}
+    caveat = " and ".join(text for text, some in lost.items() if names & {*some})
+    yield Rewriting(
+        "no-printf",
+        "unsafe",
+        tuple(edits),
+        "compile the print out, but with -DLMEMSCOPE_PRINT",
+        f"{caveat} unless the program is compiled with -DLMEMSCOPE_PRINT",
+    )
+
+
+def _calls(target: Target, line: int) -> list[tuple[Node, bytes]]:
+    """Calls that begin on a line, or go on there."""
+    found: list[tuple[Node, bytes]] = []
+    for node in target.syntax.on_line(line):
+        above: Node | None = node
+        while above is not None and above.type != "call_expression":
+            above = above.parent if above.type != "compound_statement" else None
+        if above is None or any(above == one for one, _ in found):
+            continue
+        called = above.child_by_field_name("function")
+        name = b"" if called is None else target.syntax.text(called)
+        if name in (*_PRINTS, *_CHECKS):
+            found.append((above, name))
+    return found
+
+
+def _statement(target: Target, call: Node) -> Node | None:
+    """The statement that goes with a call; None where it cannot be left out."""
+    statement = call.parent
+    given = call.child_by_field_name("arguments")
+    if statement is None or statement.type != "expression_statement" or given is None:
+        return None
+    if not is_pure(given, target) or call.has_error:
+        return None
+    while statement.parent is not None and statement.parent.type not in BLOCKS:
+        above = statement.parent
+        condition = above.child_by_field_name("condition")
+        if above.type != "if_statement" or condition is None or not is_pure(condition, target):
+            return None
+        if above.child_by_field_name("alternative") is not None or above.has_error:
+            return None
+        statement = above
+    return None if statement.parent is None or in_arguments(statement, target) else statement
+
+
+def _runs(target: Target, statements: list[Node]) -> Iterator[tuple[Node, Node]]:
+    """The first and the last of statements that follow each other with nothing in between."""
+    run: list[Node] = []
+    for one in sorted(statements, key=lambda node: node.start_byte):
+        if run and target.syntax.data[run[-1].end_byte : one.start_byte].strip():
+            yield run[0], run[-1]
+            run = []
+        run.append(one)
+    if run:
+        yield run[0], run[-1]
+
+
+def _between(target: Target, first: Node, last: Node) -> tuple[Edit, ...] | None:
+    """The directives around statements that follow each other."""
+    syntax, end = target.syntax, target.syntax.lines_end()
+    start, close = first.start_byte, last.end_byte
+    begin = syntax.line_start(start)
+    after = syntax.data.find(b"\n", close) + 1
+    if any(is_continued(target, at) for at in (begin, syntax.line_start(close), after)):
+        return None
+    if syntax.data[begin:start].strip():
+        opened = target.edit(start, start, end + b"#ifdef LMEMSCOPE_PRINT" + end)
+    else:
+        opened = target.edit(begin, begin, b"#ifdef LMEMSCOPE_PRINT" + end)
+    return opened, _ended(target, close, end)
+
+
+def _ended(target: Target, close: int, end: bytes) -> Edit:
+    """What follows a statement on its line, a comment aside, begins a line behind the directive."""
+    data = target.syntax.data
+    stop = data.find(b"\n", close)
+    stop = len(data) if stop < 0 else stop
+    rest = data[close:stop].strip()
+    if not rest or rest.startswith(b"//"):
+        at = stop - 1 if data[:stop].endswith(b"\r") else stop
+        return target.edit(at, at, end + b"#endif")
+    return target.edit(close, close, end + b"#endif" + end)
+
+
+REWRITE = Rewrite("no-printf", frozenset({"printf-args"}), propose, __name__)

@@ -1,0 +1,155 @@
+"""One table for all threads
+
+A table of constants that no thread changes becomes `static const`: it is in device memory once, and
+no thread writes it. Where all lanes of a warp read one element, `static __constant__ const` keeps
+it in constant memory, which hands that element to all of them at once; where lanes read different
+ones, `static __device__ const` is as `static const`, spelled out.
+
+It is safe: the initialiser must be constant and the table const, else it does not compile, and what
+could take the const away again, a cast in C's way or inline assembly, is declined. It costs loads
+through the L1 cache; constant memory reads different elements one after the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.sources.syntax import Declared, around, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_STORED = (
+    b"static",
+    b"extern",
+    b"thread_local",
+    b"register",
+    b"__shared__",
+    b"__constant__",
+    b"__device__",
+    b"__managed__",
+    b"volatile",
+)
+_REACHING = ("subscript_expression", "field_expression", "parenthesized_expression")
+_PLAIN = ("primitive_type", "sized_type_specifier")
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """The declaration with `static` and `const`, by how lanes read it."""
+    declared = target.declared
+    if declared is None or declared.array is None or declared.value is None:
+        return
+    if not declared.is_alone or declared.value.type not in ("initializer_list", "string_literal"):
+        return
+    if not _can_be_const(target, declared):
+        return
+    const = _const(target, declared)
+    if const is None:
+        return
+    start = declared.statement.start_byte
+    kinds = [b"static "]
+    if not _is_for_host(target, declared):
+        uniform = all(
+            hit.finding.index is not None and hit.finding.index.uniformity == "uniform"
+            for hit in target.hits
+        )
+        kinds.append(b"static __constant__ " if uniform else b"static __device__ ")
+    for kind in kinds:
+        yield Rewriting(
+            "static-table",
+            "safe",
+            (target.edit(start, start, kind + const[0]), *const[1]),
+            f"`{target.name}` once for all threads ({kind.decode()}const)",
+        )
+    if const[0] == b"const ":
+        yield Rewriting(
+            "static-table",
+            "safe",
+            (target.edit(start, start, b"static constexpr "),),
+            f"`{target.name}` once for all threads (static constexpr)",
+        )
+
+
+def _const(target: Target, declared: Declared) -> tuple[bytes, tuple[Edit, ...]] | None:
+    """What makes the elements const: a word before the declaration, or behind the last star."""
+    syntax = target.syntax
+    begin = declared.declarator.start_byte
+    head = syntax.data[declared.statement.start_byte : begin]
+    words = head.replace(b"*", b" ").split()
+    if any(word in words for word in _STORED) or any(mark in head for mark in (b"//", b"/*")):
+        return None
+    if b"constexpr" in words:
+        return b"", ()
+    stars = syntax.data[begin : declared.name.start_byte]
+    if stars.replace(b"*", b"").strip():
+        return (b"", ()) if re.fullmatch(rb"\s*\*\s*const\s*", stars) else None
+    if b"*" in stars:
+        at = declared.name.start_byte
+        return b"", (target.edit(at, at, b"const "),)
+    return (b"", ()) if b"const" in words else (b"const ", ())
+
+
+def _can_be_const(target: Target, declared: Declared) -> bool:
+    """Whether nothing could change the table but what does not compile once it is const."""
+    syntax = target.syntax
+    name = syntax.text(declared.name)
+    if name in syntax.macros or any(
+        one.type == "lambda_expression" for one in walk(declared.value or declared.statement)
+    ):
+        return False
+    kind = declared.statement.child_by_field_name("type")
+    if kind is None or (kind.type not in _PLAIN and b"mutable" in syntax.words()):
+        return False
+    for use in syntax.uses(declared.name, declared.scope):
+        if _is_changed(use):
+            return False  # It would not compile.
+        for above in around(use, "cast_expression", "gnu_asm_expression", "call_expression"):
+            if above.type == "gnu_asm_expression":
+                return False
+            if above.type == "cast_expression":
+                to = above.child_by_field_name("type")
+                text = b"*&" if to is None else syntax.text(to)
+                if (b"*" in text or b"&" in text) and b"const" not in text.split():
+                    return False
+            called = above.child_by_field_name("function")
+            if called is not None and syntax.text(called).startswith(b"const_cast"):
+                return False
+    return True
+
+
+def _is_changed(use: Node) -> bool:
+    """Whether what is subscripted is assigned to, or counted up or down."""
+    node = use
+    while node.parent is not None and node.parent.type in _REACHING:
+        if node.parent.child_by_field_name("argument") not in (node, None):
+            return False  # It is an index itself.
+        node = node.parent
+    above = node.parent
+    if above is None or above.type not in ("assignment_expression", "update_expression"):
+        return False
+    return node != use and node != above.child_by_field_name("right")
+
+
+def _is_for_host(target: Target, declared: Declared) -> bool:
+    """Whether the function is compiled for the host too, or may be."""
+    nodes = [declared.function, *around(declared.statement, "lambda_expression")]
+    text = b" ".join(
+        target.syntax.data[node.start_byte : body.start_byte]
+        for node in nodes
+        for body in [node.child_by_field_name("body")]
+        if body is not None
+    )
+    words = text.replace(b"(", b" ").split()
+    return b"__host__" in words or not (b"__device__" in words or b"__global__" in words)
+
+
+REWRITE = Rewrite(
+    "static-table",
+    frozenset({"const-table", "dynamic-index", "rolled-loop", "large-array"}),
+    propose,
+    __name__,
+)

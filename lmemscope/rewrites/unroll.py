@@ -1,0 +1,75 @@
+"""Unroll the loops
+
+`#pragma unroll` before the loops whose counters index the array, and in a second proposal before
+every loop of a constant trip count around them: then each index is a constant, and the elements can
+be in registers. A pragma that says otherwise (`unroll 1`, `unroll 4`, `nounroll`) gives way.
+
+It is safe: a pragma changes no meaning. It costs code, and registers where more is in flight at a
+time; a loop whose trip count is not constant, or that is left early, keeps its index, and then
+nothing is won.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting, count
+from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.loops import indexing_loops, surrounding_loops, unroll_edit
+from lmemscope.rewrites.written import in_file
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """The loops whose counters index it; those and the constant ones around them."""
+    loops = [(one, indexing_loops(one)) for one in _files(target)]
+    first = _edits(loops)
+    if first:
+        yield _rewriting(target, first)
+    every = _edits([(one, surrounding_loops(one, own)) for one, own in loops])
+    if len(every) > len(first):
+        yield _rewriting(target, every)
+
+
+def _files(target: Target) -> tuple[Target, ...]:
+    """The target in each file that instructions of its findings come from."""
+    files = dict.fromkeys(
+        place.file
+        for hit in target.hits
+        for place in (
+            hit.finding.location,
+            *(frame.location for one in hit.case.accesses for frame in one.chain),
+        )
+        if place is not None
+    )
+    found = {target.path: target}
+    for one in (in_file(target, file) for file in files):
+        if one is not None:
+            found.setdefault(one.path, one)
+    return tuple(found.values())
+
+
+def _edits(loops: Iterable[tuple[Target, Sequence[Node]]]) -> tuple[Edit, ...]:
+    made = (unroll_edit(place, loop) for place, own in loops for loop in own)
+    return tuple(dict.fromkeys(edit for edit in made if edit is not None))
+
+
+def _rewriting(target: Target, edits: tuple[Edit, ...]) -> Rewriting:
+    where = ", ".join(dict.fromkeys(_line(target, edit) for edit in edits))
+    over = f" over `{target.name}`" if target.name is not None else ""
+    text = f"unroll {count(len(edits), 'loop')}{over} ({where})"
+    return Rewriting("unroll", "safe", edits, text)
+
+
+def _line(target: Target, edit: Edit) -> str:
+    if edit.file != target.path:
+        return os.path.basename(edit.file)
+    number = target.syntax.data.count(b"\n", 0, edit.end) + 1
+    return f"line {number}"
+
+
+REWRITE = Rewrite("unroll", frozenset({"rolled-loop", "dynamic-index"}), propose, __name__)

@@ -1,0 +1,202 @@
+"""Places in a user's file: lines that are put before others, functions, what is evaluated when."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lmemscope.formats.demangle import short_name
+from lmemscope.model import Edit, SourceLocation, is_library
+from lmemscope.rewrites.base import Target
+from lmemscope.sources.syntax import around, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+BLOCKS = ("compound_statement", "case_statement")
+"""What statements stand in, one after the other."""
+_CHANGING = ("assignment_expression", "update_expression", "new_expression", "delete_expression")
+_PURE = re.compile(
+    rb"(?:std::|::)?(?:__)?(?:f?abs|sqrt|cbrt|rsqrt|exp|exp2|exp10|expm1|log|log2|log10|log1p|sin"
+    rb"|cos|tan|sinpi|cospi|asin|acos|atan|atan2|sinh|cosh|tanh|pow|hypot|fma|fmod|floor|ceil"
+    rb"|round|rint|trunc|f?min|f?max|erf|erfc|ldg|isnan|isinf|clz|popc|int_as_float|float_as_int"
+    rb"|float2half|half2float|saturate|make_\w+)f?|(?:static|reinterpret|const)_cast"
+)
+"""Functions that have no effect but their value, and return."""
+
+
+def is_here(target: Target, place: SourceLocation | None) -> bool:
+    """Whether a location is in the file that may be edited."""
+    return place is not None and os.path.abspath(place.file) == target.path
+
+
+def in_file(target: Target, file: str) -> Target | None:
+    """The target with another file of the user's to edit; None of a library's, or an unread one."""
+    path = os.path.abspath(file)
+    if path == target.path:
+        return target
+    syntax = None if is_library(file) else target.tree(path)
+    return None if syntax is None else replace(target, path=path, syntax=syntax)
+
+
+def files_of(target: Target, word: str) -> tuple[str, ...]:
+    """Files that the kernels' own sources are made of, as far as they have a word."""
+    found: dict[str, None] = {target.path: None}
+    for hit in target.hits:
+        sources = hit.case.sources
+        for start in (hit.facts.home, sources.main):
+            if start is not None:
+                found.update(dict.fromkeys((start, *sources.quoted(start, searched=True))))
+    sources = target.hits[0].case.sources
+    return tuple(file for file in found if file == target.path or word in sources.code(file))
+
+
+def lines_of(target: Target) -> frozenset[int]:
+    """Lines (1-based) of the file that the findings' instructions come from, callers included."""
+    return frozenset(
+        frame.location.line
+        for hit in target.hits
+        for access in (*hit.case.accesses, *hit.case.generic)
+        for frame in access.chain
+        if is_here(target, frame.location)
+    )
+
+
+def before(target: Target, node: Node, *lines: bytes) -> Edit | None:
+    """An edit that puts lines of their own before a node; None where there can be none.
+
+    No line can stand in a line that goes on behind a backslash, nor in a macro's arguments.
+    """
+    syntax = target.syntax
+    begin, end = syntax.line_start(node.start_byte), syntax.lines_end()
+    if is_continued(target, begin) or in_arguments(node, target):
+        return None
+    indent = syntax.indent(node)
+    text = b"".join(indent + line + end for line in lines)
+    if not syntax.data[begin : node.start_byte].strip():
+        return target.edit(begin, begin, text)
+    at = node.start_byte
+    return target.edit(at, at, end + text + indent)
+
+
+def is_continued(target: Target, begin: int) -> bool:
+    """Whether the line before one that begins somewhere goes on in it."""
+    return target.syntax.data[:begin].rstrip(b"\r\n").endswith(b"\\") and begin > 0
+
+
+def in_arguments(node: Node, target: Target) -> bool:
+    """Whether a statement stands among a macro's arguments, where no directive may be.
+
+    A function takes statements in a lambda alone; what is called in capitals is a macro.
+    """
+    in_lambda = False
+    for above in around(node, "argument_list", "lambda_expression"):
+        if above.type == "lambda_expression":
+            in_lambda = True
+            continue
+        called = above.parent.child_by_field_name("function") if above.parent is not None else None
+        if not in_lambda or called is None:
+            return True
+        if target.syntax.text(called).rpartition(b"::")[2].isupper():
+            return True
+    return False
+
+
+def is_pure(node: Node, target: Target) -> bool:
+    """Whether evaluating an expression changes nothing and ends, so that it may be left out."""
+    return all(
+        one.type not in _CHANGING
+        and one.type != "gnu_asm_expression"
+        and (one.type != "call_expression" or is_pure_call(one, target))
+        for one in walk(node)
+    )
+
+
+def is_pure_call(call: Node, target: Target) -> bool:
+    """Whether a call is of a function that only computes."""
+    called = call.child_by_field_name("function")
+    if called is None:
+        return False
+    if called.type == "primitive_type":
+        return True  # `float(x)`
+    name = target.syntax.text(called).partition(b"<")[0].strip()
+    return _PURE.fullmatch(name) is not None
+
+
+def names_in(node: Node, target: Target) -> frozenset[bytes]:
+    """Variables that an expression has, members' names aside."""
+    return frozenset(target.syntax.text(one) for one in walk(node) if one.type == "identifier")
+
+
+def kernels(target: Target) -> tuple[Node, ...] | None:
+    """Definitions of the kernels that have the findings; None where one is not in the file."""
+    found: list[Node] = []
+    for hit in target.hits:
+        place = hit.facts.location
+        name = plain_name(hit.facts.demangled)
+        if hit.facts.kind != "entry" or place is None or not is_here(target, place):
+            return None
+        own = [
+            node
+            for node in target.syntax.functions(name)
+            if node.start_point.row <= place.line - 1 <= node.end_point.row
+        ]
+        if len(own) != 1:
+            return None
+        found += [node for node in own if node not in found]
+    return tuple(found)
+
+
+def plain_name(demangled: str) -> str:
+    """A function's unqualified name, without template arguments."""
+    return short_name(demangled).partition("<")[0].rpartition("::")[2].strip()
+
+
+def said_of(wanted: bytes, target: Target) -> Iterator[Node]:
+    """Definitions and declarations of functions of an unqualified name."""
+    kinds = ("function_definition", "declaration", "template_instantiation", "field_declaration")
+    for node in walk(target.syntax.root):
+        if node.type not in kinds or any(True for _ in around(node, "compound_statement")):
+            continue
+        if any(one.type == "function_declarator" for one in declarators(node)) and (
+            target.syntax.function_name(node) == wanted
+        ):
+            yield node
+
+
+def declarators(node: Node) -> Iterator[Node]:
+    """The declarators around the name that a node declares, outermost first."""
+    inner = node.child_by_field_name("declarator")
+    while inner is not None:
+        yield inner
+        inner = inner.child_by_field_name("declarator") or next(
+            (one for one in inner.named_children if one.type.endswith("declarator")), None
+        )
+
+
+def head_end(function: Node) -> int:
+    """Where what stands before a function's parameters ends."""
+    for one in declarators(function):
+        if one.type == "function_declarator":
+            return one.start_byte
+    return function.start_byte
+
+
+def body_start(function: Node) -> int:
+    """Where a function's body begins; of a declaration, where it ends."""
+    body = function.child_by_field_name("body")
+    return body.start_byte if body is not None else function.end_byte
+
+
+def first_in(target: Target, body: Node, statement: bytes) -> Edit | None:
+    """An edit that makes a statement a block's first; None where it cannot be placed."""
+    syntax, at = target.syntax, body.start_byte + 1
+    if body.type != "compound_statement" or is_continued(target, syntax.line_start(at)):
+        return None
+    inside = [one for one in body.named_children if one.type != "comment"]
+    if not inside or inside[0].start_point.row == body.start_point.row:
+        return target.edit(at, at, b" " + statement)
+    return target.edit(at, at, syntax.lines_end() + syntax.indent(inside[0]) + statement)

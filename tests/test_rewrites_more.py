@@ -1,0 +1,870 @@
+"""What each rewrite edits, and what it declines; what comes of some when they are compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+
+from lmemscope import rules
+from lmemscope.config.settings import from_flags
+from lmemscope.fixing.run import Asked, fix
+from lmemscope.model import (
+    CallFacts,
+    Cause,
+    Evidence,
+    IndexFacts,
+    InlineFrame,
+    LaunchBounds,
+    Rewriting,
+    SourceLocation,
+    Uniformity,
+)
+from lmemscope.rewrites import (
+    bounded_loop,
+    drop_volatile,
+    fast_math,
+    force_inline,
+    grid_constant,
+    launch_bounds,
+    no_printf,
+    smem_spilling,
+    static_table,
+    unroll,
+)
+from lmemscope.rewrites.base import Hit, Rewrite, Target
+from lmemscope.running.pool import WorkerPool
+from lmemscope.sources.edits import patched
+from lmemscope.sources.syntax import Syntax
+from tests.builders import access, facts, kernel_with, local_object, source_text
+
+
+def line_of(text: str, part: str) -> int:
+    """The line (1-based) on which a text stands for the first time."""
+    return text[: text.index(part)].count("\n") + 1
+
+
+def target(
+    text: str,
+    cause: Cause,
+    *,
+    declared: str | None = None,
+    used: str,
+    name: str | None = "a",
+    kind: str = "float[16]",
+    kernel: str = "k",
+    uniformity: Uniformity = "lane-varying",
+    bounds: LaunchBounds | None = None,
+    symbols: tuple[str, ...] = (),
+    calls: CallFacts | None = None,
+    size: int = 64,
+) -> Target:
+    """A target in ``a.cu``: its variable is declared and used on lines that hold these texts."""
+    place = SourceLocation("a.cu", line_of(text, used))
+    at = SourceLocation("a.cu", line_of(text, declared)) if declared is not None else None
+    own = local_object(
+        cause,
+        name=name,
+        type=kind,
+        declared=at,
+        size=size,
+        index=IndexFacts("i", (), uniformity, None, place),
+        evidence=tuple(Evidence("address-passed", symbol) for symbol in symbols),
+    )
+    made = dataclasses.replace(
+        kernel_with(cause),
+        demangled=f"{kernel}(float*)",
+        location=SourceLocation("a.cu", line_of(text, f"{kernel}(")),
+        objects=(own,),
+        accesses=(access(cause, chain=(InlineFrame(place, None),)),),
+        launch_bounds=bounds,
+        calls=calls or CallFacts((), (), False),
+    )
+    sources = source_text({"a.cu": text})
+    ((case, finding),) = rules.cases(made, sources)
+    path = os.path.abspath("a.cu")
+    return Target(
+        cause, name, kind, place, at, path, Syntax(text.encode()), (Hit(made, finding, case),)
+    )
+
+
+def proposals(rewrite: Rewrite, given: Target) -> list[Rewriting]:
+    return list(rewrite.propose(given))
+
+
+def after(rewriting: Rewriting, text: str) -> str:
+    return patched(text.encode(), rewriting.edits).decode()
+
+
+def only(rewrite: Rewrite, given: Target, text: str) -> str:
+    """The text after the only proposal."""
+    (found,) = proposals(rewrite, given)
+    return after(found, text)
+
+
+# Unrolling.
+
+LOOPS = """\
+__global__ void k(const float *x, float *o, int n) {
+    float a[16];
+#pragma unroll 1
+    for (int i = 0; i < 16; ++i) a[i] = x[i];
+    float s = 0;
+    for (int j = 0; j < 4; ++j) {
+        for (int i = 0; i < 16; ++i) s += a[i] * j;
+    }
+    for (int i = 0; i < n; ++i) s += x[i];
+    o[0] = s;
+}
+"""
+
+
+def test_loops_whose_counters_index_the_array_are_unrolled() -> None:
+    first, second = proposals(
+        unroll.REWRITE, target(LOOPS, "rolled-loop", declared="float a", used="a[i] =")
+    )
+    own = LOOPS.replace("unroll 1", "unroll").replace(
+        "        for (int i", "        #pragma unroll\n        for (int i"
+    )
+    assert after(first, LOOPS) == own
+    assert after(second, LOOPS) == own.replace(
+        "    for (int j", "    #pragma unroll\n    for (int j"
+    )
+    assert {first.applicability, second.applicability} == {"safe"}
+
+
+def test_a_pragma_keeps_the_line_ends_of_its_file() -> None:
+    text = LOOPS.replace("\n", "\r\n")
+    first, _ = proposals(
+        unroll.REWRITE, target(text, "rolled-loop", declared="float a", used="a[i] =")
+    )
+    made = after(first, text)
+    assert "        #pragma unroll\r\n        for" in made
+    assert made.count("\n") == made.count("\r\n") == text.count("\n") + 1
+
+
+def test_a_loop_within_a_line_gets_lines_of_its_own() -> None:
+    text = "__global__ void k(float *o) { float a[4]; for (int i = 0; i < 4; ++i) a[i] = i; }\n"
+    made = only(unroll.REWRITE, target(text, "rolled-loop", declared="float a", used="a[i]"), text)
+    assert made == text.replace("for", "\n#pragma unroll\nfor")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Unrolled already.
+        "__global__ void k(float *o) {\n float a[4];\n#pragma unroll\n"
+        " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n",
+        '__global__ void k(float *o) {\n float a[4];\n _Pragma("unroll")\n'
+        " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n",
+        # In a macro's body, and among its arguments.
+        "#define FILL for (int i = 0; i < 4; ++i) \\\n a[i] = i;\n"
+        "__global__ void k(float *o) {\n float a[4]; FILL }\n",
+        "__global__ void k(float *o) {\n float a[4];\n"
+        " EACH(for (int i = 0; i < 4; ++i) a[i] = i;)\n}\n",
+        "__global__ void k(float *o) {\n float a[4];\n"
+        " EACH([&] { for (int i = 0; i < 4; ++i) a[i] = i; });\n}\n",
+        # Its line goes on behind a backslash.
+        "__global__ void k(float *o) {\n float a[4]; \\\n"
+        " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n",
+    ],
+)
+def test_loops_that_are_unrolled_or_in_macros_are_left(text: str) -> None:
+    given = target(text, "rolled-loop", declared="float a", used="a[i]")
+    assert proposals(unroll.REWRITE, given) == []
+
+
+def test_a_pragma_operator_gives_way() -> None:
+    text = (
+        '__global__ void k(float *o) {\n float a[4];\n _Pragma("unroll 1")\n'
+        " for (int i = 0; i < 4; ++i) a[i] = i;\n}\n"
+    )
+    given = target(text, "rolled-loop", declared="float a", used="a[i]")
+    assert only(unroll.REWRITE, given, text) == text.replace("unroll 1", "unroll")
+
+
+def test_a_while_loop_counts_with_what_its_condition_asks() -> None:
+    text = """\
+__global__ void k(float *o) {
+    float a[4];
+    int i = 0;
+    while (i < 4) { a[i] = o[i]; i++; }
+}
+"""
+    given = target(text, "rolled-loop", declared="float a", used="a[i]")
+    made = only(unroll.REWRITE, given, text)
+    assert made == text.replace("    while", "    #pragma unroll\n    while")
+
+
+# Bounding.
+
+
+def bounded(loop: str) -> tuple[Rewriting, str, str] | None:
+    """What comes of a loop over ``float a[16]``: the rewriting, the text before, and after."""
+    text = f"__global__ void k(const float *x, int n) {{\n    float a[16];\n    {loop}\n}}\n"
+    given = target(text, "dynamic-index", declared="float a", used=loop)
+    found = proposals(bounded_loop.REWRITE, given)
+    return (found[0], text, after(found[0], text)) if found else None
+
+
+def test_a_loop_that_uses_each_element_first_is_bounded_safely() -> None:
+    found = bounded("for (int i = 0; i < n; ++i) a[i] = x[i];")
+    assert found is not None
+    rewriting, text, made = found
+    assert rewriting.applicability == "safe"
+    assert made == text.replace(
+        "    for (int i = 0; i < n; ++i) a[i] = x[i];",
+        "    #pragma unroll\n"
+        "    for (int i = 0; i < 16; ++i) { if (!(i < n)) break; a[i] = x[i]; }",
+    )
+
+
+def test_loops_within_loops_are_bounded_together() -> None:
+    found = bounded(
+        "for (int i = 0; i < n; ++i)\n"
+        "        for (int j = i + 1; j < n - 1; ++j)\n"
+        "            if (a[j] < a[i]) { swap(a[i], a[j]); }"
+    )
+    assert found is not None
+    assert found[0].applicability == "unsafe"
+    assert found[0].caveat == "`n` never exceeds 16 and `n - 1` never exceeds 16"
+    assert found[2].split("\n")[2:-2] == [
+        "    #pragma unroll",
+        "    for (int i = 0; i < 16; ++i) { if (!(i < n)) break;",
+        "        #pragma unroll",
+        "        for (int j = i + 1; j < 16; ++j) { if (!(j < n - 1)) break;",
+        "            if (a[j] < a[i]) { swap(a[i], a[j]); } } }",
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{ if (x[i] > 0) continue; a[i] = 1; }",  # Not always.
+        "{ if (x[i] > 0) break; a[i] = 1; }",
+        "{ float y = x[i] > 0 ? a[i] : 0; x2 += y; }",
+        "{ bool y = x[i] > 0 && a[i] > 0; x2 += y; }",
+        "{ leave(x[i]); a[i] = 1; }",  # It may end the thread.
+        "{ float *p = &a[i]; use(p); }",  # No access.
+        "{ float &p = a[i]; use(p); }",
+        "{ auto f = [&] { return a[i]; }; use(f); }",
+        "{ x2 += sizeof(a[i]); }",
+        '{ asm("exit;"); a[i] = 1; }',
+    ],
+)
+def test_a_loop_that_may_not_use_an_element_is_a_promise(body: str) -> None:
+    found = bounded(f"for (int i = 0; i < n; ++i) {body}")
+    assert found is not None
+    assert found[0].applicability == "unsafe"
+    assert found[0].caveat == "`n` never exceeds 16"
+    assert f"{{ if (!(i < n)) break; {body[2:]}" in found[2]
+
+
+def test_a_bound_that_is_reached_must_be_less() -> None:
+    found = bounded("for (int i = 1; i <= n; ++i) if (x[i] > 0) a[i] = x[i];")
+    assert found is not None
+    assert found[0].caveat == "`n` never reaches 16"
+    assert "for (int i = 1; i < 16; ++i) { if (!(i <= n)) break; if (x" in found[2]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int i = 0; i < 16; ++i) a[i] = x[i];",  # Constant as it is.
+        "const int size = 8; for (int i = 0; i < 2 * size; ++i) a[i] = x[i];",
+        "for (int i = 0; i < n--; ++i) a[i] = x[i];",  # A bound that changes something.
+        "for (int i = 0; i < next(); ++i) a[i] = x[i];",
+        "for (int i = n - 1; i >= 0; --i) a[i] = x[i];",
+        "for (int i = n; i < n + 4; ++i) a[i] = x[i];",  # From no constant.
+        "for (int i = -1; i < n; ++i) a[i] = x[i];",
+        "for (int i = 0; i < n; i *= 2) a[i] = x[i];",
+        "for (int i = 0; i < n; ++i) { a[i] = x[i]; if (a[i] > 3) i += 2; }",
+        "for (int i = 0; i < n; ++i) { a[i] = x[i]; move(&i); }",
+        "for (int i = 0; i < n; ++i) a[i + 1] = x[i];",  # Another index than the counter.
+        "for (int i = 0; n > i; ++i) a[i] = x[i];",
+        "for (int i = 0; i < n && x[i] > 0; ++i) a[i] = x[i];",
+        "while (n--) a[n] = x[n];",
+        "for (int i = 0; i < n; ++i) { int i = 2; a[i] = 1; }",
+        "S s; for (int i = 0; i < n; ++i) s.a[i] = x[i];",  # Another array of the name.
+        "{ float a[64]; for (int i = 0; i < n; ++i) a[i] = x[i]; }",
+        "} void f(int n) { float a[64]; for (int i = 0; i < n; ++i) a[i] = 1;",
+        "auto f = [](float (&a)[64], int n) { for (int i = 0; i < n; ++i) a[i] = 1; };",
+        "auto f = [](float *a, int n) { for (int i = 0; i < n; ++i) a[i] = 1; };",
+    ],
+)
+def test_other_loops_are_not_bounded(loop: str) -> None:
+    assert bounded(loop) is None
+
+
+# Tables.
+
+
+def table(declaration: str, use: str = "o[0] = a[n];", head: str = "__global__") -> list[Rewriting]:
+    text = f"{head} void k(float *o, int n) {{\n    {declaration}\n    {use}\n}}\n"
+    return proposals(
+        static_table.REWRITE, target(text, "const-table", declared=declaration, used=use)
+    )
+
+
+def first_edit(found: list[Rewriting]) -> list[bytes]:
+    return [edit.text for edit in found[0].edits]
+
+
+def test_a_table_becomes_static_by_how_lanes_read_it() -> None:
+    declaration = "float a[] = {1, 2, 3};"
+    text = f"__global__ void k(float *o, int n) {{\n    {declaration}\n    o[0] = a[n];\n}}\n"
+    for uniformity, space in (("lane-varying", "__device__"), ("uniform", "__constant__")):
+        given = target(
+            text,
+            "const-table",
+            declared=declaration,
+            used="a[n]",
+            uniformity=uniformity,  # type: ignore[arg-type]
+        )
+        made = [after(one, text) for one in proposals(static_table.REWRITE, given)]
+        assert [one.split("\n")[1].strip() for one in made] == [
+            f"static const {declaration}",
+            f"static {space} const {declaration}",
+            f"static constexpr {declaration}",
+        ]
+
+
+def test_const_and_pointers_keep_their_words() -> None:
+    assert first_edit(table("const float a[2] = {1, 2};")) == [b"static "]
+    assert first_edit(table("constexpr float a[2] = {1, 2};")) == [b"static "]
+    assert first_edit(table('const char *a[2] = {"x", "y"};')) == [b"static ", b"const "]
+    assert first_edit(table('const char *const a[2] = {"x", "y"};')) == [b"static "]
+
+
+def test_functions_for_the_host_get_no_memory_space() -> None:
+    found = table("float a[2] = {1, 2};", head="__host__ __device__")
+    assert [edit.text for one in found for edit in one.edits] == [
+        b"static const ",
+        b"static constexpr ",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "use"),
+    [
+        ("float a[2];", "o[0] = a[n];"),
+        ("static float a[2] = {1, 2};", "o[0] = a[n];"),
+        ("__shared__ float a[2];", "o[0] = a[n];"),
+        ("volatile float a[2] = {1, 2};", "o[0] = a[n];"),
+        ("float a[2] = {1, 2}, b[2] = {3, 4};", "o[0] = a[n] + b[n];"),
+        ("float a[2] = {1, 2};", "o[0] = a[n]; a[n] = 3;"),
+        ("float2 a[2] = {1, 2};", "o[0] = a[n].x++;"),
+        ("float a[2] = {1, 2};", "change((float *)a);"),  # What const would forbid.
+        ("float a[2] = {1, 2};", "change(const_cast<float *>(a));"),
+        ("float a[2] = {1, 2};", 'asm("st.f32 [%0], 0;" :: "l"(a));'),
+    ],
+)
+def test_what_may_be_changed_is_no_table(declaration: str, use: str) -> None:
+    assert table(declaration, use) == []
+
+
+# Parameters.
+
+IN_PLACE = """\
+struct P { float w[32]; };
+extern "C" __global__ void k(const P, int);
+extern "C" __global__ void k(P p /* weights */, int n = 3);
+__global__ void k(P p, float *o);
+__global__ void k(
+    P const p,
+    int n) {
+    use(p.w[n]);
+}
+"""
+
+
+def test_every_declaration_of_the_kernel_reads_its_parameter_in_place() -> None:
+    text = IN_PLACE.replace("__global__ void k(P p, float *o);\n", "")
+    found = target(text, "param-copy", used="use(", name="p.w", kernel="k", declared=None)
+    hit = found.hits[0]
+    facts_ = dataclasses.replace(hit.facts, location=SourceLocation("a.cu", 4), name="k")
+    found = dataclasses.replace(found, hits=(dataclasses.replace(hit, facts=facts_),))
+    made = only(grid_constant.REWRITE, found, text)
+    assert made.split("\n")[1:6] == [
+        'extern "C" __global__ void k(__grid_constant__ const P, int);',
+        'extern "C" __global__ void k(const __grid_constant__ P p /* weights */, int n = 3);',
+        "__global__ void k(",
+        "    __grid_constant__ P const p,",
+        "    int n) {",
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "change((float *)p.w);",
+        "change(const_cast<P &>(p));",
+        'asm("st.f32 [%0], 0;" :: "l"(&p));',
+    ],
+)
+def test_a_parameter_that_may_lose_its_const_is_left(body: str) -> None:
+    text = f"__global__ void k(P p) {{\n    {body}\n}}\n"
+    assert proposals(grid_constant.REWRITE, target(text, "param-copy", used=body, name="p")) == []
+
+
+@pytest.mark.parametrize(
+    "kind", ["P &p", "const P *p", "float p[4]", "__grid_constant__ const P p"]
+)
+def test_pointers_and_references_are_no_copies(kind: str) -> None:
+    text = f"__global__ void k({kind}) {{\n    use(p);\n}}\n"
+    assert proposals(grid_constant.REWRITE, target(text, "param-copy", used="use", name="p")) == []
+
+
+# Inlining.
+
+
+def inlined(functions: str, *, symbol: str = "_Z4leafPf", recursive: bool = False) -> str | None:
+    text = functions + "__global__ void k(float *o) {\n    float a[4];\n    leaf(a);\n}\n"
+    calls = CallFacts((symbol,), (symbol,) if recursive else (), False)
+    given = target(
+        text,
+        "address-taken",
+        declared="float a",
+        used="leaf(a)",
+        symbols=(symbol,),
+        calls=calls,
+    )
+    found = proposals(force_inline.REWRITE, given)
+    assert all(one.applicability == "safe" for one in found)
+    return after(found[0], text).removesuffix(text[len(functions) :]) if found else None
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (
+            "__device__ __noinline__ void leaf(float *a) {}\n",
+            "__device__ __forceinline__ void leaf(float *a) {}\n",
+        ),
+        (
+            "static inline __device__ void leaf(float *a) {}\n",
+            "static __forceinline__ __device__ void leaf(float *a) {}\n",
+        ),
+        (
+            "__device__ __noinline__ void leaf(float *);\n__device__ void leaf(float *a) {}\n",
+            "__device__ void leaf(float *);\n__device__ __forceinline__ void leaf(float *a) {}\n",
+        ),
+        (
+            "template <class T>\n__device__ __attribute__((noinline)) void leaf(T *a) {}\n",
+            "template <class T>\n__device__ __forceinline__ void leaf(T *a) {}\n",
+        ),
+        (
+            "#define KEEP __noinline__\n__device__ KEEP void leaf(float *a) {}\n",
+            "#define KEEP __noinline__\n__device__ __forceinline__ void leaf(float *a) {}\n",
+        ),
+    ],
+)
+def test_a_function_is_inlined(before: str, expected: str) -> None:
+    made = inlined(before)
+    assert made is not None
+    assert made.replace("  ", " ") == expected
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",  # Defined elsewhere.
+        "struct S {\n    virtual __device__ void leaf(float *a) {}\n};\n",
+        "struct S : B {\n    __device__ void leaf(float *a) override {}\n};\n",
+        "__device__ __noinline__ /* keep */ void leaf(float *a) {}\n",
+        "void leaf(float *a) {}\n",
+    ],
+)
+def test_what_cannot_be_inlined_is_left(before: str) -> None:
+    assert inlined(before) is None
+
+
+def test_a_host_function_that_becomes_inline_may_be_missed() -> None:
+    for head, applicability in (
+        ("__host__ __device__", "unsafe"),
+        ("static __host__ __device__", "safe"),
+        ("__device__", "safe"),
+    ):
+        text = f"{head} void leaf(float *a) {{}}\n" + (
+            "__global__ void k(float *o) {\n    float a[4];\n    leaf(a);\n}\n"
+        )
+        given = target(
+            text, "address-taken", declared="float a[4]", used="leaf(a)", symbols=("_Z4leafPf",)
+        )
+        (found,) = proposals(force_inline.REWRITE, given)
+        assert (found.applicability, found.caveat is None) == (
+            applicability,
+            applicability == "safe",
+        )
+
+
+def test_recursion_is_not_inlined() -> None:
+    assert inlined("__device__ void leaf(float *a) { leaf(a); }\n", recursive=True) is None
+
+
+# Volatile.
+
+
+def plain(declaration: str, use: str = "o[0] = a;", kind: str = "int") -> Rewriting | None:
+    text = f"__global__ void k(float *o) {{\n    {declaration}\n    {use}\n}}\n"
+    given = target(text, "volatile", declared=declaration, used=use, kind=kind)
+    found = proposals(drop_volatile.REWRITE, given)
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(
+    ("declaration", "applicability"),
+    [
+        ("volatile int a;", "safe"),
+        ("unsigned volatile a = 3;", "safe"),
+        ("volatile uint32_t a[4], b;", "safe"),
+        ("const volatile size_t a = 3;", "safe"),
+        ("float *volatile a = o;", "safe"),
+        ("volatile float a;", "unsafe"),
+        ("volatile real a;", "unsafe"),
+        ("volatile double a[4];", "unsafe"),
+    ],
+)
+def test_volatile_goes_by_the_type(declaration: str, applicability: str) -> None:
+    found = plain(declaration, kind="real")
+    assert found is not None
+    assert found.applicability == applicability
+    assert (found.caveat is None) == (applicability == "safe")
+    text = f"__global__ void k(float *o) {{\n    {declaration}\n    o[0] = a;\n}}\n"
+    assert after(found, text) == text.replace("volatile ", "")
+
+
+@pytest.mark.parametrize(
+    ("declaration", "use"),
+    [
+        ("volatile int *a = o;", "o[0] = *a;"),  # Others see what it points to.
+        ("volatile int &a = *o;", "o[0] = a;"),
+        ("static volatile int a;", "o[0] = a;"),
+        ("__shared__ volatile int a[4];", "o[0] = a[1];"),
+        ("VOLATILE int a;", "o[0] = a;"),
+        ("volatile int a;", 'asm("add.cc.u32 %0, %0, 1;" : "+r"(a));'),
+        ("volatile int a;", "use((volatile int *)&a);"),
+        ("volatile int a, *b;", "o[0] = a;"),
+        ("volatile int a;", "decltype(a) c = 3;"),
+    ],
+)
+def test_volatile_that_others_rely_on_stays(declaration: str, use: str) -> None:
+    assert plain(declaration, use) is None
+
+
+def test_volatile_of_a_templates_type_is_unsafe() -> None:
+    text = "template <class T> __global__ void k(T *o) {\n    volatile T a;\n    o[0] = a;\n}\n"
+    given = target(text, "volatile", declared="volatile T", used="o[0]", kind="volatile int")
+    (found,) = proposals(drop_volatile.REWRITE, given)
+    assert found.applicability == "unsafe"
+
+
+# Spills.
+
+
+def looser(head: str, *, more: str = "", minimum: int | None = 8) -> list[str]:
+    text = f"{more}{head} k(float *o) {{\n    use(o);\n}}\n"
+    bounds = LaunchBounds(256, minimum)
+    given = target(text, "register-spill", used="use", name=None, bounds=bounds)
+    found = proposals(launch_bounds.REWRITE, given)
+    assert {one.applicability for one in found} == ({"unsafe"} if "grid" in more else {"safe"})
+    return [after(one, text).removeprefix(more).partition(" k(")[0] for one in found]
+
+
+def test_bounds_ask_for_fewer_blocks() -> None:
+    head = "template <int N> __global__ void __launch_bounds__(N, {})"
+    assert looser(head.format(8)) == [
+        head.replace(", {}", ""),
+        head.format(6),
+        head.format(5),
+        head.format(1),
+    ]
+    assert looser("__global__ __launch_bounds__(256) void", minimum=None) == [
+        "__global__ __launch_bounds__(256, 1) void"
+    ]
+    assert looser("__global__ __launch_bounds__(256, 8, 2) void") == [
+        "__global__ __launch_bounds__(256, 1, 2) void"
+    ]
+
+
+def test_bounds_of_a_whole_grid_are_a_promise() -> None:
+    found = looser(
+        "__global__ __launch_bounds__(256, 2) void", more="void f(grid_group);\n", minimum=2
+    )
+    assert found[0] == "__global__ __launch_bounds__(256) void"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "__global__ void __maxnreg__(32)",
+        "__global__ __maxnreg__(32) void",
+        "__maxnreg__(CAP) __global__ void",
+    ],
+)
+def test_a_cap_on_registers_goes(head: str) -> None:
+    made = looser(head)
+    assert [one.split() for one in made] == [["__global__", "void"]]
+
+
+def test_bounds_that_a_macro_hides_stay() -> None:
+    text = (
+        "#define BOUNDS __launch_bounds__(256, 8)\n"
+        "__global__ void BOUNDS k(float *o) {\n    use(o);\n}\n"
+    )
+    given = target(text, "register-spill", used="use(", name=None)
+    assert proposals(launch_bounds.REWRITE, given) == []
+
+
+def test_spilling_to_shared_memory_is_the_first_statement() -> None:
+    text = "__global__ void __launch_bounds__(256) k(float *o) {\n    use(o);\n}\n"
+    bounds = LaunchBounds(256, None)
+    given = target(text, "register-spill", used="use", name=None, bounds=bounds)
+    assert only(smem_spilling.REWRITE, given, text) == text.replace(
+        "    use", '    asm volatile(".pragma \\"enable_smem_spilling\\";");\n    use'
+    )
+    unbounded = target(text, "register-spill", used="use", name=None)
+    assert proposals(smem_spilling.REWRITE, unbounded) == []
+    dynamic = text.replace("{\n", "{\n    extern __shared__ float s[];\n")
+    given = target(dynamic, "register-spill", used="use", name=None, bounds=bounds)
+    assert proposals(smem_spilling.REWRITE, given) == []
+
+
+# Trigonometric functions.
+
+
+def trigonometry(line: str, *, size: int = 28, head: str = "__global__") -> list[str]:
+    """The lines after each proposal that stand in the place of one."""
+    text = f"{head} void k(float *o, float x, int n) {{\n    {line}\n}}\n"
+    given = target(text, "math-slow-path", used=line, name=None, size=size)
+    found = proposals(fast_math.REWRITE, given)
+    assert all(one.applicability == "unsafe" and one.caveat for one in found)
+    return ["\n".join(after(one, text).split("\n")[1:-2]) for one in found]
+
+
+def test_float_functions_become_fast_or_get_a_promise() -> None:
+    promise = "    __builtin_assume(fabsf(x) < 1e5f);\n"
+    assert trigonometry("o[0] = sinf(x) + std::cos(x);") == [
+        "    o[0] = __sinf(x) + __cosf(x);",
+        f"{promise}{promise}    o[0] = sinf(x) + std::cos(x);".replace(promise * 2, promise),
+    ]
+    assert trigonometry("sincosf(x, o, o + 1);") == [
+        "    __sincosf(x, o, o + 1);",
+        f"{promise}    sincosf(x, o, o + 1);",
+    ]
+
+
+def test_multiples_of_pi_are_half_turns() -> None:
+    assert trigonometry("o[0] = cos(2 * M_PI * n);", size=40) == ["    o[0] = cospi(2 * 1.0 * n);"]
+    assert trigonometry("o[0] = sinf(3.14159265f * x);") == ["    o[0] = sinpif(1.0f * x);"]
+
+
+def test_doubles_have_a_promise_alone() -> None:
+    assert trigonometry("o[0] = sin(x);", size=40) == [
+        "    __builtin_assume(fabs(x) < 1e5);\n    o[0] = sin(x);"
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "o[0] = sin(o[n++]);",
+        "o[0] = sin(next());",
+        "float y = n, z = sin(y);",  # Not known before its statement.
+        "for (float y = 0; sin(y) < 0; y += 1) o[0] = y;",
+        "while (n--) o[n] = sin(x * n);",
+        "if (n) o[0] = sin(x);",  # No place for a statement.
+    ],
+)
+def test_arguments_that_are_not_known_before_are_not_promised(line: str) -> None:
+    assert trigonometry(line, size=40) == []
+
+
+def test_functions_for_the_host_are_not_fast() -> None:
+    assert trigonometry("o[0] = sinf(x);", head="__host__ __device__") == [
+        "    #ifdef __CUDA_ARCH__\n    __builtin_assume(fabsf(x) < 1e5f);\n    #endif\n"
+        "    o[0] = sinf(x);"
+    ]
+
+
+# Prints.
+
+
+def printed(body: str) -> str | None:
+    text = f"__global__ void k(float *o, int n) {{\n{body}}}\n"
+    call = "assert(" if "assert(" in body else "printf("
+    found = proposals(no_printf.REWRITE, target(text, "printf-args", used=call, name=None))
+    if not found:
+        return None
+    assert found[0].applicability == "unsafe"
+    assert ("assertions" in (found[0].caveat or "")) == ("assert(" in body)
+    return after(found[0], text).removeprefix(text.partition("\n")[0] + "\n").removesuffix("}\n")
+
+
+def test_prints_go_with_the_if_that_is_theirs_alone() -> None:
+    for statement in (
+        '    printf("%d", n);\n',
+        '    printf("%d", n);  // how many\n',
+        '    if (n > 3) printf("%d", n);\n',
+        '    if (n > 3)\n        printf("%d",\n            n);\n',
+        "    assert(n > 3);\n",
+        '    printf("%d", n); printf("%f", sqrtf(o[0]));\n',
+    ):
+        assert printed(f"{statement}    o[0] = n;\n") == (
+            f"#ifdef LMEMSCOPE_PRINT\n{statement}#endif\n    o[0] = n;\n"
+        )
+    assert printed('    o[1] = 2; printf("%d", n); o[0] = n;\n') == (
+        '    o[1] = 2; \n#ifdef LMEMSCOPE_PRINT\nprintf("%d", n);\n#endif\n o[0] = n;\n'
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '    printf("%d", n++);\n',
+        '    printf("%d", next());\n',
+        '    if (n++ > 3) printf("%d", n);\n',
+        '    if (n > 3) printf("%d", n); else o[0] = 1;\n',
+        '    if (n > 3) o[0] = 1; else printf("%d", n);\n',
+        '    for (int i = 0; i < n; ++i) printf("%d", i);\n',
+        '    n = printf("%d", n);\n',
+        '    n > 3 ? printf("%d", n) : 0;\n',
+        '    EACH(printf("%d", n);)\n',
+        "    assert(o[0] = n);\n",
+    ],
+)
+def test_prints_that_do_more_stay(body: str) -> None:
+    assert printed(body) is None
+
+
+def test_facts_alone_name_no_kernel_elsewhere() -> None:
+    """A kernel of another file is not looked for in this one."""
+    text = "__global__ void __launch_bounds__(256, 2) k(float *o) {\n    use(o);\n}\n"
+    given = target(text, "register-spill", used="use", name=None, bounds=LaunchBounds(256, 2))
+    hit = given.hits[0]
+    away = dataclasses.replace(hit, facts=facts("k", location=SourceLocation("b.cu", 1)))
+    assert proposals(launch_bounds.REWRITE, dataclasses.replace(given, hits=(away,))) == []
+
+
+# Compiled.
+
+LOOPS_AND_TABLES = """\
+__global__ void rolled(const float *x, float *o, int n) {
+  float a[16];
+#pragma unroll 1
+  for (int i = 0; i < 16; ++i) a[i] = x[i * n];
+#pragma unroll 1
+  for (int i = 0; i < 16; ++i) o[i] = a[i] * a[15 - i];
+}
+__global__ void filled(const float *x, float *o, int n) {
+  float b[16], s = 0;
+  for (int i = 0; i < n; ++i)
+    b[i] = x[i * n];
+  for (int i = 0; i < n; i++) {
+    if (x[i] > 3) continue;
+    s += b[i];
+  }
+  o[threadIdx.x] = s;
+}
+__global__ void table(const unsigned *packed, float *out) {
+  const float level[16] = {-1.0f, -0.6962f, -0.5251f, -0.3949f, -0.2844f, -0.1848f, -0.0911f, 0.0f,
+                           0.0796f, 0.1609f, 0.2461f, 0.3379f, 0.4407f, 0.5626f, 0.723f, 1.0f};
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = 0; k < 8; ++k) out[i * 8 + k] = level[packed[i] >> (4 * k) & 15];
+}
+"""
+
+CALLS = """\
+struct P { float w[32]; int n; };
+__device__ __noinline__ float use(const P &p, int i) { return p.w[i] * p.n; }
+__global__ void parameter(P p, float *o, int i) { o[i] = use(p, i); }
+__device__ __noinline__ void fill(float *a, int n) { a[0] = a[1] * n; a[3] = a[2] + n; }
+__global__ void called(const float *x, float *o, int n) {
+  float a[4];
+  for (int i = 0; i < 4; ++i) a[i] = x[i];
+  fill(a, n);
+  o[threadIdx.x] = a[0] + a[3];
+}
+__global__ void insists(const int *x, int *o, int n) {
+  volatile int v[4];
+  for (int i = 0; i < 4; ++i) v[i] = x[i * n];
+  o[threadIdx.x] = v[1] + v[3];
+}
+"""
+
+SPILLS_AND_LIBRARY = r"""
+#include <cstdio>
+__global__ void __launch_bounds__(256, 8) spills(const float *x, float *o) {
+  float r[48], s = 0;
+#pragma unroll
+  for (int i = 0; i < 48; ++i) r[i] = x[threadIdx.x + i * 256];
+  for (int k = 0; k < 100; ++k) {
+#pragma unroll
+    for (int i = 0; i < 48; ++i) r[i] = r[i] * r[(i + 7) % 48] + 1;
+  }
+#pragma unroll
+  for (int i = 0; i < 48; ++i) s += r[i];
+  o[threadIdx.x] = s;
+}
+__global__ void waves(const double *x, double *o) { o[0] = sin(x[0]); }
+__global__ void prints(const float *x, int n) {
+  if (threadIdx.x == 0) printf("%f %d\n", x[n], n);
+}
+"""
+
+Expected = dict[tuple[str, str], tuple[str, str]]
+
+
+def tried(
+    text: str, directory: Path, monkeypatch: pytest.MonkeyPatch, of: tuple[Rewrite, ...]
+) -> Expected:
+    """The best of each rewrite for each kernel: its applicability and its verdict."""
+    monkeypatch.setattr("lmemscope.rewrites.REWRITES", of)
+    path = directory / "a.cu"
+    path.write_text(text)
+    settings = from_flags({"arch": ("sm_90",)}).settings
+    with WorkerPool(1) as pool:
+        outcome = fix([str(path)], settings, pool, Asked())
+    assert not outcome.failures
+    order = ("removed", "reduced", "no-effect", "worse", "failed")
+    found: Expected = {}
+    for trial in sorted(outcome.trials, key=lambda one: -order.index(one.verdict)):
+        key = (trial.kernel.partition("(")[0], trial.rewriting.rewrite)
+        found[key] = (trial.rewriting.applicability, trial.verdict)
+    return found
+
+
+@pytest.mark.toolchain
+def test_loops_and_tables_leave_local_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = (unroll.REWRITE, bounded_loop.REWRITE, static_table.REWRITE)
+    found = tried(LOOPS_AND_TABLES, tmp_path, monkeypatch, of)
+    assert found["rolled", "unroll"] == ("safe", "removed")
+    assert found["filled", "bounded-loop"] == ("unsafe", "removed")
+    assert found["table", "static-table"] == ("safe", "removed")
+
+
+@pytest.mark.toolchain
+def test_parameters_calls_and_volatile_leave_local_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = (grid_constant.REWRITE, force_inline.REWRITE, drop_volatile.REWRITE)
+    found = tried(CALLS, tmp_path, monkeypatch, of)
+    assert found["parameter", "grid-constant"] == ("safe", "removed")
+    assert found["called", "force-inline"] == ("safe", "removed")
+    assert found["insists", "drop-volatile"] == ("safe", "removed")
+
+
+@pytest.mark.toolchain
+def test_spills_slow_paths_and_prints_leave_local_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = (launch_bounds.REWRITE, smem_spilling.REWRITE, fast_math.REWRITE, no_printf.REWRITE)
+    found = tried(SPILLS_AND_LIBRARY, tmp_path, monkeypatch, of)
+    assert found["spills", "launch-bounds"] == ("safe", "removed")
+    assert found["spills", "smem-spilling"] == ("safe", "reduced")
+    assert found["waves", "fast-math"] == ("unsafe", "removed")
+    assert found["prints", "no-printf"] == ("unsafe", "removed")
