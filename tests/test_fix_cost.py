@@ -161,6 +161,12 @@ def test_a_bound_may_be_compared_with_the_counter() -> None:
     assert fp32(work(start + turned.format(inside=inside, bound="%m", behind=""))) == 48
 
 
+def test_a_loop_from_anywhere_to_a_constant_runs_half_of_it() -> None:
+    inside = "fma.rn.f32 %f, %f, %f, %f;"
+    begin = LOOP.replace("mov.u32 %i, 0;", "mov.u32 %i, %n;")
+    assert fp32(work(NUMBER + begin.format(inside=inside, bound=12, behind=""))) == 6
+
+
 def test_a_loop_may_count_down() -> None:
     body = "mov.u32 %i, 48;\n$L1:\nfma.rn.f32 %f, %f, %f, %f;\nadd.s32 %i, %i, -2;\n"
     assert fp32(work(body + "setp.ne.s32 %p, %i, 0;\n@%p bra $L1;\nret;")) == 24

@@ -29,8 +29,8 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
         rewrite: its name, or two joined by ``+``.
         applicability: whether it may change what the program does.
         verdict: what came of it.
-        rank: 1 for the best that is offered for the finding; null where it is not offered, or slower
-            by the modelled cost.
+        rank: 1 for the best that is offered for the finding; null where it is not offered, or
+            slower by the modelled cost.
         before, after: the kernel's figures; ``after`` is null where nothing was compiled.
         cost_before, cost_after: modelled; null where it is not known.
         patch: unified diff, names relative to the working directory; null where there is none.
