@@ -155,6 +155,24 @@ def test_loops_run_as_often_as_is_known(bound: object, count: float) -> None:
     assert fp32(looped(bound)) == count
 
 
+def test_a_bound_may_be_compared_with_the_counter() -> None:
+    turned = LOOP.replace("setp.lt.s32 %p, %i, {bound}", "setp.gt.s32 %p, {bound}, %i")
+    inside = "fma.rn.f32 %f, %f, %f, %f;"
+    start = "mov.u32 %m, 48;\n"
+    assert fp32(work(start + turned.format(inside=inside, bound="%m", behind=""))) == 48
+
+
+def test_a_loop_from_anywhere_to_a_constant_runs_half_of_it() -> None:
+    inside = "fma.rn.f32 %f, %f, %f, %f;"
+    begin = LOOP.replace("mov.u32 %i, 0;", "mov.u32 %i, %n;")
+    assert fp32(work(NUMBER + begin.format(inside=inside, bound=12, behind=""))) == 6
+
+
+def test_a_loop_may_count_down() -> None:
+    body = "mov.u32 %i, 48;\n$L1:\nfma.rn.f32 %f, %f, %f, %f;\nadd.s32 %i, %i, -2;\n"
+    assert fp32(work(body + "setp.ne.s32 %p, %i, 0;\n@%p bra $L1;\nret;")) == 24
+
+
 def test_a_loop_up_to_a_minimum_runs_that_often() -> None:
     body = NUMBER + "min.s32 %m, %n, 20;\n"
     inside = "fma.rn.f32 %f, %f, %f, %f;"
@@ -339,6 +357,7 @@ def test_what_is_safe_is_before_what_is_as_good() -> None:
 
 def test_without_a_model_fixes_are_still_offered() -> None:
     assert order(trial("one", None), trial("two", 50)) == [("two", 1), ("one", 2)]
+    assert order(trial("slow", 110), trial("one", None)) == [("one", 1), ("slow", None)]
 
 
 def test_leaving_it_is_best_where_nothing_gains() -> None:

@@ -160,8 +160,11 @@ class Trips:
             mask = self._mask_of(read) or self._mask_of(counter.start)
             if mask is not None:
                 return mask / 2
-            step = abs(counter.step)
-            return UNKNOWN / min(step, _STEPS) if step > 1 else None
+            step = min(abs(counter.step), _STEPS)
+            if limit is not None and limit > 0 and counter.step > 0:
+                # From anywhere up to a constant: half of it on average.
+                return min(UNKNOWN, max(limit / 2, 1.0)) / step
+            return UNKNOWN / step if step > 1 else None
         return None
 
     def _counter(self, value: Value | None, loop: Loop) -> _Counter | None:
