@@ -1,12 +1,13 @@
 """The objects of public repositories on which `lmemscope fix` is judged, and their sources.
 
-python benchmarks/fixes.py --sources DIR [--write OUT]
+python benchmarks/fixes.py --sources DIR [--write OUT | --judge FILE]
 
 fixes.json says how they were drawn: by a seed, before any rewrite was written. DIR/OWNER+NAME is a
 clone or a bare mirror (DIR/OWNER+NAME/repo serves too) of each repository, and holds the commit
 that the list names. What the objects' files need is written below a temporary directory, or below
 OUT, as OUT/OWNER+NAME; with --write nothing else is done, and each file is printed with its
-options.
+options. With --judge every object is tried: FILE takes what came of it, one object per line, and the
+best patch of each is applied by git and scanned again.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 LIST = Path(__file__).with_name("fixes.json")
 IN_PARTS = "zjin-lcf/HeCBench"
@@ -72,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sources", type=Path, required=True)
     parser.add_argument("--write", type=Path, metavar="OUT")
+    parser.add_argument("--judge", type=Path, metavar="FILE")
     given = parser.parse_args(arguments)
     entries = read()
     if given.write:
@@ -79,7 +82,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(source.file, *source.options)
         return 0
     with tempfile.TemporaryDirectory() as directory:
-        for source in written(entries, given.sources, Path(directory).resolve()):
+        sources = [*written(entries, given.sources, Path(directory).resolve())]
+        if given.judge:
+            judged = [judge(source) for source in sources]
+            given.judge.write_text("".join(f"{json.dumps(one)}\n" for one in judged))
+            print(*summary(judged), sep="\n")
+            return 0
+        for source in sources:
             print(source.entry.project, source.entry.path, source.entry.object, source.entry.cause)
     return 0
 
@@ -109,6 +118,109 @@ def written(entries: Sequence[Entry], sources: Path, out: Path) -> Iterator[Sour
             for before, value in zip(("", *entry.options), entry.options, strict=False)
         )
         yield Source(entry, file, tuple(options))
+
+
+def judge(source: Source) -> dict[str, Any]:
+    """What `lmemscope fix` offers for an object, and whether its best patch does what it says."""
+    entry = source.entry
+    began = time.monotonic()
+    arguments = ["fix", str(source.file), *source.options, "--object", entry.object]
+    found = _run(*arguments, "--arch", "sm_90", "--format", "json", directory=source.file.parent)
+    own = [one for one in found["candidates"] if _is_of(one, entry)]
+    tried = {one["rewrite"]: one["verdict"] for one in own}
+    offered = [one for one in own if one["verdict"] in ("removed", "reduced")]
+    order = sorted(offered, key=lambda one: (one["rank"] is None, one["rank"], one["verdict"]))
+    best = next((one for one in order if one["verdict"] == "removed"), None) or next(
+        iter(order), None
+    )
+    reasons = {one["reason"] for one in found["untried"] if one["object"] == entry.object}
+    return {
+        "project": entry.project,
+        "path": entry.path,
+        "object": entry.object,
+        "cause": entry.cause,
+        "tried": tried,
+        "removed_by": sorted({one["rewrite"] for one in offered if one["verdict"] == "removed"}),
+        "safe": any(
+            one["verdict"] == "removed" and one["applicability"] == "safe" for one in offered
+        ),
+        "best": best
+        and {key: best[key] for key in ("rewrite", "applicability", "verdict", "rank")},
+        "applies": _applies(source, best["patch"]) if best else None,
+        "untried": sorted(reasons),
+        "errors": sorted({one["error"] for one in own if one["error"]})[:4],
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def summary(judged: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The figures of docs/fix.md."""
+    removed = [one for one in judged if one["removed_by"]]
+    yield f"{len(judged)} objects, {len(removed)} removed by a proven fix"
+    yield f"{sum(one['safe'] for one in removed)} of them by a safe one"
+    yield f"{sum(bool(one['best']) and not one['removed_by'] for one in judged)} only reduced"
+    yield f"{sum(one['applies'] is False for one in judged)} patches that do not apply or not help"
+    for rewrite in sorted({name for one in judged for name in one["tried"]}):
+        verdicts = [one["tried"][rewrite] for one in judged if rewrite in one["tried"]]
+        yield f"{rewrite}: tried {len(verdicts)}, removed {verdicts.count('removed')}"
+
+
+def _is_of(candidate: dict[str, Any], entry: Entry) -> bool:
+    place = candidate["location"]
+    return (
+        candidate["object"] == entry.object
+        and place is not None
+        and place["line"] == entry.line
+        and place["file"].endswith(PurePosixPath(entry.file).name)
+    )
+
+
+def _applies(source: Source, patch: str) -> bool:
+    """Whether git applies a patch, and a scan of the result finds the object no more.
+
+    The files are as they were afterwards.
+    """
+    directory = source.file.parent
+    before = _frames(source)
+    given = patch.encode("utf-8", "surrogateescape")
+    git = ["git", "apply", "--unsafe-paths", "-p1"]
+    if subprocess.run(git, cwd=directory, input=given, check=False).returncode:
+        return False
+    try:
+        after = _frames(source)
+    finally:
+        subprocess.run([*git, "--reverse"], cwd=directory, input=given, check=True)
+    grown = any(after.get(name, (0, 0))[1] > spills for name, (_, spills) in before.items())
+    shrunk = any(after.get(name, (0, 0))[0] < frame for name, (frame, _) in before.items())
+    return shrunk and not grown and after.keys() == before.keys()
+
+
+def _frames(source: Source) -> dict[str, tuple[int, int]]:
+    """Frames of each kernel and of what it calls, and its spills, in bytes."""
+    arguments = ["scan", str(source.file), *source.options, "--arch", "sm_90", "--no-causes"]
+    found = _run(*arguments, "--no-cache", "--format", "json", directory=source.file.parent)
+    return {
+        kernel["demangled"]: (
+            (kernel["stack_frame"] or 0)
+            + sum((one["ptxas"] or {}).get("stack_frame") or 0 for one in kernel["callees"]),
+            (kernel["spill_stores"] or 0) + (kernel["spill_loads"] or 0),
+        )
+        for unit in found["units"]
+        for kernel in unit["kernels"]
+    }
+
+
+def _run(*arguments: str, directory: Path) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "lmemscope", *arguments],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not done.stdout:
+        return {"candidates": [], "untried": [], "units": []}
+    return json.loads(done.stdout)
 
 
 def _root(out: Path, project: str) -> Path:

@@ -67,6 +67,10 @@ _WAITS: dict[Stall, float] = {
     "local": 40.7,
     "global": 263.0,
 }
+_LOCAL_LINE = 2.0
+"""Cycles of L1 for a line of local memory. Measured on an H100 with `benchmarks/fix_times.py`: with
+one cycle, as for other lines, kernels that leave local memory were modelled to gain half of what
+they did."""
 _L2_WAIT, _MEMORY_WAIT = 263.0, 478.8
 _ORDER = 3.0
 """How far parts that work at a time overlap: 1 is not at all, infinity is all."""
@@ -107,9 +111,10 @@ def cost(work: Work, arch: str, threads: int, registers: int, shared: int) -> Co
     issue = _issue(work, machine)
     behind_l1 = work.local_sectors * l1_missed * _SECTOR
     behind_l2 = behind_l1 * l2_missed
-    local = _memory(work.local_lines, behind_l1, behind_l2, machine)
+    local_lines = work.local_lines * _LOCAL_LINE
+    local = _memory(local_lines, behind_l1, behind_l2, machine)
     sectors = work.streamed_sectors + work.repeated_sectors
-    lines = work.local_lines + work.shared_wavefronts + work.cached_lines
+    lines = local_lines + work.shared_wavefronts + work.cached_lines
     memory = _memory(
         lines + sectors * _SECTOR / _LINE,
         behind_l1 + sectors * _SECTOR,

@@ -16,7 +16,8 @@ _VERDICTS = ("removed", "reduced", "no-effect", "worse", "failed")
 def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """Trials by input, architecture, kernel and finding, the best of each first, and numbered.
 
-    By modelled cost; what is safe comes before what is as good and is not. One by which the kernel
+    By modelled cost; of what costs the same, what removes more is first, then what is safe, then
+    what needs less shared memory, then what was proposed first. One by which the kernel
     becomes slower has no number: leaving it as it is is better (`leave_reason`).
     """
     groups: dict[tuple[str, str, str, str], list[Trial]] = defaultdict(list)
@@ -32,7 +33,7 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     return tuple(made)
 
 
-def _order(trial: Trial) -> tuple[int, int, float, bool, float, int, str]:
+def _order(trial: Trial) -> tuple[bool, int, float, int, bool, int]:
     after = trial.after
     cost = trial.cost_after if trial.cost_after is not None else math.inf
     steps = round(math.log(cost) / math.log(NOTICED)) if 0 < cost < math.inf else cost
@@ -40,8 +41,7 @@ def _order(trial: Trial) -> tuple[int, int, float, bool, float, int, str]:
         not (trial.is_offered and trial.is_worth),
         0 if trial.is_offered else _VERDICTS.index(trial.verdict),
         steps,
+        _VERDICTS.index(trial.verdict),
         trial.rewriting.applicability == "unsafe",
-        cost,
-        after.registers or 0 if after is not None else 0,
-        trial.rewriting.rewrite,
+        after.shared or 0 if after is not None else 0,
     )
