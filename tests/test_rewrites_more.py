@@ -34,7 +34,7 @@ from lmemscope.rewrites import (
     static_table,
     unroll,
 )
-from lmemscope.rewrites.base import Hit, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
 from lmemscope.running.pool import WorkerPool
 from lmemscope.sources.edits import patched
 from lmemscope.sources.syntax import Syntax
@@ -516,7 +516,8 @@ def test_a_host_function_that_becomes_inline_may_be_missed() -> None:
 
 
 def test_recursion_is_not_inlined() -> None:
-    assert inlined("__device__ void leaf(float *a) { leaf(a); }\n", recursive=True) is None
+    with pytest.raises(DeclinedError, match="calls itself"):
+        inlined("__device__ void leaf(float *a) { leaf(a); }\n", recursive=True)
 
 
 # Volatile.
