@@ -34,7 +34,7 @@ from lmemscope.rewrites import (
     static_table,
     unroll,
 )
-from lmemscope.rewrites.base import Hit, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
 from lmemscope.running.pool import WorkerPool
 from lmemscope.sources.edits import patched
 from lmemscope.sources.syntax import Syntax
@@ -262,6 +262,20 @@ def test_a_loop_that_may_not_use_an_element_is_a_promise(body: str) -> None:
     assert f"{{ if (!(i < n)) break; {body[2:]}" in found[2]
 
 
+def test_a_pointer_to_a_row_is_no_use_of_it() -> None:
+    for body, applicability in (
+        ("{ float *p = a[i]; p[0] = 1; }", "unsafe"),
+        ("{ float p = a[i][3]; x2 += p; }", "safe"),
+    ):
+        text = (
+            "__global__ void k(float x2, int n) {\n    float a[16][4];\n"
+            f"    for (int i = 0; i < n; ++i) {body}\n}}\n"
+        )
+        given = target(text, "dynamic-index", declared="float a", used="for", kind="float[16][4]")
+        (found,) = proposals(bounded_loop.REWRITE, given)
+        assert found.applicability == applicability
+
+
 def test_a_bound_that_is_reached_must_be_less() -> None:
     found = bounded("for (int i = 1; i <= n; ++i) if (x[i] > 0) a[i] = x[i];")
     assert found is not None
@@ -381,15 +395,16 @@ __global__ void k(
 
 
 def test_every_declaration_of_the_kernel_reads_its_parameter_in_place() -> None:
-    text = IN_PLACE.replace("__global__ void k(P p, float *o);\n", "")
+    text = IN_PLACE
     found = target(text, "param-copy", used="use(", name="p.w", kernel="k", declared=None)
     hit = found.hits[0]
-    facts_ = dataclasses.replace(hit.facts, location=SourceLocation("a.cu", 4), name="k")
+    facts_ = dataclasses.replace(hit.facts, location=SourceLocation("a.cu", 5), name="k")
     found = dataclasses.replace(found, hits=(dataclasses.replace(hit, facts=facts_),))
     made = only(grid_constant.REWRITE, found, text)
-    assert made.split("\n")[1:6] == [
+    assert made.split("\n")[1:7] == [
         'extern "C" __global__ void k(__grid_constant__ const P, int);',
         'extern "C" __global__ void k(const __grid_constant__ P p /* weights */, int n = 3);',
+        "__global__ void k(P p, float *o);",
         "__global__ void k(",
         "    __grid_constant__ P const p,",
         "    int n) {",
@@ -501,7 +516,8 @@ def test_a_host_function_that_becomes_inline_may_be_missed() -> None:
 
 
 def test_recursion_is_not_inlined() -> None:
-    assert inlined("__device__ void leaf(float *a) { leaf(a); }\n", recursive=True) is None
+    with pytest.raises(DeclinedError, match="calls itself"):
+        inlined("__device__ void leaf(float *a) { leaf(a); }\n", recursive=True)
 
 
 # Volatile.

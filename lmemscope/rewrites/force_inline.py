@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import demangle
 from lmemscope.model import Edit, Rewriting, count
-from lmemscope.rewrites.base import Hit, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
 from lmemscope.rewrites.written import body_start, files_of, in_file, plain_name, said_of
 from lmemscope.rules.inlining import is_librarys
 from lmemscope.sources.syntax import around, walk
@@ -68,6 +68,13 @@ def propose(target: Target) -> Iterator[Rewriting]:
             f"inline {what}",
             None if is_alone else _CAVEAT,
         )
+
+    if not seen and target.cause in ("address-taken", "callee-save"):
+        calls = [hit.facts.calls for hit in target.hits if hit.facts.calls is not None]
+        if any(call.external for call in calls):
+            raise DeclinedError("functions that are called are defined in other sources")
+        if any(call.recursive for call in calls):
+            raise DeclinedError("a function that is called calls itself")
 
 
 def _is_for_others(target: Target, name: str) -> bool:

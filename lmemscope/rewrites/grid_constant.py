@@ -67,7 +67,7 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
     own = target.syntax.function_name(kernel)
     for said in said_of(own, target) if own is not None else ():
         others = _parameters(said)
-        if others is None or len(others) != len(given):
+        if others is None or not _is_same(target, given, others, said):
             continue  # Another function of the name.
         edit = _edit(target, others[position])
         if edit is None:
@@ -104,6 +104,30 @@ def _parameters(function: Node) -> list[Node] | None:
             if given is not None:
                 return [each for each in given.named_children if each.type in _PARAMETERS]
     return None
+
+
+def _is_same(target: Target, given: list[Node], others: list[Node], said: Node) -> bool:
+    """Whether parameters are those of one function; of an instance only their number tells."""
+    if len(given) != len(others):
+        return False
+    instance = said.type == "template_instantiation" or any(
+        True for _ in around(said, "template_declaration")
+    )
+    return instance or all(
+        _type(target, one) == _type(target, other) for one, other in zip(given, others, strict=True)
+    )
+
+
+def _type(target: Target, parameter: Node) -> tuple[bytes, int]:
+    """A parameter's type as written, and how many pointers, references or arrays there are."""
+    kind = parameter.child_by_field_name("type")
+    default = parameter.child_by_field_name("default_value")
+    marks = sum(
+        one.type in ("*", "&", "&&", "[")
+        for one in walk(parameter)
+        if default is None or one.end_byte <= default.start_byte
+    )
+    return (b"" if kind is None else b"".join(target.syntax.text(kind).split())), marks
 
 
 def _name(parameter: Node, target: Target) -> bytes | None:
