@@ -6,8 +6,8 @@ fixes.json says how they were drawn: by a seed, before any rewrite was written. 
 clone or a bare mirror (DIR/OWNER+NAME/repo serves too) of each repository, and holds the commit
 that the list names. What the objects' files need is written below a temporary directory, or below
 OUT, as OUT/OWNER+NAME; with --write nothing else is done, and each file is printed with its
-options. With --judge every object is tried: FILE takes what came of it, one object per line, and the
-best patch of each is applied by git and scanned again.
+options. With --judge every object is tried: FILE takes what came of it, one object per line, and
+the best patch of each is applied by git and scanned again.
 """
 
 from __future__ import annotations

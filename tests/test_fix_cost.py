@@ -88,7 +88,7 @@ def test_lines_cost_what_bytes_behind_the_cache_do() -> None:
     within, beyond = costs(frame=100), costs(frame=1280)
     assert within.fits
     assert not beyond.fits
-    assert within.local == 40.0
+    assert within.local == 80.0, "two cycles for a line of local memory"
     # Nine tenths miss L1, and most of these L2: memory gives 14.5 bytes in a cycle.
     frames = 1280 * 2048
     missed = (1 - 255 * 1024 / frames) * (1 - 50 * 2**20 / 132 / frames)

@@ -267,14 +267,21 @@ def test_an_array_of_the_host_too_is_not_shared() -> None:
     assert "its function is the host's, too" in reasons
 
 
-def edit(start: int, end: int, text: bytes, once: bool = False) -> Edit:
-    return Edit("/p/a.cu", start, end, text, once)
+def edit(start: int, end: int, text: bytes, *, once: bool = False) -> Edit:
+    return Edit("/p/a.cu", start, end, text, "file" if once else "place")
 
 
 def test_what_a_file_needs_once_stays_where_it_comes_first() -> None:
     first = (edit(9, 9, b"class", once=True), edit(12, 14, b"x"))
     second = (edit(4, 4, b"class", once=True), edit(20, 21, b"y"))
     assert merged((first, second)) == (second[0], first[1], second[1])
+
+
+def test_what_two_rewritings_do_alike_is_done_once() -> None:
+    pragma, inlined = edit(9, 9, b"#pragma unroll\n"), edit(20, 26, b"__forceinline__")
+    assert merged(((pragma, inlined), (pragma, inlined))) == (pragma, inlined)
+    closing = Edit("/p/a.cu", 9, 9, b")", "each")
+    assert merged(((closing,), (closing,))) == (closing, closing)
 
 
 def test_rewritings_of_the_same_text_do_not_go_together() -> None:

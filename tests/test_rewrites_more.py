@@ -329,7 +329,12 @@ def first_edit(found: list[Rewriting]) -> list[bytes]:
 def test_a_table_becomes_static_by_how_lanes_read_it() -> None:
     declaration = "float a[] = {1, 2, 3};"
     text = f"__global__ void k(float *o, int n) {{\n    {declaration}\n    o[0] = a[n];\n}}\n"
-    for uniformity, space in (("lane-varying", "__device__"), ("uniform", "__constant__")):
+    plain = f"static const {declaration}"
+    constexpr = f"static constexpr {declaration}"
+    for uniformity, wanted in (
+        ("lane-varying", [f"static __device__ const {declaration}", plain, constexpr]),
+        ("uniform", [plain, f"static __constant__ const {declaration}", constexpr]),
+    ):
         given = target(
             text,
             "const-table",
@@ -338,18 +343,15 @@ def test_a_table_becomes_static_by_how_lanes_read_it() -> None:
             uniformity=uniformity,  # type: ignore[arg-type]
         )
         made = [after(one, text) for one in proposals(static_table.REWRITE, given)]
-        assert [one.split("\n")[1].strip() for one in made] == [
-            f"static const {declaration}",
-            f"static {space} const {declaration}",
-            f"static constexpr {declaration}",
-        ]
+        assert [one.split("\n")[1].strip() for one in made] == wanted
 
 
 def test_const_and_pointers_keep_their_words() -> None:
-    assert first_edit(table("const float a[2] = {1, 2};")) == [b"static "]
-    assert first_edit(table("constexpr float a[2] = {1, 2};")) == [b"static "]
-    assert first_edit(table('const char *a[2] = {"x", "y"};')) == [b"static ", b"const "]
-    assert first_edit(table('const char *const a[2] = {"x", "y"};')) == [b"static "]
+    plain, pointer = [b"static __device__ "], [b"static __device__ ", b"const "]
+    assert first_edit(table("const float a[2] = {1, 2};")) == plain
+    assert first_edit(table("constexpr float a[2] = {1, 2};")) == plain
+    assert first_edit(table('const char *a[2] = {"x", "y"};')) == pointer
+    assert first_edit(table('const char *const a[2] = {"x", "y"};')) == plain
 
 
 def test_functions_for_the_host_get_no_memory_space() -> None:

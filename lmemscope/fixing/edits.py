@@ -15,21 +15,20 @@ _PAIRS = 6
 def merged(groups: Iterable[Sequence[Edit]]) -> tuple[Edit, ...] | None:
     """The edits of several rewritings; None where two of them touch the same text.
 
-    What a file needs once stays where it comes first.
+    What a file needs once stays where it comes first, and what two of them do alike is done once.
     """
     needed: dict[tuple[str, bytes], Edit] = {}
     made: list[Edit] = []
     for edit in (edit for group in groups for edit in group):
-        if not edit.once:
-            made.append(edit)
+        if edit.counts != "file":
+            if edit.counts == "each" or edit not in made:
+                made.append(edit)
             continue
         key = (edit.file, edit.text)
         needed[key] = min(edit, needed.get(key, edit))
     together = sorted((*made, *needed.values()))
     for one, other in itertools.pairwise(together):
         if one.file == other.file and other.start < one.end:
-            return None
-        if one == other and one.start != one.end:
             return None
     return tuple(together)
 

@@ -29,14 +29,16 @@ class Edit:
         file: path, absolute.
         start, end: byte offsets of what is replaced; equal where something is inserted.
         text: what is put there.
-        once: whether the file needs it once, wherever it is used: of several the first counts.
+        counts: what several of one text are. ``file``: the file needs it once, wherever it is used,
+            and the first counts. ``place``: one at each place. ``each``: every one, as closing
+            parentheses.
     """
 
     file: str
     start: int
     end: int
     text: bytes
-    once: bool = False
+    counts: Literal["file", "place", "each"] = "place"
 
 
 @dataclass(frozen=True, slots=True)

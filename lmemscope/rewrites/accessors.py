@@ -72,14 +72,17 @@ def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
     needed: set[tuple[str, bytes]] = set()
     made: list[Edit] = []
     for edit in sorted(edits):
-        if edit.once and (edit.file, edit.text) in needed:
+        if edit.counts == "file" and (edit.file, edit.text) in needed:
             continue
-        if edit.once:
+        if edit.counts == "file":
             needed.add((edit.file, edit.text))
         last = made[-1] if made else None
         if last is None or last.file != edit.file:
             made.append(edit)
-        elif (last.start, last.end) == (edit.start, edit.end) and not (last.once or edit.once):
+        elif (last.start, last.end) == (edit.start, edit.end) and "file" not in (
+            last.counts,
+            edit.counts,
+        ):
             if edit.start != edit.end:
                 raise DeclinedError(_NESTED)
             made[-1] = replace(last, text=last.text + edit.text)
@@ -131,7 +134,7 @@ class _Rewriter:
         between = right.start_byte
         return [
             edit(use.whole.start_byte, between, begin),
-            edit(right.end_byte, right.end_byte, closing),
+            replace(edit(right.end_byte, right.end_byte, closing), counts="each"),
         ]
 
     def _counted(self, use: Use) -> set[bytes]:

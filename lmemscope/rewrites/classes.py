@@ -36,7 +36,7 @@ def helper_edits(
         return ()
     if any(name in words for words in map(_words, texts_of(target))):
         raise DeclinedError(f"the name {name.decode()} is taken")
-    return (Edit(path, at, at, ended + syntax.lines_end(), once=True),)
+    return (Edit(path, at, at, ended + syntax.lines_end(), "file"),)
 
 
 def declared_as(array: LocalArray, type_: bytes, rest: bytes) -> tuple[Edit, ...]:

@@ -57,7 +57,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
             hit.finding.index is not None and hit.finding.index.uniformity == "uniform"
             for hit in target.hits
         )
-        kinds.append(b"static __constant__ " if uniform else b"static __device__ ")
+        # Lanes that differ read the constant cache one after the other.
+        kinds = [*kinds, b"static __constant__ "] if uniform else [b"static __device__ ", *kinds]
     for kind in kinds:
         yield Rewriting(
             "static-table",
