@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate_rewrites import TARGET, whole
 from lmemscope import rules
 from lmemscope.config.settings import from_flags
 from lmemscope.fixing.run import Asked, fix
@@ -886,3 +887,7 @@ def test_spills_slow_paths_and_prints_leave_local_memory(
     assert found["spills", "smem-spilling"] == ("safe", "reduced")
     assert found["waves", "fast-math"] == ("unsafe", "removed")
     assert found["prints", "no-printf"] == ("unsafe", "removed")
+
+
+def test_the_page_of_rewrites_is_their_own_text() -> None:
+    assert TARGET.read_text() == whole(), "run python docs/generate_rewrites.py"

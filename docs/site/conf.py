@@ -55,6 +55,8 @@ CONTENTS = """
 :hidden:
 :caption: Use
 
+docs/fix
+docs/rewrites
 docs/ci
 docs/build-logs
 docs/linked

@@ -1,0 +1,32 @@
+"""Write docs/rewrites.md from the rewrites' docstrings: python docs/generate_rewrites.py"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lmemscope.rewrites import REWRITES
+from lmemscope.rewrites.base import Rewrite
+
+TARGET = Path(__file__).parent / "rewrites.md"
+HEAD = """\
+# Rewrites
+
+What [`lmemscope fix`](fix.md) tries, in this order; two together where none does it alone. Each
+section says why a rewrite is safe, or what its user promises.
+"""
+
+
+def section(rewrite: Rewrite) -> str:
+    """A rewrite's page as a section."""
+    title, _, body = rewrite.page.partition("\n")
+    causes = ", ".join(sorted(rewrite.causes))
+    return f"## {rewrite.name}\n\n{title}. Tried on: {causes}.\n\n{body.strip()}\n"
+
+
+def whole() -> str:
+    """The whole text."""
+    return "\n".join([HEAD, *map(section, REWRITES)])
+
+
+if __name__ == "__main__":
+    TARGET.write_text(whole())
