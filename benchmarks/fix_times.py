@@ -56,6 +56,8 @@ class Version:
         modelled, measured: speed-up over the original.
         same: whether all bytes of the result are the original's.
         difference: the largest one, relative to the largest value of the original.
+        same_unfused: of one that is not the same: whether it is, where neither is allowed to fuse
+            products and sums (``-fmad=false``).
     """
 
     name: str
@@ -68,6 +70,7 @@ class Version:
     measured: float | None = None
     same: bool | None = None
     difference: float | None = None
+    same_unfused: bool | None = None
     error: str | None = None
 
 
@@ -86,7 +89,7 @@ class Gpu(Protocol):
 
     name: str
 
-    def load(self, source: str, launch: Launch) -> Loaded:
+    def load(self, source: str, launch: Launch, *, fused: bool = True) -> Loaded:
         """Compile a version; raises whatever the compiler does."""
 
 
@@ -233,6 +236,7 @@ def measure(gpu: Gpu, launch: Launch, versions: Iterable[Version], repeats: int)
     """Time the versions of a kernel in turn, and compare what they compute."""
     loaded: list[tuple[Version, Loaded]] = []
     expected: tuple[bytes, Sequence[float]] | None = None
+    unfused: tuple[bytes, Sequence[float]] | None = None
     for version in versions:
         if version.error is not None:
             continue
@@ -244,7 +248,11 @@ def measure(gpu: Gpu, launch: Launch, versions: Iterable[Version], repeats: int)
             continue
         if expected is None:
             expected = result
+            unfused = gpu.load(version.source, launch, fused=False).result()
         version.same = result[0] == expected[0]
+        if not version.same and unfused is not None:
+            other = gpu.load(version.source, launch, fused=False).result()
+            version.same_unfused = other[0] == unfused[0]
         largest = max((abs(one) for one in expected[1]), default=0.0) or 1.0
         pairs = zip(result[1], expected[1], strict=True)
         version.difference = max((abs(a - b) for a, b in pairs), default=0.0) / largest
@@ -299,6 +307,12 @@ def summary(kernels: Sequence[dict[str, Any]]) -> dict[str, Any]:
             for kernel in kernels
             for one in kernel["versions"]
             if one["same"] is False
+        ],
+        "different_unfused": [
+            f"{kernel['kernel']}: {one['name']}"
+            for kernel in kernels
+            for one in kernel["versions"]
+            if one["same_unfused"] is False
         ],
         "failed": [
             f"{kernel['kernel']}: {one['name']}: {one['error']}"
@@ -356,7 +370,7 @@ class _Cupy:
         self.arch = f"sm_{properties['major']}{properties['minor']}"
         self._arrays: dict[Launch, Any] = {}
 
-    def load(self, source: str, launch: Launch) -> Loaded:
+    def load(self, source: str, launch: Launch, *, fused: bool = True) -> Loaded:
         cupy = self._cupy
         if launch not in self._arrays:
             self._arrays.clear()
@@ -369,7 +383,8 @@ class _Cupy:
                 given = generator.random_sample(shape).astype(launch.source_type)
             made = cupy.zeros(launch.result_rows * threads, dtype=launch.result_type)
             self._arrays[launch] = (given, made)
-        module = cupy.RawModule(code=source, backend="nvrtc", options=("--std=c++17",))
+        options = ("--std=c++17",) if fused else ("--std=c++17", "-fmad=false")
+        module = cupy.RawModule(code=source, backend="nvrtc", options=options)
         return _CupyLoaded(cupy, module.get_function(launch.kernel), launch, self._arrays[launch])
 
 

@@ -405,7 +405,7 @@ class Gpu:
 
     name = "stand-in"
 
-    def load(self, source: str, launch: Any) -> Loaded:
+    def load(self, source: str, launch: Any, *, fused: bool = True) -> Loaded:
         assert f"{launch.kernel}(" in source
         if "inline" in source and "struct lmem_" not in source:
             raise RuntimeError("it does not compile\nhere")
@@ -447,6 +447,7 @@ def test_all_versions_are_timed_and_compared(fix_times: Any) -> None:
     assert versions["select of best"]["measured"] == 2.0
     assert versions["select of best"]["modelled"] == 3.0
     assert versions["select of best"]["same"] is False
+    assert versions["select of best"]["same_unfused"] is False
     assert versions["original"]["same"] is True
     assert len(versions["original"]["times_ms"]) == 5
     assert "does not fit" in versions["packed of best"]["error"]
