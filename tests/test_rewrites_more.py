@@ -334,7 +334,7 @@ def test_a_table_becomes_static_by_how_lanes_read_it() -> None:
     constexpr = f"static constexpr {declaration}"
     for uniformity, wanted in (
         ("lane-varying", [f"static __device__ const {declaration}", plain, constexpr]),
-        ("uniform", [plain, f"static __constant__ const {declaration}", constexpr]),
+        ("uniform", [f"static __constant__ const {declaration}", plain, constexpr]),
     ):
         given = target(
             text,

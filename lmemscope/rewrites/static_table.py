@@ -1,9 +1,9 @@
 """One table for all threads
 
-A table of constants that no thread changes becomes `static const`: it is in device memory once, and
-no thread writes it. Where all lanes of a warp read one element, `static __constant__ const` keeps
+A table of constants that no thread changes becomes `static const`: it is there once, and no thread
+writes it. Where all lanes of a warp read one element, `static __constant__ const` keeps
 it in constant memory, which hands that element to all of them at once; where lanes read different
-ones, `static __device__ const` is as `static const`, spelled out.
+ones, `static __device__ const` keeps it in device memory, behind the L1 cache.
 
 It is safe: the initialiser must be constant and the table const, else it does not compile, and what
 could take the const away again, a cast in C's way or inline assembly, is declined. It costs loads
@@ -58,7 +58,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
             for hit in target.hits
         )
         # Lanes that differ read the constant cache one after the other.
-        kinds = [*kinds, b"static __constant__ "] if uniform else [b"static __device__ ", *kinds]
+        kinds.insert(0, b"static __constant__ " if uniform else b"static __device__ ")
     for kind in kinds:
         yield Rewriting(
             "static-table",
