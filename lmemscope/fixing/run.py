@@ -25,7 +25,7 @@ from lmemscope.rewrites.base import Hit, Target
 from lmemscope.sources.includes import closure
 
 Progress = Callable[[int, int, str], None]
-_SOURCES = (".cu", ".cuh")
+_CUDA, _SOURCES = (".cu", ".cuh"), (".cu", ".cuh", ".py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,9 @@ def _start(results: Sequence[Result], attempts: Attempts, asked: Asked) -> Itera
                 yield target
                 continue
             if not unit.path.endswith(_SOURCES):
-                yield untried(target.hits, unit, "only CUDA C++ sources are rewritten")
+                yield untried(
+                    target.hits, unit, "only CUDA C++ in sources and Python strings is rewritten"
+                )
                 continue
             where = _concerned(target, results)
             rewritings, reasons = proposals(target)
@@ -125,7 +127,7 @@ def _concerned(target: Target, results: Sequence[Result]) -> list[Result]:
         (unit, report)
         for unit, report in results
         if unit.path == target.path
-        or (unit.path.endswith(_SOURCES) and target.path in closure(unit.path, unit.options).files)
+        or (unit.path.endswith(_CUDA) and target.path in closure(unit.path, unit.options).files)
     ]
 
 
