@@ -14,6 +14,7 @@ from lmemscope.model import Cause, Edit, LaunchBounds, Rewriting, SourceLocation
 from lmemscope.rewrites import proposals
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.sources.edits import patched
+from lmemscope.sources.python_literals import masked
 from lmemscope.sources.syntax import Syntax
 from tests.builders import kernel_with, local_object, source_text
 
@@ -306,3 +307,42 @@ def test_a_patch_says_where_the_last_line_does_not_end(tmp_path: object) -> None
         b"--- a/a.cu\n+++ b/a.cu\n@@ -1,3 +1,3 @@\n-one\n+1\n two \xe9\n three\n"
         b"\\ No newline at end of file\n"
     )
+
+
+PYTHON = """\
+# é
+code = r'''float a[4]; // é
+float b; '''
+other = "float c[4];" + f"float {x}"
+escaped = "float d[4];\\n"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        (2, "float a[4]; // é\nfloat b; "),
+        (3, "float a[4]; // é\nfloat b; "),
+        (4, "float c[4];"),
+        (5, None),
+        (1, None),
+    ],
+)
+def test_the_text_of_one_literal_stays_where_it_is(line: int, kept: str | None) -> None:
+    data = PYTHON.encode()
+    found = masked(data, line)
+    if kept is None:
+        assert found is None
+        return
+    assert found is not None
+    assert len(found) == len(data)
+    assert found.count(b"\n") == data.count(b"\n")
+    at = data.index(kept.encode())
+    assert found[at : at + len(kept.encode())] == kept.encode()
+    assert not found[:at].strip()
+    assert not found[at + len(kept.encode()) :].strip()
+
+
+def test_what_is_no_python_has_no_literals() -> None:
+    assert masked(b"a = '''", 1) is None
+    assert masked("a = 'é'".encode("latin-1"), 1) is None

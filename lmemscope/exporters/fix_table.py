@@ -123,7 +123,8 @@ def _notes(trial: Trial, columns: int) -> list[Shown]:
 def _row(trial: Trial) -> tuple[str, ...]:
     before, after = trial.before, trial.after
     rank = f"{trial.rank}." if trial.rank is not None else "-"
-    head = (rank, trial.rewriting.rewrite, _SAID[trial.verdict])
+    slower = ", slower" if trial.is_offered and not trial.is_worth else ""
+    head = (rank, trial.rewriting.rewrite, f"{_SAID[trial.verdict]}{slower}")
     if after is None:
         return (*head, *([""] * (len(_HEAD) - len(head))))
     return (
