@@ -10,6 +10,7 @@ import pytest
 from lmemscope import rules
 from lmemscope.fixing.edits import merged, pairs
 from lmemscope.fixing.patch import diff
+from lmemscope.fixing.program import is_same
 from lmemscope.model import Cause, Edit, LaunchBounds, Rewriting, SourceLocation
 from lmemscope.rewrites import proposals
 from lmemscope.rewrites.base import Hit, Target
@@ -346,3 +347,19 @@ def test_the_text_of_one_literal_stays_where_it_is(line: int, kept: str | None) 
 def test_what_is_no_python_has_no_literals() -> None:
     assert masked(b"a = '''", 1) is None
     assert masked("a = 'é'".encode("latin-1"), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("after", "rtol", "same"),
+    [
+        (b"sum 1.0 ok", None, True),
+        (b"sum 1.0000001 ok", None, False),
+        (b"sum 1.0000001 ok", 1e-5, True),
+        (b"sum 1.1 ok", 1e-5, False),
+        (b"sum 1.0 no", 1e-5, False),
+        (b"sum 1.0 ok 2", 1e-5, False),
+        (b"sum nan ok", 1e-5, False),
+    ],
+)
+def test_outputs_are_compared(after: bytes, rtol: float | None, same: bool) -> None:
+    assert is_same(b"sum 1.0 ok", after, rtol) is same

@@ -111,6 +111,10 @@ def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
 
 
 def _notes(trial: Trial, columns: int) -> list[Shown]:
+    if trial.run is not None:
+        took = f"{trial.run.seconds_before:.2f} → {trial.run.seconds_after:.2f} s"
+        said = "the same" if trial.run.same else "something else"
+        return wrapped(f"the program prints {said}: {took}", columns, "       ", "       ")
     if trial.rank is not None and trial.rewriting.caveat:
         return wrapped(f"unsafe: {trial.rewriting.caveat}", columns, "       ", "       ")
     if trial.error and trial.verdict in ("worse", "failed"):

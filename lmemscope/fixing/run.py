@@ -16,6 +16,7 @@ from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, judge
 from lmemscope.fixing.patch import diff
+from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.targets import Files, targets_of, untried
 from lmemscope.model import Failure, FixReport, KernelReport, Rewriting, Trial, Untried, Wanted
@@ -37,12 +38,14 @@ class Asked:
         objects: names of variables; none means all.
         block: threads of a block, or None where the source says it.
         unsafe: whether the patch takes rewritings that may change what the program does.
+        program: to run with each rewriting that is offered, or None.
     """
 
     kernels: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
     block: int | None = None
     unsafe: bool = False
+    program: Program | None = None
 
 
 def fix(
@@ -63,6 +66,7 @@ def fix(
 
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
+        LmemscopeError: the program cannot be run, or fails as it is.
     """
     units, errors = collect.plan_units(paths, settings, executor)
     failures = [(path, _failure(error)) for path, error in errors]
@@ -82,6 +86,8 @@ def fix(
             attempts.start(target, _concerned(target, results), pair)
     trials += _finish(attempts)
     order = ranked(trials)
+    if asked.program is not None:
+        order = with_runs(order, asked.program)
     every = [kernel for _, report in results for kernel in report.kernels]
     return FixReport(
         version=__version__,
