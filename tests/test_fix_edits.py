@@ -139,6 +139,13 @@ def test_one_of_several_declarators_gets_a_statement_of_its_own() -> None:
         (["float a[8];", "for (float &x : a) x = n;", "out[0] = a[n];"], "more of it"),
         (["float a[8];", "a[n++] = n;", "out[0] = a[n];"], "in a form that is not rewritten"),
         (["float a[8];", "a[n++] += 1.f;", "out[0] = a[n];"], "in a form that is not rewritten"),
+        (["float a[8];", "a[n] = n++;", "out[0] = a[n];"], "in a form that is not rewritten"),
+        (["float a[8];", "a[n] = (n = 2);", "out[0] = a[n];"], "in a form that is not rewritten"),
+        (["float a[8];", "a[n] = next(&n);", "out[0] = a[n];"], "in a form that is not rewritten"),
+        (
+            ["float a[8];", "a[n] += a[0] = 1.f;", "out[0] = a[n];"],
+            "in a form that is not rewritten",
+        ),
         (["float a[8];", "out[0] = a[n]++;"], "in a form that is not rewritten"),
         (["float a[8];", "SET(a, n);", "out[0] = a[n];"], "`SET`"),
         (["static float a[8];", "out[0] = a[n];"], "not of automatic storage"),
@@ -363,3 +370,13 @@ def test_what_is_no_python_has_no_literals() -> None:
 )
 def test_outputs_are_compared(after: bytes, rtol: float | None, same: bool) -> None:
     assert is_same(b"sum 1.0 ok", after, rtol) is same
+
+
+def test_a_function_that_may_change_the_index_is_seen() -> None:
+    before = "__device__ float next(int &n) { return ++n; }\n"
+    text = kernel("float a[8];", "a[n] = next(n);", "out[0] = a[n];", before=before)
+    found, reasons = proposals(target(text, "a", "float[8]", block=None))
+    assert "select" not in {one.rewrite for one in found}
+    assert any("not rewritten" in reason for reason in reasons)
+    plain = text.replace("int &n", "int n")
+    assert "select" in {one.rewrite for one in proposals(target(plain, "a", "float[8]"))[0]}
