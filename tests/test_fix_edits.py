@@ -101,12 +101,48 @@ def test_an_assignment_in_an_assignment_closes_twice() -> None:
 
 
 def test_the_shared_view_changes_the_declaration_alone() -> None:
-    text = kernel("float a[3] = {1.f, 2.f};", "a[n] *= 2.f;", "out[0] = *(a + 1);")
+    text = kernel("float a[3] = {1.f, 2.f};", "a[n] *= 2.f;", "out[0] = a[1];")
     made = rewritten(text, "a", "float[3]", "shared-memory")
     assert made is not None
     assert "__shared__ float a_lmem[3][64];" in made
     assert "  a[0] = 1.f;\n  a[1] = 2.f;\n  a[2] = float();\n" in made.replace(";\n  a[", ";\n  a[")
     assert "  a[n] *= 2.f;\n" in made
+
+
+@pytest.mark.parametrize("use", ["*(a + 1)", "(&a[0])[1]", "*&a[n]", "sum(&(a[n]))"])
+def test_a_column_has_no_neighbours(use: str) -> None:
+    text = kernel("float a[3];", "a[n] = 2.f;", f"out[0] = {use};")
+    found, reasons = proposals(target(text, "a", "float[3]"))
+    assert "shared-memory" not in {one.rewrite for one in found}
+    assert any("follow each other" in reason for reason in reasons), reasons
+
+
+def test_a_macro_in_an_initialiser_may_be_a_list() -> None:
+    before = "#define LIST 1, 2, 3\n#define ONE f(1, 2)\n"
+    listed = kernel("int a[4] = {LIST};", "out[0] = a[n];", before=before)
+    assert rewritten(listed, "a", "int[4]", "shared-memory") is None
+    assert rewritten(listed.replace("LIST}", "ONE}"), "a", "int[4]", "shared-memory") is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [
+        ("__device__ const int &mx(const int &, const int &);\n", "const int &m = mx(a[n], a[0]);"),
+        ("#define RND (s = s * 5 + 1)\n", "a[RND & 7] += 2;"),
+        ("#define NEXT step(n)\n", "++a[NEXT & 7];"),
+        ("__device__ void touch(int &);\n__device__ void touch(const int &);\n", "touch(a[n]);"),
+    ],
+)
+def test_what_only_looks_the_same_is_declined(before: str, body: str) -> None:
+    text = kernel("int a[8];", body, "out[0] = a[n];", before=before)
+    found, _ = proposals(target(text, "a", "int[8]", block=None))
+    assert "select" not in {one.rewrite for one in found}
+
+
+def test_operators_of_a_class_are_its_own() -> None:
+    text = kernel("Sum a[8];", "a[n] += n;", "out[0] = a[n].x;")
+    assert rewritten(text, "a", "Sum[8]", "select") is None
+    assert rewritten(text, "a", "double[8]", "select") is not None, "a typedef of the language's"
 
 
 def test_small_integers_are_packed() -> None:
@@ -380,3 +416,60 @@ def test_a_function_that_may_change_the_index_is_seen() -> None:
     assert any("not rewritten" in reason for reason in reasons)
     plain = text.replace("int &n", "int n")
     assert "select" in {one.rewrite for one in proposals(target(plain, "a", "float[8]"))[0]}
+
+
+@pytest.mark.parametrize(
+    ("body", "rewrite"),
+    [
+        (
+            ["float a[8];", "auto f = [=](int i) { return a[i]; };", "out[0] = f(n);"],
+            "shared-memory",
+        ),
+        (
+            ["float a[8];", "auto f = [a](int i) { return a[i]; };", "out[0] = f(n);"],
+            "shared-memory",
+        ),
+        (["const float a[3] = {1, 2, 3};", "out[0] = a[n];"], "shared-memory"),
+        (["float a[8];", "auto f = [&](int i) -> const float & { return a[i]; };"], "select"),
+        (["float a[8];", "auto f = [&r = a[n]] { return r; };", "out[0] = f();"], "select"),
+    ],
+)
+def test_what_a_lambda_or_const_needs_is_declined(body: list[str], rewrite: str) -> None:
+    size = body[0].partition("[")[2].partition("]")[0]
+    found, _ = proposals(target(kernel(*body), "a", f"float[{size}]"))
+    assert rewrite not in {one.rewrite for one in found}
+
+
+def test_other_instances_keep_their_sizes() -> None:
+    text = kernel("float a[N];", "a[n] = 1.f;", "out[0] = a[p[0]];", before="template <int N>\n")
+    made = rewritten(text, "a", "float[8]", "select")
+    assert made is not None
+    assert "lmem_select<float, N> a;" in made
+
+
+def in_header(text: str) -> list[Rewriting]:
+    import dataclasses
+
+    given = target(text, "a", "float[8]", block=None)
+    found, _ = proposals(dataclasses.replace(given, path="/p/a.cuh"))
+    return [one for one in found if one.rewrite == "select"]
+
+
+def test_a_header_stays_readable_for_the_host() -> None:
+    text = "__device__ float f(int n) {\n  float a[8];\n  a[n] = 1.f;\n  return a[n + 1];\n}\n"
+    (one,) = in_header(text)
+    assert any(edit.text.startswith(b"#if defined(__CUDACC__)") for edit in one.edits)
+    assert not in_header(text.replace("__device__", "HOST_AND_DEVICE"))
+
+
+def test_a_class_in_a_branch_serves_that_branch_alone() -> None:
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[p[0]];")
+
+    def counted(before: str, after: str) -> str:
+        found, _ = proposals(target(before + text + after, "a", "float[8]"))
+        one = next(one for one in found if one.rewrite == "select")
+        return next(edit.counts for edit in one.edits if b"struct" in edit.text)
+
+    assert counted("", "") == "file"
+    assert counted("#ifndef A_CUH\n#define A_CUH\n", "#endif\n") == "file"
+    assert counted("#ifndef NO_FAST\n", "#endif\n") == "place"

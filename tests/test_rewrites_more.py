@@ -891,3 +891,11 @@ def test_spills_slow_paths_and_prints_leave_local_memory(
 
 def test_the_page_of_rewrites_is_their_own_text() -> None:
     assert TARGET.read_text() == whole(), "run python docs/generate_rewrites.py"
+
+
+@pytest.mark.parametrize(
+    "use", ["((ip)a)[n] = 1;", "P(a)[n] = 1;", "change(a, n);", "int *q = &a[1];"]
+)
+def test_a_table_that_somebody_gets_is_left_alone(use: str) -> None:
+    assert not table("int a[3] = {1, 2, 3};", use)
+    assert table("int a[3] = {1, 2, 3};", "o[0] = a[n] + sizeof(a);")

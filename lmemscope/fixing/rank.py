@@ -20,6 +20,11 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     what needs less shared memory, then what was proposed first. One by which the kernel
     becomes slower has no number: leaving it as it is is better (`leave_reason`).
     """
+    harmful = {
+        trial.rewriting.edits
+        for trial in trials
+        if trial.verdict in ("worse", "failed") or not trial.is_worth
+    }
     groups: dict[tuple[str, str, str, str], list[Trial]] = defaultdict(list)
     for trial in trials:
         groups[trial.input, trial.arch, trial.kernel, trial.fingerprint].append(trial)
@@ -27,7 +32,8 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     for _, group in sorted(groups.items()):
         number = 0
         for trial in sorted(group, key=_order):
-            counts = trial.is_offered and trial.is_worth
+            # What harms one kernel or makes it slower, on one architecture, is offered for none.
+            counts = trial.is_offered and trial.rewriting.edits not in harmful
             number += counts
             made.append(replace(trial, rank=number if counts else None))
     return tuple(made)

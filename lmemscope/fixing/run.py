@@ -164,6 +164,11 @@ def _trial(
     after = judged.after if judged is not None else None
     modelled = cost_of(before, arch, threads)
     made = cost_of(after, arch, threads) if after is not None else None
+    was = figures(hit.facts, arch, threads)
+    found = figures(after.facts, arch, threads) if after is not None else None
+    if found is not None and found.occupancy == 0 and was.occupancy and target.block is not None:
+        why = f"a block of {threads} threads does not fit a multiprocessor with it"
+        judged = Judged("worse", after, why)
     return Trial(
         input=name,
         arch=arch,
@@ -175,8 +180,8 @@ def _trial(
         rewriting=attempt.rewriting,
         verdict=judged.verdict if judged is not None else "failed",
         rank=None,
-        before=figures(hit.facts, arch, threads),
-        after=figures(after.facts, arch, threads) if after is not None else None,
+        before=was,
+        after=found,
         cost_before=modelled.total if modelled is not None else None,
         cost_after=made.total if made is not None else None,
         patch=_patch(attempt.rewriting),

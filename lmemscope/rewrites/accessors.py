@@ -20,6 +20,7 @@ from lmemscope.rewrites.arrays import (
     is_reference_to_element,
 )
 from lmemscope.rewrites.base import DeclinedError
+from lmemscope.rewrites.meanings import Meanings
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -27,23 +28,23 @@ if TYPE_CHECKING:
 
 _NESTED = "an element of it is used within another use that is rewritten"
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_FORWARDS = re.compile(rb"\(([^()]|\([^()]*\))*&&")
 
 
 def accessor_edits(
-    array: Elements, sources: Iterable[bytes], pass_on: Callable[[Use], None]
+    array: Elements, meanings: Meanings, pass_on: Callable[[Use], None], *, is_plain: bool
 ) -> tuple[Edit, ...]:
     """The edits of all uses.
 
     Args:
         array: that becomes a class.
-        sources: text of the files in which functions that take its elements may be declared.
+        meanings: of what can be seen around it.
         pass_on: is told of each call that the array is an argument of.
+        is_plain: whether its elements are of a type of the language, whose operators are known.
 
     Raises:
         DeclinedError: one of them cannot be told to mean the same.
     """
-    rewriter = _Rewriter(array, sources)
+    rewriter = _Rewriter(array, meanings, is_plain=is_plain)
     edits: list[Edit] = []
     for use in array.uses:
         if use.kind == "size":
@@ -54,7 +55,7 @@ def accessor_edits(
         line = use.name.start_point.row + 1
         if use.kind == "other":
             raise DeclinedError(f"line {line} uses more of it than one element")
-        if is_reference_to_element(use) or _is_forwarded(use, array, sources):
+        if is_reference_to_element(use, array.syntax) or _is_bound(use, array, meanings):
             raise DeclinedError(f"line {line} may bind a reference to an element")
         made = rewriter.edits(use)
         if made is None:
@@ -94,8 +95,9 @@ def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
 
 
 class _Rewriter:
-    def __init__(self, array: Elements, sources: Iterable[bytes]) -> None:
-        self._array, self._syntax, self._sources = array, array.syntax, tuple(sources)
+    def __init__(self, array: Elements, meanings: Meanings, *, is_plain: bool) -> None:
+        self._array, self._syntax, self._meanings = array, array.syntax, meanings
+        self._is_plain = is_plain
         self._dimensions = array.dimensions
 
     def edits(self, use: Use) -> list[Edit] | None:
@@ -105,6 +107,10 @@ class _Rewriter:
         if use.kind == "read":
             return self._read(use)
         if self._array.is_const:
+            return None
+        words = [word for one in use.indices for word in _WORD.findall(self._syntax.text(one))]
+        if use.kind != "assign" and (not self._is_plain or self._meanings.has_effects(words)):
+            # Its type may have operators of its own; what the index does would be done twice.
             return None
         counted = self._counted(use)
         if any(map(has_side_effects, use.indices)) and (use.kind != "assign" or not counted):
@@ -125,7 +131,10 @@ class _Rewriter:
         closing = b"))" if use.kind == "update" else b")"
         if right.type == "initializer_list" or self._inside_indices(use):
             return None
-        if counted & set(_WORD.findall(self._syntax.text(right))) or self._depends(use, right):
+        given_words = set(_WORD.findall(self._syntax.text(right)))
+        if words and self._meanings.has_effects(given_words, calls=False):
+            return None
+        if counted & given_words or self._depends(use, right):
             # Whether the index or the value comes first is not the same in a call.
             return None
         between = right.start_byte
@@ -164,8 +173,7 @@ class _Rewriter:
         words = _WORD.findall(self._syntax.text(called)) if called is not None else []
         if not words:
             return True
-        declares = re.compile(rb"\b" + words[-1] + rb"\s*\((?:[^()]|\([^()]*\))*[^&]&[^&]")
-        return any(declares.search(text) for text in self._sources)
+        return bool({"mutable", "anything"} & self._meanings.taking(words[-1]))
 
     def _counted(self, use: Use) -> set[bytes]:
         """Variables that the index counts up or down, where nothing else in it has effects."""
@@ -238,8 +246,8 @@ def _is_discarded(node: Node) -> bool:
     return parent.type == "expression_statement"
 
 
-def _is_forwarded(use: Use, array: Elements, sources: Iterable[bytes]) -> bool:
-    """Whether an element itself is an argument of a function that takes what ``&&`` binds to."""
+def _is_bound(use: Use, array: Elements, meanings: Meanings) -> bool:
+    """Whether a function that gets the element itself may change it, or tell it from a copy."""
     element = use.element
     if element is None or use.kind != "read":
         return False
@@ -250,9 +258,6 @@ def _is_forwarded(use: Use, array: Elements, sources: Iterable[bytes]) -> bool:
         if given is None or not any(one == element for one in given.named_children):
             continue
         called = call.child_by_field_name("function")
-        words = re.findall(rb"[A-Za-z_]\w*", array.syntax.text(called)) if called else []
-        if not words:
-            return True
-        declares = re.compile(rb"\b" + words[-1] + rb"\s*" + _FORWARDS.pattern)
-        return any(declares.search(text) for text in sources)
+        words = _WORD.findall(array.syntax.text(called)) if called is not None else []
+        return not words or bool({"mutable", "anything"} & meanings.taking(words[-1]))
     return False

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError, Target
-from lmemscope.sources.syntax import Declared, Syntax, around, walk
+from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -36,6 +37,10 @@ _NAMING = (
     "template_argument_list",
 )
 _SPLIT = re.compile(rb"[A-Za-z_]\w*")
+_PLAIN = re.compile(
+    r"(?:(?:const|unsigned|signed|char|short|int|long|float|double|bool|wchar_t|__int128)\s*)+\**"
+    r"|.*\*"
+)
 _CHANGING = ("assignment_expression", "update_expression", "call_expression")
 
 
@@ -163,6 +168,8 @@ def local_array(target: Target) -> LocalArray:
         raise DeclinedError(_why_not_declared(target))
     if declared.array is None:
         raise DeclinedError("it is no array")
+    if not target.path.endswith((".cu", ".py")) and not is_for_device(declared.function, syntax):
+        raise DeclinedError("the host's compiler may read its header, too")
     head = syntax.data[declared.statement.start_byte : _first_declarator(declared).start_byte]
     words = _SPLIT.findall(head)
     if b"/*" in head or b"//" in head or b"(" in head or b"[[" in head or b"auto" in words:
@@ -204,29 +211,76 @@ def local_array(target: Target) -> LocalArray:
     )
 
 
+def is_for_device(function: Node, syntax: Syntax) -> bool:
+    """Whether a function says itself that it is the device's: a macro may be empty for the host."""
+    body = function.child_by_field_name("body")
+    head = syntax.data[function.start_byte : body.start_byte] if body is not None else b""
+    return bool({b"__device__", b"__global__"} & set(_SPLIT.findall(head)))
+
+
+def words_of(texts: Iterable[bytes]) -> set[bytes]:
+    """The names in some texts."""
+    return {word for text in texts for word in _SPLIT.findall(text)}
+
+
+def is_plain(target: Target) -> bool:
+    """Whether the elements' type, as the compiled kernels have it, is one of the language."""
+    return all(
+        _PLAIN.fullmatch((hit.finding.type or "").partition("[")[0].strip()) is not None
+        for hit in target.hits
+    )
+
+
 def has_side_effects(node: Node) -> bool:
     """Whether evaluating an expression twice, or later, may be another thing than once."""
     return any(one.type in _CHANGING for one in walk(node))
 
 
-def is_reference_to_element(use: Use) -> bool:
+def is_reference_to_element(use: Use, syntax: Syntax) -> bool:
     """Whether a reference is bound to the element, or its type is asked for."""
     if use.element is None:
         return False
-    for above in around(
-        use.element,
-        "init_declarator",
-        "call_expression",
-        "decltype",
-        "for_range_loop",
-        "lambda_capture_initializer",
-    ):
+    if any(True for _ in around(use.element, "lambda_capture_specifier")):
+        return True
+    returned = next(around(use.element, "return_statement", "lambda_expression"), None)
+    if returned is not None and returned.type == "return_statement":
+        made = next(around(returned, *FUNCTIONS), None)
+        body = made.child_by_field_name("body") if made is not None else None
+        head = syntax.data[made.start_byte : body.start_byte] if made and body else b"&"
+        if made is not None and made.type == "lambda_expression":
+            head = head.partition(b"->")[2]
+        if b"&" in head.partition(b"(")[0] or b"decltype" in head:
+            return True
+    for above in around(use.element, "init_declarator", "decltype", "for_range_loop"):
         if above.type == "decltype":
             return True
-        if above.type == "call_expression":
-            return False
+        # A function may hand on the reference that it gets.
         declarator = above.child_by_field_name("declarator")
-        return declarator is not None and declarator.type == "reference_declarator"
+        if declarator is not None and declarator.type == "reference_declarator":
+            return True
+    return False
+
+
+def is_captured(use: Use, scope: Node, syntax: Syntax) -> bool:
+    """Whether a lambda has the array, but by reference: what it copies would be the view alone."""
+    for made in around(use.name, "lambda_expression"):
+        if made.start_byte < scope.start_byte:
+            return False
+        captures = made.child_by_field_name("captures")
+        if captures is None or syntax.text(captures).replace(b" ", b"") != b"[&]":
+            return True
+    return False
+
+
+def is_pointed_to(use: Use, syntax: Syntax) -> bool:
+    """Whether the address of an element is taken: what follows it in memory is not the next one."""
+    node = use.element
+    while node is not None and node.parent is not None:
+        node = node.parent
+        if node.type == "pointer_expression":
+            return syntax.text(node)[:1] == b"&"
+        if node.type not in ("parenthesized_expression", "field_expression"):
+            return False
     return False
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit
-from lmemscope.rewrites.arrays import Elements, Use, elements
+from lmemscope.rewrites.arrays import Elements, Use, elements, is_for_device
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.sources.edits import patched
 from lmemscope.sources.syntax import Syntax, is_broken, outermost, walk
@@ -93,6 +93,8 @@ class Carrier:
             raise DeclinedError("it is given to too many functions")
         if outermost(function, _ELSEWHERE) is not None:
             raise DeclinedError(f"`{name}` (line {line}) is a member or has C linkage")
+        if not home.endswith((".cu", ".py")) and not is_for_device(function, syntax):
+            raise DeclinedError(f"`{name}` (line {line}) is in a header that the host may read")
         body = function.child_by_field_name("body")
         parameter = syntax.parameters(function)[position]
         if body is None or _calls_itself(function, name.encode(), syntax):

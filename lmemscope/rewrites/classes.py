@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import LocalArray
 from lmemscope.rewrites.base import DeclinedError, Target
-from lmemscope.sources.syntax import Syntax
+from lmemscope.sources.syntax import BRANCHES, Syntax, around
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,7 +27,10 @@ def helper_edits(
     # It needs nothing of what is declared before, and every namespace sees it there.
     item = syntax.file_item(function)
     guard = name.upper() + b"_DEFINED"
-    text = b"#ifndef %s\n#define %s\n%s#endif\n" % (guard, guard, text)
+    condition = b"#ifndef " + guard
+    if not path.endswith((".cu", ".py")):
+        condition = b"#if defined(__CUDACC__) && !defined(%s)" % guard
+    text = b"%s\n#define %s\n%s#endif\n" % (condition, guard, text)
     ended = text.replace(b"\n", syntax.lines_end())
     at = syntax.line_start(item.start_byte)
     if syntax.data[at : item.start_byte].strip():
@@ -36,8 +39,9 @@ def helper_edits(
         return ()
     if any(name in words for words in map(_words, texts_of(target))):
         raise DeclinedError(f"the name {name.decode()} is taken")
-    # Strings of a Python file are programs of their own.
-    counts: Literal["file", "place"] = "place" if path.endswith(".py") else "file"
+    # Strings of a Python file are programs of their own, and a branch may be left out.
+    is_branch = any(not syntax.is_guard(one) for one in around(item, *BRANCHES))
+    counts: Literal["file", "place"] = "place" if path.endswith(".py") or is_branch else "file"
     return (Edit(path, at, at, ended + syntax.lines_end(), counts),)
 
 

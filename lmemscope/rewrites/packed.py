@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import accessor_edits, joined
-from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array
+from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits, texts_of
+from lmemscope.rewrites.meanings import Meanings
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_BITS = {
+_Bits = {
     b"bool": 1,
     b"char": 8,
     b"signed char": 8,
@@ -49,19 +50,19 @@ _WORD = 64
 _NAME = b"lmem_packed"
 _CLASS = b"""\
 // At most 64 bits of small integers in one register.
-template <class T, int BITS>
+template <class Element, int Bits>
 struct lmem_packed {
     unsigned long long bits;
-    __host__ __device__ __forceinline__ T get(int i) const {
-        return static_cast<T>(bits >> (i * BITS) & (~0ull >> (64 - BITS)));
+    __host__ __device__ __forceinline__ Element get(int i) const {
+        return static_cast<Element>(bits >> (i * Bits) & (~0ull >> (64 - Bits)));
     }
-    __host__ __device__ __forceinline__ T set(int i, T value) {
-        const unsigned long long mask = ~0ull >> (64 - BITS);
-        bits = (bits & ~(mask << (i * BITS)))
-             | (static_cast<unsigned long long>(value) & mask) << (i * BITS);
+    __host__ __device__ __forceinline__ Element set(int i, Element value) {
+        const unsigned long long mask = ~0ull >> (64 - Bits);
+        bits = (bits & ~(mask << (i * Bits)))
+             | (static_cast<unsigned long long>(value) & mask) << (i * Bits);
         return value;
     }
-    __host__ __device__ __forceinline__ const T operator[](int i) const { return get(i); }
+    __host__ __device__ __forceinline__ const Element operator[](int i) const { return get(i); }
 };
 """
 
@@ -69,12 +70,13 @@ struct lmem_packed {
 def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as one integer, its uses, and functions that take it."""
     array = local_array(target)
-    bits, numbers = _BITS.get(array.element), array.numbers
+    bits, numbers = _Bits.get(array.element), array.numbers
     if bits is None or numbers is None or len(numbers) != 1 or numbers[0] * bits > _WORD:
         return
     if array.is_volatile or array.is_const or any(use.kind == "size" for use in array.uses):
         return
-    fill, texts = _fill(array), texts_of(target)
+    meanings, plain = Meanings(texts_of(target)), True
+    fill = _fill(array, meanings)
     if fill is None:
         raise DeclinedError("its initializer is of a form that is not rewritten")
 
@@ -85,10 +87,10 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return b"%s%s<%s, %d> &" % (b"const " if is_const else b"", _NAME, element, bits)
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
-        return accessor_edits(elements, texts, pass_on)
+        return accessor_edits(elements, meanings, pass_on, is_plain=plain)
 
     carrier = Carrier(target, 1, spelling, body, before)
-    uses = accessor_edits(array.elements, texts, carrier.carry(target.path, target.syntax))
+    uses = body(array.elements, carrier.carry(target.path, target.syntax))
     made = declared_as(array, b"%s<%s, %d>" % (_NAME, array.element, bits), fill)
     helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
@@ -99,13 +101,13 @@ def propose(target: Target) -> Iterator[Rewriting]:
     )
 
 
-def _fill(array: LocalArray) -> bytes | None:
+def _fill(array: LocalArray, meanings: Meanings) -> bytes | None:
     if array.declared.value is None:
         return b" = {0}"
     values = array.values
     if values is None or not array.declared.is_alone:
         return None
-    if any(one.startswith((b"{", b".")) for one in values):
+    if any(one.startswith((b"{", b".")) for one in values) or meanings.is_list(words_of(values)):
         return None
     end = array.syntax.lines_end() + array.syntax.indent(array.declared.statement)
     stores = (

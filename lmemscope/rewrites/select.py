@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import accessor_edits, joined
-from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array
+from lmemscope.rewrites.arrays import Elements, LocalArray, Use, is_plain, local_array
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits, texts_of
+from lmemscope.rewrites.meanings import Meanings
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     value = array.declared.value
     if value is not None and value.type != "initializer_list":
         raise DeclinedError("its initializer is no list")
-    name, texts = _NAMES[dimensions - 1], texts_of(target)
+    name, meanings = _NAMES[dimensions - 1], Meanings(texts_of(target))
+    plain = is_plain(target)
     text = _class(dimensions, name)
 
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
@@ -57,10 +59,10 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return (b"const " if is_const else b"") + _type(array, name, element) + b" &"
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
-        return accessor_edits(elements, texts, pass_on)
+        return accessor_edits(elements, meanings, pass_on, is_plain=plain)
 
     carrier = Carrier(target, dimensions, spelling, body, before)
-    uses = accessor_edits(array.elements, texts, carrier.carry(target.path, target.syntax))
+    uses = body(array.elements, carrier.carry(target.path, target.syntax))
     const = b"const " if array.is_const else b""
     made = declared_as(array, const + _type(array, name, array.element), _initial(array))
     helper = before(target.path, target.syntax, array.declared.function)
@@ -73,11 +75,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
 
 
 def _type(array: LocalArray, name: bytes, element: bytes) -> bytes:
-    extents = array.extents
-    if array.numbers is not None and len({hit.finding.type for hit in array.target.hits}) == 1:
-        # A function that takes it may not know the constants that it is declared with.
-        extents = tuple(b"%d" % number for number in array.numbers)
-    return name + b"<" + b", ".join((element, *extents)) + b">"
+    return name + b"<" + b", ".join((element, *array.extents)) + b">"
 
 
 def _initial(array: LocalArray) -> bytes:
@@ -87,7 +85,7 @@ def _initial(array: LocalArray) -> bytes:
 
 def _class(dimensions: int, name: bytes) -> bytes:
     """The class, written for an array of some dimensions."""
-    extents = ["N", "M", "L"][:dimensions]
+    extents = ["Count", "Inner", "Innermost"][:dimensions]
     counters = ["k", "m", "l"][:dimensions]
     indices = ["i", "j", "h"][:dimensions]
     inner = "".join(f"[{counter}]" for counter in counters)
@@ -101,19 +99,19 @@ def _class(dimensions: int, name: bytes) -> bytes:
         for counter, extent in zip(counters, extents, strict=True)
     )
     parameters = ", ".join(f"int {extent}" for extent in extents)
-    plain = f"    {_INLINE} const T operator[](int i) const {{ return get(i); }}\n"
+    plain = f"    {_INLINE} const Element operator[](int i) const {{ return get(i); }}\n"
     plain = plain if dimensions == 1 else ""
     return f"""\
 // An array whose elements stay in registers: the index is compared with each.
-template <class T, {parameters}>
+template <class Element, {parameters}>
 struct {name.decode()} {{
-    T e{whole};
-    {_INLINE} const T get({given}) const {{
-        T value = e{zero};
+    Element e{whole};
+    {_INLINE} const Element get({given}) const {{
+        Element value = e{zero};
         {loops}    value = {condition} ? e{inner} : value;
         return value;
     }}
-    {_INLINE} T set({given}, T value) {{
+    {_INLINE} Element set({given}, Element value) {{
         {loops}    e{inner} = {condition} ? value : e{inner};
         return value;
     }}

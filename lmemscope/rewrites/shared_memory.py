@@ -18,10 +18,19 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.accessors import joined
-from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array
+from lmemscope.rewrites.arrays import (
+    Elements,
+    LocalArray,
+    Use,
+    is_captured,
+    is_pointed_to,
+    local_array,
+    words_of,
+)
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
-from lmemscope.rewrites.classes import declared_as, helper_edits
+from lmemscope.rewrites.classes import declared_as, helper_edits, texts_of
+from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
 from lmemscope.sources.syntax import Syntax
 
@@ -39,6 +48,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     dimensions = len(array.extents)
     if block is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")
+    if array.is_const:
+        raise DeclinedError("it is const, which elements in shared memory are not")
     if array.is_volatile or dimensions > len(_NAMES):
         raise DeclinedError("it is volatile" if array.is_volatile else "it has many dimensions")
     if any(use.kind == "size" for use in array.uses):
@@ -63,10 +74,15 @@ def propose(target: Target) -> Iterator[Rewriting]:
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         for use in elements.uses:
+            line = use.name.start_point.row + 1
             if use.kind == "passed":
                 pass_on(use)
+            elif use.kind == "other" or is_pointed_to(use, elements.syntax):
+                raise DeclinedError(f"line {line} needs elements that follow each other in memory")
         return ()
 
+    if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
+        raise DeclinedError("a lambda captures it")
     carrier = Carrier(target, dimensions, spelling, body, before)
     body(array.elements, carrier.carry(target.path, target.syntax))
     caveat = _caveat(target, block.threads)
@@ -92,9 +108,6 @@ def _is_for_host(array: LocalArray) -> bool:
 
 def _view(array: LocalArray, element: bytes, threads: int) -> bytes:
     extents = array.extents
-    if array.numbers is not None and len({hit.finding.type for hit in array.target.hits}) == 1:
-        # A function that takes it may not know the constants that it is declared with.
-        extents = tuple(b"%d" % number for number in array.numbers)
     name = _NAMES[len(extents) - 1]
     return name + b"<" + b", ".join((element, *extents[1:], b"%d" % threads)) + b">"
 
@@ -106,7 +119,7 @@ def _declaration(array: LocalArray, threads: int) -> tuple[Edit, ...]:
         raise DeclinedError(f"the name {store.decode()} is taken")
     extents = b"".join(b"[" + extent + b"]" for extent in array.extents)
     end = syntax.lines_end() + syntax.indent(array.declared.statement)
-    fill = _fill(array, end)
+    fill = _fill(array, end, Meanings(texts_of(array.target)))
     if fill is None:
         raise DeclinedError("its initializer is of a form that is not rewritten")
     space = b"__shared__ " + array.element + b" " + store + extents + b"[%d];" % threads + end
@@ -114,7 +127,7 @@ def _declaration(array: LocalArray, threads: int) -> tuple[Edit, ...]:
     return declared_as(array, view, b" = {" + store + b", int(" + _LANE + b")}" + fill)
 
 
-def _fill(array: LocalArray, end: bytes) -> bytes | None:
+def _fill(array: LocalArray, end: bytes, meanings: Meanings) -> bytes | None:
     """What follows the declaration so that the elements have their values; None: not known."""
     if array.declared.value is None:
         return b""
@@ -132,6 +145,8 @@ def _fill(array: LocalArray, end: bytes) -> bytes | None:
         return b";" + end + loops + array.name + inner + b" = " + array.element + b"()"
     numbers = array.numbers
     if numbers is None or len(numbers) != 1 or any(one.startswith((b"{", b".")) for one in values):
+        return None
+    if meanings.is_list(words_of(values)):
         return None
     rest = [array.element + b"()"] * (numbers[0] - len(values))
     stores = (
@@ -162,33 +177,32 @@ def _is_recursive(target: Target) -> bool:
 def _classes(dimensions: int) -> bytes:
     text = """\
 // A thread's own column of a shared array: element i is in row i.
-template <class T, int BLOCK>
+template <class Element, int Threads>
 struct lmem_column {
-    T (*rows)[BLOCK];
+    Element (*rows)[Threads];
     int lane;
-    __host__ __device__ __forceinline__ T &operator[](int i) const { return rows[i][lane]; }
+    __host__ __device__ __forceinline__ Element &operator[](int i) const { return rows[i][lane]; }
 };
 """
     if dimensions > 1:
         text += """\
-template <class T, int M, int BLOCK>
+template <class Element, int Inner, int Threads>
 struct lmem_plane {
-    T (*planes)[M][BLOCK];
+    Element (*planes)[Inner][Threads];
     int lane;
-    __host__ __device__ __forceinline__ lmem_column<T, BLOCK> operator[](int i) const {
+    __host__ __device__ __forceinline__ lmem_column<Element, Threads> operator[](int i) const {
         return {planes[i], lane};
     }
 };
 """
     if dimensions > 2:
         text += """\
-template <class T, int M, int L, int BLOCK>
+template <class Element, int Inner, int Innermost, int Threads>
 struct lmem_space {
-    T (*spaces)[M][L][BLOCK];
+    Element (*spaces)[Inner][Innermost][Threads];
     int lane;
-    __host__ __device__ __forceinline__ lmem_plane<T, L, BLOCK> operator[](int i) const {
-        return {spaces[i], lane};
-    }
+    __host__ __device__ __forceinline__ lmem_plane<Element, Innermost, Threads>
+    operator[](int i) const { return {spaces[i], lane}; }
 };
 """
     return text.encode()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.sources.syntax import Declared, around, walk
+from lmemscope.sources.syntax import Declared, Syntax, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -105,9 +105,13 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
     kind = declared.statement.child_by_field_name("type")
     if kind is None or (kind.type not in _PLAIN and b"mutable" in syntax.words()):
         return False
+    head = syntax.data[declared.statement.start_byte : declared.declarator.start_byte]
+    is_const = bool({b"const", b"constexpr"} & set(head.split()))
     for use in syntax.uses(declared.name, declared.scope):
         if _is_changed(use):
             return False  # It would not compile.
+        if not is_const and not _is_read(use, syntax):
+            return False  # Whoever gets a pointer may cast the const away.
         for above in around(use, "cast_expression", "gnu_asm_expression", "call_expression"):
             if above.type == "gnu_asm_expression":
                 return False
@@ -120,6 +124,18 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
             if called is not None and syntax.text(called).startswith(b"const_cast"):
                 return False
     return True
+
+
+def _is_read(use: Node, syntax: Syntax) -> bool:
+    """Whether it is subscripted, and the address of what that is is not taken; or its size."""
+    node = use
+    if any(True for _ in around(use, "sizeof_expression")):
+        return True
+    while node.parent is not None and node.parent.type in _REACHING:
+        node = node.parent
+    above = node.parent
+    taken = above is not None and above.type == "pointer_expression"
+    return node != use and not (taken and above is not None and syntax.text(above)[:1] == b"&")
 
 
 def _is_changed(use: Node) -> bool:

@@ -26,13 +26,13 @@ _DECLARATORS = (
 )
 _NAMES = ("identifier", "field_identifier")
 FUNCTIONS = ("function_definition", "lambda_expression")
-_BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
+BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
 _OUTER = (
     "translation_unit",
     "declaration_list",
     "linkage_specification",
     "namespace_definition",
-    *_BRANCHES,
+    *BRANCHES,
 )
 """What items of a namespace stand in."""
 
@@ -204,11 +204,25 @@ class Syntax:
             node = node.parent
         return node
 
+    def is_guard(self, branch: Node) -> bool:
+        """Whether an ``#ifndef`` is a header's guard: it defines the name first of all."""
+        name = branch.child_by_field_name("name")
+        first = next((one for one in branch.named_children if one != name), None)
+        defined = first.child_by_field_name("name") if first is not None else None
+        return (
+            branch.type == "preproc_ifdef"
+            and name is not None
+            and defined is not None
+            and first is not None
+            and first.type == "preproc_def"
+            and self.text(defined) == self.text(name)
+        )
+
     def file_item(self, node: Node) -> Node:
         """The item of the file that a node is in: a namespace, where it is in one."""
         found = node
         while node.parent is not None:
-            if node.type not in _BRANCHES and node.type != "translation_unit":
+            if node.type not in BRANCHES and node.type != "translation_unit":
                 found = node
             node = node.parent
         return found

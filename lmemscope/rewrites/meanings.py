@@ -1,0 +1,108 @@
+"""What names mean in the files that can be seen: macros' bodies, and how functions take arguments.
+
+A rewrite that evaluates an expression twice, or later, or copies what it gives to a function, asks
+here first. What is defined in files that cannot be seen is not known; the language's own functions
+and macros have no such effects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Literal
+
+from lmemscope.formats.statements import parts_of
+
+Taking = Literal["value", "const", "mutable", "anything"]
+"""How a parameter is bound: a copy, ``const T &``, ``T &``, or ``T &&``."""
+
+_DEFINE = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?[ \t]*((?:[^\n\\]|\\\r?\n|\\.)*)",
+    re.MULTILINE,
+)
+_CHANGES = re.compile(rb"\+\+|--|(?<![=<>!+\-*/%&|^])=(?!=)|[+\-*/%&|^]=|<<=|>>=")
+_EFFECTS = re.compile(rb"\w\s*\(|" + _CHANGES.pattern)
+_LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
+_LONGEST = 2000
+
+
+class Meanings:
+    """What can be seen.
+
+    Args:
+        texts: of the target's file and of the headers around it.
+    """
+
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        self._texts = tuple(dict.fromkeys(texts))
+        self._taking: dict[bytes, frozenset[Taking]] = {}
+
+    @cached_property
+    def _macros(self) -> dict[bytes, tuple[bytes, ...]]:
+        found: dict[bytes, list[bytes]] = {}
+        for text in self._texts:
+            for name, body in _DEFINE.findall(text):
+                found.setdefault(name, []).append(body)
+        return {name: tuple(bodies) for name, bodies in found.items()}
+
+    def has_effects(self, words: Iterable[bytes], *, calls: bool = True) -> bool:
+        """Whether a macro among some words may change something.
+
+        Args:
+            words: names.
+            calls: whether calls of functions count.
+        """
+        pattern = _EFFECTS if calls else _CHANGES
+        return any(self._affects(word, set(), pattern) for word in words)
+
+    def is_redefined(self, words: Iterable[bytes]) -> bool:
+        """Whether a macro among some words means one thing here and another there."""
+        undefined = re.compile(rb"^[ \t]*#[ \t]*undef[ \t]+(\w+)", re.MULTILINE)
+        gone = {name for text in self._texts for name in undefined.findall(text)}
+        return any(word in gone or len(set(self._macros.get(word, ()))) > 1 for word in words)
+
+    def is_list(self, words: Iterable[bytes]) -> bool:
+        """Whether a macro among some words stands for several expressions."""
+        return any(
+            _LIST.search(body) is not None for word in words for body in self._macros.get(word, ())
+        )
+
+    def taking(self, name: bytes) -> frozenset[Taking]:
+        """How the functions of a name that can be seen take their arguments, any of them."""
+        if name not in self._taking:
+            found: set[Taking] = set()
+            pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*\(")
+            for text in self._texts:
+                for start in pattern.finditer(text):
+                    found |= _parameters(text, start.end())
+            self._taking[name] = frozenset(found)
+        return self._taking[name]
+
+    def _affects(self, word: bytes, seen: set[bytes], pattern: re.Pattern[bytes]) -> bool:
+        if word in seen:
+            return False
+        seen.add(word)
+        return any(
+            pattern.search(body) is not None
+            or any(self._affects(one, seen, pattern) for one in re.findall(rb"[A-Za-z_]\w*", body))
+            for body in self._macros.get(word, ())
+        )
+
+
+def _parameters(text: bytes, start: int) -> set[Taking]:
+    """How a parameter list takes its arguments; a call's looks like one that takes values."""
+    depth, at = 1, start
+    while depth and at < min(len(text), start + _LONGEST):
+        depth += (text[at : at + 1] == b"(") - (text[at : at + 1] == b")")
+        at += 1
+    found: set[Taking] = set()
+    for part in parts_of(text[start : at - 1].decode("latin-1")):
+        # Two words with `&` between them are a parameter, or an expression that combines bits.
+        if re.search(r"\w\s*>?\s*&&\s*(?:\.\.\.)?\s*\w*\s*$", part):
+            found.add("anything")
+        elif re.search(r"[\w>]\s*&\s*(?:__restrict__\s*)?\w*\s*$", part):
+            found.add("const" if re.search(r"\bconst\b", part) else "mutable")
+        else:
+            found.add("value")
+    return found
