@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as directory:
         sources = [*written(entries, given.sources, Path(directory).resolve())]
         if given.judge:
-            judged = [judge(source) for source in sources]
+            judged = judged_all(sources)
             given.judge.write_text("".join(f"{json.dumps(one)}\n" for one in judged))
             print(*summary(judged), sep="\n")
             return 0
@@ -120,12 +121,30 @@ def written(entries: Sequence[Entry], sources: Path, out: Path) -> Iterator[Sour
         yield Source(entry, file, tuple(options))
 
 
+def judged_all(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """Each object's result, two repositories at a time: patches change files of their own."""
+    projects: dict[str, list[int]] = {}
+    for number, source in enumerate(sources):
+        projects.setdefault(source.entry.project, []).append(number)
+    found: dict[int, dict[str, Any]] = {}
+
+    def of_project(numbers: list[int]) -> None:
+        for number in numbers:
+            found[number] = judge(sources[number])
+            print(len(found), "of", len(sources), file=sys.stderr, flush=True)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(of_project, sorted(projects.values(), key=len, reverse=True)))
+    return [found[number] for number in sorted(found)]
+
+
 def judge(source: Source) -> dict[str, Any]:
     """What `lmemscope fix` offers for an object, and whether its best patch does what it says."""
     entry = source.entry
     began = time.monotonic()
     arguments = ["fix", str(source.file), *source.options, "--object", entry.object]
-    found = _run(*arguments, "--arch", "sm_90", "--format", "json", directory=source.file.parent)
+    arguments += ["--arch", "sm_90", "--format", "json", "-j", "1"]
+    found = _run(*arguments, directory=source.file.parent)
     own = [one for one in found["candidates"] if _is_of(one, entry)]
     tried = {one["rewrite"]: one["verdict"] for one in own}
     offered = [one for one in own if one["verdict"] in ("removed", "reduced")]
@@ -183,7 +202,7 @@ def _applies(source: Source, patch: str) -> bool:
     directory = source.file.parent
     before = _frames(source)
     given = patch.encode("utf-8", "surrogateescape")
-    git = ["git", "apply", "--unsafe-paths", "-p1"]
+    git = ["git", "apply", "--unsafe-paths", "--whitespace=nowarn", "-p1"]
     if subprocess.run(git, cwd=directory, input=given, check=False).returncode:
         return False
     try:
