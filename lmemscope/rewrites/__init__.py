@@ -23,6 +23,7 @@ from lmemscope.rewrites import (
     unroll,
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.cooperative import promised
 
 REWRITES: tuple[Rewrite, ...] = (
     drop_volatile.REWRITE,
@@ -49,7 +50,7 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
     for rewrite in REWRITES:
         if target.cause in rewrite.causes:
             try:
-                found += rewrite.propose(target)
+                found += (promised(one, target) for one in rewrite.propose(target))
             except DeclinedError as declined:
                 reasons.append(str(declined))
     return tuple(found), tuple(dict.fromkeys(reasons))

@@ -55,6 +55,10 @@ def accessor_edits(
         line = use.name.start_point.row + 1
         if use.kind == "other":
             raise DeclinedError(f"line {line} uses more of it than one element")
+        if _is_inside(use, array, meanings, is_plain=is_plain):
+            raise DeclinedError(
+                f"line {line} may change a copy of an element, or keep a part of it"
+            )
         if is_reference_to_element(use, array.syntax) or _is_bound(use, array, meanings):
             raise DeclinedError(f"line {line} may bind a reference to an element")
         made = rewriter.edits(use)
@@ -259,5 +263,35 @@ def _is_bound(use: Use, array: Elements, meanings: Meanings) -> bool:
             continue
         called = call.child_by_field_name("function")
         words = _WORD.findall(array.syntax.text(called)) if called is not None else []
-        return not words or bool({"mutable", "anything"} & meanings.taking(words[-1]))
+        taking = meanings.taking(words[-1]) if words else frozenset({"anything"})
+        if "const" in taking and meanings.casts_const_away:
+            return True
+        return bool({"mutable", "anything"} & taking)
     return False
+
+
+def _is_inside(use: Use, array: Elements, meanings: Meanings, *, is_plain: bool) -> bool:
+    """Whether something within an element is reached that a copy does not have, or may lose.
+
+    Of a class, that is what its member functions do, and pointers that an array in it turns into.
+    """
+    element, syntax = use.element, array.syntax
+    if element is None or use.kind != "read":
+        return False
+    for cast in around(element, "cast_expression", "call_expression", "expression_statement"):
+        if cast.type == "expression_statement":
+            break
+        to = cast.child_by_field_name("type") or cast.child_by_field_name("function")
+        text = syntax.text(to) if to is not None else b""
+        if b"&" in text or text.startswith((b"const_cast", b"reinterpret_cast")):
+            return True
+    above = element.parent
+    if is_plain or above is None or above.type != "field_expression":
+        return False
+    field = above.child_by_field_name("field")
+    outer = above.parent
+    if outer is not None and outer.type == "call_expression":
+        return True
+    if outer is not None and outer.type == "subscript_expression":
+        return False
+    return field is None or meanings.is_array(syntax.text(field))

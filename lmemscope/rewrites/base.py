@@ -65,12 +65,15 @@ class Target:
 
     @cached_property
     def block(self) -> Block | None:
-        """The largest block of the kernels; None where one of them is not known."""
-        if self.asked_block is not None:
-            return Block(self.asked_block, "--block", is_exact=True)
+        """The largest block of the kernels; None where one of them is not known.
+
+        What the user says of it does not take back what a launch says.
+        """
         found = [block_of(hit.case) for hit in self.hits]
         known = [block for block in found if block is not None]
-        if not known or len(known) != len(found):
+        if self.asked_block is not None:
+            known.append(Block(self.asked_block, "--block", is_exact=True))
+        elif not known or len(known) != len(found):
             return None
         return max(known, key=lambda block: block.threads)
 

@@ -29,6 +29,7 @@ _MOST = 6
 """Functions that an array is carried into."""
 _INLINING = re.compile(rb"\b(?:__noinline__|__forceinline__)\s*")
 _SPECIFIERS = frozenset(b"__device__ __host__ static const constexpr __restrict__".split())
+_KEPT = (b"static", b"__shared__", b"__device__", b"__constant__")
 _ELSEWHERE = ("class_specifier", "struct_specifier", "linkage_specification")
 
 
@@ -99,6 +100,10 @@ class Carrier:
         parameter = syntax.parameters(function)[position]
         if body is None or _calls_itself(function, name.encode(), syntax):
             raise DeclinedError(f"`{name}` (line {line}) calls itself")
+        if any(syntax.text(one) in _KEPT for one in walk(body)):
+            raise DeclinedError(
+                f"`{name}` (line {line}) has variables that its copy would not share"
+            )
         own, element, is_const = _parameter(parameter, syntax, self._dimensions, name)
         if is_broken(function, syntax.text(own)):
             raise DeclinedError(f"`{name}` (line {line}) is not read completely")

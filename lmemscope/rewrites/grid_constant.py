@@ -4,8 +4,10 @@ The kernel's parameter becomes `const __grid_constant__`: its address is then th
 itself, in constant memory, and no thread makes a copy of it (sm_70 and newer). Every declaration of
 the kernel in the file changes.
 
-It is safe: a parameter that is changed does not compile when it is const, and what could take the
-const away again, a cast in C's way or inline assembly, is declined. Reads whose address differs
+It is safe where only its members are read: a parameter that is changed does not compile when it is
+const, and what could take the const away again, a cast in C's way or inline assembly, is declined.
+Where a function gets it, or a member function is called, it is unsafe: there may be another
+overload for what is const, or a cast. Reads whose address differs
 between lanes go through the L1 cache.
 """
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ROOT = re.compile(r"[A-Za-z_]\w*")
+_REACHING = ("subscript_expression", "field_expression", "parenthesized_expression")
 _PARAMETERS = ("parameter_declaration", "optional_parameter_declaration")
 
 
@@ -47,11 +50,16 @@ def propose(target: Target) -> Iterator[Rewriting]:
             return
         edits += made
     if edits:
+        name = root[0]
+        shared = any(_is_shared(target, kernel, name.encode()) for kernel in found)
         yield Rewriting(
             "grid-constant",
-            "safe",
+            "unsafe" if shared else "safe",
             tuple(dict.fromkeys(edits)),
-            f"read the parameter `{root[0]}` in place",
+            f"read the parameter `{name}` in place",
+            f"no function that gets `{name}` casts the const away or has another overload for it"
+            if shared
+            else None,
         )
 
 
@@ -76,6 +84,27 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
             continue
         edits.append(edit)
     return edits
+
+
+def _is_shared(target: Target, kernel: Node, name: bytes) -> bool:
+    """Whether a function gets the parameter itself, or one of its members is called."""
+    body, syntax = kernel.child_by_field_name("body"), target.syntax
+    for use in walk(body) if body is not None else ():
+        if use.type != "identifier" or syntax.text(use) != name:
+            continue
+        node = use
+        while node.parent is not None and node.parent.type in _REACHING:
+            node = node.parent
+        above = node.parent
+        if above is None or above.type in (
+            "call_expression",
+            "argument_list",
+            "pointer_expression",
+        ):
+            return True
+        if node == use and above.type != "sizeof_expression":
+            return True
+    return False
 
 
 def _edit(target: Target, parameter: Node) -> Edit | None:

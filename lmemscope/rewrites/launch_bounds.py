@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _CAP = re.compile(rb"__maxnreg__\s*\([^()]*\)\s*")
-_WHOLE_GRID = (
-    b"this_grid",
-    b"grid_group",
-    b"cudaLaunchCooperativeKernel",
-    b"cuLaunchCooperativeKernel",
-    b"cudaLaunchAttributeCooperative",
-)
-_CAVEAT = "the grids that are launched still fit the device with fewer blocks on a multiprocessor"
 _VARIANTS = 2
 
 
@@ -54,7 +46,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     names = dict.fromkeys(plain_name(hit.facts.demangled).encode() for hit in target.hits)
     caps = [edit for name in names for edit in _caps(target, name)]
     if caps:
-        yield _rewriting(target, caps, "without `__maxnreg__`")
+        yield _rewriting(caps, "without `__maxnreg__`")
     said = [node for name in names for node in said_of(name, target)] if kernels(target) else []
     bounds = [one for node in said for one in node.children if one.type == "launch_bounds"]
     arguments = [_arguments(target, one) for one in bounds]
@@ -63,7 +55,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     minimum = [one[1] for one in arguments if len(one) > 1]
     if not minimum:
         edits = [target.edit(one[0].end, one[0].end, b", 1") for one in arguments]
-        yield _rewriting(target, edits, "for one block on a multiprocessor")
+        yield _rewriting(edits, "for one block on a multiprocessor")
         return
     if any(len(one) == 3 for one in arguments):
         yield _with(target, minimum, 1)  # What is behind it needs it.
@@ -71,7 +63,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if all(one.text == b"1" for one in minimum):
         return
     edits = [target.edit(one[0].end, one[1].end, b"") for one in arguments if len(one) > 1]
-    yield _rewriting(target, edits, "without a minimum of blocks")
+    yield _rewriting(edits, "without a minimum of blocks")
     for blocks in _fewer(target, minimum):
         yield _with(target, minimum, blocks)
 
@@ -105,7 +97,7 @@ def _with(target: Target, minimum: list[_Argument], blocks: int) -> Rewriting:
         for one in minimum
         if one.text != str(blocks).encode()
     ]
-    return _rewriting(target, edits, f"for at least {blocks} on a multiprocessor")
+    return _rewriting(edits, f"for at least {blocks} on a multiprocessor")
 
 
 def _arguments(target: Target, bounds: Node) -> list[_Argument]:
@@ -140,14 +132,9 @@ def _caps(target: Target, name: bytes) -> Iterator[Edit]:
             yield target.edit(found.start(), found.end(), b"")
 
 
-def _rewriting(target: Target, edits: list[Edit], how: str) -> Rewriting:
-    is_whole = any(word in target.syntax.words() for word in _WHOLE_GRID)
+def _rewriting(edits: list[Edit], how: str) -> Rewriting:
     return Rewriting(
-        "launch-bounds",
-        "unsafe" if is_whole else "safe",
-        tuple(dict.fromkeys(edits)),
-        f"compile the kernel {how}",
-        _CAVEAT if is_whole else None,
+        "launch-bounds", "safe", tuple(dict.fromkeys(edits)), f"compile the kernel {how}"
     )
 
 

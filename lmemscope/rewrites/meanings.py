@@ -23,6 +23,7 @@ _DEFINE = re.compile(
 )
 _CHANGES = re.compile(rb"\+\+|--|(?<![=<>!+\-*/%&|^])=(?!=)|[+\-*/%&|^]=|<<=|>>=")
 _EFFECTS = re.compile(rb"\w\s*\(|" + _CHANGES.pattern)
+_CASTS = re.compile(rb"\bconst_cast\b|\(\s*(?!const\b)[\w:<>]+\s*&\s*\)\s*[\w(]")
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
 _LONGEST = 2000
 
@@ -67,6 +68,17 @@ class Meanings:
         return any(
             _LIST.search(body) is not None for word in words for body in self._macros.get(word, ())
         )
+
+    def is_array(self, name: bytes) -> bool:
+        """Whether a member of a name may be an array: it is, or its declaration is not seen."""
+        declared = re.compile(rb"[\w>*&]\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])")
+        found = [one[1] for text in self._texts for one in declared.finditer(text)]
+        return not found or b"[" in found
+
+    @cached_property
+    def casts_const_away(self) -> bool:
+        """Whether anything to be seen casts to a reference or by ``const_cast``."""
+        return any(_CASTS.search(text) is not None for text in self._texts)
 
     def taking(self, name: bytes) -> frozenset[Taking]:
         """How the functions of a name that can be seen take their arguments, any of them."""

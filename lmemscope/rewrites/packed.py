@@ -73,6 +73,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     bits, numbers = _Bits.get(array.element), array.numbers
     if bits is None or numbers is None or len(numbers) != 1 or numbers[0] * bits > _WORD:
         return
+    sizes = {hit.finding.type_bytes for hit in target.hits}
+    if sizes - {None, numbers[0] * max(bits, 8) // 8}:
+        raise DeclinedError(f"`{array.element.decode()}` is a type of the program's own")
     if array.is_volatile or array.is_const or any(use.kind == "size" for use in array.uses):
         return
     meanings, plain = Meanings(texts_of(target)), True

@@ -64,10 +64,14 @@ def propose(target: Target) -> Iterator[Rewriting]:
         raise DeclinedError("its declaration stands in no block")
     if _is_for_host(array):
         raise DeclinedError("its function is the host's, too")
-    name, text = _NAMES[dimensions - 1], _classes(dimensions)
 
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
-        return helper_edits(target, path, syntax, function, name, text)
+        needed = zip(_NAMES[:dimensions], _CLASSES, strict=False)
+        return tuple(
+            edit
+            for name, text in needed
+            for edit in helper_edits(target, path, syntax, function, name, text)
+        )
 
     def spelling(element: bytes, is_const: bool) -> bytes:
         return b"const " + _view(array, element, block.threads) + b" "
@@ -142,13 +146,13 @@ def _fill(array: LocalArray, end: bytes, meanings: Meanings) -> bytes | None:
             name = b"lmem_%c" % counter
             loops += b"for (int %s = 0; %s < %s; ++%s) " % (name, name, extent, name)
             inner += b"[%s]" % name
-        return b";" + end + loops + array.name + inner + b" = " + array.element + b"()"
+        return b";" + end + loops + array.name + inner + b" = {}"
     numbers = array.numbers
     if numbers is None or len(numbers) != 1 or any(one.startswith((b"{", b".")) for one in values):
         return None
     if meanings.is_list(words_of(values)):
         return None
-    rest = [array.element + b"()"] * (numbers[0] - len(values))
+    rest = [b"{}"] * (numbers[0] - len(values))
     stores = (
         b"%s[%d] = %s" % (array.name, position, value)
         for position, value in enumerate((*values, *rest))
@@ -159,7 +163,7 @@ def _fill(array: LocalArray, end: bytes, meanings: Meanings) -> bytes | None:
 def _caveat(target: Target, threads: int) -> str | None:
     if any(has_dynamic(hit.case) for hit in target.hits):
         return "launches ask for dynamic shared memory, which comes on top"
-    if target.asked_block is not None or target.bounded == threads:
+    if target.asked_block == threads or target.bounded == threads:
         return None
     return f"no block that runs it has more than {threads} threads"
 
@@ -174,8 +178,8 @@ def _is_recursive(target: Target) -> bool:
     )
 
 
-def _classes(dimensions: int) -> bytes:
-    text = """\
+_CLASSES = (
+    b"""\
 // A thread's own column of a shared array: element i is in row i.
 template <class Element, int Threads>
 struct lmem_column {
@@ -183,9 +187,8 @@ struct lmem_column {
     int lane;
     __host__ __device__ __forceinline__ Element &operator[](int i) const { return rows[i][lane]; }
 };
-"""
-    if dimensions > 1:
-        text += """\
+""",
+    b"""\
 template <class Element, int Inner, int Threads>
 struct lmem_plane {
     Element (*planes)[Inner][Threads];
@@ -194,9 +197,8 @@ struct lmem_plane {
         return {planes[i], lane};
     }
 };
-"""
-    if dimensions > 2:
-        text += """\
+""",
+    b"""\
 template <class Element, int Inner, int Innermost, int Threads>
 struct lmem_space {
     Element (*spaces)[Inner][Innermost][Threads];
@@ -204,8 +206,9 @@ struct lmem_space {
     __host__ __device__ __forceinline__ lmem_plane<Element, Innermost, Threads>
     operator[](int i) const { return {spaces[i], lane}; }
 };
-"""
-    return text.encode()
+""",
+)
+"""Of an array of one, two and three dimensions; each needs those before it."""
 
 
 REWRITE = Rewrite(
