@@ -1,6 +1,6 @@
 """The figures on the rules' pages, compiled: python -m docs.rule_figures writes rule_figures.json
 
-`scan`, `debug`, `bare` and `fix` are what it runs; tests run the same and compare.
+`SCAN`, `DEBUG`, `FIX` and `bare_cubin` are what it runs; tests run the same and compare.
 """
 
 from __future__ import annotations
