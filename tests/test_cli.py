@@ -35,7 +35,7 @@ def test_each_command_has_help(command: str) -> None:
 def test_the_readme_shows_options_that_exist() -> None:
     readme = (ROOT / "README.md").read_text()
     commands = (
-        "scan", "dump", "doctor", "explain", "rules", "check", "baseline", "report", "diff"
+        "scan", "dump", "doctor", "explain", "rules", "check", "baseline", "report", "diff", "fix"
     )  # fmt: skip
     known = {c: run_program(c, "--help").out for c in commands}
     shown = "".join(re.findall(r"^```console\n(.*?)^```", readme, re.MULTILINE | re.DOTALL))

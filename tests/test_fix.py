@@ -158,3 +158,33 @@ def test_the_shipped_kernels_have_fixes(tmp_path: Path) -> None:
     none = run_program("fix", f"{copy}", "--object", "nothing", cwd=Path.cwd())
     assert none.code == 0
     assert "no finding is of a variable nothing" in none.err
+
+
+def test_a_string_of_a_python_file_is_edited_where_it_stands(here: Path) -> None:
+    kernel = RING.partition("extern")[2].replace("last(window, n - i)", "window[(n - i) & 7]")
+    text = f'import cupy\n\nring = cupy.RawKernel(r"""\nextern{kernel}""", "ring")\n'
+    (here / "ring.py").write_text(text)
+    done = run_program("fix", "ring.py", "--apply", cwd=here)
+    assert done.code == 0, done.err
+    written = (here / "ring.py").read_text()
+    assert written.startswith('import cupy\n\nring = cupy.RawKernel(r"""\n')
+    assert "lmem_" in written
+    scanned = run_program("scan", "ring.py", "--format", "json", cwd=here)
+    assert [one["stack_frame"] for one in scanned.document["units"][0]["kernels"]] == [0]
+
+
+def test_the_program_decides(here: Path) -> None:
+    (here / "check.sh").write_text("grep -c lmem_select ring.cu > seen; cat seen; exit 0\n")
+    arguments = ("fix", "ring.cu", "--run", "--format", "json")
+    done = run_program(*arguments, "--", "sh", "check.sh", cwd=here)
+    assert done.code == 0, done.err
+    found = {c["rewrite"]: c for c in done.document["candidates"] if c["run"]}
+    assert found["shared-memory"]["run"]["same"] is True
+    assert found["shared-memory"]["rank"] is not None
+    assert all(one["rank"] is None for one in found.values() if not one["run"]["same"])
+    assert not (here / "seen").exists(), "it runs on copies"
+    failing = run_program(*arguments, "--", "sh", "-c", "exit 4", cwd=here)
+    assert failing.code == 3
+    assert "ends with 4" in failing.err
+    assert run_program("fix", "ring.cu", "--run", cwd=here).code == 2
+    assert run_program("fix", "ring.cu", "other.cu", cwd=here).code == 2

@@ -10,10 +10,12 @@ import pytest
 from lmemscope import rules
 from lmemscope.fixing.edits import merged, pairs
 from lmemscope.fixing.patch import diff
+from lmemscope.fixing.program import is_same
 from lmemscope.model import Cause, Edit, LaunchBounds, Rewriting, SourceLocation
 from lmemscope.rewrites import proposals
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.sources.edits import patched
+from lmemscope.sources.python_literals import masked
 from lmemscope.sources.syntax import Syntax
 from tests.builders import kernel_with, local_object, source_text
 
@@ -137,6 +139,13 @@ def test_one_of_several_declarators_gets_a_statement_of_its_own() -> None:
         (["float a[8];", "for (float &x : a) x = n;", "out[0] = a[n];"], "more of it"),
         (["float a[8];", "a[n++] = n;", "out[0] = a[n];"], "in a form that is not rewritten"),
         (["float a[8];", "a[n++] += 1.f;", "out[0] = a[n];"], "in a form that is not rewritten"),
+        (["float a[8];", "a[n] = n++;", "out[0] = a[n];"], "in a form that is not rewritten"),
+        (["float a[8];", "a[n] = (n = 2);", "out[0] = a[n];"], "in a form that is not rewritten"),
+        (["float a[8];", "a[n] = next(&n);", "out[0] = a[n];"], "in a form that is not rewritten"),
+        (
+            ["float a[8];", "a[n] += a[0] = 1.f;", "out[0] = a[n];"],
+            "in a form that is not rewritten",
+        ),
         (["float a[8];", "out[0] = a[n]++;"], "in a form that is not rewritten"),
         (["float a[8];", "SET(a, n);", "out[0] = a[n];"], "`SET`"),
         (["static float a[8];", "out[0] = a[n];"], "not of automatic storage"),
@@ -306,3 +315,68 @@ def test_a_patch_says_where_the_last_line_does_not_end(tmp_path: object) -> None
         b"--- a/a.cu\n+++ b/a.cu\n@@ -1,3 +1,3 @@\n-one\n+1\n two \xe9\n three\n"
         b"\\ No newline at end of file\n"
     )
+
+
+PYTHON = """\
+# é
+code = r'''float a[4]; // é
+float b; '''
+other = "float c[4];" + f"float {x}"
+escaped = "float d[4];\\n"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        (2, "float a[4]; // é\nfloat b; "),
+        (3, "float a[4]; // é\nfloat b; "),
+        (4, "float c[4];"),
+        (5, None),
+        (1, None),
+    ],
+)
+def test_the_text_of_one_literal_stays_where_it_is(line: int, kept: str | None) -> None:
+    data = PYTHON.encode()
+    found = masked(data, line)
+    if kept is None:
+        assert found is None
+        return
+    assert found is not None
+    assert len(found) == len(data)
+    assert found.count(b"\n") == data.count(b"\n")
+    at = data.index(kept.encode())
+    assert found[at : at + len(kept.encode())] == kept.encode()
+    assert not found[:at].strip()
+    assert not found[at + len(kept.encode()) :].strip()
+
+
+def test_what_is_no_python_has_no_literals() -> None:
+    assert masked(b"a = '''", 1) is None
+    assert masked("a = 'é'".encode("latin-1"), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("after", "rtol", "same"),
+    [
+        (b"sum 1.0 ok", None, True),
+        (b"sum 1.0000001 ok", None, False),
+        (b"sum 1.0000001 ok", 1e-5, True),
+        (b"sum 1.1 ok", 1e-5, False),
+        (b"sum 1.0 no", 1e-5, False),
+        (b"sum 1.0 ok 2", 1e-5, False),
+        (b"sum nan ok", 1e-5, False),
+    ],
+)
+def test_outputs_are_compared(after: bytes, rtol: float | None, same: bool) -> None:
+    assert is_same(b"sum 1.0 ok", after, rtol) is same
+
+
+def test_a_function_that_may_change_the_index_is_seen() -> None:
+    before = "__device__ float next(int &n) { return ++n; }\n"
+    text = kernel("float a[8];", "a[n] = next(n);", "out[0] = a[n];", before=before)
+    found, reasons = proposals(target(text, "a", "float[8]", block=None))
+    assert "select" not in {one.rewrite for one in found}
+    assert any("not rewritten" in reason for reason in reasons)
+    plain = text.replace("int &n", "int n")
+    assert "select" in {one.rewrite for one in proposals(target(plain, "a", "float[8]"))[0]}

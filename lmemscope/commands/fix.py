@@ -24,6 +24,19 @@ _MOST_THREADS = 1024
 
 @click.command(name="fix")
 @click.argument("target", metavar="PATH[::KERNEL]", shell_complete=completing("target"))
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGV...]")
+@click.option(
+    "--run",
+    "run_it",
+    is_flag=True,
+    help="Run ARGV, which builds and runs the program, on copies of the tree, before and after.",
+)
+@click.option(
+    "--rtol",
+    type=click.FloatRange(0.0, min_open=True),
+    metavar="X",
+    help="With --run, the relative difference that numbers in the output may have.",
+)
 @click.option(
     "--object", "objects", multiple=True, metavar="NAME", help="Only this variable; repeatable."
 )
@@ -46,6 +59,9 @@ _MOST_THREADS = 1024
 @compile_options
 def command(
     target: str,
+    argv: tuple[str, ...],
+    run_it: bool,
+    rtol: float | None,
     objects: tuple[str, ...],
     block: int | None,
     unsafe: bool,
@@ -68,8 +84,10 @@ def command(
       lmemscope fix 'filter.cu::blur*' --object window
       lmemscope fix filter.cu --format patch | git apply
       lmemscope fix filter.cu --unsafe --apply
+      lmemscope fix filter.cu --run --rtol 1e-5 -- sh -c 'make && ./filter'
     """
     from lmemscope.exporters import fix_document, fix_table
+    from lmemscope.fixing.program import Program
     from lmemscope.fixing.run import Asked
 
     path, separator, kernel = target.partition("::")
@@ -77,9 +95,16 @@ def command(
         raise UsageError(
             "usage", f"{path} is a saved report: fix compiles", hint="name the source instead"
         )
+    if run_it != bool(argv):
+        raise UsageError(
+            "usage",
+            "--run takes a command behind --" if run_it else f"unexpected argument {argv[0]}",
+            hint="write --run -- make check",
+        )
+    program = Program(argv, rtol) if argv else None
     kernels = (*settings.kernels, kernel) if separator else settings.kernels
     sink = Sink.open(output, format_name, formats=FORMATS, color=color)
-    report = tried([path], settings, Asked(kernels, objects, block, unsafe))
+    report = tried([path], settings, Asked(kernels, objects, block, unsafe, program))
     if sink.format_name == "json":
         sink.write(fix_document.render(report))
     elif sink.format_name == "patch":

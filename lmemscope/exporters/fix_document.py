@@ -12,6 +12,7 @@ from lmemscope.model import (
     Failure,
     Figures,
     FixReport,
+    ProgramRun,
     SourceLocation,
     Trial,
     TrialVerdict,
@@ -38,6 +39,7 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
         cause, location: of the finding.
         summary: what it does, in a few words.
         caveat: what who takes it promises; null of a safe one.
+        run: what the user's program did with it; null where it was not run.
     """
 
     input: str
@@ -59,6 +61,7 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
     location: SourceLocation | None
     summary: str
     caveat: str | None
+    run: ProgramRun | None
 
 
 class FailureDocument(Struct, frozen=True, kw_only=True):
@@ -131,4 +134,5 @@ def _candidate(trial: Trial) -> CandidateDocument:
         location=trial.place,
         summary=trial.rewriting.summary,
         caveat=trial.rewriting.caveat,
+        run=trial.run,
     )

@@ -111,6 +111,10 @@ def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
 
 
 def _notes(trial: Trial, columns: int) -> list[Shown]:
+    if trial.run is not None:
+        took = f"{trial.run.seconds_before:.2f} → {trial.run.seconds_after:.2f} s"
+        said = "the same" if trial.run.same else "something else"
+        return wrapped(f"the program prints {said}: {took}", columns, "       ", "       ")
     if trial.rank is not None and trial.rewriting.caveat:
         return wrapped(f"unsafe: {trial.rewriting.caveat}", columns, "       ", "       ")
     if trial.error and trial.verdict in ("worse", "failed"):
@@ -123,7 +127,8 @@ def _notes(trial: Trial, columns: int) -> list[Shown]:
 def _row(trial: Trial) -> tuple[str, ...]:
     before, after = trial.before, trial.after
     rank = f"{trial.rank}." if trial.rank is not None else "-"
-    head = (rank, trial.rewriting.rewrite, _SAID[trial.verdict])
+    slower = ", slower" if trial.is_offered and not trial.is_worth else ""
+    head = (rank, trial.rewriting.rewrite, f"{_SAID[trial.verdict]}{slower}")
     if after is None:
         return (*head, *([""] * (len(_HEAD) - len(head))))
     return (

@@ -16,6 +16,7 @@ from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, judge
 from lmemscope.fixing.patch import diff
+from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.targets import Files, targets_of, untried
 from lmemscope.model import Failure, FixReport, KernelReport, Rewriting, Trial, Untried, Wanted
@@ -25,7 +26,7 @@ from lmemscope.rewrites.base import Hit, Target
 from lmemscope.sources.includes import closure
 
 Progress = Callable[[int, int, str], None]
-_SOURCES = (".cu", ".cuh")
+_CUDA, _SOURCES = (".cu", ".cuh"), (".cu", ".cuh", ".py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,14 @@ class Asked:
         objects: names of variables; none means all.
         block: threads of a block, or None where the source says it.
         unsafe: whether the patch takes rewritings that may change what the program does.
+        program: to run with each rewriting that is offered, or None.
     """
 
     kernels: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
     block: int | None = None
     unsafe: bool = False
+    program: Program | None = None
 
 
 def fix(
@@ -63,6 +66,7 @@ def fix(
 
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
+        LmemscopeError: the program cannot be run, or fails as it is.
     """
     units, errors = collect.plan_units(paths, settings, executor)
     failures = [(path, _failure(error)) for path, error in errors]
@@ -82,6 +86,8 @@ def fix(
             attempts.start(target, _concerned(target, results), pair)
     trials += _finish(attempts)
     order = ranked(trials)
+    if asked.program is not None:
+        order = with_runs(order, asked.program)
     every = [kernel for _, report in results for kernel in report.kernels]
     return FixReport(
         version=__version__,
@@ -108,7 +114,9 @@ def _start(results: Sequence[Result], attempts: Attempts, asked: Asked) -> Itera
                 yield target
                 continue
             if not unit.path.endswith(_SOURCES):
-                yield untried(target.hits, unit, "only CUDA C++ sources are rewritten")
+                yield untried(
+                    target.hits, unit, "only CUDA C++ in sources and Python strings is rewritten"
+                )
                 continue
             where = _concerned(target, results)
             rewritings, reasons = proposals(target)
@@ -125,7 +133,7 @@ def _concerned(target: Target, results: Sequence[Result]) -> list[Result]:
         (unit, report)
         for unit, report in results
         if unit.path == target.path
-        or (unit.path.endswith(_SOURCES) and target.path in closure(unit.path, unit.options).files)
+        or (unit.path.endswith(_CUDA) and target.path in closure(unit.path, unit.options).files)
     ]
 
 

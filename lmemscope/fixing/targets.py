@@ -21,6 +21,7 @@ from lmemscope.model import (
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rules import cases
 from lmemscope.sources.lines import from_disk
+from lmemscope.sources.python_literals import masked
 from lmemscope.sources.syntax import Syntax
 
 _Key = tuple[str, str | None, SourceLocation | None]
@@ -30,16 +31,25 @@ class Files:
     """Files that targets are in, each read and parsed once."""
 
     def __init__(self) -> None:
-        self._trees: dict[str, Syntax | None] = {}
+        self._trees: dict[tuple[str, bytes], Syntax] = {}
 
-    def syntax(self, path: str) -> Syntax | None:
-        """The file's tree; None where it cannot be read."""
-        if path not in self._trees:
-            try:
-                self._trees[path] = Syntax(read_input(path))
-            except OSError:
-                self._trees[path] = None
-        return self._trees[path]
+    def syntax(self, path: str, line: int = 0) -> Syntax | None:
+        """The file's tree; of a Python file that of the literal that a line is in.
+
+        None where it cannot be read, or no such literal is there.
+        """
+        try:
+            data: bytes | None = read_input(path)
+        except OSError:
+            return None
+        if data is not None and path.endswith(".py"):
+            data = masked(data, line)
+        if data is None:
+            return None
+        key = (path, data)
+        if key not in self._trees:
+            self._trees[key] = Syntax(data)
+        return self._trees[key]
 
 
 def targets_of(
@@ -96,9 +106,12 @@ def _target(hits: Sequence[Hit], unit: Unit, files: Files, block: int | None) ->
         why = "nothing says which line it is"
     elif is_library(place.file):
         why = "it is the code of a library"
-    syntax = None if place is None or why else files.syntax(os.path.abspath(place.file))
+    path = os.path.abspath(place.file) if place is not None else ""
+    syntax = files.syntax(path, place.line) if place is not None and why is None else None
     if why is None and syntax is None:
         why = "its file cannot be read"
+        if path.endswith(".py"):
+            why = "it stands in no plain string: no f-string, no backslash but in a raw one"
     if place is None or syntax is None or why is not None:
         return untried(hits, unit, why or "")
     return Target(
@@ -107,11 +120,11 @@ def _target(hits: Sequence[Hit], unit: Unit, files: Files, block: int | None) ->
         type=first.finding.type,
         place=first.finding.location,
         declared_at=declared,
-        path=os.path.abspath(place.file),
+        path=path,
         syntax=syntax,
         hits=tuple(hits),
         asked_block=block,
-        tree=files.syntax,
+        tree=lambda file: syntax if file == path else files.syntax(file),
     )
 
 

@@ -120,6 +120,20 @@ class ProvenFix:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """The user's program on a copy of the tree, as it is and rewritten.
+
+    Attributes:
+        same: whether it printed the same and succeeded.
+        seconds_before, seconds_after: wall-clock time of the whole command.
+    """
+
+    same: bool
+    seconds_before: float
+    seconds_after: float
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A rewriting of one object, tried, as it is for one kernel.
 
@@ -139,6 +153,7 @@ class Trial:
         patch: unified diff that ``git apply`` takes, or None where the file cannot be read.
         error: why it failed, the compiler's first error.
         modelled: what ``cost_before`` is made of, or None.
+        run: what the user's program did with it; None where it was not run.
     """
 
     input: str
@@ -158,6 +173,7 @@ class Trial:
     patch: str | None
     error: str | None = None
     modelled: Cost | None = None
+    run: ProgramRun | None = None
 
     @property
     def is_offered(self) -> bool:

@@ -43,7 +43,7 @@ def accessor_edits(
     Raises:
         DeclinedError: one of them cannot be told to mean the same.
     """
-    rewriter = _Rewriter(array)
+    rewriter = _Rewriter(array, sources)
     edits: list[Edit] = []
     for use in array.uses:
         if use.kind == "size":
@@ -94,8 +94,8 @@ def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
 
 
 class _Rewriter:
-    def __init__(self, array: Elements) -> None:
-        self._array, self._syntax = array, array.syntax
+    def __init__(self, array: Elements, sources: Iterable[bytes]) -> None:
+        self._array, self._syntax, self._sources = array, array.syntax, tuple(sources)
         self._dimensions = array.dimensions
 
     def edits(self, use: Use) -> list[Edit] | None:
@@ -123,19 +123,49 @@ class _Rewriter:
         if use.kind == "update":
             begin += self._value(use) + b" " + given.removesuffix(b"=") + b" ("
         closing = b"))" if use.kind == "update" else b")"
-        if right.type == "initializer_list" or (
-            counted and counted & set(_WORD.findall(self._syntax.text(right)))
-        ):
-            # Whether the index or the value comes first is not the same in a call.
+        if right.type == "initializer_list" or self._inside_indices(use):
             return None
-        inside = self._inside_indices(use)
-        if inside:
+        if counted & set(_WORD.findall(self._syntax.text(right))) or self._depends(use, right):
+            # Whether the index or the value comes first is not the same in a call.
             return None
         between = right.start_byte
         return [
             edit(use.whole.start_byte, between, begin),
             replace(edit(right.end_byte, right.end_byte, closing), counts="each"),
         ]
+
+    def _depends(self, use: Use, right: Node) -> bool:
+        """Whether the value may change the index, or the element that it is combined with."""
+        words = {word for index in use.indices for word in _WORD.findall(self._syntax.text(index))}
+        for node in walk(right):
+            if node.type == "lambda_expression":
+                return True
+            changed = None
+            if node.type == "update_expression":
+                changed = node.child_by_field_name("argument")
+            elif node.type == "assignment_expression":
+                changed = node.child_by_field_name("left")
+            elif node.type == "pointer_expression" and self._syntax.text(node)[:1] == b"&":
+                changed = node.child_by_field_name("argument")
+            elif node.type == "call_expression" and self._takes_references(node):
+                changed = node.child_by_field_name("arguments")
+            if changed is not None and words & set(_WORD.findall(self._syntax.text(changed))):
+                return True
+        return use.kind == "update" and any(
+            other.kind not in ("read", "size")
+            for other in self._array.uses
+            if right.start_byte <= other.name.start_byte < right.end_byte
+        )
+
+    def _takes_references(self, call: Node) -> bool:
+        """Whether a function may change what it is given; one that is nowhere to be seen does not:
+        those of the language's libraries take values or pointers."""
+        called = call.child_by_field_name("function")
+        words = _WORD.findall(self._syntax.text(called)) if called is not None else []
+        if not words:
+            return True
+        declares = re.compile(rb"\b" + words[-1] + rb"\s*\((?:[^()]|\([^()]*\))*[^&]&[^&]")
+        return any(declares.search(text) for text in self._sources)
 
     def _counted(self, use: Use) -> set[bytes]:
         """Variables that the index counts up or down, where nothing else in it has effects."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import LocalArray
@@ -36,7 +36,9 @@ def helper_edits(
         return ()
     if any(name in words for words in map(_words, texts_of(target))):
         raise DeclinedError(f"the name {name.decode()} is taken")
-    return (Edit(path, at, at, ended + syntax.lines_end(), "file"),)
+    # Strings of a Python file are programs of their own.
+    counts: Literal["file", "place"] = "place" if path.endswith(".py") else "file"
+    return (Edit(path, at, at, ended + syntax.lines_end(), counts),)
 
 
 def declared_as(array: LocalArray, type_: bytes, rest: bytes) -> tuple[Edit, ...]:
