@@ -79,7 +79,10 @@ def table(example: Example, known: Figures, own: Figures) -> list[str]:
         present = [row for row in figures if name in row]
         return any(row[name] != (row[other] if other else 0) for row in present)
 
-    columns = [("registers", ("registers",)), ("frame", ("stack_frame",))]
+    columns: list[tuple[str, tuple[str, ...]]] = [
+        ("registers", ("registers",)),
+        ("frame", ("stack_frame",)),
+    ]
     if differ("cumulative_stack", other="stack_frame"):
         columns.append(("with calls", ("cumulative_stack",)))
     columns.append(("spilled st/ld", ("spill_stores", "spill_loads")))
@@ -123,11 +126,10 @@ def fix(example: Example, found: Figures) -> str:
     """What ``lmemscope fix`` has for the kernel before."""
     asked = f"`lmemscope fix kernels/{example.source}::{example.before.kernel} --block {BLOCK}`"
     if "verdict" not in found:
-        reasons = "; ".join(found["reasons"])
         if found["vain"]:
             tried = ", ".join(map(_linked, found["vain"]))
             return f"{asked} tries {tried}, to no effect."
-        return f"{asked} has none: {reasons}."
+        return f"{asked} has none: {found['reason']}."
     text = f"{asked} removes it by {_linked(found['rewrite'])}: {found['summary']}."
     if found["applicability"] == "unsafe":
         text += f" Only `--unsafe` takes that into the patch: {found['caveat']}."

@@ -178,7 +178,6 @@ EXAMPLES = (
         Shown("parent_hands_over_global"),
         "The error goes because the child gets global memory; that the array goes, too, is not the "
         "point.",
-        asked=False,
     ),
     Example(
         "LM501",

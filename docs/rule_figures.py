@@ -99,9 +99,9 @@ def _of_fix(example: Example, fixes: Document) -> Document:
     wanted = [one for one in tried if one["rewrite"] == example.rewrite]
     if not wanted:
         offered = [one["rewrite"] for one in tried if one["rank"] is not None]
-        reasons = [one["reason"] for one in fixes["untried"] if short_name(one["kernel"]) == name]
+        untried = [one["reason"] for one in fixes["untried"] if short_name(one["kernel"]) == name]
         vain = list(dict.fromkeys(one["rewrite"] for one in tried if one["rank"] is None))
-        return {"offered": offered, "reasons": reasons, "vain": vain}
+        return {"offered": offered, "reason": untried[0] if untried else None, "vain": vain}
     best = min(wanted, key=lambda one: one["rank"] or len(tried) + 1)
     kept = ("rewrite", "verdict", "applicability", "summary", "caveat")
     rows = ("registers", "stack_frame", "spill_stores", "spill_loads", "ldl", "stl", "shared")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from docs import generate_rules, rule_examples, rule_figures
-from docs.rule_examples import Example, Shown, keyed, quoted
+from docs.rule_examples import Build, Example, Shown, keyed, quoted
 from lmemscope.rules import RULES
 from tests.conftest import Finished, Once, run_program
 
@@ -33,7 +33,7 @@ def measured(
         cubin.write_bytes(rule_figures.bare_cubin())
         bare = run_program("scan", str(cubin), "--format", "json").document
         debug = run_program(*rule_figures.DEBUG).document
-        scans = {"release": shipped.document, "debug": debug, "bare": bare}
+        scans: dict[Build, Any] = {"release": shipped.document, "debug": debug, "bare": bare}
         return rule_figures.figures(scans, run_program(*rule_figures.FIX).document)
 
     return once("rule-figures", made)
@@ -83,7 +83,7 @@ def test_what_has_no_rewrite_on_its_page_has_none(measured: dict[str, Any]) -> N
         if example.asked and not example.rewrite:
             fix = measured["examples"][key]["fix"]
             assert fix["offered"] == []
-            assert fix["reasons"] or fix["vain"], key
+            assert fix["reason"] or fix["vain"], key
 
 
 def test_every_rule_has_an_example_with_figures() -> None:
