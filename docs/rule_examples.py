@@ -131,6 +131,7 @@ EXAMPLES = (
         "volatile_local.cu",
         Shown("sum_volatile"),
         Shown("sum_plain"),
+        "CUDA 12.9 keeps `sum` in registers all the same (see [promoted](promoted.md)).",
         rewrite="drop-volatile",
     ),
     Example(

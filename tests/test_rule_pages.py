@@ -52,9 +52,18 @@ def test_the_figures_are_what_the_toolchain_gives(key: str, measured: dict[str, 
             assert not any(found[name][figure] for figure in CLEAN), name
 
 
+def skip_what_is_promoted(key: str, measured: dict[str, Any]) -> None:
+    """Another ptxas than the pages' may keep in registers what they show: CUDA 12.9 does once."""
+    found = [one["name"] for one in measured["examples"][key]["before"]["findings"]]
+    another = measured["toolkit"] != KNOWN["toolkit"]
+    if another and found == ["promoted"] and EXAMPLES[key].rule != "LM601":
+        pytest.skip("this ptxas keeps it in registers")
+
+
 @pytest.mark.toolchain
 @pytest.mark.parametrize("key", EXAMPLES)
 def test_the_rule_speaks_of_the_kernel_before(key: str, measured: dict[str, Any]) -> None:
+    skip_what_is_promoted(key, measured)
     findings = measured["examples"][key]["before"]["findings"]
     assert EXAMPLES[key].rule in {finding["rule"] for finding in findings}
 
@@ -72,6 +81,7 @@ def test_the_rewrite_on_the_page_removes_it(key: str, measured: dict[str, Any]) 
     rewrite, cuda = EXAMPLES[key].rewrite, int(measured["toolkit"]["nvrtc"].partition(".")[0])
     if "smem-spilling" in rewrite and cuda < SPILLS_TO_SHARED:
         pytest.skip("this CUDA spills to local memory only")
+    skip_what_is_promoted(key, measured)
     fix = measured["examples"][key]["fix"]
     assert (fix["rewrite"], fix["verdict"]) == (rewrite, "removed")
     assert not any(fix["after"][figure] for figure in CLEAN)
