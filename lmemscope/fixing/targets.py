@@ -106,6 +106,8 @@ def _target(hits: Sequence[Hit], unit: Unit, files: Files, block: int | None) ->
         why = "nothing says which line it is"
     elif is_library(place.file):
         why = "it is the code of a library"
+    elif any(_is_handed(hit) for hit in hits):
+        why = "its address is handed to a grid that is launched, which needs global memory"
     path = os.path.abspath(place.file) if place is not None else ""
     syntax = files.syntax(path, place.line) if place is not None and why is None else None
     if why is None and syntax is None:
@@ -125,6 +127,16 @@ def _target(hits: Sequence[Hit], unit: Unit, files: Files, block: int | None) ->
         hits=tuple(hits),
         asked_block=block,
         tree=lambda file: syntax if file == path else files.syntax(file),
+    )
+
+
+def _is_handed(hit: Hit) -> bool:
+    """Whether a child gets an object's address: in shared memory that is as wrong as before."""
+    found = hit.case.object
+    pointers = (pointer for launch in hit.facts.launches for pointer in launch.handed)
+    return found is not None and any(
+        (pointer.function, pointer.declared) == (found.function, found.declared)
+        for pointer in pointers
     )
 
 
