@@ -865,7 +865,7 @@ def test_parameters_calls_and_volatile_leave_local_memory(
 ) -> None:
     of = (grid_constant.REWRITE, force_inline.REWRITE, drop_volatile.REWRITE)
     found = tried(CALLS, tmp_path, monkeypatch, of)
-    assert found["parameter", "grid-constant"] == ("safe", "removed")
+    assert found["parameter", "grid-constant"] == ("unsafe", "removed"), "a function gets it"
     assert found["called", "force-inline"] == ("safe", "removed")
     assert found["insists", "drop-volatile"] == ("safe", "removed")
 
