@@ -521,3 +521,14 @@ def test_a_copy_would_have_static_variables_of_its_own() -> None:
     found, reasons = proposals(target(text, "a", "float[8]", block=None))
     assert "select" not in {one.rewrite for one in found}
     assert any("would not share" in reason for reason in reasons), reasons
+
+
+def test_a_header_for_any_compiler_gets_no_word_of_cuda() -> None:
+    import dataclasses
+
+    loop = "for (int i = 0; i < 8; ++i) a[i] = n;"
+    text = f"HD float f(int n) {{\n  float a[8];\n  {loop}\n  return a[n];\n}}\n"
+    given = dataclasses.replace(target(text, "a", "float[8]"), path="/p/a.cuh")
+    found, reasons = proposals(given)
+    assert {one.rewrite for one in found} <= {"unroll", "bounded-loop"}
+    assert "the host's compiler may read its header, too" in reasons

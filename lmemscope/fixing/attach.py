@@ -73,8 +73,10 @@ def _tried(finding: Finding, trials: Sequence[Trial]) -> Finding:
 
 
 def _advice(every: Iterable[Advice], trials: Sequence[Trial]) -> Iterable[Advice]:
-    """Advice with what came of it; without what was tried and did not help."""
+    """Advice with what came of it; without what was tried and did not help, or is not so."""
     for one in every:
+        if one.is_none and any(trial.verdict == "removed" for trial in trials):
+            continue
         same = [trial for trial in trials if trial.rewriting.rewrite == one.rewrite]
         helped = next((trial for trial in same if trial.is_offered), None)
         if helped is not None:

@@ -9,6 +9,7 @@ from lmemscope.analysis.occupancy import occupancy
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import Figures, KernelFacts, KernelReport, TrialVerdict, UnitReport
+from lmemscope.model.fix import NOTICED
 from lmemscope.rewrites.base import Hit
 
 DEFAULT_BLOCK = 256
@@ -55,7 +56,7 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
             verdicts[one.facts.name] = Judged("worse", made, harmed)
         else:
             size = removable[one.facts.name]
-            verdicts[one.facts.name] = Judged(_verdict(one.facts, made.facts, size), made)
+            verdicts[one.facts.name] = Judged(_verdict(one, made, size), made)
     return verdicts
 
 
@@ -80,7 +81,8 @@ def figures(facts: KernelFacts, arch: str, threads: int) -> Figures:
     )
 
 
-def _verdict(before: KernelFacts, after: KernelFacts, size: int) -> TrialVerdict:
+def _verdict(was: KernelReport, made: KernelReport, size: int) -> TrialVerdict:
+    before, after = was.facts, made.facts
     if not after.uses_local_memory:
         return "removed"
     less = _frames(before) - _frames(after)
@@ -89,9 +91,16 @@ def _verdict(before: KernelFacts, after: KernelFacts, size: int) -> TrialVerdict
         return "reduced" if _sites(after) < _sites(before) else "no-effect"
     if less >= size or (less > 0 and less > size - _ALIGNMENT and _spills(before) == 0):
         return "removed"
-    if less > 0 or (less == 0 and _sites(after) < _sites(before)):
+    if less > 0 or (less == 0 and _runs_less(was, made)):
         return "reduced"
     return "no-effect"
+
+
+def _runs_less(was: KernelReport, made: KernelReport) -> bool:
+    """Whether a warp goes to local memory less often: sites alone tell how ptxas unrolls, too."""
+    if was.work is None or made.work is None:
+        return _sites(made.facts) < _sites(was.facts)
+    return made.work.local_lines * NOTICED < was.work.local_lines
 
 
 def harm(before: UnitReport, after: UnitReport) -> str | None:

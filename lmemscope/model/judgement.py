@@ -56,12 +56,14 @@ class Advice:
         code: to write, where it is known.
         verified: what came of it where it was tried.
         rewrite: that does it, as of ``lmemscope fix``; None where none does.
+        is_none: whether it says that there is no way out but another program.
     """
 
     text: str
     code: str | None = None
     verified: Verified | None = None
     rewrite: str | None = None
+    is_none: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from lmemscope.rewrites import (
     static_table,
     unroll,
 )
+from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.cooperative import promised
 
@@ -43,12 +44,27 @@ REWRITES: tuple[Rewrite, ...] = (
 """In the order in which they are tried: the cheapest to run first."""
 
 
+_FOR_ANY_COMPILER = frozenset({"unroll", "bounded-loop", "drop-volatile", "no-printf"})
+"""Rewrites that use no word of CUDA's: a host's compiler takes what they make."""
+
+
+def _is_for_the_host_too(target: Target) -> bool:
+    """Whether a header's function may be compiled without CUDA: it does not say where it runs."""
+    if target.path.endswith((".cu", ".py")) or target.place is None:
+        return False
+    line = target.declared_at.line if target.declared_at is not None else target.place.line
+    return not all(is_for_device(one, target.syntax) for one in target.syntax.functions_at(line))
+
+
 def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
     """Whatever may take a target out of local memory, and why other rewrites do not apply."""
     found: list[Rewriting] = []
     reasons: list[str] = []
+    is_shared = _is_for_the_host_too(target)
     for rewrite in REWRITES:
-        if target.cause in rewrite.causes:
+        if is_shared and rewrite.name not in _FOR_ANY_COMPILER:
+            reasons.append("the host's compiler may read its header, too")
+        elif target.cause in rewrite.causes:
             try:
                 found += (promised(one, target) for one in rewrite.propose(target))
             except DeclinedError as declined:

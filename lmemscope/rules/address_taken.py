@@ -90,7 +90,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
             Advice(
                 "Nothing removes it without a rewrite: whoever gets its address, registers cannot "
                 "hold it. Work in pieces that fit, or let the threads of a warp share the work of "
-                "one."
+                "one.",
+                is_none=True,
             ),
         )
     if "holds-addresses" in kinds:

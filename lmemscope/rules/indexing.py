@@ -67,7 +67,8 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
             f" {case.name} is accessed as another type, too: access it as one, so that an index "
             "selects whole elements; they can then be compared with, or moved to shared memory."
         )
-    return (Advice(f"Nothing removes it without a rewrite{because}.{too_large(case)}{way}"),)
+    text = f"Nothing removes it without a rewrite{because}.{too_large(case)}{way}"
+    return (Advice(text, is_none=True),)
 
 
 def unnamed(case: Case) -> tuple[Advice, ...]:

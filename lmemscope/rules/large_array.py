@@ -38,7 +38,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
     return (
         Advice(
             f"Nothing removes {case.name} without a rewrite: work in pieces that fit registers, or "
-            "let the threads of a warp share the work and the array of one."
+            "let the threads of a warp share the work and the array of one.",
+            is_none=True,
         ),
         *shared_memory(case),
     )

@@ -174,6 +174,16 @@ class Syntax:
             if node.type == "function_definition" and self.function_name(node) == wanted
         )
 
+    def functions_at(self, line: int) -> tuple[Node, ...]:
+        """Definitions of functions that hold a line (1-based)."""
+        row = line - 1
+        return tuple(
+            node
+            for node in walk(self.root)
+            if node.type == "function_definition"
+            and node.start_point.row <= row <= node.end_point.row
+        )
+
     def function_name(self, function: Node) -> bytes | None:
         """The unqualified name of a function that is defined."""
         node = function.child_by_field_name("declarator")
