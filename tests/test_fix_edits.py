@@ -532,3 +532,19 @@ def test_a_header_for_any_compiler_gets_no_word_of_cuda() -> None:
     found, reasons = proposals(given)
     assert {one.rewrite for one in found} <= {"unroll", "bounded-loop"}
     assert "the host's compiler may read its header, too" in reasons
+
+
+def test_no_name_of_a_patch_leads_upwards(tmp_path: object) -> None:
+    from pathlib import Path
+
+    root = Path(str(tmp_path))
+    (root / "src" / "deep").mkdir(parents=True)
+    (root / "here").mkdir()
+    one, other = root / "src" / "a.cu", root / "src" / "deep" / "b.cuh"
+    for path in (one, other):
+        path.write_text("one\n")
+    edits = [Edit(str(one), 0, 3, b"1"), Edit(str(other), 0, 3, b"2")]
+    made = diff(edits, str(root / "here"))
+    assert "+++ b/a.cu\n" in made
+    assert "+++ b/deep/b.cuh\n" in made
+    assert "+++ b/src/a.cu\n" in diff(edits, str(root))

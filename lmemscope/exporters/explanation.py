@@ -229,6 +229,7 @@ class Explainer:
             lines += [
                 self._styled(f"       {line}", "dim") for line in proven.patch_lines(finding.fix)
             ]
+            lines += self._wrapped(proven.WHOLE, "   ")
         return lines
 
     def _quotes(self, kernel: KernelReport) -> list[Part]:

@@ -192,15 +192,21 @@ def _summary(report: FixReport, *, unsafe: bool) -> str:
     if not using:
         return f"None of {count(kernels, 'kernel')} uses local memory."
     groups = _groups(report.trials)
-    offered = [any(trial.is_offered for trial in group.trials) for group in groups]
+    offered = [any(trial.rank is not None for trial in group.trials) for group in groups]
     safe = [
-        any(t.is_offered and t.rewriting.applicability == "safe" for t in group.trials)
+        any(t.rank is not None and t.rewriting.applicability == "safe" for t in group.trials)
         for group in groups
     ]
+    slower = sum(
+        not has and any(trial.is_offered for trial in group.trials)
+        for has, group in zip(offered, groups, strict=True)
+    )
     total = len(groups) + len(report.untried)
     said = f"{count(total, 'finding')}: {sum(offered)} with a proven fix"
     if sum(offered) > sum(safe):
         said += f", {sum(safe)} of them safe"
+    if slower:
+        said += f"; what removes {slower} more would be slower"
     said += "."
     if sum(offered) > sum(safe) and not unsafe:
         said += " --unsafe takes the others into the patch."

@@ -14,6 +14,10 @@ def sentence(fix: ProvenFix) -> str:
     return f"Proven fix: {summary} ({outcome(fix.verified)}).{promise}"
 
 
+WHOLE = "`lmemscope fix --format patch` prints the patch as `git apply` takes it."
+"""Below a patch that is shown: tabs and bytes may look otherwise there."""
+
+
 def advice_text(advice: Advice) -> str:
     """An advice, with what came of it where it was tried."""
     if advice.verified is None:

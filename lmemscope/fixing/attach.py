@@ -26,6 +26,10 @@ def with_fixes(report: Report, tried: FixReport) -> Report:
         report: of the units.
         tried: what was tried on their findings.
     """
+    reasons = {
+        (one.input, one.arch, one.kernel, one.object, one.cause, one.place): one.reason
+        for one in tried.untried
+    }
     found: dict[_Key, list[Trial]] = {}
     for trial in tried.trials:
         found.setdefault(_key(trial.input, trial.arch, trial.kernel, trial.fingerprint), []).append(
@@ -34,7 +38,9 @@ def with_fixes(report: Report, tried: FixReport) -> Report:
     units = tuple(
         replace(
             unit,
-            kernels=tuple(_with(kernel, unit.input, unit.arch, found) for kernel in unit.kernels),
+            kernels=tuple(
+                _with(kernel, unit.input, unit.arch, found, reasons) for kernel in unit.kernels
+            ),
         )
         for unit in report.units
     )
@@ -46,23 +52,32 @@ def _key(name: str, arch: str, kernel: str, fingerprint: str) -> _Key:
 
 
 def _with(
-    kernel: KernelReport, name: str, arch: str, found: Mapping[_Key, Sequence[Trial]]
+    kernel: KernelReport,
+    name: str,
+    arch: str,
+    found: Mapping[_Key, Sequence[Trial]],
+    reasons: Mapping[tuple[object, ...], str],
 ) -> KernelReport:
+    own = kernel.facts.demangled
     return replace(
         kernel,
         findings=tuple(
             _tried(
                 finding,
-                found.get(_key(name, arch, kernel.facts.demangled, finding.fingerprint), ()),
+                found.get(_key(name, arch, own, finding.fingerprint), ()),
+                reasons.get((name, arch, own, finding.object, finding.cause, finding.location)),
             )
             for finding in kernel.findings
         ),
     )
 
 
-def _tried(finding: Finding, trials: Sequence[Trial]) -> Finding:
+def _tried(finding: Finding, trials: Sequence[Trial], reason: str | None) -> Finding:
     if not trials:
-        return finding
+        if reason is None:
+            return finding
+        why = Advice(f"No rewrite is tried: {reason}.")
+        return replace(finding, advice=(*finding.advice, why))
     best = next((one for one in trials if one.rank == 1), None)
     fix = None
     verified = _verified(best) if best is not None else None

@@ -17,14 +17,18 @@ _NO_END = "\\ No newline at end of file\n"
 def diff(edits: Iterable[Edit], directory: str) -> str:
     """The edits as a patch, with names relative to a directory.
 
-    Bytes that are no UTF-8 stand as surrogates, as in names of files.
+    Where a file is outside of it, names are relative to the directory that holds all of them: none
+    may lead upwards, or nothing applies it. Bytes that are no UTF-8 stand as surrogates, as in names of files.
 
     Raises:
         OSError: a file cannot be read.
         ValueError: edits overlap.
     """
     parts: list[str] = []
-    for file, own in sorted(by_file(edits).items()):
+    files = sorted(by_file(edits).items())
+    if any(os.path.relpath(file, directory).startswith(os.pardir) for file, _ in files):
+        directory = os.path.commonpath([os.path.dirname(file) for file, _ in files])
+    for file, own in files:
         data = read_input(file)
         name = os.path.relpath(file, directory)
         before, after = _lines(data), _lines(patched(data, own))
