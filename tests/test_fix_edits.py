@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
 from collections.abc import Mapping
 
 import pytest
 
 from lmemscope import rules
+from lmemscope.exporters.proven import advice_text, sentence
 from lmemscope.fixing.edits import merged, pairs
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.program import is_same
-from lmemscope.model import Cause, Edit, LaunchBounds, Rewriting, SourceLocation
+from lmemscope.model import (
+    Advice,
+    Cause,
+    Edit,
+    Figures,
+    LaunchBounds,
+    ProvenFix,
+    Rewriting,
+    SourceLocation,
+    TrialVerdict,
+    Verified,
+)
 from lmemscope.rewrites import proposals
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.sources.edits import patched
@@ -30,7 +43,6 @@ def target(
     **changes: object,
 ) -> Target:
     """The variable of a name in ``/p/a.cu``, declared on the first line that has it as such."""
-    import dataclasses
 
     lines = text.splitlines()
     at = next(n for n, line in enumerate(lines, 1) if line.startswith(" ") and f" {name}[" in line)
@@ -448,7 +460,6 @@ def test_other_instances_keep_their_sizes() -> None:
 
 
 def in_header(text: str) -> list[Rewriting]:
-    import dataclasses
 
     given = target(text, "a", "float[8]", block=None)
     found, _ = proposals(dataclasses.replace(given, path="/p/a.cuh"))
@@ -524,7 +535,6 @@ def test_a_copy_would_have_static_variables_of_its_own() -> None:
 
 
 def test_a_header_for_any_compiler_gets_no_word_of_cuda() -> None:
-    import dataclasses
 
     loop = "for (int i = 0; i < 8; ++i) a[i] = n;"
     text = f"HD float f(int n) {{\n  float a[8];\n  {loop}\n  return a[n];\n}}\n"
@@ -548,3 +558,20 @@ def test_no_name_of_a_patch_leads_upwards(tmp_path: object) -> None:
     assert "+++ b/a.cu\n" in made
     assert "+++ b/deep/b.cuh\n" in made
     assert "+++ b/src/a.cu\n" in diff(edits, str(root))
+
+
+def test_what_is_not_removed_is_not_called_a_fix() -> None:
+    before = Figures(32, 64, 0, 0, 0, 4, 4, 900, 1.0)
+    after = dataclasses.replace(before, stack_frame=32, registers=40)
+
+    def said(verdict: TrialVerdict, speed_up: float) -> tuple[str, str]:
+        found = Verified("select", "safe", verdict, before, after, speed_up)
+        fix = ProvenFix(found, "compare", None, "")
+        return sentence(fix), advice_text(Advice("Compare.", verified=found))
+
+    fix, advice = said("removed", 2.0)
+    assert fix == "Proven fix: Compare (frame 64 → 32, registers 32 → 40). Safe."
+    assert advice == "Compare. Tried: it is removed (frame 64 → 32, registers 32 → 40)."
+    fix, advice = said("reduced", 0.25)
+    assert not fix.startswith("Proven fix")
+    assert "some of it stays, at 0.25 times the modelled speed" in advice

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lmemscope.model import Advice, Figures, ProvenFix, Verified
+from lmemscope.model.fix import NOTICED
 
 
 def sentence(fix: ProvenFix) -> str:
     """What the best fix does, what came of it, and what who takes it promises."""
     promise = f" Unsafe: {fix.caveat}." if fix.caveat else " Safe."
     summary = fix.summary[:1].upper() + fix.summary[1:]
-    return f"Proven fix: {summary} ({outcome(fix.verified)}).{promise}"
+    lead = "Proven fix" if fix.verified.verdict == "removed" else "Proven to leave less of it"
+    return f"{lead}: {summary} ({outcome(fix.verified)}).{promise}"
 
 
 WHOLE = "`lmemscope fix --format patch` prints the patch as `git apply` takes it."
@@ -22,7 +24,11 @@ def advice_text(advice: Advice) -> str:
     """An advice, with what came of it where it was tried."""
     if advice.verified is None:
         return advice.text
-    return f"{advice.text} Tried: {outcome(advice.verified)}."
+    found = advice.verified
+    result = "it is removed" if found.verdict == "removed" else "some of it stays"
+    slower = found.speed_up is not None and found.speed_up * NOTICED < 1
+    price = f", at {found.speed_up:.2g} times the modelled speed" if slower else ""
+    return f"{advice.text} Tried: {result}{price} ({outcome(found)})."
 
 
 def outcome(verified: Verified) -> str:
@@ -46,6 +52,7 @@ def _changes(before: Figures, after: Figures) -> Iterator[str]:
         ),
         ("registers", before.registers, after.registers),
         ("shared memory", before.shared, after.shared),
+        ("bytes of code", before.code_bytes, after.code_bytes),
     )
     for name, old, new in rows:
         if old != new and old is not None and new is not None:

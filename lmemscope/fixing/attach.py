@@ -26,7 +26,7 @@ def with_fixes(report: Report, tried: FixReport) -> Report:
         report: of the units.
         tried: what was tried on their findings.
     """
-    reasons = {
+    reasons: dict[tuple[object, ...], str] = {
         (one.input, one.arch, one.kernel, one.object, one.cause, one.place): one.reason
         for one in tried.untried
     }
@@ -110,4 +110,5 @@ def _verified(trial: Trial) -> Verified | None:
         trial.verdict,
         trial.before,
         trial.after,
+        trial.speed_up,
     )

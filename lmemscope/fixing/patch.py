@@ -18,7 +18,8 @@ def diff(edits: Iterable[Edit], directory: str) -> str:
     """The edits as a patch, with names relative to a directory.
 
     Where a file is outside of it, names are relative to the directory that holds all of them: none
-    may lead upwards, or nothing applies it. Bytes that are no UTF-8 stand as surrogates, as in names of files.
+    may lead upwards, or nothing applies it. Bytes that are no UTF-8 stand as surrogates, as in
+    names of files.
 
     Raises:
         OSError: a file cannot be read.

@@ -93,6 +93,7 @@ class Verified:
     Attributes:
         rewrite, applicability, verdict: as in `Trial`.
         before, after: the kernel's figures.
+        speed_up: how many times faster the kernel is by the model, or None.
     """
 
     rewrite: str
@@ -100,6 +101,7 @@ class Verified:
     verdict: TrialVerdict
     before: Figures
     after: Figures
+    speed_up: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
