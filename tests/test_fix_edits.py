@@ -121,7 +121,9 @@ def test_the_shared_view_changes_the_declaration_alone() -> None:
     assert "  a[n] *= 2.f;\n" in made
 
 
-@pytest.mark.parametrize("use", ["*(a + 1)", "(&a[0])[1]", "*&a[n]", "sum(&(a[n]))"])
+@pytest.mark.parametrize(
+    "use", ["*(a + 1)", "(&a[0])[1]", "*&a[n]", "sum(&(a[n]))", "0; float &r = a[0]; use(&r)"]
+)
 def test_a_column_has_no_neighbours(use: str) -> None:
     text = kernel("float a[3];", "a[n] = 2.f;", f"out[0] = {use};")
     found, reasons = proposals(target(text, "a", "float[3]"))
@@ -143,6 +145,8 @@ def test_a_macro_in_an_initialiser_may_be_a_list() -> None:
         ("#define RND (s = s * 5 + 1)\n", "a[RND & 7] += 2;"),
         ("#define NEXT step(n)\n", "++a[NEXT & 7];"),
         ("__device__ void touch(int &);\n__device__ void touch(const int &);\n", "touch(a[n]);"),
+        ("__device__ const int *ptr(const int &);\n", "const int *m = ptr(a[n]);"),
+        ("struct S { int at; int get(); };\n", "S s{3}; a[s.at] = s.get();"),
     ],
 )
 def test_what_only_looks_the_same_is_declined(before: str, body: str) -> None:

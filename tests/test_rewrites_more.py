@@ -892,3 +892,16 @@ def test_the_page_of_rewrites_is_their_own_text() -> None:
 def test_a_table_that_somebody_gets_is_left_alone(use: str) -> None:
     assert not table("int a[3] = {1, 2, 3};", use)
     assert table("int a[3] = {1, 2, 3};", "o[0] = a[n] + sizeof(a);")
+
+
+def test_a_table_whose_elements_choose_an_overload_is_left_alone() -> None:
+    declared = "int a[3] = {1, 2, 3};"
+    text = f"__global__ void k(int *o, int n) {{\n    {declared}\n    o[0] = val(a[n]);\n}}\n"
+    before = "__device__ int val(int &x);\n__device__ int val(const int &x);\n"
+
+    def found(head: str) -> list[Rewriting]:
+        given = target(head + text, "const-table", declared=declared, used="val(a[n])")
+        return proposals(static_table.REWRITE, given)
+
+    assert not found(before)
+    assert found("__device__ int val(int x);\n")

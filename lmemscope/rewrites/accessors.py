@@ -160,8 +160,12 @@ class _Rewriter:
                 changed = node.child_by_field_name("left")
             elif node.type == "pointer_expression" and self._syntax.text(node)[:1] == b"&":
                 changed = node.child_by_field_name("argument")
-            elif node.type == "call_expression" and self._takes_references(node):
-                changed = node.child_by_field_name("arguments")
+            elif node.type == "call_expression":
+                called = node.child_by_field_name("function")
+                if called is not None and called.type == "field_expression":
+                    changed = called.child_by_field_name("argument")
+                elif self._takes_references(node):
+                    changed = node.child_by_field_name("arguments")
             if changed is not None and words & set(_WORD.findall(self._syntax.text(changed))):
                 return True
         return use.kind == "update" and any(
@@ -263,10 +267,8 @@ def _is_bound(use: Use, array: Elements, meanings: Meanings) -> bool:
             continue
         called = call.child_by_field_name("function")
         words = _WORD.findall(array.syntax.text(called)) if called is not None else []
-        taking = meanings.taking(words[-1]) if words else frozenset({"anything"})
-        if "const" in taking and meanings.casts_const_away:
-            return True
-        return bool({"mutable", "anything"} & taking)
+        # What it binds by reference it may hand on, keep the address of, or cast.
+        return not words or bool({"mutable", "anything", "const"} & meanings.taking(words[-1]))
     return False
 
 

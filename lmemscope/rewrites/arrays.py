@@ -273,7 +273,18 @@ def is_captured(use: Use, scope: Node, syntax: Syntax) -> bool:
 
 
 def is_pointed_to(use: Use, syntax: Syntax) -> bool:
-    """Whether the address of an element is taken: what follows it in memory is not the next one."""
+    """Whether the address of an element is taken: what follows it in memory is not the next one.
+
+    Through a reference that is bound to it, too.
+    """
+    for above in around(use.name, "init_declarator"):
+        declarator = above.child_by_field_name("declarator")
+        if declarator is not None and declarator.type == "reference_declarator":
+            name = syntax.text(declarator).strip(b"& \t")
+            made = next(around(above, *FUNCTIONS), above)
+            address = re.compile(rb"(?<!&)&\s*\(?\s*" + re.escape(name) + rb"\b")
+            if address.search(syntax.data, above.end_byte, made.end_byte) is not None:
+                return True
     node = use.element
     while node is not None and node.parent is not None:
         node = node.parent

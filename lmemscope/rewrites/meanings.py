@@ -23,7 +23,6 @@ _DEFINE = re.compile(
 )
 _CHANGES = re.compile(rb"\+\+|--|(?<![=<>!+\-*/%&|^])=(?!=)|[+\-*/%&|^]=|<<=|>>=")
 _EFFECTS = re.compile(rb"\w\s*\(|" + _CHANGES.pattern)
-_CASTS = re.compile(rb"\bconst_cast\b|\(\s*(?!const\b)[\w:<>]+\s*&\s*\)\s*[\w(]")
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
 _LONGEST = 2000
 
@@ -74,11 +73,6 @@ class Meanings:
         declared = re.compile(rb"[\w>*&]\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])")
         found = [one[1] for text in self._texts for one in declared.finditer(text)]
         return not found or b"[" in found
-
-    @cached_property
-    def casts_const_away(self) -> bool:
-        """Whether anything to be seen casts to a reference or by ``const_cast``."""
-        return any(_CASTS.search(text) is not None for text in self._texts)
 
     def taking(self, name: bytes) -> frozenset[Taking]:
         """How the functions of a name that can be seen take their arguments, any of them."""

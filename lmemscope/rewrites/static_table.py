@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.classes import texts_of
+from lmemscope.rewrites.meanings import Meanings
 from lmemscope.sources.syntax import Declared, Syntax, around, walk
 
 if TYPE_CHECKING:
@@ -107,11 +109,13 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
         return False
     head = syntax.data[declared.statement.start_byte : declared.declarator.start_byte]
     is_const = bool({b"const", b"constexpr"} & set(head.split()))
+    meanings = Meanings(texts_of(target))
     for use in syntax.uses(declared.name, declared.scope):
         if _is_changed(use):
             return False  # It would not compile.
-        if not is_const and not _is_read(use, syntax):
-            return False  # Whoever gets a pointer may cast the const away.
+        if not is_const and not _is_read(use, syntax, meanings):
+            # Whoever gets a pointer may cast the const away; of a reference, another overload may.
+            return False
         for above in around(use, "cast_expression", "gnu_asm_expression", "call_expression"):
             if above.type == "gnu_asm_expression":
                 return False
@@ -126,7 +130,7 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
     return True
 
 
-def _is_read(use: Node, syntax: Syntax) -> bool:
+def _is_read(use: Node, syntax: Syntax, meanings: Meanings) -> bool:
     """Whether it is subscripted, and the address of what that is is not taken; or its size."""
     node = use
     if any(True for _ in around(use, "sizeof_expression")):
@@ -134,6 +138,11 @@ def _is_read(use: Node, syntax: Syntax) -> bool:
     while node.parent is not None and node.parent.type in _REACHING:
         node = node.parent
     above = node.parent
+    if above is not None and above.type == "argument_list" and above.parent is not None:
+        called = above.parent.child_by_field_name("function")
+        words = re.findall(rb"[A-Za-z_]\w*", syntax.text(called)) if called is not None else []
+        if not words or {"mutable", "anything"} & meanings.taking(words[-1]):
+            return False
     taken = above is not None and above.type == "pointer_expression"
     return node != use and not (taken and above is not None and syntax.text(above)[:1] == b"&")
 
