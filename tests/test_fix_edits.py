@@ -117,7 +117,8 @@ def test_the_shared_view_changes_the_declaration_alone() -> None:
     made = rewritten(text, "a", "float[3]", "shared-memory")
     assert made is not None
     assert "__shared__ float a_lmem[3][64];" in made
-    assert "  a[0] = 1.f;\n  a[1] = 2.f;\n  a[2] = {};\n" in made.replace(";\n  a[", ";\n  a[")
+    assert "  a[0] = 1.f;\n  a[1] = 2.f;\n" in made
+    assert "  for (int lmem_k = 2; lmem_k < 3; ++lmem_k) a[lmem_k] = {};\n" in made
     assert "  a[n] *= 2.f;\n" in made
 
 
@@ -164,7 +165,7 @@ def test_operators_of_a_class_are_its_own() -> None:
 def test_small_integers_are_packed() -> None:
     text = kernel("bool a[20];", "a[n] = p[0] > 2;", "out[0] = a[n + 1];")
     assert rewritten(text, "a", "bool[20]", "packed") == kernel(
-        "lmem_packed<bool, 1> a = {0};", "a.set(n, p[0] > 2);", "out[0] = a[n + 1];"
+        "lmem_packed<bool, 1, 20> a = {0};", "a.set(n, p[0] > 2);", "out[0] = a[n + 1];"
     )
     wide = kernel("int a[3];", "a[n] = p[0];", "out[0] = a[n + 1];")
     assert rewritten(wide, "a", "int[3]", "packed") is None
@@ -461,6 +462,18 @@ def test_other_instances_keep_their_sizes() -> None:
     made = rewritten(text, "a", "float[8]", "select")
     assert made is not None
     assert "lmem_select<float, N> a;" in made
+
+
+def test_what_was_compiled_decides_no_other_instance() -> None:
+    before = "template <int N>\n"
+    small = kernel("char a[N];", "a[n] = 1;", "out[0] = a[p[0]];", before=before)
+    made = rewritten(small, "a", "char[8]", "packed")
+    assert made is not None
+    assert "lmem_packed<char, 8, N> a" in made, "its static_assert refuses a larger N"
+    filled = kernel("int a[N] = {1, 2};", "a[n] = 1;", "out[0] = a[p[0]];", before=before)
+    made = rewritten(filled, "a", "int[4]", "shared-memory")
+    assert made is not None
+    assert "for (int lmem_k = 2; lmem_k < N; ++lmem_k) a[lmem_k] = {};" in made
 
 
 def in_header(text: str) -> list[Rewriting]:

@@ -4,7 +4,8 @@ An array of at most 64 bits becomes one integer; an element is shifted out of it
 it, whatever the index is.
 
 It is safe: the elements are integers of the same width as before, an index within the array means
-the same element, and what would need an element itself does not compile with it. It costs a few
+the same element, and what would need an element itself does not compile with it, nor does another
+instance whose array is larger. It costs a few
 integer instructions at each access, and two registers.
 """
 
@@ -25,7 +26,7 @@ from lmemscope.sources.syntax import Syntax
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_Bits = {
+_BITS = {
     b"bool": 1,
     b"char": 8,
     b"signed char": 8,
@@ -50,8 +51,9 @@ _WORD = 64
 _NAME = b"lmem_packed"
 _CLASS = b"""\
 // At most 64 bits of small integers in one register.
-template <class Element, int Bits>
+template <class Element, int Bits, int Count>
 struct lmem_packed {
+    static_assert(Bits * Count <= 64, "its elements need more than one register");
     unsigned long long bits;
     __host__ __device__ __forceinline__ Element get(int i) const {
         return static_cast<Element>(bits >> (i * Bits) & (~0ull >> (64 - Bits)));
@@ -70,7 +72,7 @@ struct lmem_packed {
 def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as one integer, its uses, and functions that take it."""
     array = local_array(target)
-    bits, numbers = _Bits.get(array.element), array.numbers
+    bits, numbers = _BITS.get(array.element), array.numbers
     if bits is None or numbers is None or len(numbers) != 1 or numbers[0] * bits > _WORD:
         return
     sizes = {hit.finding.type_bytes for hit in target.hits}
@@ -87,14 +89,14 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return helper_edits(target, path, syntax, function, _NAME, _CLASS)
 
     def spelling(element: bytes, is_const: bool) -> bytes:
-        return b"%s%s<%s, %d> &" % (b"const " if is_const else b"", _NAME, element, bits)
+        return (b"const " if is_const else b"") + _type(array, element, bits) + b" &"
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         return accessor_edits(elements, meanings, pass_on, is_plain=plain)
 
     carrier = Carrier(target, 1, spelling, body, before)
     uses = body(array.elements, carrier.carry(target.path, target.syntax))
-    made = declared_as(array, b"%s<%s, %d>" % (_NAME, array.element, bits), fill)
+    made = declared_as(array, _type(array, array.element, bits), fill)
     helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
         "packed",
@@ -102,6 +104,11 @@ def propose(target: Target) -> Iterator[Rewriting]:
         joined((*helper, *made, *uses, *carrier.edits)),
         f"pack `{target.name}` into one 64-bit register",
     )
+
+
+def _type(array: LocalArray, element: bytes, bits: int) -> bytes:
+    """The class; with the extent as written, so that no instance of another size fits it."""
+    return b"%s<%s, %d, %s>" % (_NAME, element, bits, array.extents[0])
 
 
 def _fill(array: LocalArray, meanings: Meanings) -> bytes | None:

@@ -141,23 +141,26 @@ def _fill(array: LocalArray, end: bytes, meanings: Meanings) -> bytes | None:
     if array.declared.value is not None and not array.declared.is_alone:
         return None
     if not values or [*values] == [b"0"]:
-        loops, inner = b"", b""
-        for counter, extent in zip(b"klm", array.extents, strict=False):
-            name = b"lmem_%c" % counter
-            loops += b"for (int %s = 0; %s < %s; ++%s) " % (name, name, extent, name)
-            inner += b"[%s]" % name
-        return b";" + end + loops + array.name + inner + b" = {}"
-    numbers = array.numbers
-    if numbers is None or len(numbers) != 1 or any(one.startswith((b"{", b".")) for one in values):
+        return b";" + end + _cleared(array, 0)
+    if any(one.startswith((b"{", b".")) for one in values) or meanings.is_list(words_of(values)):
         return None
-    if meanings.is_list(words_of(values)):
-        return None
-    rest = [b"{}"] * (numbers[0] - len(values))
-    stores = (
-        b"%s[%d] = %s" % (array.name, position, value)
-        for position, value in enumerate((*values, *rest))
-    )
+    stores = [
+        b"%s[%d] = %s" % (array.name, position, value) for position, value in enumerate(values)
+    ]
+    # Another instance may have another size than the one that was compiled.
+    if array.extents != (str(len(values)).encode(),):
+        stores.append(_cleared(array, len(values)))
     return b"".join(b";" + end + one for one in stores)
+
+
+def _cleared(array: LocalArray, first: int) -> bytes:
+    """Loops that give the elements from one on the value that an initializer leaves them."""
+    loops, inner = b"", b""
+    for counter, extent in zip(b"klm", array.extents, strict=False):
+        name = b"lmem_%c" % counter
+        loops += b"for (int %s = %d; %s < %s; ++%s) " % (name, first, name, extent, name)
+        inner += b"[%s]" % name
+    return loops + array.name + inner + b" = {}"
 
 
 def _caveat(target: Target, threads: int) -> str | None:
