@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from functools import cached_property
 
 from lmemscope.errors import InternalError, LmemscopeError
+from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import report_with
 from lmemscope.model import Edit, Rewriting, Unit, UnitReport
 from lmemscope.rewrites.base import Target
+from lmemscope.sources.includes import closure
 
 Result = tuple[Unit, UnitReport]
 """A unit as it is."""
+_WITH_HEADERS = (".cu", ".cuh")
+
+
+class Results:
+    """The units as they are, and which of them a file is part of.
+
+    Attributes:
+        every: all units that could be analysed.
+    """
+
+    def __init__(self, every: Sequence[Result]) -> None:
+        self.every = tuple(every)
+        self._read: dict[Unit, frozenset[str]] = {}
+
+    def reading(self, files: Collection[str]) -> tuple[Result, ...]:
+        """The units that read any of some files: what an edit of a header does to each of them."""
+        return tuple(one for one in self.every if not self._files(one[0]).isdisjoint(files))
+
+    def _files(self, unit: Unit) -> frozenset[str]:
+        """The user's files that a unit is compiled from, looked up once."""
+        if unit not in self._read:
+            followed = unit.path.endswith(_WITH_HEADERS)
+            headers = closure(unit.path, unit.options).files if followed else ()
+            self._read[unit] = frozenset((unit.path, *headers))
+        return self._read[unit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +52,7 @@ class Outcome:
     error: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class Attempt:
     """A rewriting tried on a target, in every unit that it concerns.
 
@@ -37,6 +66,14 @@ class Attempt:
     rewriting: Rewriting
     results: Sequence[Result]
     outcomes: tuple[Outcome, ...] = ()
+
+    @cached_property
+    def patch(self) -> str | None:
+        """Its edits as a unified diff; None where a file cannot be read any more."""
+        try:
+            return diff(self.rewriting.edits, os.getcwd())
+        except (OSError, ValueError):
+            return None
 
 
 class Attempts:

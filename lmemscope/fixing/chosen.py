@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from lmemscope.fixing.attempts import Attempts, Result
+from lmemscope.fixing.attempts import Attempts, Results
 from lmemscope.fixing.edits import merged
 from lmemscope.fixing.judge import harm
 from lmemscope.fixing.patch import diff
@@ -13,7 +13,7 @@ from lmemscope.model import Chosen, Edit, Rewriting, Trial
 
 
 def choose(
-    trials: Iterable[Trial], results: Sequence[Result], attempts: Attempts, *, unsafe: bool
+    trials: Iterable[Trial], results: Results, attempts: Attempts, *, unsafe: bool
 ) -> Chosen:
     """The best rewriting of each target, as far as they go together.
 
@@ -55,20 +55,13 @@ def _best(trials: Iterable[Trial], *, unsafe: bool) -> list[Rewriting]:
     return list({one.edits: one for one in found.values()}.values())
 
 
-def _harm(edits: tuple[Edit, ...], results: Sequence[Result], attempts: Attempts) -> str | None:
+def _harm(edits: tuple[Edit, ...], results: Results, attempts: Attempts) -> str | None:
     """Why edits are not taken, or None."""
-    files = {edit.file for edit in edits}
-    for unit, report in results:
-        outcome = attempts.outcome(unit, edits) if _reads(unit.path, files) else None
-        if outcome is None:
-            continue
+    for unit, report in results.reading({edit.file for edit in edits}):
+        outcome = attempts.outcome(unit, edits)
         if outcome.report is None:
             return outcome.error or "it does not compile"
         why = harm(report, outcome.report)
         if why is not None:
             return why
     return None
-
-
-def _reads(path: str, files: set[str]) -> bool:
-    return path in files or any(not file.endswith(".cu") for file in files)

@@ -40,8 +40,8 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
         before, after: the whole unit, without and with the rewriting.
         hits: the target's findings in the unit.
     """
-    later = {stable_name(one.facts.name): one for one in after.kernels}
-    harmed = harm(before, after)
+    later = _by_name(after)
+    harmed = _harm(before, later)
     removable: dict[str, int] = {}
     for hit in hits:
         removable[hit.facts.name] = removable.get(hit.facts.name, 0) + hit.case.share.frame_bytes
@@ -85,6 +85,8 @@ def _verdict(was: KernelReport, made: KernelReport, size: int) -> TrialVerdict:
     before, after = was.facts, made.facts
     if not after.uses_local_memory:
         return "removed"
+    if _is_unknown(before, after):
+        return "no-effect"
     less = _frames(before) - _frames(after)
     if not size:
         # Spills have no object: what counts is what the sites move.
@@ -105,11 +107,21 @@ def _runs_less(was: KernelReport, made: KernelReport) -> bool:
 
 def harm(before: UnitReport, after: UnitReport) -> str | None:
     """Which kernel is gone, has more local memory or new spills; None where none has."""
-    later = {stable_name(one.facts.name): one for one in after.kernels}
+    return _harm(before, _by_name(after))
+
+
+def _by_name(report: UnitReport) -> Mapping[str, KernelReport]:
+    """Kernels by their names, but for what compilers number."""
+    return {stable_name(one.facts.name): one for one in report.kernels}
+
+
+def _harm(before: UnitReport, later: Mapping[str, KernelReport]) -> str | None:
     for one in before.kernels:
         name, made = short_name(one.facts.demangled), later.get(stable_name(one.facts.name))
         if made is None:
             return f"{name} is not compiled any more"
+        if _is_unknown(one.facts, made.facts):
+            return f"what {name} keeps in local memory is not known any more"
         if _spills(made.facts) > _spills(one.facts):
             return f"{name} spills more"
         if _frames(made.facts) > _frames(one.facts):
@@ -117,9 +129,27 @@ def harm(before: UnitReport, after: UnitReport) -> str | None:
     return None
 
 
+def _is_unknown(before: KernelFacts, after: KernelFacts) -> bool:
+    """Whether a figure is not known with a rewriting that is known without it.
+
+    What is known on neither side, such as of a library's routine, is left out of comparisons.
+    """
+    return not _unknown(after) <= _unknown(before)
+
+
+def _unknown(facts: KernelFacts) -> frozenset[str]:
+    """Figures that are not known, and functions in the kernel of which none is."""
+    own = {"frame": facts.stack_frame, "spills": facts.spill_bytes, "sites": facts.sass}
+    return frozenset(
+        (
+            *(name for name, figure in own.items() if figure is None),
+            *(one.name for one in facts.callees if one.ptxas is None),
+        )
+    )
+
+
 def _frames(facts: KernelFacts) -> int:
-    """Stack frames of a kernel and of the functions in it, in bytes; what is not known is left out
-    on both sides of a comparison."""
+    """Stack frames of a kernel and of the functions in it, as far as they are known, in bytes."""
     own = facts.stack_frame or 0
     called = (one.ptxas.stack_frame for one in facts.callees if one.ptxas is not None)
     return own + sum(frame or 0 for frame in called)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -10,12 +9,11 @@ from dataclasses import dataclass
 from lmemscope import __version__, collect
 from lmemscope.config.settings import Settings
 from lmemscope.errors import LmemscopeError
-from lmemscope.fixing.attempts import Attempt, Attempts, Result
+from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results
 from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, judge
-from lmemscope.fixing.patch import diff
 from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.targets import Files, targets_of, untried
@@ -23,10 +21,9 @@ from lmemscope.model import Failure, FixReport, KernelReport, Rewriting, Trial, 
 from lmemscope.pipeline import analyse_unit
 from lmemscope.rewrites import proposals
 from lmemscope.rewrites.base import Hit, Target
-from lmemscope.sources.includes import closure
 
 Progress = Callable[[int, int, str], None]
-_CUDA, _SOURCES = (".cu", ".cuh"), (".cu", ".cuh", ".py")
+_SOURCES = (".cu", ".cuh", ".py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +69,24 @@ def fix(
     failures = [(path, _failure(error)) for path, error in errors]
     wanted = Wanted(cache=settings.cache, max_file_size=settings.max_file_size, work=True)
     started = [(unit, executor.submit(analyse_unit, unit, wanted)) for unit in units]
-    results: list[Result] = []
+    analysed: list[Result] = []
     for unit, future in started:
         try:
-            results.append((unit, future.result()))
+            analysed.append((unit, future.result()))
         except LmemscopeError as error:
             failures.append((unit.input, _failure(error)))
+    results = Results(analysed)
     attempts = Attempts(executor, settings.cache, progress)
     left = [*_start(results, attempts, asked)]
     trials = [*_finish(attempts)]
     for target, rewritings in _unsolved(attempts.done, trials):
         for pair in pairs(rewritings):
-            attempts.start(target, _concerned(target, results), pair)
+            attempts.start(target, results.reading((target.path,)), pair)
     trials += _finish(attempts)
     order = ranked(trials)
     if asked.program is not None:
         order = with_runs(order, asked.program)
-    every = [kernel for _, report in results for kernel in report.kernels]
+    every = [kernel for _, report in analysed for kernel in report.kernels]
     return FixReport(
         version=__version__,
         trials=order,
@@ -99,11 +97,11 @@ def fix(
     )
 
 
-def _start(results: Sequence[Result], attempts: Attempts, asked: Asked) -> Iterator[Untried]:
+def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[Untried]:
     """Start the trials of all targets; gives what there is nothing to try on."""
     files = Files()
     inputs: dict[tuple[str, str], list[Result]] = {}
-    for unit, report in results:
+    for unit, report in results.every:
         inputs.setdefault((unit.path, unit.variant), []).append((unit, report))
     for own in inputs.values():
         unit = own[0][0]
@@ -118,23 +116,13 @@ def _start(results: Sequence[Result], attempts: Attempts, asked: Asked) -> Itera
                     target.hits, unit, "only CUDA C++ in sources and Python strings is rewritten"
                 )
                 continue
-            where = _concerned(target, results)
+            where = results.reading((target.path,))
             rewritings, reasons = proposals(target)
             for rewriting in rewritings:
                 attempts.start(target, where, rewriting)
             if not rewritings:
                 why = "; ".join(reasons) or "no rewrite is known for it"
                 yield untried(target.hits, unit, why)
-
-
-def _concerned(target: Target, results: Sequence[Result]) -> list[Result]:
-    """The units that the target's file is part of: what a header's edit does to each of them."""
-    return [
-        (unit, report)
-        for unit, report in results
-        if unit.path == target.path
-        or (unit.path.endswith(_CUDA) and target.path in closure(unit.path, unit.options).files)
-    ]
 
 
 def _finish(attempts: Attempts) -> Iterator[Trial]:
@@ -184,17 +172,10 @@ def _trial(
         after=found,
         cost_before=modelled.total if modelled is not None else None,
         cost_after=made.total if made is not None else None,
-        patch=_patch(attempt.rewriting),
+        patch=attempt.patch,
         error=error if judged is None else judged.error,
         modelled=modelled,
     )
-
-
-def _patch(rewriting: Rewriting) -> str | None:
-    try:
-        return diff(rewriting.edits, os.getcwd())
-    except (OSError, ValueError):
-        return None
 
 
 def _is_in(hit: Hit, kernels: Sequence[KernelReport]) -> bool:

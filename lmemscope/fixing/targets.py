@@ -31,6 +31,7 @@ class Files:
     """Files that targets are in, each read and parsed once."""
 
     def __init__(self) -> None:
+        self._data: dict[str, bytes | None] = {}
         self._trees: dict[tuple[str, bytes], Syntax] = {}
 
     def syntax(self, path: str, line: int = 0) -> Syntax | None:
@@ -38,10 +39,12 @@ class Files:
 
         None where it cannot be read, or no such literal is there.
         """
-        try:
-            data: bytes | None = read_input(path)
-        except OSError:
-            return None
+        if path not in self._data:
+            try:
+                self._data[path] = read_input(path)
+            except OSError:
+                self._data[path] = None
+        data = self._data[path]
         if data is not None and path.endswith(".py"):
             data = masked(data, line)
         if data is None:
