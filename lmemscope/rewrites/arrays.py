@@ -218,6 +218,19 @@ def is_for_device(function: Node, syntax: Syntax) -> bool:
     return bool({b"__device__", b"__global__"} & set(_SPLIT.findall(head)))
 
 
+def is_for_host(target: Target, declared: Declared) -> bool:
+    """Whether a variable's function, or a lambda in it, is compiled for the host too, or may be."""
+    nodes = [declared.function, *around(declared.statement, "lambda_expression")]
+    text = b" ".join(
+        target.syntax.data[node.start_byte : body.start_byte]
+        for node in nodes
+        for body in [node.child_by_field_name("body")]
+        if body is not None
+    )
+    words = text.replace(b"(", b" ").split()
+    return b"__host__" in words or not (b"__device__" in words or b"__global__" in words)
+
+
 def words_of(texts: Iterable[bytes]) -> set[bytes]:
     """The names in some texts."""
     return {word for text in texts for word in _SPLIT.findall(text)}

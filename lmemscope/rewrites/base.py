@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.model import Cause, Edit, Finding, KernelFacts, Rewriting, SourceLocation
+from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rules.base import Case
 from lmemscope.rules.launched import Block, block_of
 from lmemscope.sources.syntax import Declared, Syntax, is_broken
@@ -83,6 +84,24 @@ class Target:
         bounds = [hit.facts.launch_bounds for hit in self.hits]
         threads = [one.max_threads for one in bounds if one is not None and one.max_threads]
         return max(threads) if threads and len(threads) == len(bounds) else None
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """The target's file, and the sources of its kernels with the headers that they quote."""
+        found: dict[str, None] = {self.path: None}
+        for hit in self.hits:
+            sources = hit.case.sources
+            for start in (hit.facts.home, sources.main):
+                if start is not None:
+                    found.update(dict.fromkeys((start, *sources.quoted(start, searched=True))))
+        return tuple(found)
+
+    @cached_property
+    def meanings(self) -> Meanings:
+        """What names mean in these files."""
+        sources = self.hits[0].case.sources
+        others = (sources.code(one).encode() for one in self.files if one != self.path)
+        return Meanings((self.syntax.data, *others))
 
     def edit(self, start: int, end: int, text: bytes) -> Edit:
         """An edit of the target's file."""

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.classes import texts_of
 from lmemscope.rewrites.first_use import begins_with_use, position_of
 from lmemscope.rewrites.loops import (
     counters,
@@ -29,7 +28,6 @@ from lmemscope.rewrites.loops import (
     is_constant_name,
     unroll_edit,
 )
-from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued, is_pure
 from lmemscope.sources.syntax import Declared, around, walk
 
@@ -263,7 +261,7 @@ def _of(target: Target, position: int) -> bytes | None:
     extent = declared.extents[position]
     if extent is not None:
         text = target.syntax.text(extent)
-        if Meanings(texts_of(target)).is_redefined(words_of([text])):
+        if target.meanings.is_redefined(words_of([text])):
             return None  # It may mean something else at the loop.
         whole = extent.type in ("number_literal", "identifier", "parenthesized_expression")
         return text if whole else b"(" + text + b")"

@@ -128,13 +128,8 @@ class Carrier:
 
     def _definition(self, path: str, name: str, count: int, line: int) -> tuple[str, Syntax, Node]:
         """The one definition of a function in the user's files."""
-        case = self._target.hits[0].case
-        starts = [one for one in (case.facts.home, case.sources.main) if one is not None]
-        quoted = (
-            file for one in starts for file in (one, *case.sources.quoted(one, searched=True))
-        )
         found: list[tuple[str, Syntax, Node]] = []
-        for file in dict.fromkeys((path, *(os.path.abspath(one) for one in quoted))):
+        for file in dict.fromkeys((path, *map(os.path.abspath, self._target.files))):
             syntax = self._target.tree(file)
             if syntax is None or name.encode() not in syntax.data:
                 continue

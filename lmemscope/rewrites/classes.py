@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Literal
 
 from lmemscope.model import Edit
@@ -37,7 +36,7 @@ def helper_edits(
         raise DeclinedError("something stands before its function on the same line")
     if ended in syntax.data[:at]:
         return ()
-    if any(name in words for words in map(_words, texts_of(target))):
+    if name in target.meanings.words:
         raise DeclinedError(f"the name {name.decode()} is taken")
     # Strings of a Python file are programs of their own, and a branch may be left out.
     is_branch = any(not syntax.is_guard(one) for one in around(item, *BRANCHES))
@@ -77,22 +76,3 @@ def declared_as(array: LocalArray, type_: bytes, rest: bytes) -> tuple[Edit, ...
         target.edit(statement.start_byte, statement.start_byte, before),
         target.edit(start, end, b""),
     )
-
-
-def texts_of(target: Target) -> tuple[bytes, ...]:
-    """The target's file, and the headers beside it that it and its kernels' files quote."""
-    case = target.hits[0].case
-    found = [target.syntax.data]
-    home = case.facts.home
-    for file in dict.fromkeys(
-        name
-        for start in (home, case.sources.main)
-        if start is not None
-        for name in (start, *case.sources.quoted(start, searched=True))
-    ):
-        found.append(case.sources.code(file).encode())
-    return tuple(found)
-
-
-def _words(text: bytes) -> frozenset[bytes]:
-    return frozenset(re.findall(rb"[A-Za-z_]\w*", text))

@@ -29,6 +29,7 @@ from lmemscope.rewrites.written import (
     names_in,
 )
 from lmemscope.rules.enclosing import is_for_host
+from lmemscope.rules.math_slow_path import is_float_path
 from lmemscope.rules.multiples_of_pi import without_pi
 from lmemscope.sources.syntax import FUNCTIONS, outermost, walk
 
@@ -128,7 +129,7 @@ def _calls(target: Target) -> list[_Call]:
         for place in _places(hit):
             if not is_here(target, place):
                 return []
-            kinds.setdefault(place.line, set()).add(_is_float(hit))
+            kinds.setdefault(place.line, set()).add(is_float_path(hit.case))
             places[place.line] = place
     for line, kind in sorted(kinds.items()):
         own = [
@@ -251,18 +252,6 @@ def _declared(target: Target, declarator: Node) -> frozenset[bytes]:
     while node is not None and node.type != "identifier":
         node = node.child_by_field_name("declarator")
     return frozenset() if node is None else frozenset({target.syntax.text(node)})
-
-
-def _is_float(hit: Hit) -> bool | None:
-    """Whether it is the path of floats: by the table, the function, or the scratch's size."""
-    found = hit.case.object
-    for evidence in found.evidence if found is not None else ():
-        subject = evidence.subject or ""
-        if subject.endswith(("_f", "slowpathf")):
-            return True
-        if subject.endswith(("_d", "slowpathd")):
-            return False
-    return _SCRATCH.get(found.size) if found is not None else None
 
 
 REWRITE = Rewrite("fast-math", frozenset({"math-slow-path"}), propose, __name__)

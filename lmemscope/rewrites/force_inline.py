@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from lmemscope.formats.demangle import demangle
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
-from lmemscope.rewrites.written import body_start, files_of, in_file, plain_name, said_of
+from lmemscope.rewrites.written import body_start, in_file, plain_name, said_of
 from lmemscope.rules.inlining import is_librarys
 from lmemscope.sources.syntax import around, walk
 
@@ -132,8 +132,10 @@ def _edits(target: Target, name: str) -> tuple[Edit, ...]:
     """
     found: dict[Edit, None] = {}
     places: dict[str, Target] = {}
-    for file in files_of(target, name):
-        place = in_file(target, file)
+    sources = target.hits[0].case.sources
+    for file in target.files:
+        has_it = file == target.path or name in sources.code(file)
+        place = in_file(target, file) if has_it else None
         if place is not None:
             places.setdefault(place.path, place)
     defined = [node for one in places.values() for node in one.syntax.functions(name)]

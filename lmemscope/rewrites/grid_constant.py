@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.written import declarators, kernels, said_of
+from lmemscope.rewrites.written import casts_const_away, declarators, kernels, said_of
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -174,19 +174,9 @@ def _is_kept(target: Target, body: Node, name: bytes) -> bool:
     for use in walk(body):
         if use.type != "identifier" or syntax.text(use) != name:
             continue
-        for above in around(use, "cast_expression", "gnu_asm_expression", "call_expression"):
-            if above.type == "gnu_asm_expression":
-                if _is_address(use, target):
-                    return False
-                continue
-            if above.type == "cast_expression":
-                to = above.child_by_field_name("type")
-                text = b"*&" if to is None else syntax.text(to)
-                if (b"*" in text or b"&" in text) and b"const" not in text.split():
-                    return False
-            called = above.child_by_field_name("function")
-            if called is not None and syntax.text(called).startswith(b"const_cast"):
-                return False
+        in_assembly = any(True for _ in around(use, "gnu_asm_expression"))
+        if casts_const_away(use, syntax) or (in_assembly and _is_address(use, target)):
+            return False
     return True
 
 

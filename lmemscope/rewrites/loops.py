@@ -36,12 +36,6 @@ def unroll_edit(target: Target, loop: Node) -> Edit | None:
     return target.edit(start, end, plain)
 
 
-def is_unrolled(target: Target, loop: Node) -> bool:
-    """Whether a loop's pragma asks to unroll all of it."""
-    said = _said(loop, target)
-    return said is not None and _PLAIN.fullmatch(target.syntax.data[slice(*said)]) is not None
-
-
 def _said(loop: Node, target: Target) -> tuple[int, int] | None:
     """Where the pragma before a loop is, which says how often to unroll it."""
     node = loop.prev_sibling

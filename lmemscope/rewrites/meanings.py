@@ -46,6 +46,13 @@ class Meanings:
                 found.setdefault(name, []).append(body)
         return {name: tuple(bodies) for name, bodies in found.items()}
 
+    @cached_property
+    def words(self) -> frozenset[bytes]:
+        """Whatever is a name, or looks like one, in any of the texts."""
+        return frozenset(
+            word for text in self._texts for word in re.findall(rb"[A-Za-z_]\w*", text)
+        )
+
     def has_effects(self, words: Iterable[bytes], *, calls: bool = True) -> bool:
         """Whether a macro among some words may change something.
 

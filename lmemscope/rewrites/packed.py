@@ -19,7 +19,7 @@ from lmemscope.rewrites.accessors import accessor_edits, joined
 from lmemscope.rewrites.arrays import Elements, LocalArray, Use, local_array, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
-from lmemscope.rewrites.classes import declared_as, helper_edits, texts_of
+from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.sources.syntax import Syntax
 
@@ -80,8 +80,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         raise DeclinedError(f"`{array.element.decode()}` is a type of the program's own")
     if array.is_volatile or array.is_const or any(use.kind == "size" for use in array.uses):
         return
-    meanings, plain = Meanings(texts_of(target)), True
-    fill = _fill(array, meanings)
+    fill = _fill(array, target.meanings)
     if fill is None:
         raise DeclinedError("its initializer is of a form that is not rewritten")
 
@@ -92,7 +91,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return (b"const " if is_const else b"") + _type(array, element, bits) + b" &"
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
-        return accessor_edits(elements, meanings, pass_on, is_plain=plain)
+        return accessor_edits(elements, target.meanings, pass_on, is_plain=True)
 
     carrier = Carrier(target, 1, spelling, body, before)
     uses = body(array.elements, carrier.carry(target.path, target.syntax))

@@ -21,8 +21,7 @@ from lmemscope.rewrites.accessors import accessor_edits, joined
 from lmemscope.rewrites.arrays import Elements, LocalArray, Use, is_plain, local_array
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
-from lmemscope.rewrites.classes import declared_as, helper_edits, texts_of
-from lmemscope.rewrites.meanings import Meanings
+from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     value = array.declared.value
     if value is not None and value.type != "initializer_list":
         raise DeclinedError("its initializer is no list")
-    name, meanings = _NAMES[dimensions - 1], Meanings(texts_of(target))
+    name = _NAMES[dimensions - 1]
     plain = is_plain(target)
     text = _class(dimensions, name)
 
@@ -59,7 +58,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return (b"const " if is_const else b"") + _type(array, name, element) + b" &"
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
-        return accessor_edits(elements, meanings, pass_on, is_plain=plain)
+        return accessor_edits(elements, target.meanings, pass_on, is_plain=plain)
 
     carrier = Carrier(target, dimensions, spelling, body, before)
     uses = body(array.elements, carrier.carry(target.path, target.syntax))

@@ -12,7 +12,6 @@ more than there is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -23,13 +22,14 @@ from lmemscope.rewrites.arrays import (
     LocalArray,
     Use,
     is_captured,
+    is_for_host,
     is_pointed_to,
     local_array,
     words_of,
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
-from lmemscope.rewrites.classes import declared_as, helper_edits, texts_of
+from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
 from lmemscope.sources.syntax import Syntax
@@ -62,7 +62,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     parent = array.declared.statement.parent
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
-    if _is_for_host(array):
+    if is_for_host(array.target, array.declared):
         raise DeclinedError("its function is the host's, too")
 
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
@@ -101,15 +101,6 @@ def propose(target: Target) -> Iterator[Rewriting]:
     )
 
 
-def _is_for_host(array: LocalArray) -> bool:
-    """Whether the host's compiler sees the function too, or may: no array is shared there."""
-    head = array.syntax.data[
-        array.declared.function.start_byte : array.declared.statement.start_byte
-    ]
-    words = set(re.findall(rb"\w+", head.partition(b"{")[0]))
-    return b"__host__" in words or not words & {b"__device__", b"__global__"}
-
-
 def _view(array: LocalArray, element: bytes, threads: int) -> bytes:
     extents = array.extents
     name = _NAMES[len(extents) - 1]
@@ -123,7 +114,7 @@ def _declaration(array: LocalArray, threads: int) -> tuple[Edit, ...]:
         raise DeclinedError(f"the name {store.decode()} is taken")
     extents = b"".join(b"[" + extent + b"]" for extent in array.extents)
     end = syntax.lines_end() + syntax.indent(array.declared.statement)
-    fill = _fill(array, end, Meanings(texts_of(array.target)))
+    fill = _fill(array, end, array.target.meanings)
     if fill is None:
         raise DeclinedError("its initializer is of a form that is not rewritten")
     space = b"__shared__ " + array.element + b" " + store + extents + b"[%d];" % threads + end

@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.arrays import is_for_host
 from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.classes import texts_of
 from lmemscope.rewrites.meanings import Meanings
+from lmemscope.rewrites.written import casts_const_away
 from lmemscope.sources.syntax import Declared, Syntax, around, walk
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return
     start = declared.statement.start_byte
     kinds = [b"static "]
-    if not _is_for_host(target, declared):
+    if not is_for_host(target, declared):
         uniform = all(
             hit.finding.index is not None and hit.finding.index.uniformity == "uniform"
             for hit in target.hits
@@ -109,24 +110,14 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
         return False
     head = syntax.data[declared.statement.start_byte : declared.declarator.start_byte]
     is_const = bool({b"const", b"constexpr"} & set(head.split()))
-    meanings = Meanings(texts_of(target))
     for use in syntax.uses(declared.name, declared.scope):
         if _is_changed(use):
             return False  # It would not compile.
-        if not is_const and not _is_read(use, syntax, meanings):
+        if not is_const and not _is_read(use, syntax, target.meanings):
             # Whoever gets a pointer may cast the const away; of a reference, another overload may.
             return False
-        for above in around(use, "cast_expression", "gnu_asm_expression", "call_expression"):
-            if above.type == "gnu_asm_expression":
-                return False
-            if above.type == "cast_expression":
-                to = above.child_by_field_name("type")
-                text = b"*&" if to is None else syntax.text(to)
-                if (b"*" in text or b"&" in text) and b"const" not in text.split():
-                    return False
-            called = above.child_by_field_name("function")
-            if called is not None and syntax.text(called).startswith(b"const_cast"):
-                return False
+        if casts_const_away(use, syntax) or any(True for _ in around(use, "gnu_asm_expression")):
+            return False
     return True
 
 
@@ -158,19 +149,6 @@ def _is_changed(use: Node) -> bool:
     if above is None or above.type not in ("assignment_expression", "update_expression"):
         return False
     return node != use and node != above.child_by_field_name("right")
-
-
-def _is_for_host(target: Target, declared: Declared) -> bool:
-    """Whether the function is compiled for the host too, or may be."""
-    nodes = [declared.function, *around(declared.statement, "lambda_expression")]
-    text = b" ".join(
-        target.syntax.data[node.start_byte : body.start_byte]
-        for node in nodes
-        for body in [node.child_by_field_name("body")]
-        if body is not None
-    )
-    words = text.replace(b"(", b" ").split()
-    return b"__host__" in words or not (b"__device__" in words or b"__global__" in words)
 
 
 REWRITE = Rewrite(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, SourceLocation, is_library
 from lmemscope.rewrites.base import Target
-from lmemscope.sources.syntax import around, walk
+from lmemscope.sources.syntax import Syntax, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -40,18 +40,6 @@ def in_file(target: Target, file: str) -> Target | None:
         return target
     syntax = None if is_library(file) else target.tree(path)
     return None if syntax is None else replace(target, path=path, syntax=syntax)
-
-
-def files_of(target: Target, word: str) -> tuple[str, ...]:
-    """Files that the kernels' own sources are made of, as far as they have a word."""
-    found: dict[str, None] = {target.path: None}
-    for hit in target.hits:
-        sources = hit.case.sources
-        for start in (hit.facts.home, sources.main):
-            if start is not None:
-                found.update(dict.fromkeys((start, *sources.quoted(start, searched=True))))
-    sources = target.hits[0].case.sources
-    return tuple(file for file in found if file == target.path or word in sources.code(file))
 
 
 def lines_of(target: Target) -> frozenset[int]:
@@ -155,6 +143,20 @@ def plain_name(demangled: str) -> str:
     return short_name(demangled).partition("<")[0].rpartition("::")[2].strip()
 
 
+def casts_const_away(use: Node, syntax: Syntax) -> bool:
+    """Whether a use stands in a cast that could make what is const changeable."""
+    for above in around(use, "cast_expression", "call_expression"):
+        if above.type == "cast_expression":
+            to = above.child_by_field_name("type")
+            text = b"*&" if to is None else syntax.text(to)
+            if (b"*" in text or b"&" in text) and b"const" not in text.split():
+                return True
+        called = above.child_by_field_name("function")
+        if called is not None and syntax.text(called).startswith(b"const_cast"):
+            return True
+    return False
+
+
 def said_of(wanted: bytes, target: Target) -> Iterator[Node]:
     """Definitions and declarations of functions of an unqualified name."""
     kinds = ("function_definition", "declaration", "template_instantiation", "field_declaration")
@@ -175,14 +177,6 @@ def declarators(node: Node) -> Iterator[Node]:
         inner = inner.child_by_field_name("declarator") or next(
             (one for one in inner.named_children if one.type.endswith("declarator")), None
         )
-
-
-def head_end(function: Node) -> int:
-    """Where what stands before a function's parameters ends."""
-    for one in declarators(function):
-        if one.type == "function_declarator":
-            return one.start_byte
-    return function.start_byte
 
 
 def body_start(function: Node) -> int:

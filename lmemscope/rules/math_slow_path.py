@@ -58,7 +58,7 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """To leave it first; then functions without the slow path, by type and argument."""
-    is_float = _is_float(case)
+    is_float = is_float_path(case)
     found = [
         Advice(
             "Leave it where arguments are small: the path is then never taken, and costs registers "
@@ -225,8 +225,9 @@ def _first_argument(text: str, opened: int) -> str | None:
     return " ".join(arguments[0].split()) or None
 
 
-def _is_float(case: Case) -> bool | None:
-    """Whether it is the path of floats: by the table, the function, or the scratch size."""
+def is_float_path(case: Case) -> bool | None:
+    """Whether it is the path of floats: by the table, the function, or the scratch's size; None
+    where none of them tells."""
     found = case.object
     for evidence in found.evidence if found is not None else ():
         subject = evidence.subject or ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from lmemscope.analysis.ptx.dominance import frontiers, immediate_dominators
@@ -61,6 +61,23 @@ class Control:
         """Blocks of a loop with a way out of it, ascending."""
         members = self.blocks_of(loop)
         return [b for b in sorted(members) if not members.issuperset(self._blocks[b].successors)]
+
+    def endings(self, loop: Loop) -> Iterator[tuple[int, str, bool]]:
+        """Conditional branches that every iteration of a loop comes to and that can leave it.
+
+        Each is the branch's instruction, the predicate it asks, and the value with which it leaves.
+        """
+        flow = self._flow
+        for block in self.leaving(loop):
+            index = self._blocks[block].end - 1
+            branch = flow.body.instructions[index]
+            if branch.operation != "bra" or branch.predicate is None:
+                continue
+            if all(flow.dominates(index, latch) for latch in loop.latches):
+                target = flow.body.labels.get(str(branch.operands[0]))
+                taken = target is None or target not in loop.members
+                (register,) = registers_of(branch.predicate) or ("",)
+                yield index, register, taken != branch.predicate.startswith("!")
 
     def passes_by(self, leaving: int, loop: Loop, block: int) -> bool:
         """Whether a way out of a loop leads past a block, unless the loop begins anew.

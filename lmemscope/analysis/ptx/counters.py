@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.graph import Loop, registers_of
+from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.leaves import special
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction, number_of
@@ -42,21 +42,10 @@ class TripCounts:
         return self._known[loop.header]
 
     def _decide(self, loop: Loop) -> bool:
-        flow = self._code.flow
-        for number in self._control.leaving(loop):
-            index = flow.blocks[number].end - 1
-            branch = self._code.body.instructions[index]
-            if branch.operation != "bra" or branch.predicate is None:
-                continue
-            if not all(flow.dominates(index, latch) for latch in loop.latches):
-                continue
-            target = self._code.body.labels.get(str(branch.operands[0]))
-            taken = target is None or target not in loop.members
-            when = taken != branch.predicate.startswith("!")
-            (register,) = registers_of(branch.predicate) or ("",)
-            if self._ends(index, register, loop, when=when):
-                return True
-        return False
+        return any(
+            self._ends(index, register, loop, when=when)
+            for index, register, when in self._control.endings(loop)
+        )
 
     def _ends(self, index: int, register: str, loop: Loop, *, when: bool) -> bool:
         """Whether counting alone makes a predicate ``when`` sooner or later."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.graph import Loop, registers_of
+from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
 
@@ -107,19 +107,8 @@ class Trips:
         return self._weights[loop.header]
 
     def _find(self, loop: Loop) -> float:
-        flow = self._code.flow
         found: list[float] = []
-        for number in self._control.leaving(loop):
-            index = flow.blocks[number].end - 1
-            branch = self._code.body.instructions[index]
-            if branch.operation != "bra" or branch.predicate is None:
-                continue
-            if not all(flow.dominates(index, latch) for latch in loop.latches):
-                continue
-            target = self._code.body.labels.get(str(branch.operands[0]))
-            taken = target is None or target not in loop.members
-            when = taken != branch.predicate.startswith("!")
-            (register,) = registers_of(branch.predicate) or ("",)
+        for index, register, when in self._control.endings(loop):
             test = self._test(index, register, loop, when)
             count = self._until(test, loop) if test is not None else None
             if count is not None:
