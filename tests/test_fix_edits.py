@@ -271,6 +271,42 @@ def test_a_copy_writes_by_calls_and_passes_on() -> None:
 
 
 @pytest.mark.parametrize(
+    ("callee", "copy"),
+    [
+        (
+            "__device__ float sum(const float *v, int n) { return v[n] + v[0]; }\n",
+            "template <int lmem_count> __device__ __forceinline__ float sum("
+            "const lmem_select<float, lmem_count> &v, int n) {",
+        ),
+        (
+            "template <class T> __device__ T sum(const T *v, int n) { return v[n] + v[0]; }\n",
+            "template <class T, int lmem_count> __device__ __forceinline__ T sum("
+            "const lmem_select<T, lmem_count> &v, int n) {",
+        ),
+    ],
+)
+def test_a_copy_deduces_an_extent_that_has_a_name(callee: str, copy: str) -> None:
+    before = callee + "constexpr int N = 8;\n"
+    text = kernel("float a[N];", "a[n] = 1.f;", "out[0] = sum(a, n);", before=before)
+    found, _ = proposals(target(text, "a", "float[8]"))
+    made = patched(text.encode(), next(o for o in found if o.rewrite == "select").edits).decode()
+    assert copy in made
+    assert "lmem_select<float, N> a;" in made
+
+
+def test_an_instance_of_a_template_is_not_copied_for_a_name() -> None:
+    before = (
+        "template <class T> __device__ T sum(const T *v, int n);\n"
+        "template <> __device__ float sum<float>(const float *v, int n) { return v[n]; }\n"
+        "constexpr int N = 8;\n"
+    )
+    text = kernel("float a[N];", "a[n] = 1.f;", "out[0] = sum(a, n);", before=before)
+    found, reasons = proposals(target(text, "a", "float[8]", block=None))
+    assert "select" not in {one.rewrite for one in found}
+    assert any("instance of a template" in reason for reason in reasons), reasons
+
+
+@pytest.mark.parametrize(
     ("callee", "why"),
     [
         ("__device__ float sum(void *v, int n) { return 1.f; }\n", "something else than a pointer"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit
@@ -20,8 +20,8 @@ from lmemscope.sources.syntax import Syntax, is_broken, outermost, walk
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Spelling = Callable[[bytes, bool], bytes]
-"""The type of a parameter, of its elements' type and whether they are const."""
+Spelling = Callable[[bytes, bool, Sequence[bytes]], bytes]
+"""The type of a parameter, of its elements' type, whether they are const, and the extents."""
 Body = Callable[[Elements, Callable[[Use], None]], tuple[Edit, ...]]
 """The edits of a function's body that uses the array by a parameter's name."""
 
@@ -30,6 +30,7 @@ _MOST = 6
 _INLINING = re.compile(rb"\b(?:__noinline__|__forceinline__)\s*")
 _SPECIFIERS = frozenset(b"__device__ __host__ static const constexpr __restrict__".split())
 _KEPT = (b"static", b"__shared__", b"__device__", b"__constant__")
+_EXTENTS = (b"lmem_count", b"lmem_inner", b"lmem_innermost")
 _ELSEWHERE = ("class_specifier", "struct_specifier", "linkage_specification")
 
 
@@ -38,7 +39,7 @@ class Carrier:
 
     Args:
         target: whose array it is.
-        dimensions: of the array.
+        extents: of the array, as its declaration has them.
         spelling: of parameters that take it.
         body: edits what a copy does with it.
         before: what each file that holds a copy needs before it.
@@ -47,12 +48,12 @@ class Carrier:
     def __init__(
         self,
         target: Target,
-        dimensions: int,
+        extents: Sequence[bytes],
         spelling: Spelling,
         body: Body,
         before: Callable[[str, Syntax, Node], tuple[Edit, ...]],
     ) -> None:
-        self._target, self._dimensions = target, dimensions
+        self._target, self._extents = target, tuple(extents)
         self._spelling, self._body, self._before = spelling, body, before
         self._done: set[tuple[str, int, int]] = set()
         self._edits: list[Edit] = []
@@ -104,27 +105,33 @@ class Carrier:
             raise DeclinedError(
                 f"`{name}` (line {line}) has variables that its copy would not share"
             )
-        own, element, is_const = _parameter(parameter, syntax, self._dimensions, name)
+        own, element, is_const = _parameter(parameter, syntax, len(self._extents), name)
         if is_broken(function, syntax.text(own)):
             raise DeclinedError(f"`{name}` (line {line}) is not read completely")
-        uses = elements(home, syntax, own, body, self._dimensions, is_const=is_const)
+        uses = elements(home, syntax, own, body, len(self._extents), is_const=is_const)
         if any(use.kind == "size" for use in uses.uses):
             raise DeclinedError(f"`{name}` (line {line}) asks for the size of its parameter")
-        made = [
-            Edit(
-                home,
-                parameter.start_byte,
-                parameter.end_byte,
-                self._spelling(element, is_const) + uses.name,
-            )
-        ]
-        made += self._body(uses, self.carry(home, syntax))
         item = syntax.item(function)
+        extents = self._extents_in(syntax)
+        type_ = self._spelling(element, is_const, extents)
+        made = [Edit(home, parameter.start_byte, parameter.end_byte, type_ + uses.name)]
+        deduced = [one for one in extents if one not in self._extents and one in type_]
+        made += _with_parameters(home, item, deduced, name, line)
+        made += self._body(uses, self.carry(home, syntax))
         made += _inlined(home, function, syntax)
         end = syntax.lines_end()
         copy = patched(syntax.text(item), made, item.start_byte)
         self._edits += self._before(home, syntax, function)
         self._edits.append(Edit(home, item.end_byte, item.end_byte, end + end + copy))
+
+    def _extents_in(self, syntax: Syntax) -> tuple[bytes, ...]:
+        """What a copy calls the extents: a name may mean nothing, or another thing, where it is."""
+        found: list[bytes] = []
+        for extent, name in zip(self._extents, _EXTENTS, strict=False):
+            if name in syntax.words():
+                raise DeclinedError(f"the name {name.decode()} is taken")
+            found.append(extent if extent.isdigit() else name)
+        return tuple(found)
 
     def _definition(self, path: str, name: str, count: int, line: int) -> tuple[str, Syntax, Node]:
         """The one definition of a function in the user's files."""
@@ -142,6 +149,26 @@ class Carrier:
             what = "is not defined in sight" if not found else "has several definitions"
             raise DeclinedError(f"`{name}`, which line {line} gives it to, {what}")
         return found[0]
+
+
+def _with_parameters(
+    path: str, item: Node, names: Sequence[bytes], function: str, line: int
+) -> list[Edit]:
+    """Template parameters of a copy, which each call's argument tells.
+
+    Raises:
+        DeclinedError: the copied function is an instance of a template.
+    """
+    if not names:
+        return []
+    text = b", ".join(b"int " + one for one in names)
+    given = item.child_by_field_name("parameters")
+    if item.type != "template_declaration":
+        return [Edit(path, item.start_byte, item.start_byte, b"template <" + text + b"> ")]
+    if given is None or not given.named_children:
+        raise DeclinedError(f"`{function}` (line {line}) is an instance of a template")
+    at = given.end_byte - 1
+    return [Edit(path, at, at, b", " + text)]
 
 
 def _parameter(

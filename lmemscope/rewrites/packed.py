@@ -11,7 +11,7 @@ integer instructions at each access, and two registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
@@ -87,15 +87,15 @@ def propose(target: Target) -> Iterator[Rewriting]:
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
         return helper_edits(target, path, syntax, function, _NAME, _CLASS)
 
-    def spelling(element: bytes, is_const: bool) -> bytes:
-        return (b"const " if is_const else b"") + _type(array, element, bits) + b" &"
+    def spelling(element: bytes, is_const: bool, extents: Sequence[bytes]) -> bytes:
+        return (b"const " if is_const else b"") + _type(element, bits, extents) + b" &"
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         return accessor_edits(elements, target.meanings, pass_on, is_plain=True)
 
-    carrier = Carrier(target, 1, spelling, body, before)
+    carrier = Carrier(target, array.extents, spelling, body, before)
     uses = body(array.elements, carrier.carry(target.path, target.syntax))
-    made = declared_as(array, _type(array, array.element, bits), fill)
+    made = declared_as(array, _type(array.element, bits, array.extents), fill)
     helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
         "packed",
@@ -105,9 +105,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     )
 
 
-def _type(array: LocalArray, element: bytes, bits: int) -> bytes:
+def _type(element: bytes, bits: int, extents: Sequence[bytes]) -> bytes:
     """The class; with the extent as written, so that no instance of another size fits it."""
-    return b"%s<%s, %d, %s>" % (_NAME, element, bits, array.extents[0])
+    return b"%s<%s, %d, %s>" % (_NAME, element, bits, extents[0])
 
 
 def _fill(array: LocalArray, meanings: Meanings) -> bytes | None:

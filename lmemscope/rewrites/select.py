@@ -13,7 +13,7 @@ comparisons as the array has elements at each access with a run-time index, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
@@ -54,16 +54,16 @@ def propose(target: Target) -> Iterator[Rewriting]:
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
         return helper_edits(target, path, syntax, function, name, text)
 
-    def spelling(element: bytes, is_const: bool) -> bytes:
-        return (b"const " if is_const else b"") + _type(array, name, element) + b" &"
+    def spelling(element: bytes, is_const: bool, extents: Sequence[bytes]) -> bytes:
+        return (b"const " if is_const else b"") + _type(name, element, extents) + b" &"
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         return accessor_edits(elements, target.meanings, pass_on, is_plain=plain)
 
-    carrier = Carrier(target, dimensions, spelling, body, before)
+    carrier = Carrier(target, array.extents, spelling, body, before)
     uses = body(array.elements, carrier.carry(target.path, target.syntax))
     const = b"const " if array.is_const else b""
-    made = declared_as(array, const + _type(array, name, array.element), _initial(array))
+    made = declared_as(array, const + _type(name, array.element, array.extents), _initial(array))
     helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
         "select",
@@ -73,8 +73,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     )
 
 
-def _type(array: LocalArray, name: bytes, element: bytes) -> bytes:
-    return name + b"<" + b", ".join((element, *array.extents)) + b">"
+def _type(name: bytes, element: bytes, extents: Sequence[bytes]) -> bytes:
+    return name + b"<" + b", ".join((element, *extents)) + b">"
 
 
 def _initial(array: LocalArray) -> bytes:

@@ -12,7 +12,7 @@ more than there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
@@ -73,8 +73,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
             for edit in helper_edits(target, path, syntax, function, name, text)
         )
 
-    def spelling(element: bytes, is_const: bool) -> bytes:
-        return b"const " + _view(array, element, block.threads) + b" "
+    def spelling(element: bytes, is_const: bool, extents: Sequence[bytes]) -> bytes:
+        return b"const " + _view(element, block.threads, extents) + b" "
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         for use in elements.uses:
@@ -87,7 +87,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
 
     if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
         raise DeclinedError("a lambda captures it")
-    carrier = Carrier(target, dimensions, spelling, body, before)
+    carrier = Carrier(target, array.extents, spelling, body, before)
     body(array.elements, carrier.carry(target.path, target.syntax))
     caveat = _caveat(target, block.threads)
     helper = before(target.path, target.syntax, array.declared.function)
@@ -101,8 +101,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     )
 
 
-def _view(array: LocalArray, element: bytes, threads: int) -> bytes:
-    extents = array.extents
+def _view(element: bytes, threads: int, extents: Sequence[bytes]) -> bytes:
     name = _NAMES[len(extents) - 1]
     return name + b"<" + b", ".join((element, *extents[1:], b"%d" % threads)) + b">"
 
@@ -118,7 +117,7 @@ def _declaration(array: LocalArray, threads: int) -> tuple[Edit, ...]:
     if fill is None:
         raise DeclinedError("its initializer is of a form that is not rewritten")
     space = b"__shared__ " + array.element + b" " + store + extents + b"[%d];" % threads + end
-    view = space + b"const " + _view(array, array.element, threads)
+    view = space + b"const " + _view(array.element, threads, array.extents)
     return declared_as(array, view, b" = {" + store + b", int(" + _LANE + b")}" + fill)
 
 
