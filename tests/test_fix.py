@@ -188,3 +188,45 @@ def test_the_program_decides(here: Path) -> None:
     assert "ends with 4" in failing.err
     assert run_program("fix", "ring.cu", "--run", cwd=here).code == 2
     assert run_program("fix", "ring.cu", "other.cu", cwd=here).code == 2
+
+
+WHOLE = """\
+#define AT(i) weights[(i) * 3]
+struct Cell { int keys[20]; unsigned char used; };
+__device__ int find(const Cell *cell, int n) {
+  for (int i = 0; i < 20; ++i) if (cell->keys[i] == n) return i;
+  return -1;
+}
+__global__ void k(const int *p, float *out, int n) {
+  float weights[31];
+  Cell cell;
+  for (int i = 0; i < 30; ++i) weights[i] = p[i + threadIdx.x];
+  for (int i = 0; i < 20; ++i) cell.keys[i] = p[2 * i + threadIdx.x];
+  float *end = weights + p[n];
+  *end = 3.f;
+  cell.keys[p[3] & 15] = 4;
+  out[threadIdx.x] = AT(p[n + threadIdx.x]) + find(&cell, n) + end[-1];
+}
+"""
+
+
+def test_what_macros_pointers_and_functions_use_goes_whole(here: Path) -> None:
+    (here / "whole.cu").write_text(WHOLE)
+    done = run_program("fix", "whole.cu", "--unsafe", "--format", "json", cwd=Path.cwd())
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    offered = {
+        one["object"]: (one["rewrite"], one["verdict"], one["applicability"])
+        for one in found["candidates"]
+        if one["rank"] == 1
+    }
+    assert offered == {
+        "weights": ("shared-row", "removed", "unsafe"),
+        "cell.keys": ("shared-row", "removed", "unsafe"),
+    }
+    written = run_program("fix", "whole.cu", "--unsafe", "--apply", cwd=Path.cwd())
+    assert written.code == 0, written.err
+    assert (here / "whole.cu").read_text().count("__launch_bounds__(128) k(") == 1
+    scanned = run_program("scan", "whole.cu", "--format", "json", cwd=Path.cwd())
+    (unit,) = json.loads(scanned.out)["units"]
+    assert [one["stack_frame"] for one in unit["kernels"]] == [0]

@@ -20,6 +20,7 @@ from lmemscope.model import (
     Figures,
     LaunchBounds,
     ProvenFix,
+    PtxasFacts,
     Rewriting,
     SourceLocation,
     TrialVerdict,
@@ -40,18 +41,20 @@ def target(
     cause: Cause = "dynamic-index",
     block: int | None = 64,
     files: Mapping[str, str] | None = None,
+    line: str | None = None,
     **changes: object,
 ) -> Target:
     """The variable of a name in ``/p/a.cu``, declared on the first line that has it as such."""
 
-    lines = text.splitlines()
-    at = next(n for n, line in enumerate(lines, 1) if line.startswith(" ") and f" {name}[" in line)
+    lines, part = text.splitlines(), line or f" {name}["
+    at = next(n for n, one in enumerate(lines, 1) if one.startswith(" ") and part in one)
     declared = SourceLocation("/p/a.cu", at)
     known = {"/p/a.cu": text, **(files or {})}
     base = kernel_with(cause, kind=type_)
     found = local_object(cause, name=name, type=type_, declared=declared, size=80)
     place = SourceLocation("/p/a.cu", 1)
-    facts = dataclasses.replace(base, objects=(found,), location=place, **changes)  # type: ignore[arg-type]
+    changed: dict[str, object] = {"location": place, **changes}
+    facts = dataclasses.replace(base, objects=(found,), **changed)  # type: ignore[arg-type]
     case, finding = next(iter(rules.cases(facts, source_text(known))))
     trees = {path: Syntax(one.encode()) for path, one in known.items()}
     return Target(
@@ -222,8 +225,101 @@ def test_what_may_mean_something_else_is_declined(body: list[str], why: str) -> 
 def test_a_macro_that_uses_the_variable_is_seen() -> None:
     text = "#define PUT(i) a[i] = 1\n" + kernel("float a[8];", "PUT(n);", "out[0] = a[n];")
     found, reasons = proposals(target(text, "a", "float[8]"))
-    assert not found
+    assert [one.rewrite for one in found] == ["shared-row"]
     assert "a macro uses it" in reasons
+
+
+LANE = "threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
+
+
+@pytest.mark.parametrize(
+    ("body", "made"),
+    [
+        (
+            ("float a[8];", "float *p = a + n;", "out[0] = *p;"),
+            f"__shared__ lmem_row<float[8]> a_lmem[64];\n  float (&a)[8] = a_lmem[{LANE}].own;\n"
+            "  float *p = a + n;",
+        ),
+        (
+            ("int b = 1, a[4][2];", "int *p = a[n];", "out[0] = *p + b;"),
+            f"__shared__ lmem_row<int[4][2]> a_lmem[64];\n  int (&a)[4][2] = a_lmem[{LANE}].own;\n"
+            "  int b = 1;",
+        ),
+        (
+            ("float a[8] = {};", "float *p = a + n;", "out[0] = *p;"),
+            f"  float (&a)[8] = a_lmem[{LANE}].own;\n"
+            "  for (int lmem_k = 0; lmem_k < 8; ++lmem_k) a[lmem_k] = {};\n",
+        ),
+    ],
+)
+def test_an_array_with_pointers_into_it_has_a_row(body: tuple[str, ...], made: str) -> None:
+    found = rewritten(kernel(*body), "a", "float[8]", "shared-row")
+    assert found is not None
+    assert made in found
+
+
+def test_a_structure_has_a_row_for_its_member() -> None:
+    before = "struct S { int a[8]; int n; };\n"
+    text = kernel("S s = {{}, n};", "s.a[n] = p[0];", "out[0] = s.a[p[1]];", before=before)
+    one = target(text, "s.a", "int[8]", line="S s")
+    found, _ = proposals(one)
+    assert [each.rewrite for each in found] == ["shared-row"]
+    made = patched(text.encode(), found[0].edits).decode()
+    assert f"  S &s = s_lmem[{LANE}].own;\n  s = {{{{}}, n}};\n  s.a[n] = p[0];" in made
+
+
+@pytest.mark.parametrize(
+    ("body", "before", "why"),
+    [
+        (("S s;", "decltype(s) t;", "out[0] = s.a[n] + t.n;"), "", "its type is asked for"),
+        (("S s{};", "out[0] = s.a[n];"), "", "its initializer"),
+        (("S s(n);", "out[0] = s.a[n];"), "", "is not seen"),
+        (("const S s = {};", "out[0] = s.a[n];"), "", "it is const"),
+        (("static S s;", "out[0] = s.a[n];"), "", "automatic storage"),
+        (('S s; asm("cvta.to.local.u64 %0, %0;");', "out[0] = s.a[n];"), "", "local memory"),
+        (
+            ("S s = *reinterpret_cast<const S *>(p);", "out[0] = s.a[n];"),
+            "struct Other { void operator=(const Other &) { } };\n",
+            "its initializer",
+        ),
+        (("if (S s = S(); n) out[0] = s.a[n];",), "", "in no block"),
+        (("S s; auto f = [=] { return s; };", "out[0] = s.a[n]; return f().n;"), "", "asked for"),
+    ],
+)
+def test_a_structure_whose_meaning_may_change_has_no_row(
+    body: tuple[str, ...], before: str, why: str
+) -> None:
+    before += "struct S { int a[8]; int n; };\n"
+    text = kernel(*body, before=before)
+    found, reasons = proposals(target(text, "s.a", "int[8]", line="S s"))
+    assert not found
+    assert any(why in reason for reason in reasons), reasons
+
+
+def with_frame(size: int) -> PtxasFacts:
+    return PtxasFacts(32, size, 0, 0, None, None, None)
+
+
+def test_launches_are_bounded_where_nothing_says_how_large_they_are() -> None:
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[n];")
+    found, _ = proposals(target(text, "a", "float[8]", block=None, ptxas=with_frame(300)))
+    one = next(one for one in found if one.rewrite == "shared-memory")
+    made = patched(text.encode(), one.edits).decode()
+    assert "__global__ void __launch_bounds__(128) k(" in made, "as many as the whole frame leaves"
+    assert "__shared__ float a_lmem[8][128];" in made
+    assert one.applicability == "unsafe"
+    assert one.caveat == "no launch has more than 128 threads in a block, or it fails"
+    large = target(text, "a", "float[8]", block=None, ptxas=with_frame(9000))
+    one = next(one for one in proposals(large)[0] if one.rewrite == "shared-memory")
+    assert b"__launch_bounds__(256) " in {edit.text for edit in one.edits}, "alone it has room"
+
+
+def test_a_kernel_in_another_file_is_not_bounded() -> None:
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[n];")
+    elsewhere = target(text, "a", "float[8]", block=None, location=SourceLocation("/p/b.cu", 1))
+    found, reasons = proposals(elsewhere)
+    assert "shared-memory" not in {one.rewrite for one in found}
+    assert any("--block" in reason for reason in reasons)
 
 
 def test_a_stack_is_pushed_to() -> None:
@@ -347,7 +443,6 @@ def test_shared_memory_is_safe_only_where_the_block_is_bounded() -> None:
     assert asked is not None
     assert bounded is not None
     assert asked.applicability == bounded.applicability == "safe"
-    assert made(block=None) is None
     assert made(block=1024) is None, "80 bytes for each of 1024 threads do not fit"
     dynamic = kernel(
         "extern __shared__ float all[];", "float a[8];", "a[n] = all[0];", "out[0] = a[n];"

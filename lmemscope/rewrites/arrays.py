@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from lmemscope.model import Edit
@@ -116,7 +117,6 @@ class LocalArray:
         element: its elements' type as written, without qualifiers.
         is_const, is_volatile: whether they are.
         extents: as written; from the variable's type where a declaration leaves one open.
-        elements: its uses.
     """
 
     target: Target
@@ -125,7 +125,23 @@ class LocalArray:
     is_const: bool
     is_volatile: bool
     extents: tuple[bytes, ...]
-    elements: Elements
+
+    @cached_property
+    def elements(self) -> Elements:
+        """Its uses.
+
+        Raises:
+            DeclinedError: they hide something: a macro uses the variable, or there is another of
+                its name further in.
+        """
+        return elements(
+            self.target.path,
+            self.syntax,
+            self.declared.name,
+            self.declared.scope,
+            len(self.extents),
+            is_const=self.is_const,
+        )
 
     @property
     def uses(self) -> tuple[Use, ...]:
@@ -160,19 +176,29 @@ def local_array(target: Target) -> LocalArray:
     """The array that a target declares.
 
     Raises:
-        DeclinedError: it is none, or its declaration or uses hide something: attributes or another
-            storage, a macro that uses the variable, or another variable of its name further in.
+        DeclinedError: it is none, or its declaration hides something: attributes or another
+            storage.
+    """
+    declared = target.declared
+    if declared is not None and declared.array is None:
+        raise DeclinedError("it is no array")
+    return local_variable(target)
+
+
+def local_variable(target: Target) -> LocalArray:
+    """The variable that a target declares; one that is no array has no extents.
+
+    Raises:
+        DeclinedError: its declaration hides something: attributes or another storage.
     """
     declared, syntax = target.declared, target.syntax
     if declared is None:
         raise DeclinedError(_why_not_declared(target))
-    if declared.array is None:
-        raise DeclinedError("it is no array")
     if not target.path.endswith((".cu", ".py")) and not is_for_device(declared.function, syntax):
         raise DeclinedError("the host's compiler may read its header, too")
     head = syntax.data[declared.statement.start_byte : _first_declarator(declared).start_byte]
     words = _SPLIT.findall(head)
-    if b"/*" in head or b"//" in head or b"(" in head or b"[[" in head or b"auto" in words:
+    if any(mark in head for mark in (b"/*", b"//", b"(", b"[[", b"{")) or b"auto" in words:
         raise DeclinedError("its declaration is of a form that is not rewritten")
     if any(word in _QUALIFIERS for word in words):
         raise DeclinedError("it is not of automatic storage")
@@ -192,22 +218,13 @@ def local_array(target: Target) -> LocalArray:
             extents.append(str(numbers[position]).encode())
         else:
             raise DeclinedError("its extents are not known")
-    is_const = b"const" in words
     return LocalArray(
         target,
         declared,
         b" ".join(element.split()),
-        is_const,
+        b"const" in words,
         b"volatile" in words,
         tuple(extents),
-        elements(
-            target.path,
-            syntax,
-            declared.name,
-            declared.scope,
-            len(extents),
-            is_const=is_const,
-        ),
     )
 
 

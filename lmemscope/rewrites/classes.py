@@ -44,20 +44,23 @@ def helper_edits(
     return (Edit(path, at, at, ended + syntax.lines_end(), counts),)
 
 
-def declared_as(array: LocalArray, type_: bytes, rest: bytes) -> tuple[Edit, ...]:
+def declared_as(
+    array: LocalArray, type_: bytes, rest: bytes, declarator: bytes | None = None
+) -> tuple[Edit, ...]:
     """The declaration with another type, in a statement of its own.
 
     Args:
         array: what is declared.
         type_: its new type.
         rest: what stands behind its name, up to the semicolon.
+        declarator: its name with what stands around it; None: the name alone.
 
     Raises:
         DeclinedError: it cannot be taken out of what else the statement declares.
     """
     declared, syntax = array.declared, array.syntax
     statement, target = declared.statement, array.target
-    made = type_ + b" " + array.name + rest + b";"
+    made = type_ + b" " + (declarator or array.name) + rest + b";"
     if declared.is_alone:
         return (target.edit(statement.start_byte, statement.end_byte, made),)
     if declared.value is not None:

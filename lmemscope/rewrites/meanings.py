@@ -53,6 +53,10 @@ class Meanings:
             word for text in self._texts for word in re.findall(rb"[A-Za-z_]\w*", text)
         )
 
+    def has(self, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a pattern is found in any of the texts."""
+        return any(pattern.search(text) is not None for text in self._texts)
+
     def has_effects(self, words: Iterable[bytes], *, calls: bool = True) -> bool:
         """Whether a macro among some words may change something.
 

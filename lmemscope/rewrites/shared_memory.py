@@ -7,7 +7,8 @@ column, and an element stays what it was, something that can be assigned and poi
 It is safe where every kernel concerned has `__launch_bounds__`, or `--block` says the block, and
 no kernel uses dynamic shared memory. Otherwise it is unsafe: a launch with more threads in a block
 than the array has columns would write outside of it, and one with dynamic shared memory may ask for
-more than there is.
+more than there is. Where nothing says how many threads there are, the kernels get
+`__launch_bounds__` as well, so that a larger launch fails at once.
 """
 
 from __future__ import annotations
@@ -22,48 +23,29 @@ from lmemscope.rewrites.arrays import (
     LocalArray,
     Use,
     is_captured,
-    is_for_host,
     is_pointed_to,
     local_array,
-    words_of,
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
-from lmemscope.rewrites.meanings import Meanings
-from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
+from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _NAMES = (b"lmem_column", b"lmem_plane", b"lmem_space")
-_LANE = b"threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
-_BLOCKS = ("compound_statement", "case_statement")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as a view of a shared array, and functions that take it."""
-    array, block = local_array(target), target.block
-    dimensions = len(array.extents)
-    if block is None:
-        raise DeclinedError("nothing says how many threads a block has (--block says it)")
-    if array.is_const:
-        raise DeclinedError("it is const, which elements in shared memory are not")
-    if array.is_volatile or dimensions > len(_NAMES):
-        raise DeclinedError("it is volatile" if array.is_volatile else "it has many dimensions")
+    array = local_array(target)
+    room, dimensions = room_for(array, target), len(array.extents)
+    if dimensions > len(_NAMES):
+        raise DeclinedError("it has many dimensions")
     if any(use.kind == "size" for use in array.uses):
         raise DeclinedError("its size is asked for")
-    if _is_recursive(target):
-        raise DeclinedError("its function calls itself")
-    size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
-    if size * block.threads > STATIC_BYTES:
-        raise DeclinedError(f"{size} bytes for each of {block.threads} threads do not fit")
-    parent = array.declared.statement.parent
-    if parent is None or parent.type not in _BLOCKS:
-        raise DeclinedError("its declaration stands in no block")
-    if is_for_host(array.target, array.declared):
-        raise DeclinedError("its function is the host's, too")
 
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
         needed = zip(_NAMES[:dimensions], _CLASSES, strict=False)
@@ -74,7 +56,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         )
 
     def spelling(element: bytes, is_const: bool, extents: Sequence[bytes]) -> bytes:
-        return b"const " + _view(element, block.threads, extents) + b" "
+        return b"const " + _view(element, room.threads, extents) + b" "
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         for use in elements.uses:
@@ -89,15 +71,13 @@ def propose(target: Target) -> Iterator[Rewriting]:
         raise DeclinedError("a lambda captures it")
     carrier = Carrier(target, array.extents, spelling, body, before)
     body(array.elements, carrier.carry(target.path, target.syntax))
-    caveat = _caveat(target, block.threads)
     helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
         "shared-memory",
-        "unsafe" if caveat else "safe",
-        joined((*helper, *_declaration(array, block.threads), *carrier.edits)),
-        f"`{target.name}` in shared memory, {size * block.threads} bytes for {block.threads} "
-        "threads",
-        caveat,
+        "unsafe" if room.caveat else "safe",
+        joined((*helper, *_declaration(array, room.threads), *carrier.edits, *room.edits)),
+        f"`{target.name}` in a column of shared memory for each of {room.threads} threads",
+        room.caveat,
     )
 
 
@@ -113,62 +93,12 @@ def _declaration(array: LocalArray, threads: int) -> tuple[Edit, ...]:
         raise DeclinedError(f"the name {store.decode()} is taken")
     extents = b"".join(b"[" + extent + b"]" for extent in array.extents)
     end = syntax.lines_end() + syntax.indent(array.declared.statement)
-    fill = _fill(array, end, array.target.meanings)
+    fill = fill_of(array, end)
     if fill is None:
         raise DeclinedError("its initializer is of a form that is not rewritten")
     space = b"__shared__ " + array.element + b" " + store + extents + b"[%d];" % threads + end
     view = space + b"const " + _view(array.element, threads, array.extents)
-    return declared_as(array, view, b" = {" + store + b", int(" + _LANE + b")}" + fill)
-
-
-def _fill(array: LocalArray, end: bytes, meanings: Meanings) -> bytes | None:
-    """What follows the declaration so that the elements have their values; None: not known."""
-    if array.declared.value is None:
-        return b""
-    values = array.values
-    if values is None or (len(array.extents) > 1 and [*values] not in ([], [b"0"])):
-        return None
-    if array.declared.value is not None and not array.declared.is_alone:
-        return None
-    if not values or [*values] == [b"0"]:
-        return b";" + end + _cleared(array, 0)
-    if any(one.startswith((b"{", b".")) for one in values) or meanings.is_list(words_of(values)):
-        return None
-    stores = [
-        b"%s[%d] = %s" % (array.name, position, value) for position, value in enumerate(values)
-    ]
-    # Another instance may have another size than the one that was compiled.
-    if array.extents != (str(len(values)).encode(),):
-        stores.append(_cleared(array, len(values)))
-    return b"".join(b";" + end + one for one in stores)
-
-
-def _cleared(array: LocalArray, first: int) -> bytes:
-    """Loops that give the elements from one on the value that an initializer leaves them."""
-    loops, inner = b"", b""
-    for counter, extent in zip(b"klm", array.extents, strict=False):
-        name = b"lmem_%c" % counter
-        loops += b"for (int %s = %d; %s < %s; ++%s) " % (name, first, name, extent, name)
-        inner += b"[%s]" % name
-    return loops + array.name + inner + b" = {}"
-
-
-def _caveat(target: Target, threads: int) -> str | None:
-    if any(has_dynamic(hit.case) for hit in target.hits):
-        return "launches ask for dynamic shared memory, which comes on top"
-    if target.asked_block == threads or target.bounded == threads:
-        return None
-    return f"no block that runs it has more than {threads} threads"
-
-
-def _is_recursive(target: Target) -> bool:
-    """Whether a function that has the array may have two of them at a time."""
-    return any(
-        hit.case.object is not None
-        and hit.facts.calls is not None
-        and hit.case.object.function in hit.facts.calls.recursive
-        for hit in target.hits
-    )
+    return declared_as(array, view, b" = {" + store + b", int(" + LANE + b")}" + fill)
 
 
 _CLASSES = (

@@ -59,7 +59,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         return (Advice(f"{text}.", f"#ifndef NDEBUG\n{call}\n#endif"),)
     if "printf" not in written:
         return (Advice(f"{text}, which a macro or a function of that line makes."),)
-    return (Advice(f"{text} (`#ifndef NDEBUG`, with the condition that it stands under)."),)
+    return (Advice(f"{text} (`#ifndef NDEBUG`, with a condition that guards nothing else)."),)
 
 
 def _lines(case: Case) -> list[str]:

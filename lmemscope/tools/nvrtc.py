@@ -213,12 +213,14 @@ def _log(nvrtc: Any, program: Any) -> str:
     """The program's log; NVRTC can put bytes into it that are no text.
 
     Met with CUDA 13.5: the place in "A pointer to local memory was stored into the parameter
-    buffer obtained at …". CuPy decodes strictly, and its error holds the bytes.
+    buffer obtained at …", and a zero before each error of ptxas. CuPy decodes strictly, and its
+    error holds the bytes.
     """
     try:
-        return str(nvrtc.getProgramLog(program))
+        found = str(nvrtc.getProgramLog(program))
     except UnicodeDecodeError as error:
-        return bytes(error.object).rstrip(b"\0").decode("utf-8", "replace")
+        found = bytes(error.object).decode("utf-8", "replace")
+    return found.replace("\0", "")
 
 
 def _whole(cubin: bytes) -> bytes:

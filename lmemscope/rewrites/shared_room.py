@@ -1,0 +1,156 @@
+"""Shared memory for what each thread has of its own: how many threads, and what is promised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit
+from lmemscope.rewrites.arrays import LocalArray, is_for_host, words_of
+from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.written import declarators, in_file, kernels
+from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+LANE = b"threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
+"""A thread's number in its block."""
+_BLOCKS = ("compound_statement", "case_statement")
+_USUAL = (256, 128, 64)
+"""Threads of a block where nothing says how many there are: the most that find room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Shared memory for a variable of each thread.
+
+    Attributes:
+        threads: of the largest block that may run.
+        edits: that make it the largest.
+        caveat: what is promised by whoever takes it; None where nothing has to be.
+    """
+
+    threads: int
+    edits: tuple[Edit, ...]
+    caveat: str | None
+
+
+def room_for(variable: LocalArray, target: Target) -> Room:
+    """Room for a variable in the blocks of the kernels.
+
+    Where nothing says how large they are, the kernels are given launch bounds: a launch of more
+    threads then fails, and does not write where another thread's variable is.
+
+    Raises:
+        DeclinedError: there is none, or a thread may have two of the variable at a time, or its
+            declaration stands where none of shared memory can.
+    """
+    declared = variable.declared
+    parent = declared.statement.parent
+    if variable.is_const or variable.is_volatile:
+        raise DeclinedError("it is volatile" if variable.is_volatile else "it is const")
+    if _is_recursive(target):
+        raise DeclinedError("its function calls itself")
+    if parent is None or parent.type not in _BLOCKS:
+        raise DeclinedError("its declaration stands in no block")
+    if is_for_host(target, declared):
+        raise DeclinedError("its function is the host's, too")
+    size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
+    block = target.block
+    if block is not None:
+        if size * block.threads > STATIC_BYTES:
+            raise DeclinedError(f"{size} bytes for each of {block.threads} threads do not fit")
+        return Room(block.threads, (), _caveat(target, block.threads))
+    # The kernel's other variables may follow it, and one bound serves all of them.
+    frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
+    fitting = [one for whole in (frame, size) for one in _USUAL if whole * one <= STATIC_BYTES]
+    threads = next(iter(fitting), None)
+    if threads is None:
+        raise DeclinedError(f"{size} bytes for each of {_USUAL[-1]} threads do not fit")
+    edits = _bounded(target, threads)
+    if edits is None:
+        raise DeclinedError("nothing says how many threads a block has (--block says it)")
+    caveat = f"no launch has more than {threads} threads in a block, or it fails"
+    if any(has_dynamic(hit.case) for hit in target.hits):
+        caveat += "; dynamic shared memory comes on top"
+    return Room(threads, edits, caveat)
+
+
+def _caveat(target: Target, threads: int) -> str | None:
+    if any(has_dynamic(hit.case) for hit in target.hits):
+        return "launches ask for dynamic shared memory, which comes on top"
+    if target.asked_block == threads or target.bounded == threads:
+        return None
+    return f"no block that runs it has more than {threads} threads"
+
+
+def _bounded(target: Target, threads: int) -> tuple[Edit, ...] | None:
+    """Launch bounds for the definitions of the kernels; None where one is not to be edited."""
+    found: dict[Edit, None] = {}
+    for hit in target.hits:
+        place = hit.facts.location
+        home = in_file(target, place.file) if place is not None else None
+        own = kernels(home, (hit,)) if home is not None else None
+        at = _name_of(own[0]) if own else None
+        if home is None or at is None:
+            return None
+        found[home.edit(at, at, b"__launch_bounds__(%d) " % threads)] = None
+    return tuple(found)
+
+
+def _name_of(function: Node) -> int | None:
+    """Where a function's name begins, of one whose bounds nothing says."""
+    if any(one.type == "launch_bounds" for one in function.children):
+        return None
+    for one in declarators(function):
+        if one.type == "function_declarator":
+            return one.start_byte
+    return None
+
+
+def fill_of(array: LocalArray, end: bytes) -> bytes | None:
+    """What follows an array's declaration so that its elements have their values; None: not known.
+
+    Args:
+        array: whose elements can be assigned.
+        end: the end of a line, and the indent of the next.
+    """
+    if array.declared.value is None:
+        return b""
+    values = array.values
+    if values is None or (len(array.extents) > 1 and [*values] not in ([], [b"0"])):
+        return None
+    if not array.declared.is_alone:
+        return None
+    if not values or [*values] == [b"0"]:
+        return b";" + end + _cleared(array, 0)
+    is_listed = array.target.meanings.is_list(words_of(values))
+    if is_listed or any(one.startswith((b"{", b".")) for one in values):
+        return None
+    stores = [
+        b"%s[%d] = %s" % (array.name, position, value) for position, value in enumerate(values)
+    ]
+    # Another instance may have another size than the one that was compiled.
+    if array.extents != (str(len(values)).encode(),):
+        stores.append(_cleared(array, len(values)))
+    return b"".join(b";" + end + one for one in stores)
+
+
+def _cleared(array: LocalArray, first: int) -> bytes:
+    """Loops that give the elements from one on the value that an initializer leaves them."""
+    loops, inner = b"", b""
+    for counter, extent in zip(b"klm", array.extents, strict=False):
+        name = b"lmem_%c" % counter
+        loops += b"for (int %s = %d; %s < %s; ++%s) " % (name, first, name, extent, name)
+        inner += b"[%s]" % name
+    return loops + array.name + inner + b" = {}"
+
+
+def _is_recursive(target: Target) -> bool:
+    return any(
+        hit.case.object is not None
+        and hit.facts.calls is not None
+        and hit.case.object.function in hit.facts.calls.recursive
+        for hit in target.hits
+    )

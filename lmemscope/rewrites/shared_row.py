@@ -1,0 +1,128 @@
+"""Keep the variable as it is in shared memory
+
+Each thread gets a row of a shared array that holds the variable whole: an array, or a structure
+with arrays in it. The variable becomes a reference to it, so that pointers into it, functions that
+take it, macros and members work as before. A row is an odd number of words long: where the lanes of
+a warp use the same element, each uses a bank of its own. Tried where the variable cannot be a
+column (shared-memory), which is free of conflicts whatever the indices are.
+
+It is safe where every kernel concerned has `__launch_bounds__`, or `--block` says the block, and
+no kernel uses dynamic shared memory; otherwise it is unsafe, as a column is. A type with a
+constructor or a destructor that does something does not compile in it. Code that takes a pointer
+for one into local memory, as inline assembly may, is declined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites import shared_memory
+from lmemscope.rewrites.accessors import joined
+from lmemscope.rewrites.arrays import LocalArray, is_plain, local_variable
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.classes import declared_as, helper_edits
+from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
+from lmemscope.sources.syntax import around
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_NAME = b"lmem_row"
+_CLASS = b"""\
+// What one thread has, an odd number of words long: the rows of a warp begin in different banks.
+template <class Own>
+union lmem_row {
+    static constexpr int word = alignof(Own) > 4 ? alignof(Own) : 4;
+    Own own;
+    unsigned char room[((sizeof(Own) + word - 1) / word | 1) * word];
+};
+"""
+_ROOT = re.compile(r"([A-Za-z_]\w*)(?:[.\[].*)?")
+_LOCAL = re.compile(rb"\.local\b|\b(?:cvta|isspacep|__isLocal|__cvta_generic_to_local)\b")
+"""Code that asks whether a pointer is one into local memory, or takes it for one."""
+_ASSIGNMENT = re.compile(rb"\boperator\s*=(?!=)")
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """The declaration as a reference to a row, where it cannot be a view of a column."""
+    if _can_be_column(target):
+        return
+    root = _ROOT.fullmatch(target.name or "")
+    if root is None:
+        raise DeclinedError("it is reached through a pointer" if target.name else "it has no name")
+    whole = replace(target, name=root[1], type=target.type if root[1] == target.name else None)
+    variable = local_variable(whole)
+    room = room_for(variable, target)
+    if target.meanings.has(_LOCAL):
+        raise DeclinedError("a pointer may be taken for one into local memory")
+    uses = whole.syntax.uses(variable.declared.name, variable.declared.scope)
+    copied = root[1] == target.name and is_plain(target)
+    if any(_is_told(use, is_plain=copied) for use in uses):
+        raise DeclinedError("its type is asked for, which becomes that of a reference")
+    helper = helper_edits(
+        target, target.path, target.syntax, variable.declared.function, _NAME, _CLASS
+    )
+    yield Rewriting(
+        "shared-row",
+        "unsafe" if room.caveat else "safe",
+        joined((*helper, *_declaration(variable, room.threads), *room.edits)),
+        f"`{root[1]}` in a row of shared memory for each of {room.threads} threads",
+        room.caveat,
+    )
+
+
+def _can_be_column(target: Target) -> bool:
+    try:
+        return any(True for _ in shared_memory.propose(target))
+    except DeclinedError:
+        return False
+
+
+def _declaration(variable: LocalArray, threads: int) -> tuple[Edit, ...]:
+    syntax, name = variable.syntax, variable.name
+    store = name + b"_lmem"
+    if store in variable.target.meanings.words:
+        raise DeclinedError(f"the name {store.decode()} is taken")
+    extents = b"".join(b"[" + extent + b"]" for extent in variable.extents)
+    end = syntax.lines_end() + syntax.indent(variable.declared.statement)
+    fill = fill_of(variable, end) if variable.extents else _value(variable, end)
+    if fill is None:
+        raise DeclinedError("its initializer is of a form that is not rewritten")
+    row = _NAME + b"<" + variable.element + extents + b">"
+    space = b"__shared__ " + row + b" " + store + b"[%d];" % threads + end
+    made = b"(&" + name + b")" + extents if extents else b"&" + name
+    own = b" = " + store + b"[" + LANE + b"].own"
+    return declared_as(variable, space + variable.element, own + fill, made)
+
+
+def _value(variable: LocalArray, end: bytes) -> bytes | None:
+    """What follows a structure's declaration so that it has its value; None: not known."""
+    value, syntax = variable.declared.value, variable.syntax
+    if value is None:
+        return b""
+    if (
+        value.type in ("argument_list", "initializer_list")
+        and syntax.data[variable.declared.name.end_byte : value.start_byte].strip() != b"="
+    ):
+        return None
+    if variable.target.meanings.has(_ASSIGNMENT):
+        return None  # A declaration does not assign.
+    return b";" + end + variable.name + b" = " + syntax.text(value)
+
+
+def _is_told(use: Node, *, is_plain: bool) -> bool:
+    """Whether something asks whether the variable is a reference, or a move would take it."""
+    returned = use.parent is not None and use.parent.type == "return_statement"
+    return (returned and not is_plain) or any(True for _ in around(use, "decltype"))
+
+
+REWRITE = Rewrite(
+    "shared-row",
+    frozenset({"dynamic-index", "rolled-loop", "large-array", "address-taken"}),
+    propose,
+    __name__,
+)
