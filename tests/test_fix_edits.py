@@ -99,6 +99,13 @@ def test_reading_stays_and_writing_becomes_a_call() -> None:
     )
 
 
+def test_an_attribute_for_warnings_goes() -> None:
+    text = kernel("[[maybe_unused]] float a[8];", "a[n] = 1.f;", "out[0] = a[n];")
+    made = rewritten(text, "a", "float[8]", "select")
+    assert made is not None
+    assert "  lmem_select<float, 8> a;" in made
+
+
 def test_two_dimensions_have_one_call_each() -> None:
     text = kernel("float a[4][3];", "a[n][2] = a[2][n] * 2.f;", "out[0] = a[n][p[0]];")
     assert rewritten(text, "a", "float[4][3]", "select") == kernel(

@@ -197,6 +197,7 @@ def local_variable(target: Target) -> LocalArray:
     if not target.path.endswith((".cu", ".py")) and not is_for_device(declared.function, syntax):
         raise DeclinedError("the host's compiler may read its header, too")
     head = syntax.data[declared.statement.start_byte : _first_declarator(declared).start_byte]
+    head = head.replace(b"[[maybe_unused]]", b"")
     words = _SPLIT.findall(head)
     if any(mark in head for mark in (b"/*", b"//", b"(", b"[[", b"{")) or b"auto" in words:
         raise DeclinedError("its declaration is of a form that is not rewritten")
