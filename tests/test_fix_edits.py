@@ -265,6 +265,12 @@ def test_an_array_with_pointers_into_it_has_a_row(body: tuple[str, ...], made: s
     assert made in found
 
 
+def test_a_declaration_in_a_branch_of_an_if_has_room() -> None:
+    text = kernel("#ifdef X", "float a[8];", "a[n] = 1.f;", "out[0] = a[n];", "#endif")
+    found, reasons = proposals(target(text, "a", "float[8]"))
+    assert "shared-memory" in {one.rewrite for one in found}, reasons
+
+
 def test_a_structure_has_a_row_for_its_member() -> None:
     before = "struct S { int a[8]; int n; };\n"
     text = kernel("S s = {{}, n};", "s.a[n] = p[0];", "out[0] = s.a[p[1]];", before=before)

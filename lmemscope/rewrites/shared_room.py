@@ -10,6 +10,7 @@ from lmemscope.rewrites.arrays import LocalArray, is_for_host, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.written import declarators, in_file, kernels
 from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
+from lmemscope.sources.syntax import BRANCHES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -48,6 +49,8 @@ def room_for(variable: LocalArray, target: Target) -> Room:
     """
     declared = variable.declared
     parent = declared.statement.parent
+    while parent is not None and parent.type in BRANCHES:
+        parent = parent.parent
     if variable.is_const or variable.is_volatile:
         raise DeclinedError("it is volatile" if variable.is_volatile else "it is const")
     if _is_recursive(target):
