@@ -19,6 +19,7 @@ from lmemscope.rewrites import (
     select,
     shared_memory,
     smem_spilling,
+    sort,
     static_table,
     unroll,
 )
@@ -33,6 +34,7 @@ REWRITES: tuple[Rewrite, ...] = (
     grid_constant.REWRITE,
     force_inline.REWRITE,
     bounded_loop.REWRITE,
+    sort.REWRITE,
     packed.REWRITE,
     select.REWRITE,
     shared_memory.REWRITE,
