@@ -46,6 +46,11 @@ class Number:
     is_wide: bool
     is_const: bool
 
+    @property
+    def bits(self) -> int:
+        """Of its type, promoted."""
+        return 64 if self.is_wide else 32
+
 
 def number_at(name: bytes, place: Node, syntax: Syntax) -> Number | None:
     """The variable that a name means at a place; None where it is no plain local whole number."""
@@ -57,14 +62,16 @@ def number_at(name: bytes, place: Node, syntax: Syntax) -> Number | None:
             if any(one.type.startswith("preproc_if") and _has(one, name, syntax) for one in before):
                 return None  # A branch may declare it.
             declared = [one for one in before if one.type == "declaration"]
+            if node.type == "declaration":
+                declared.append(node)
             for one in reversed(declared):
-                found = _declared(one, name, above, syntax)
+                found = _declared(one, name, above, syntax, place.start_byte)
                 if found is not None:
                     return found[0]
         elif above.type == "for_statement":
             start = above.child_by_field_name("initializer")
             if start is not None and start.type == "declaration":
-                found = _declared(start, name, above, syntax)
+                found = _declared(start, name, above, syntax, place.start_byte)
                 if found is not None:
                     return found[0]
         elif above.type == "for_range_loop" or above.type in FUNCTIONS:
@@ -129,10 +136,12 @@ def changed_by(node: Node, syntax: Syntax) -> tuple[bytes, ...]:
 
 
 def _declared(
-    statement: Node, name: bytes, scope: Node, syntax: Syntax
+    statement: Node, name: bytes, scope: Node, syntax: Syntax, before: int
 ) -> tuple[Number | None] | None:
-    """The variable if a statement declares it, None in it if it is no such number."""
+    """The variable if a statement declares it before a byte, None in it if it is no such number."""
     for declarator in statement.children_by_field_name("declarator"):
+        if declarator.start_byte > before:
+            continue
         named = [
             one
             for one in walk(declarator)
