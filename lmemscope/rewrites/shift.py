@@ -35,7 +35,7 @@ from lmemscope.rewrites.arrays import (
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import helper_edits, texts_of
 from lmemscope.rewrites.extents import Extents
-from lmemscope.rewrites.heads import Advance, Head, head_of
+from lmemscope.rewrites.heads import Advance, Head, changes_of, head_of
 from lmemscope.rewrites.loops import LOOPS, indexing_loops, is_constant, unroll_edit
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.places import Extent, extent_of
@@ -85,7 +85,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if declared is None or declared.array is None or len(declared.extents) != 1:
         return
     heads = tuple(_candidates(target))
-    if not heads:
+    is_round = _is_round(target)
+    if not heads or not (is_round or _steps_back(heads, target)):
         return
     array = local_array(target)
     extent = extent_of(declared.array, target.syntax)
@@ -101,26 +102,60 @@ def propose(target: Target) -> Iterator[Rewriting]:
     for number in heads:
         try:
             head = head_of(number, extents, target.syntax)
-            yield _Shifter(array, head, extents, extent).rewriting()
-            return
+            if head.is_wrapped or is_round:
+                yield _Shifter(array, head, extents, extent).rewriting()
+                return
         except DeclinedError as declined:
             reasons.append(str(declined))
-    raise DeclinedError(reasons[0])
+    if is_round and reasons:
+        raise DeclinedError(reasons[0])
+
+
+def _steps_back(heads: tuple[Number, ...], target: Target) -> bool:
+    """Whether a statement may bring a head back to where the array begins."""
+    for head in heads:
+        for change in changes_of(head, target.syntax):
+            if change.type == "assignment_expression":
+                return True
+    return False
+
+
+def _is_round(target: Target) -> bool:
+    """Whether an index is computed round the array: only then a head may count on."""
+    assert target.declared is not None
+    syntax = target.syntax
+    pending = [one for index in _indices(target) for one in walk(index)]
+    seen = []
+    while pending:
+        one = pending.pop()
+        if one.type == "binary_expression":
+            operator = one.child_by_field_name("operator")
+            if operator is not None and syntax.text(operator) in (b"%", b"&"):
+                return True
+        number = number_at(syntax.text(one), one, syntax) if one.type == "identifier" else None
+        if number is not None and number.value is not None and number.name not in seen:
+            seen.append(number.name)
+            pending += walk(number.value)
+    return False
+
+
+def _indices(target: Target) -> Iterator[Node]:
+    """The subscripts of the array."""
+    assert target.declared is not None
+    for use in target.syntax.uses(target.declared.name, target.declared.scope):
+        subscript = use.parent
+        if subscript is None or subscript.type != "subscript_expression":
+            continue
+        given = subscript.child_by_field_name("indices")
+        if given is not None and subscript.child_by_field_name("argument") == use:
+            yield given
 
 
 def _candidates(target: Target) -> Iterator[Number]:
     """Variables that may be heads: indices are one of them, or computed round the array."""
     assert target.declared is not None
     syntax, seen = target.syntax, []
-    indices = []
-    for use in syntax.uses(target.declared.name, target.declared.scope):
-        subscript = use.parent
-        if subscript is None or subscript.type != "subscript_expression":
-            continue
-        given = subscript.child_by_field_name("indices")
-        if given is not None and subscript.child_by_field_name("argument") == use:
-            indices.append(given)
-    pending = [one for index in indices for one in walk(index)]
+    pending = [one for index in _indices(target) for one in walk(index)]
     while pending:
         one = pending.pop(0)
         number = number_at(syntax.text(one), one, syntax) if one.type == "identifier" else None
