@@ -138,6 +138,24 @@ def test_rings_that_do_not_begin_alike_are_declined(first: str, kind: str) -> No
     assert declined(REWRITE, text, "w", kind) is not None
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["x[h++] = in[k];", "step(h);", "unseen(h);", "STEP;", "out[k] = w[(i + 1) % 8];"],
+)
+def test_a_head_that_something_else_steps_is_declined(line: str) -> None:
+    before = "__device__ void step(int &h) { ++h; }\n#define STEP ++h\n"
+    first = HEADED + "  float x[9];\n  int i = h;\n"
+    before = before if "STEP" in line else before.partition("#")[0]
+    text = kernel("w[h] = in[k];", line, first=first, before=before)
+    assert declined(REWRITE, text, "w", "float[8]") is not None
+
+
+def test_a_function_may_know_the_head() -> None:
+    before = "__device__ int twice(int h) { return 2 * h; }\n"
+    text = kernel("w[h] = in[k];", "out[k] = twice(h) + w[(h + 1) % 8];", before=before)
+    assert "out[k] = twice(h) + w[1];" in moved(text)
+
+
 def test_a_head_that_begins_anew_is_declined() -> None:
     inner = kernel("w[h] = in[k];", "out[k] = w[(h + 3) % 8];", first="  int h = 0;\n")
     loop = (

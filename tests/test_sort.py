@@ -163,6 +163,18 @@ def test_other_loops_are_left_alone(lines: tuple[str, ...]) -> None:
     assert declined(REWRITE, kernel(*lines, "a[j] = v;"), "a", "float[8]") == ""
 
 
+@pytest.mark.parametrize(
+    "question", ["__shfl_sync(~0u, v, 0) > 0", "unseen(v)", "asks(v)", "__any_sync(~0u, v > 0)"]
+)
+def test_what_other_threads_wait_for_is_asked_as_often_as_they_do(question: str) -> None:
+    line = f"while (j > 0 && a[j - 1] < v && {question}) {{ a[j] = a[j - 1]; --j; }}"
+    before = "__device__ bool asks(float v) { __syncwarp(); return v > 0; }\n"
+    text = kernel(line, "a[j] = v;", before=before)
+    assert "other threads" in (declined(REWRITE, text, "a", "float[8]") or "")
+    plain = text.replace("__syncwarp(); ", "")
+    assert (declined(REWRITE, plain, "a", "float[8]") is None) == ("asks" in question)
+
+
 def test_a_macro_that_moves_elements_hides_them() -> None:
     text = kernel(*WHILE, before="#define DOWN a[j] = a[j - 1]\n")
     assert declined(REWRITE, text, "a", "float[8]") == "a macro uses it"

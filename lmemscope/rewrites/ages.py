@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.rewrites.base import DeclinedError
+from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.calls import is_given_away
 from lmemscope.rewrites.computed import (
     Named,
     UndefinedError,
@@ -74,14 +75,15 @@ class Ages:
     """The indices of one array, seen from one head.
 
     Args:
-        syntax: of the file.
+        target: whose array it is.
         head: of the ring.
         extents: of the array.
         extent: as written.
     """
 
-    def __init__(self, syntax: Syntax, head: Head, extents: Extents, extent: Extent) -> None:
-        self._syntax, self._head, self._extents, self._extent = syntax, head, extents, extent
+    def __init__(self, target: Target, head: Head, extents: Extents, extent: Extent) -> None:
+        self._target, self._syntax = target, target.syntax
+        self._head, self._extents, self._extent = head, extents, extent
         self._meant: dict[int, Number | None] = {}
 
     def text(self, index: Node) -> bytes | None:
@@ -251,7 +253,7 @@ class Ages:
         for change in changes_of(number, syntax):
             if not any(one.start_byte <= change.start_byte < one.end_byte for one in known):
                 raise DeclinedError(f"line {line}: `{name}` changes between its uses")
-        if not is_only_counted(number, syntax):
+        if not is_only_counted(number, syntax) or is_given_away(number, self._target):
             raise DeclinedError(f"line {line}: `{name}` is no plain local number")
         for advance in self._head.advances:
             if _is_between(advance, number.name, use):

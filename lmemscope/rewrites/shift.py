@@ -33,6 +33,7 @@ from lmemscope.rewrites.arrays import (
     words_of,
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.calls import is_given_away
 from lmemscope.rewrites.classes import helper_edits, texts_of
 from lmemscope.rewrites.extents import Extents
 from lmemscope.rewrites.heads import Advance, Head, changes_of, head_of
@@ -167,7 +168,8 @@ def _candidates(target: Target) -> Iterator[Number]:
         seen.append(number.name)
         if number.value is not None:
             pending += walk(number.value)
-        if is_only_counted(number, syntax) and not _is_inner(number, target):
+        is_plain = is_only_counted(number, syntax) and not is_given_away(number, target)
+        if is_plain and not _is_inner(number, target):
             yield number
 
 
@@ -207,7 +209,7 @@ class _Shifter:
     def __init__(self, array: LocalArray, head: Head, extents: Extents, extent: Extent) -> None:
         self._array, self._head, self._extents, self._extent = array, head, extents, extent
         self._target, self._syntax = array.target, array.syntax
-        self._ages = Ages(array.syntax, head, extents, extent)
+        self._ages = Ages(array.target, head, extents, extent)
         self._declared = array.declared
         self._begins_at_first = self._check_lifetimes()
 
@@ -218,6 +220,9 @@ class _Shifter:
         promises: list[str] = []
         first = min(self._outermost(one).start_byte for one in self._head.advances)
         is_filled = False
+        indices = [one for use in self._array.uses for one in use.indices]
+        if any(one.taken is not None and one.taken not in indices for one in self._head.advances):
+            raise DeclinedError("its head steps in another array's index")
         for use in self._array.uses:
             if use.kind == "size":
                 continue

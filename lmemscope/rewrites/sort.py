@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import elements, has_side_effects, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.calls import bodies_of, is_alone
 from lmemscope.rewrites.classes import texts_of
 from lmemscope.rewrites.loops import (
     LOOPS,
@@ -171,8 +172,10 @@ def _insertion(target: Target, loop: Stepped, extent: Extent) -> _Insertion:
     region = (loop.loop, *loop.tail)
     words = words_of(syntax.text(one) for one in region)
     meanings = Meanings(texts_of(target))
-    if meanings.has_effects(words, calls=False) or _LEAVING.search(_bodies(target, words)):
+    if meanings.has_effects(words, calls=False) or _LEAVING.search(bodies_of(target, words)):
         raise DeclinedError(f"line {line}: a macro may change something")
+    if not all(is_alone(one, target) for one in region):
+        raise DeclinedError(f"line {line} may wait for other threads, or ask them something")
     if words & NAMES:
         raise DeclinedError(f"line {line}: names of the new loop are taken")
     _check_questions(loop, target, line)
@@ -296,14 +299,6 @@ def _holds_any(loop: Node, made: list[_Insertion]) -> bool:
 def _size(type_: str | None) -> int:
     found = re.search(r"\[(\d+)\]", type_ or "")
     return int(found[1]) if found is not None else 0
-
-
-def _bodies(target: Target, words: set[bytes]) -> bytes:
-    """The bodies of the macros among some words."""
-    found = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE)
-    return b"\n".join(
-        body for text in texts_of(target) for name, body in found.findall(text) if name in words
-    )
 
 
 _LEAVING = re.compile(rb"\b(?:break|continue|return|goto|case|asm)\b")
