@@ -19,7 +19,9 @@ from lmemscope.rewrites import (
     select,
     shared_memory,
     shared_row,
+    shift,
     smem_spilling,
+    sort,
     static_table,
     unroll,
 )
@@ -34,6 +36,8 @@ REWRITES: tuple[Rewrite, ...] = (
     grid_constant.REWRITE,
     force_inline.REWRITE,
     bounded_loop.REWRITE,
+    sort.REWRITE,
+    shift.REWRITE,
     packed.REWRITE,
     select.REWRITE,
     shared_memory.REWRITE,

@@ -1,0 +1,129 @@
+"""Places in an array: from its first element on, or back from its extent, which may be a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmemscope.sources.syntax import Syntax, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """An array's outermost extent.
+
+    Attributes:
+        text: as written.
+        number: what it is, where it is written as a number.
+    """
+
+    text: bytes
+    number: int | None
+
+    @property
+    def whole(self) -> bytes:
+        """As a signed number in an expression: an unsigned one would turn comparisons round."""
+        return self.text if self.number is not None else b"int(" + self.text + b")"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An element's index.
+
+    Attributes:
+        offset: from the first element, or from the extent.
+        extent: that it is counted back from, or None.
+    """
+
+    offset: int
+    extent: Extent | None = None
+
+    def text(self, beyond: int = 0) -> bytes:
+        """The index of what is some elements behind it."""
+        offset = self.offset + beyond
+        if self.extent is None:
+            return b"%d" % offset
+        if self.extent.number is not None:
+            return b"%d" % (self.extent.number + offset)
+        return moved(self.extent.whole, offset)
+
+
+def moved(base: bytes, offset: int) -> bytes:
+    """An expression, and so much more or less."""
+    if not offset:
+        return base
+    return base + (b" + %d" if offset > 0 else b" - %d") % abs(offset)
+
+
+def extent_of(array: Node, syntax: Syntax) -> Extent | None:
+    """The outermost extent of an array's declarator; None where it has none."""
+    inner = array
+    while (below := inner.child_by_field_name("declarator")) is not None:
+        if below.type != "array_declarator":
+            break
+        inner = below
+    size = inner.child_by_field_name("size")
+    if size is None:
+        return None
+    text = syntax.text(size)
+    return Extent(text, int(text) if text.isdigit() and text[:1] != b"0" else None)
+
+
+def array_at(name: bytes, place: Node, syntax: Syntax) -> Node | None:
+    """The declarator of the local array that a name means at a place; None where it is none."""
+    node = place
+    while node.parent is not None:
+        above = node.parent
+        for one in above.named_children if above.type in _HOLDING else ():
+            if one.start_byte >= node.start_byte:
+                continue
+            if one.type == "declaration" and (found := _of(one, name, syntax)):
+                return found[0]
+            if one.type.startswith("preproc_if") and name in _names(one, syntax):
+                return None
+        node = above
+    return None
+
+
+_SUBSCRIPT = "subscript_expression"
+_HOLDING = ("compound_statement", "case_statement", "for_statement")
+
+
+def _of(statement: Node, name: bytes, syntax: Syntax) -> tuple[Node | None] | None:
+    """The array if a statement declares something of a name; None in it of what is no array."""
+    head = syntax.data[
+        statement.start_byte : statement.children_by_field_name("declarator")[0].start_byte
+    ]
+    for declarator in statement.children_by_field_name("declarator"):
+        node: Node | None = declarator
+        array = None
+        while node is not None and node.type != "identifier":
+            array = node if node.type == "array_declarator" and array is None else array
+            is_plain = node.type in ("array_declarator", "init_declarator")
+            node = node.child_by_field_name("declarator") if is_plain else None
+        if node is not None and syntax.text(node) == name:
+            return (None if b"__shared__" in head else array,)
+        if node is None and name in _names(declarator, syntax):
+            return (None,)
+    return None
+
+
+def _names(node: Node, syntax: Syntax) -> set[bytes]:
+    return {syntax.text(one) for one in walk(node) if one.type == "identifier"}
+
+
+def known_arrays(nodes: tuple[Node, ...], extent: Extent, syntax: Syntax) -> frozenset[bytes]:
+    """Local arrays of one extent whose elements some statements use."""
+    found = set()
+    for node in (one for part in nodes for one in walk(part)):
+        array = node.child_by_field_name("argument") if node.type == _SUBSCRIPT else None
+        if array is None or array.type != "identifier" or syntax.text(array) in found:
+            continue
+        declared = array_at(syntax.text(array), node, syntax)
+        own = None if declared is None else extent_of(declared, syntax)
+        if own == extent and syntax.text(array) not in syntax.macros:
+            found.add(syntax.text(array))
+    return frozenset(found)

@@ -1,0 +1,285 @@
+"""Loops that step an index through local arrays, one element at a time, until a comparison fails.
+
+Insertion moves elements and leaves a gap behind them::
+
+    while (j > 0 && a[j - 1] > v) { a[j] = a[j - 1]; --j; }
+    a[j] = v;
+
+Such a loop is read into its parts, whatever way it is spelled: what it asks before a step, what a
+step does, and what is done once where it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmemscope.rewrites.base import DeclinedError
+from lmemscope.rewrites.loops import LOOPS
+from lmemscope.rewrites.variables import changed_by, step_of
+from lmemscope.sources.syntax import Syntax, around, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SIMPLE = ("expression_statement", "if_statement", "declaration", "compound_statement", "comment")
+_LEAVING = (
+    "continue_statement",
+    "return_statement",
+    "goto_statement",
+    "labeled_statement",
+    "switch_statement",
+    "case_statement",
+    "lambda_expression",
+    "gnu_asm_expression",
+    "co_await_expression",
+    "co_yield_statement",
+    "throw_statement",
+    "try_statement",
+    *LOOPS,
+)
+_FARTHEST = 3
+"""Statements behind a loop that what is done at its end may be among."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What has to hold for a step.
+
+    Attributes:
+        node: the expression.
+        is_negated: whether it must not hold.
+    """
+
+    node: Node
+    is_negated: bool = False
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A loop in its parts.
+
+    Attributes:
+        loop: the whole statement.
+        counter: the variable that is stepped.
+        step: 1 or -1.
+        start: what the head of a ``for`` does first, or None.
+        owns: whether that declares the counter.
+        bound: what the head asks before a step, or None.
+        asked: what the body asks beside that, or None.
+        body: statements of a step, in order; the step is among them, but for a ``for``.
+        update: the step.
+        last: what is done once where the body's question is answered with no, before the break.
+        tail: what is done behind the loop.
+    """
+
+    loop: Node
+    counter: bytes
+    step: int
+    start: Node | None
+    owns: bool
+    bound: Node | None
+    asked: Asked | None
+    body: tuple[Node, ...]
+    update: Node
+    last: tuple[Node, ...]
+    tail: tuple[Node, ...]
+
+    @property
+    def conditions(self) -> tuple[Node, ...]:
+        """The expressions that are asked, in order."""
+        asked = None if self.asked is None else self.asked.node
+        return tuple(one for one in (self.bound, asked) if one is not None)
+
+    @property
+    def ending(self) -> tuple[Node, ...]:
+        """What is done once at the end, in or behind the loop."""
+        return self.last or self.tail
+
+    @property
+    def is_in_head(self) -> bool:
+        """Whether the step is the head's."""
+        return self.loop.type == "for_statement" and self.update == self.loop.child_by_field_name(
+            "update"
+        )
+
+    def offset(self, index: Node, syntax: Syntax) -> int | None:
+        """How far an index is from the counter, as it was when the step began; None: not fixed."""
+        found = distance(index, self.counter, syntax)
+        if found is None:
+            return None
+        is_behind = not self.is_in_head and index.start_byte > self.update.start_byte
+        is_own = any(one.start_byte <= index.start_byte < one.end_byte for one in self.body)
+        return found + self.step if is_behind and is_own else found
+
+
+def stepped(loop: Node, syntax: Syntax) -> Stepped | None:
+    """A loop in its parts; None where it is no such loop.
+
+    Raises:
+        DeclinedError: it is one, but does more than can be told to mean the same.
+    """
+    body, line = loop.child_by_field_name("body"), loop.start_point.row + 1
+    if body is None or loop.type == "do_statement" or loop.has_error:
+        return None
+    head = loop.child_by_field_name("update") if loop.type == "for_statement" else None
+    statements = _statements(body)
+    made = _parted(statements)
+    if made is None:
+        return None
+    asked, moves, last = made
+    step = None if head is None else step_of(head, syntax)
+    update = head
+    if head is None:
+        found = [(one, step_of(one, syntax)) for one in _expressions(moves)]
+        steps = [(one, step) for one, step in found if step is not None]
+        bounds = _names(loop.child_by_field_name("condition"), syntax) | (
+            _names(asked.node, syntax) if asked is not None else set()
+        )
+        steps = [(one, step) for one, step in steps if step[0] in bounds]
+        if len(steps) != 1:
+            return None
+        update, step = steps[0]
+    if step is None or update is None:
+        return None
+    counter, by = step
+    if not moves:
+        return None
+    parts = [*moves, *last, *([asked.node] if asked is not None else [])]
+    bound = _bound(loop)
+    parts += [bound] if bound is not None else []
+    for node in (one for part in parts for one in walk(part)):
+        if node.type in _LEAVING or node.type.startswith("preproc") or node.type == "ERROR":
+            return None
+        if node != update and counter in changed_by(node, syntax):
+            raise DeclinedError(f"line {line} changes `{counter.decode()}` in another way, too")
+    start = loop.child_by_field_name("initializer")
+    return Stepped(
+        loop,
+        counter,
+        by,
+        start,
+        start is not None and start.type == "declaration",
+        bound,
+        asked,
+        moves,
+        update,
+        last,
+        (),
+    )
+
+
+def behind(loop: Node) -> Iterator[Node]:
+    """The statements behind a loop in its block, a few, as far as they only compute something."""
+    node, found = loop.next_named_sibling, 0
+    if loop.parent is None or loop.parent.type not in ("compound_statement", "case_statement"):
+        return
+    while node is not None and found < _FARTHEST:
+        if node.type == "comment":
+            node = node.next_named_sibling
+            continue
+        if node.type not in ("expression_statement", "if_statement"):
+            return
+        if any(one.type in _LEAVING or one.type == "break_statement" for one in walk(node)):
+            return
+        yield node
+        node, found = node.next_named_sibling, found + 1
+
+
+def distance(index: Node, counter: bytes, syntax: Syntax) -> int | None:
+    """How far an index is from a counter: 0 of ``j``, -1 of ``j - 1``; None of anything else."""
+    node: Node | None = index
+    while node is not None and node.type == "parenthesized_expression":
+        node = node.named_child(0)
+    if node is None:
+        return None
+    if node.type == "identifier":
+        return 0 if syntax.text(node) == counter else None
+    if node.type != "binary_expression":
+        return None
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    operator = node.child_by_field_name("operator")
+    if left is None or right is None or operator is None:
+        return None
+    sign = {b"+": 1, b"-": -1}.get(syntax.text(operator))
+    if sign is None:
+        return None
+    if left.type == "number_literal" and sign == 1:
+        left, right = right, left
+    inner = distance(left, counter, syntax)
+    text = syntax.text(right)
+    if inner is None or right.type != "number_literal" or not text.isdigit():
+        return None
+    return inner + sign * int(text) if text == b"0" or text[:1] != b"0" else None
+
+
+def _parted(
+    statements: tuple[Node, ...],
+) -> tuple[Asked | None, tuple[Node, ...], tuple[Node, ...]] | None:
+    """What a body asks, does in a step, and does before it breaks off."""
+    if any(one.type not in _SIMPLE for one in statements):
+        return None
+    breaks = [n for one in statements for n in walk(one) if n.type == "break_statement"]
+    plain = tuple(one for one in statements if one.type != "comment")
+    if not breaks:
+        return None, statements, ()
+    first = plain[0]
+    if len(breaks) != 1 or first.type != "if_statement":
+        return None
+    clause = first.child_by_field_name("condition")
+    asked = None if clause is None else clause.child_by_field_name("value")
+    then, other = (first.child_by_field_name(one) for one in ("consequence", "alternative"))
+    other = other.named_child(other.named_child_count - 1) if other is not None else None
+    if asked is None or then is None or asked.type == "declaration":
+        return None
+    rest = statements[statements.index(first) + 1 :]
+    is_then = then.start_byte <= breaks[0].start_byte < then.end_byte
+    leaving, staying = (then, other) if is_then else (other, then)
+    if leaving is None:
+        return None
+    ended = [one for one in _statements(leaving) if one.type != "comment"]
+    if not ended or ended[-1] != breaks[0]:
+        return None
+    made = (*(_statements(staying) if staying is not None else ()), *rest)
+    if any(one.type not in (*_SIMPLE, "break_statement") for one in ended):
+        return None
+    return Asked(asked, is_then), made, tuple(ended[:-1])
+
+
+def _bound(loop: Node) -> Node | None:
+    condition = loop.child_by_field_name("condition")
+    if condition is not None and condition.type == "condition_clause":
+        return condition.child_by_field_name("value")
+    return condition
+
+
+def _statements(body: Node) -> tuple[Node, ...]:
+    """A block's statements, or the only one where there is no block."""
+    return tuple(body.named_children) if body.type == "compound_statement" else (body,)
+
+
+def _expressions(statements: tuple[Node, ...]) -> Iterator[Node]:
+    """The expressions that statements evaluate whatever happens, in order."""
+    for one in statements:
+        if one.type != "expression_statement":
+            continue
+        pending: list[Node | None] = [one.named_child(0)]
+        while pending:
+            node = pending.pop()
+            if node is None:
+                continue
+            if node.type == "comma_expression":
+                pending += [node.child_by_field_name("right"), node.child_by_field_name("left")]
+            else:
+                yield node
+
+
+def _names(node: Node | None, syntax: Syntax) -> set[bytes]:
+    found = () if node is None else walk(node)
+    return {syntax.text(one) for one in found if one.type == "identifier"}
+
+
+def in_loop(node: Node, loops: tuple[Node, ...]) -> bool:
+    """Whether a node stands in one of some loops."""
+    return any(above in loops for above in around(node, *LOOPS))
