@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from lmemscope.sources.python import Survey
 
 Progress = Callable[[int, int, str], None]
-"""Called as each unit ends: units done, units in all, the input's name."""
+"""Called at first and as each unit ends: units done, units in all, the input's name."""
 
 Narrow = Callable[[Discovery], "Narrowed"]
 """Which of the inputs that were found are analysed."""
@@ -153,6 +153,8 @@ def _run(
     total = count(len(units), "input")
     by_future = dict(zip(futures, units, strict=True))
     try:
+        if progress is not None and units:
+            progress(0, len(units), units[0].name)
         for done, future in enumerate(as_completed(futures), start=1):
             if progress is not None:
                 progress(done, len(units), by_future[future].name)
