@@ -15,7 +15,9 @@ from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import report_with
 from lmemscope.model import Edit, Rewriting, Unit, UnitReport
 from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.sources.includes import closure
+from lmemscope.sources.python_places import PythonText
 
 Result = tuple[Unit, UnitReport]
 """A unit as it is."""
@@ -52,10 +54,23 @@ class Results:
                 read = closure(unit.path, unit.options)
                 found, is_whole = read.files, not read.computed
             elif unit.path.endswith(".py"):
-                # What a kernel in a string includes is not looked up.
-                is_whole = _INCLUDE.search(read_input(unit.path)) is None
+                is_whole = _is_alone(unit)
             self._read[unit] = frozenset((unit.path, *found)), is_whole
         return self._read[unit]
+
+
+def _is_alone(unit: Unit) -> bool:
+    """Whether a Python file's kernels are made of it alone; what they include is not looked up."""
+    data = read_input(unit.path)
+    if _INCLUDE.search(data) is not None:
+        return False
+    if not unit.options.run_python:
+        return True
+    try:
+        own = PythonText(data).imports_from((os.path.dirname(unit.path), os.getcwd()))
+    except ValueError:
+        return False
+    return not own
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,7 @@ class Attempt:
         outcomes: as they are with it; empty until all are done.
     """
 
-    target: Target
+    target: Target | NumbaTarget
     rewriting: Rewriting
     results: Sequence[Result]
     outcomes: tuple[Outcome, ...] = ()
@@ -111,7 +126,9 @@ class Attempts:
         self._objects: dict[int, int] = {}
         self.done: list[Attempt] = []
 
-    def start(self, target: Target, results: Sequence[Result], rewriting: Rewriting) -> None:
+    def start(
+        self, target: Target | NumbaTarget, results: Sequence[Result], rewriting: Rewriting
+    ) -> None:
         """Start one; units run beside each other."""
         for unit, _ in results:
             self._future(unit, rewriting.edits)

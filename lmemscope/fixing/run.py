@@ -18,8 +18,9 @@ from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
 from lmemscope.fixing.targets import Files, targets_of, untried
 from lmemscope.model import FixReport, KernelReport, Report, Rewriting, Trial, Untried
-from lmemscope.rewrites import proposals
+from lmemscope.rewrites import numba, proposals
 from lmemscope.rewrites.base import Hit, Target
+from lmemscope.rewrites.numba_arrays import NumbaTarget
 
 Progress = Callable[[int, int, str], None]
 _SOURCES = (".cu", ".cuh", ".py")
@@ -138,12 +139,20 @@ def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[Untri
                 )
                 continue
             where = results.reading((target.path,))
-            rewritings, reasons = proposals(target)
+            rewritings, reasons = _proposals(target)
             for rewriting in rewritings:
                 attempts.start(target, where, rewriting)
             if not rewritings:
                 why = "; ".join(reasons) or "no rewrite is known for it"
                 yield untried(target.hits, unit, why)
+
+
+def _proposals(
+    target: Target | NumbaTarget,
+) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
+    if isinstance(target, NumbaTarget):
+        return numba.proposals(target)
+    return proposals(target)
 
 
 def _finish(attempts: Attempts) -> Iterator[Trial]:
@@ -210,7 +219,7 @@ def _each_kernel(hits: Sequence[Hit]) -> Iterator[Hit]:
 
 def _unsolved(
     attempts: Sequence[Attempt], trials: Sequence[Trial]
-) -> Iterator[tuple[Target, list[Rewriting]]]:
+) -> Iterator[tuple[Target | NumbaTarget, list[Rewriting]]]:
     """Targets that no rewrite removes alone, with the rewritings that compile."""
     removed = {trial.fingerprint for trial in trials if trial.verdict == "removed"}
     compiled = {trial.rewriting.edits for trial in trials if trial.after is not None}
