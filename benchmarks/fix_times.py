@@ -162,7 +162,7 @@ def find_fixes(arch: str) -> dict[str, Any]:
         blocks[launch.block].append(str(KERNELS / f"{name}.cu"))
     with WorkerPool(min(os.cpu_count() or 1, 8), timeout=120) as pool:
         for block, paths in blocks.items():
-            outcome = fix(paths, settings, pool, Asked(block=block))
+            _, outcome = fix(paths, settings, pool, Asked(block=block))
             made["candidates"] += [
                 {
                     "input": trial.input,

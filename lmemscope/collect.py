@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from lmemscope.sources.python import Survey
 
 Progress = Callable[[int, int, str], None]
-"""Called as each unit ends: units done, units in all, the input's name."""
+"""Called at first and as each unit ends: units done, units in all, the input's name."""
 
 Narrow = Callable[[Discovery], "Narrowed"]
 """Which of the inputs that were found are analysed."""
@@ -64,6 +64,10 @@ class Interrupted(Exception):  # noqa: N818 - the user's wish is no error
     def __init__(self, report: Report, done: int, total: int, number: int) -> None:
         super().__init__(f"{done} of {total} done")
         self.report, self.done, self.total, self.number = report, done, total, number
+
+
+Analysed = tuple[tuple[Unit, UnitReport], ...]
+"""The units that could be analysed, each with its report as its worker drew it up."""
 
 
 def run(
@@ -87,6 +91,29 @@ def run(
         UsageError: the request is wrong whatever the inputs hold.
         Interrupted: by the user, while units ran; it holds what was done by then.
     """
+    wanted = Wanted(settings.kernels, settings.causes, settings.quotes)
+    return _run(paths, settings, executor, wanted, progress, narrow)[0]
+
+
+def run_whole(
+    paths: Sequence[str], settings: Settings, executor: Executor, progress: Progress | None = None
+) -> tuple[Report, Analysed]:
+    """As `run`, with what trials of rewrites compare: all kernels, their causes and their work.
+
+    Raises:
+        UsageError, Interrupted: as `run`.
+    """
+    return _run(paths, settings, executor, Wanted(quotes=settings.quotes, work=True), progress)
+
+
+def _run(
+    paths: Sequence[str],
+    settings: Settings,
+    executor: Executor,
+    wanted: Wanted,
+    progress: Progress | None = None,
+    narrow: Narrow | None = None,
+) -> tuple[Report, Analysed]:
     binaries, others = split_binaries(paths) if settings.linked else ([], list(paths))
     planned = _planned(others, settings, executor, narrow)
     linking = _links_of(planned, binaries, others, settings, narrowed=narrow is not None)
@@ -94,9 +121,7 @@ def run(
     units, errors = planned.units, planned.errors
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
-    wanted = Wanted(
-        settings.kernels, settings.causes, settings.quotes, cache, settings.max_file_size
-    )
+    wanted = replace(wanted, cache=cache, max_file_size=settings.max_file_size)
     futures = [executor.submit(analyse_unit, unit, wanted) for unit in units]
 
     links: list[Link] = []
@@ -128,15 +153,19 @@ def run(
     total = count(len(units), "input")
     by_future = dict(zip(futures, units, strict=True))
     try:
+        if progress is not None and units:
+            progress(0, len(units), units[0].name)
         for done, future in enumerate(as_completed(futures), start=1):
             if progress is not None:
                 progress(done, len(units), by_future[future].name)
         links += _linked(linking.requests, settings, executor)
-        return gathered(by_future)
+        report = gathered(by_future)
     except (KeyboardInterrupt, Stopped) as stop:
         ended = {future for future in futures if future.done() and not future.cancelled()}
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
         raise Interrupted(gathered(ended), len(ended), len(units), number) from stop
+    pairs = zip(units, futures, strict=True)
+    return report, tuple((one, made.result()) for one, made in pairs if made.exception() is None)
 
 
 def plan_units(

@@ -725,14 +725,18 @@ def test_what_is_not_removed_is_not_called_a_fix() -> None:
     before = Figures(32, 64, 0, 0, 0, 4, 4, 900, 1.0)
     after = dataclasses.replace(before, stack_frame=32, registers=40)
 
-    def said(verdict: TrialVerdict, speed_up: float) -> tuple[str, str]:
+    def said(verdict: TrialVerdict, speed_up: float | None) -> tuple[str, str]:
         found = Verified("select", "safe", verdict, before, after, speed_up)
         fix = ProvenFix(found, "compare", None, "")
         return sentence(fix), advice_text(Advice("Compare.", verified=found))
 
     fix, advice = said("removed", 2.0)
-    assert fix == "Proven fix: Compare (frame 64 → 32, registers 32 → 40). Safe."
-    assert advice == "Compare. Tried: it is removed (frame 64 → 32, registers 32 → 40)."
+    changes = "frame 64 → 32, registers 32 → 40"
+    assert fix == f"Proven fix: Compare ({changes}; 2 times the modelled speed). Safe."
+    gained = f"({changes}; 2 times the modelled speed)"
+    assert advice == f"Compare. Tried: it is removed {gained}."
+    assert f"({changes}; the same modelled speed)" in said("removed", 1.02)[0]
     fix, advice = said("reduced", 0.25)
     assert not fix.startswith("Proven fix")
-    assert "some of it stays, at 0.25 times the modelled speed" in advice
+    assert f"some of it stays ({changes}; 0.25 times the modelled speed)" in advice
+    assert said("removed", None)[0] == f"Proven fix: Compare ({changes}). Safe."

@@ -476,3 +476,18 @@ def test_a_users_file_does_not_outlive_who_asked_for_it(tmp_path: Path) -> None:
     while Path(f"/proc/{child}").exists():
         assert time.monotonic() < deadline, "the user's file runs on"
         time.sleep(0.05)
+
+
+@pytest.mark.toolchain
+def test_a_device_function_of_numba_needs_no_device(tmp_path: Path) -> None:
+    pytest.importorskip("numba_cuda")
+    (tmp_path / "k.py").write_text(
+        "from numba import cuda\n\n"
+        "@cuda.jit(device=True)\ndef twice(v):\n    return 2 * v\n\n"
+        '@cuda.jit("void(int32[::1])")\ndef k(x):\n    x[0] = twice(x[1])\n'
+    )
+    for arch in ("sm_80", "sm_90"):
+        arguments = ("k.py", "--run-python", "--arch", arch, "--format", "json")
+        done = run_program("scan", *arguments, cwd=tmp_path)
+        assert done.code == 0, done.err
+        assert done.kernel("k")["stack_frame"] == 0

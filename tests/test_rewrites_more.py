@@ -838,7 +838,7 @@ def tried(
     path.write_text(text)
     settings = from_flags({"arch": ("sm_90",)}).settings
     with WorkerPool(1) as pool:
-        outcome = fix([str(path)], settings, pool, Asked())
+        _, outcome = fix([str(path)], settings, pool, Asked())
     assert not outcome.failures
     order = ("removed", "reduced", "no-effect", "worse", "failed")
     found: Expected = {}

@@ -10,9 +10,9 @@ import click
 
 from lmemscope.commands.options import compile_options, completing
 from lmemscope.commands.output import color_wanted
-from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code, with_proven_fixes
-from lmemscope.commands.saved import gathered
+from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code
 from lmemscope.commands.say import complain, say, show
+from lmemscope.commands.trying import fix_options, gathered_with_fixes
 from lmemscope.config.settings import Settings
 from lmemscope.model import Quote
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--sass", "show_sass", is_flag=True, help="Show the machine code behind each finding."
 )
-@click.option("--fix", "with_fix", is_flag=True, help="Try rewrites; show what is proven.")
+@fix_options
 @click.option("--all", "show_all", is_flag=True, help="Also list kernels without local memory.")
 @compile_options
 def command(
@@ -35,6 +35,7 @@ def command(
     show_sass: bool,
     show_all: bool,
     with_fix: bool,
+    fix_from: str | None,
     settings: Settings,
     color: str,
 ) -> None:
@@ -47,6 +48,8 @@ def command(
     Examples:
       lmemscope explain kernels/histogram.cu
       lmemscope explain 'kernels/running_mean.cu::*ring*' --sass
+      lmemscope explain filter.cu --fix
+      lmemscope fix filter.cu -o fix.json; lmemscope explain filter.cu --fix-from fix.json
     """
     from dataclasses import replace
 
@@ -57,9 +60,7 @@ def command(
         settings = replace(settings, kernels=(*settings.kernels, kernel))
     chosen = {"ptx": show_ptx, "sass": show_sass, "live": True}
     quotes = tuple(quote for quote in get_args(Quote) if chosen[quote])
-    report = gathered([path], replace(settings, quotes=quotes))
-    if with_fix:
-        report = with_proven_fixes([path], settings, report)
+    report = gathered_with_fixes([path], replace(settings, quotes=quotes), with_fix, fix_from)
     width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
     explainer = Explainer(
         color=color_wanted(color, None), width=min(width, 110), left_out=report.left_out

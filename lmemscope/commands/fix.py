@@ -8,9 +8,10 @@ import click
 
 from lmemscope.commands.options import compile_options, completing
 from lmemscope.commands.output import Formats, Sink
-from lmemscope.commands.running import EXIT_CLEAN, EXIT_INCOMPLETE, tried
+from lmemscope.commands.running import EXIT_CLEAN, EXIT_INCOMPLETE
 from lmemscope.commands.saved import is_saved
 from lmemscope.commands.say import complain, say
+from lmemscope.commands.trying import tried
 from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
 
@@ -104,13 +105,16 @@ def command(
     program = Program(argv, rtol) if argv else None
     kernels = (*settings.kernels, kernel) if separator else settings.kernels
     sink = Sink.open(output, format_name, formats=FORMATS, color=color)
-    report = tried([path], settings, Asked(kernels, objects, block, unsafe, program))
+    _, report = tried([path], settings, Asked(kernels, objects, block, unsafe, program))
     if sink.format_name == "json":
         sink.write(fix_document.render(report))
     elif sink.format_name == "patch":
         sink.write(report.chosen.patch.encode("utf-8", "surrogateescape"))
     else:
         sink.write(fix_table.render(report, color=sink.color, width=sink.width, unsafe=unsafe))
+    if sink.format_name == "patch":
+        for note in report.notes:
+            say(f"note: {note}", err=True)
     for _, failure in report.failures:
         complain(failure)
     _say_what_is_missing(report, objects, sink.format_name)

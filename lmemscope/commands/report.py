@@ -8,8 +8,8 @@ import click
 
 from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
-from lmemscope.commands.running import exit_code, with_proven_fixes
-from lmemscope.commands.saved import gathered
+from lmemscope.commands.running import exit_code
+from lmemscope.commands.trying import fix_options, gathered_with_fixes
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.formats import FORMATS
 from lmemscope.exporters.selection import selected, settled
@@ -26,7 +26,7 @@ from lmemscope.exporters.selection import selected, settled
     help=f"Its ending says the format: {', '.join(e for row in FORMATS for e in row.endings)}.",
 )
 @click.option("--accesses", is_flag=True, help="In JSON, every single LDL and STL.")
-@click.option("--fix", "with_fix", is_flag=True, help="Try rewrites; show what is proven.")
+@fix_options
 @group_options("view")
 @compile_options
 def command(
@@ -34,6 +34,7 @@ def command(
     target: str,
     accesses: bool,
     with_fix: bool,
+    fix_from: str | None,
     settings: Settings,
     color: str,
 ) -> None:
@@ -45,12 +46,11 @@ def command(
     Examples:
       lmemscope report src/ -o local-memory.html
       lmemscope report saved.json -o local-memory.md
+      lmemscope report src/ --fix-from fix.json -o local-memory.sarif
     """
     sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
     # A report is read beside the source: machine code belongs in it, whatever its format.
-    report = gathered(paths, replace(settings, quotes=("sass",)))
-    if with_fix:
-        report = with_proven_fixes(paths, settings, report)
+    report = gathered_with_fixes(paths, replace(settings, quotes=("sass",)), with_fix, fix_from)
     view = settled(report, settings.view)
     report = selected(report, view)
     sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=view))

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lmemscope.commands import stopping
 from lmemscope.commands.say import complain, say
-from lmemscope.errors import LmemscopeError, UsageError
+from lmemscope.errors import LmemscopeError
 from lmemscope.exporters.escape import visible
 from lmemscope.model import count
 from lmemscope.running.launch import UNITS
@@ -22,8 +22,9 @@ from lmemscope.running.pool import WorkerPool
 if TYPE_CHECKING:
     from lmemscope.collect import Narrow, Progress
     from lmemscope.config.settings import Settings
-    from lmemscope.fixing.run import Asked
-    from lmemscope.model import Artifacts, FixReport, Report
+    from lmemscope.model import Artifacts, Report
+
+T = TypeVar("T")
 
 EXIT_CLEAN, EXIT_INCOMPLETE = 0, 3
 _NAME_WIDTH = 50
@@ -47,18 +48,40 @@ def analyse(
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
     """
+    from lmemscope import collect
+
+    def work(pool: Executor, progress: Progress | None) -> Report:
+        # While the workers compile: the renderer of tables is the slowest import there is.
+        threading.Thread(target=_import_renderer, args=[sys.stdout.isatty()], daemon=True).start()
+        return collect.run(paths, settings, pool, progress=progress, narrow=narrow)
+
+    report = in_workers(settings, work, interrupted)
+    if settings.cache is not None and settings.executor is None:
+        _keep(settings.cache, report)
+    return report
+
+
+def in_workers(
+    settings: Settings,
+    work: Callable[[Executor, Progress | None], T],
+    interrupted: Callable[[Report], None] | None = None,
+) -> T:
+    """Do something with worker processes and a bar of progress.
+
+    Args:
+        settings: how many workers, where they run, and for how long each of them.
+        work: is given the workers, and what to tell how far it is.
+        interrupted: as of `analyse`.
+
+    Raises:
+        LmemscopeError: what ``work`` raises.
+    """
     pool = _executor(settings)
     from lmemscope import collect
 
-    # While the workers compile: the renderer of tables is the slowest import there is.
-    threading.Thread(target=_import_renderer, args=[sys.stdout.isatty()], daemon=True).start()
-
     try:
         with _progress() as progress:
-            report = collect.run(paths, settings, pool, progress=progress, narrow=narrow)
-    except UsageError:
-        pool.shutdown(cancel_futures=True)
-        raise
+            made = work(pool, progress)
     except collect.Interrupted as stop:
         pool.shutdown(wait=False, cancel_futures=True)
         stopping.take_time()
@@ -69,60 +92,12 @@ def analyse(
         said = stopping.said(stop.number)
         say(f"{said}: {stop.done} of {total} done{kept}", err=True)
         raise SystemExit(stopping.exit_code(stop.number)) from stop
-    if settings.cache is not None and settings.executor is None:
-        _keep(settings.cache, report)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
     # The workers end by themselves when this process does: nobody has to wait for them.
     pool.shutdown(wait=False)
-    return report
-
-
-def tried(paths: Sequence[str], settings: Settings, asked: Asked) -> FixReport:
-    """Try what may remove the local memory of inputs, with worker processes.
-
-    Args:
-        paths: as the user typed them.
-        settings: how to compile.
-        asked: which kernels and objects.
-
-    Raises:
-        UsageError: the request is wrong whatever the inputs hold.
-    """
-    pool = _executor(settings)
-    from lmemscope.fixing.run import fix
-
-    try:
-        with _progress() as progress:
-            report = fix(paths, settings, pool, asked, progress)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-    if settings.cache is not None and settings.executor is None:
-        from lmemscope.lowering import store
-
-        store.trim(settings.cache)
-    return report
-
-
-def with_proven_fixes(paths: Sequence[str], settings: Settings, report: Report) -> Report:
-    """A report whose findings show the best proven fix, and no advice that was tried in vain.
-
-    Args:
-        paths: as the user typed them.
-        settings: how to compile.
-        report: of these inputs.
-
-    Raises:
-        UsageError: one of them is a saved report: rewrites are compiled.
-    """
-    from lmemscope.commands.saved import is_saved
-    from lmemscope.fixing.attach import with_fixes
-    from lmemscope.fixing.run import Asked
-
-    saved = next((path for path in paths if is_saved(path)), None)
-    if saved is not None:
-        raise UsageError(
-            "usage", f"{saved} is a saved report: --fix compiles", hint="name the source instead"
-        )
-    return with_fixes(report, tried(paths, settings, Asked(settings.kernels)))
+    return made
 
 
 def _executor(settings: Settings) -> Executor:
@@ -215,10 +190,16 @@ def _progress() -> Iterator[Progress | None]:
         task = bar.add_task("", total=None, rate="")
 
         def show(done: int, total: int, name: str) -> None:
+            nonlocal started
+            if done == 0:
+                # What begins now, such as trials behind the analysis, has a pace of its own.
+                started = time.monotonic()
+                bar.reset(task, total=total)
             rate = done / max(time.monotonic() - started, 1e-3)
             name = visible(name)
             shown = name if len(name) <= _NAME_WIDTH else "…" + name[1 - _NAME_WIDTH :]
             said = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
+            said = said if done else ""
             bar.update(task, completed=done, total=total, description=shown, rate=said)
 
         yield show

@@ -105,12 +105,12 @@ def _read(path: str, settings: Settings) -> Report:
             )
         report = replace(report, units=units)
     if settings.kernels:
-        units = tuple(_limited(unit, settings.kernels) for unit in report.units)
+        units = tuple(limited(unit, settings.kernels) for unit in report.units)
         report = replace(report, units=units)
     return report
 
 
-def _limited(unit: UnitReport, globs: Sequence[str]) -> UnitReport:
+def limited(unit: UnitReport, globs: Sequence[str]) -> UnitReport:
     """A unit with the kernels that globs mean; it knows the names of the others."""
     from lmemscope.formats.demangle import short_name
     from lmemscope.formats.kernel_names import matches

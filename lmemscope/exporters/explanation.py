@@ -19,6 +19,7 @@ from lmemscope.model import (
     LeftOut,
     LineUse,
     LocalAccess,
+    ProvenFix,
     SiteKind,
     SourceKind,
     SourceLocation,
@@ -53,6 +54,7 @@ class Explainer:
 
     def __init__(self, *, color: bool, width: int, left_out: Sequence[LeftOut] = ()) -> None:
         self._color, self._width, self._left_out = color, max(width, 40), left_out
+        self._patches: dict[str, str] = {}
 
     def explain(self, unit: UnitReport, kernel: KernelReport) -> str:
         """The whole text on one kernel."""
@@ -73,6 +75,8 @@ class Explainer:
         lines += self._frame(kernel)
         for number, finding in enumerate(kernel.findings, start=1):
             lines += self._finding(number, finding)
+            if finding.fix is not None:
+                lines += self._fix(finding.fix, f"{name} on {unit.arch}")
         lines += self._quotes(kernel)
         for found in facts.disagreements:
             values = ", ".join(f"{source} says {value}" for source, value in found.values)
@@ -224,13 +228,16 @@ class Explainer:
                 lines += [
                     self._styled(f"       {line}", "dim") for line in advice.code.splitlines()
                 ]
-        if finding.fix is not None:
-            lines += self._wrapped(proven.sentence(finding.fix), "   ")
-            lines += [
-                self._styled(f"       {line}", "dim") for line in proven.patch_lines(finding.fix)
-            ]
-            lines += self._wrapped(proven.WHOLE, "   ")
         return lines
+
+    def _fix(self, fix: ProvenFix, name: str) -> list[Part]:
+        """The best fix; a patch that serves many instances is shown with the first of them."""
+        lines: list[Part] = [*self._wrapped(proven.sentence(fix), "   ")]
+        first = self._patches.setdefault(fix.patch, name)
+        if first != name:
+            return [*lines, *self._wrapped(f"Its patch is that of {first}, above.", "   ")]
+        lines += [self._styled(f"       {line}", "dim") for line in proven.patch_lines(fix)]
+        return [*lines, *self._wrapped(proven.WHOLE, "   ")]
 
     def _quotes(self, kernel: KernelReport) -> list[Part]:
         """Live registers, and lines of the artefacts, where the report holds them."""

@@ -1,23 +1,34 @@
-"""The document ``lmemscope.fix/1``: candidates as they were tried, in the contract's order."""
+"""The document ``lmemscope.fix/1``: candidates as they were tried, in the contract's order.
+
+It is read again for reports. What it holds are claims on files as they were: whether they hold is
+for `lmemscope.fixing.same` to say.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
+from lmemscope.errors import FormatError
 from lmemscope.exporters import escape_json
+from lmemscope.formats import documents
 from lmemscope.model import (
     Applicability,
+    Chosen,
     Failure,
     Figures,
     FixReport,
     ProgramRun,
+    Rewriting,
     SourceLocation,
     Trial,
     TrialVerdict,
+    TriedUnit,
     Untried,
 )
+
+SCHEMA: Final = "lmemscope.fix/1"
 
 
 class CandidateDocument(Struct, frozen=True, kw_only=True):
@@ -87,6 +98,10 @@ class FixDocument(Struct, frozen=True, kw_only=True):
         patch: of the best of each finding, safe ones only unless ``--unsafe`` was given; proven
             together. Empty where nothing is offered.
         failures: inputs that could not be analysed.
+        units: what the candidates hold for: files with digests of their bytes, options and tools;
+            empty in the earliest documents.
+        default_arch: why an architecture was chosen, when none was asked for.
+        notes: what was left out of the inputs.
     """
 
     schema: Literal["lmemscope.fix/1"]
@@ -95,13 +110,16 @@ class FixDocument(Struct, frozen=True, kw_only=True):
     untried: tuple[Untried, ...] = ()
     patch: str = ""
     failures: tuple[FailureDocument, ...] = ()
+    units: tuple[TriedUnit, ...] = ()
+    default_arch: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def render(report: FixReport) -> str:
     """The whole document."""
     return escape_json.document(
         FixDocument(
-            schema="lmemscope.fix/1",
+            schema=SCHEMA,
             version=report.version,
             candidates=tuple(map(_candidate, report.trials)),
             untried=report.untried,
@@ -109,8 +127,51 @@ def render(report: FixReport) -> str:
             failures=tuple(
                 FailureDocument(input=name, failure=why) for name, why in report.failures
             ),
+            units=report.units,
+            default_arch=report.default_arch,
+            notes=report.notes,
         )
     )
+
+
+def load(path: str) -> FixReport:
+    """Read a saved document; its rewritings have no edits, which only the patches hold.
+
+    Raises:
+        InputError: it does not exist, or is no such document, or damaged.
+        UsageError: it has the schema of an older or newer lmemscope.
+    """
+    return SAVED.load(path)
+
+
+def from_document(document: FixDocument) -> FixReport:
+    """What a document says was tried.
+
+    Raises:
+        FormatError: it contradicts itself; the message names the place.
+    """
+    return FixReport(
+        version=document.version,
+        trials=tuple(
+            _trial(one, f"$.candidates[{n}]") for n, one in enumerate(document.candidates)
+        ),
+        untried=document.untried,
+        chosen=Chosen((), (), document.patch),
+        failures=tuple((one.input, one.failure) for one in document.failures),
+        notes=document.notes,
+        default_arch=document.default_arch,
+        units=document.units,
+    )
+
+
+SAVED = documents.Saved(
+    structure=FixDocument,
+    meaning=from_document,
+    stage="fix",
+    noun="saved document of fix",
+    missing="write it with: lmemscope fix … --format json -o {path}",
+    again="write it again with: lmemscope fix … --format json -o fix.json",
+)
 
 
 def _candidate(trial: Trial) -> CandidateDocument:
@@ -135,4 +196,34 @@ def _candidate(trial: Trial) -> CandidateDocument:
         summary=trial.rewriting.summary,
         caveat=trial.rewriting.caveat,
         run=trial.run,
+    )
+
+
+def _trial(one: CandidateDocument, place: str) -> Trial:
+    if one.rank is not None:
+        if one.rank < 1 or one.verdict not in ("removed", "reduced"):
+            raise FormatError("json", f"What is {one.verdict} has no rank - at `{place}.rank`")
+        if one.after is None or one.patch is None:
+            missing = "after" if one.after is None else "patch"
+            raise FormatError(
+                "json", f"What has a rank has figures and a patch - at `{place}.{missing}`"
+            )
+    return Trial(
+        input=one.input,
+        arch=one.arch,
+        kernel=one.kernel,
+        object=one.object,
+        fingerprint=one.fingerprint,
+        cause=one.cause,
+        place=one.location,
+        rewriting=Rewriting(one.rewrite, one.applicability, (), one.summary, one.caveat),
+        verdict=one.verdict,
+        rank=one.rank,
+        before=one.before,
+        after=one.after,
+        cost_before=one.cost_before,
+        cost_after=one.cost_after,
+        patch=one.patch,
+        error=one.error,
+        run=one.run,
     )

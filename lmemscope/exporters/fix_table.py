@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import LiteralString
 
 from lmemscope.analysis.leaving import leave_reason
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled, wrapped
 from lmemscope.exporters.layout import short_name
-from lmemscope.model import FixReport, SourceLocation, Trial, Untried, count
+from lmemscope.model import FixReport, Trial, Untried, count
 
 _WIDTH = 100
 _ERROR = 70
@@ -20,7 +20,10 @@ _SAID = {
     "worse": "worse",
     "failed": "does not compile",
 }
-_HEAD = ("", "rewrite", "", "frame", "LDL/STL", "spills", "regs", "shared", "code", "warps", "cost")
+_HEAD = (
+    *("", "rewrite", "", "frame", "LDL/STL", "spills", "regs", "shared", "code", "warps"),
+    "speed",
+)
 _COLORS: dict[str, LiteralString] = {
     "removed": "32",
     "reduced": "36",
@@ -32,15 +35,17 @@ _COLORS: dict[str, LiteralString] = {
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """All trials of one target.
+    """All trials of one target, or of several that the same edits are tried on.
 
     Attributes:
         trials: of the kernel with the largest frame, the best first.
         kernels: names of all kernels that the target is in.
+        every: the trials of all kernels.
     """
 
     trials: Sequence[Trial]
     kernels: Sequence[str]
+    every: Sequence[Trial]
 
 
 def render(report: FixReport, *, color: bool, width: int | None, unsafe: bool) -> str:
@@ -64,31 +69,48 @@ def render(report: FixReport, *, color: bool, width: int | None, unsafe: bool) -
         parts += wrapped(f"Left out of the patch: {left}.", columns, later="  ")
     if report.chosen.patch:
         parts += [*_diff(report.chosen.patch, color=color), ""]
+    for note in report.notes:
+        parts += [*wrapped(f"note: {note}", columns, later="  ")]
+    if report.notes:
+        parts.append("")
     parts += wrapped(_summary(report, unsafe=unsafe), columns)
     return document(parts)
 
 
 def _groups(trials: Iterable[Trial]) -> list[_Group]:
-    """Trials by target: a rewriting is one however many kernels and architectures it concerns."""
-    found: dict[tuple[str, str | None, SourceLocation | None], list[Trial]] = {}
+    """Trials by target: a rewriting is one however many kernels and architectures it concerns.
+
+    Spills of two instances are on different lines, and a header's variable is in several inputs:
+    what is tried for the one is tried for the other, and shown once.
+    """
+    found: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
-        found.setdefault((trial.input, trial.object, trial.place), []).append(trial)
+        target = (trial.input, trial.cause, trial.object, trial.place)
+        found.setdefault(target, []).append(trial)
+    alike: dict[tuple[object, ...], list[Trial]] = {}
+    for own in found.values():
+        first = own[0]
+        edits = frozenset((one.rewriting.rewrite, one.rewriting.edits) for one in own)
+        alike.setdefault((first.cause, first.object, edits), []).extend(own)
     groups = []
-    for every in found.values():
+    for every in alike.values():
         worst = max(every, key=lambda trial: (trial.before.stack_frame or 0, trial.arch))
-        same = [one for one in every if (one.kernel, one.arch) == (worst.kernel, worst.arch)]
+        same = [one for one in every if _where(one) == _where(worst)]
         kernels = list(dict.fromkeys(short_name(one.kernel) for one in every))
-        groups.append(_Group(same, kernels))
+        groups.append(_Group(same, kernels, every))
     return groups
+
+
+def _where(trial: Trial) -> tuple[object, ...]:
+    """A kernel and a finding of it."""
+    return trial.input, trial.arch, trial.kernel, trial.fingerprint
 
 
 def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
     first = group.trials[0]
-    what = f"`{first.object}`" if first.object else first.cause
-    place = f" ({first.place.file}:{first.place.line})" if first.place is not None else ""
     others = len(group.kernels) - 1
     more = f" and {count(others, 'other kernel')}" if others else ""
-    head = f"{what}{place}, {first.cause}, in {short_name(first.kernel)}{more} on {first.arch}"
+    head = f"{_what(first)} in {short_name(first.kernel)}{more} on {first.arch}"
     parts: list[Part] = [*(styled(one, "1", on=color) for one in wrapped(head, columns))]
     rows = [_HEAD, *(_row(trial) for trial in group.trials)]
     shown = [at for at in range(len(_HEAD)) if any(row[at] for row in rows[1:])]
@@ -103,25 +125,47 @@ def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
             continue
         trial = group.trials[number - 1]
         parts.append(styled(made, _COLORS[trial.verdict], on=color))
-        parts += _notes(trial, columns)
+        parts += _notes(trial, group, columns)
     reason = leave_reason(group.trials)
     if reason is not None:
         parts += wrapped(f"Leaving it as it is costs little: {reason}.", columns, "  ", "  ")
     return parts
 
 
-def _notes(trial: Trial, columns: int) -> list[Shown]:
+def _notes(trial: Trial, group: _Group, columns: int) -> list[Shown]:
+    said = [*_remarks(trial)]
+    names = [one.rewriting.rewrite for one in group.trials]
+    if names.count(trial.rewriting.rewrite) > 1:
+        said.insert(0, trial.rewriting.summary)
+    others = [*_elsewhere(trial, group)]
+    if others:
+        said.append(f"in the other kernels: {', '.join(others)}")
+    return [part for one in said for part in wrapped(one, columns, "       ", "       ")]
+
+
+def _remarks(trial: Trial) -> Iterator[str]:
     if trial.run is not None:
         took = f"{trial.run.seconds_before:.2f} → {trial.run.seconds_after:.2f} s"
         said = "the same" if trial.run.same else "something else"
-        return wrapped(f"the program prints {said}: {took}", columns, "       ", "       ")
-    if trial.rank is not None and trial.rewriting.caveat:
-        return wrapped(f"unsafe: {trial.rewriting.caveat}", columns, "       ", "       ")
-    if trial.error and trial.verdict in ("worse", "failed"):
-        said = trial.error.rpartition("error: ")[2]
-        short = said if len(said) <= _ERROR else f"{said[: _ERROR - 1]}…"
-        return wrapped(short, columns, "       ", "       ")
-    return []
+        yield f"the program prints {said}: {took}"
+    elif trial.rank is not None and trial.rewriting.caveat:
+        yield f"unsafe: {trial.rewriting.caveat}"
+    elif trial.error and trial.verdict in ("worse", "failed"):
+        text = trial.error.rpartition("error: ")[2]
+        yield text if len(text) <= _ERROR else f"{text[: _ERROR - 1]}…"
+
+
+def _elsewhere(trial: Trial, group: _Group) -> Iterator[str]:
+    """What came of the same edits in the group's other kernels, where it is not the same."""
+    others = [
+        one.verdict
+        for one in group.every
+        if one.rewriting.edits == trial.rewriting.edits and _where(one) != _where(trial)
+    ]
+    if any(one != trial.verdict for one in others):
+        for verdict, said in _SAID.items():
+            if verdict in others:
+                yield f"{others.count(verdict)} {said}"
 
 
 def _row(trial: Trial) -> tuple[str, ...]:
@@ -144,7 +188,7 @@ def _row(trial: Trial) -> tuple[str, ...]:
         _change(before.shared, after.shared, hide=0),
         _change(before.code_bytes, after.code_bytes),
         _change(_percent(before.occupancy), _percent(after.occupancy), unit="%"),
-        _change(_rounded(trial.cost_before), _rounded(trial.cost_after)),
+        "" if trial.speed_up is None else f"× {trial.speed_up:.2g}",
     )
 
 
@@ -167,14 +211,14 @@ def _percent(share: float | None) -> int | None:
     return None if share is None else round(100 * share)
 
 
-def _rounded(cost: float | None) -> int | None:
-    return None if cost is None else round(cost)
-
-
 def _nothing(one: Untried) -> str:
-    what = f"`{one.object}`" if one.object else one.cause
+    return f"{_what(one)} in {short_name(one.kernel)}: {one.reason}."
+
+
+def _what(one: Trial | Untried) -> str:
+    """A variable with its line and cause, or a cause with its line."""
     place = f" ({one.place.file}:{one.place.line})" if one.place is not None else ""
-    return f"{what}{place}, {one.cause}, in {short_name(one.kernel)}: {one.reason}."
+    return f"`{one.object}`{place}, {one.cause}," if one.object else f"{one.cause}{place}"
 
 
 def _diff(patch: str, *, color: bool) -> Iterable[Part]:
@@ -187,10 +231,11 @@ def _diff(patch: str, *, color: bool) -> Iterable[Part]:
 
 def _summary(report: FixReport, *, unsafe: bool) -> str:
     kernels, using = report.kernels
+    arch = f" Architecture {report.default_arch}." if report.default_arch and kernels else ""
     if not kernels:
         return "No kernel was compiled."
     if not using:
-        return f"None of {count(kernels, 'kernel')} uses local memory."
+        return f"None of {count(kernels, 'kernel')} uses local memory.{arch}"
     groups = _groups(report.trials)
     offered = [any(trial.rank is not None for trial in group.trials) for group in groups]
     safe = [
@@ -212,4 +257,4 @@ def _summary(report: FixReport, *, unsafe: bool) -> str:
         said += " --unsafe takes the others into the patch."
     if report.chosen.patch:
         said += " --format patch prints the patch alone, --apply writes it."
-    return said
+    return said + arch

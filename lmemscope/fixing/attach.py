@@ -26,9 +26,9 @@ def with_fixes(report: Report, tried: FixReport) -> Report:
         report: of the units.
         tried: what was tried on their findings.
     """
+    # A variable is one target for all kernels and architectures that have it.
     reasons: dict[tuple[object, ...], str] = {
-        (one.input, one.arch, one.kernel, one.object, one.cause, one.place): one.reason
-        for one in tried.untried
+        (one.input, one.object, one.cause, one.place): one.reason for one in tried.untried
     }
     found: dict[_Key, list[Trial]] = {}
     for trial in tried.trials:
@@ -65,7 +65,7 @@ def _with(
             _tried(
                 finding,
                 found.get(_key(name, arch, own, finding.fingerprint), ()),
-                reasons.get((name, arch, own, finding.object, finding.cause, finding.location)),
+                reasons.get((name, finding.object, finding.cause, finding.location)),
             )
             for finding in kernel.findings
         ),

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.errors import InternalError, LmemscopeError
+from lmemscope.files import read_input
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import report_with
 from lmemscope.model import Edit, Rewriting, Unit, UnitReport
 from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.sources.includes import closure
+from lmemscope.sources.python_places import PythonText
 
 Result = tuple[Unit, UnitReport]
 """A unit as it is."""
 _WITH_HEADERS = (".cu", ".cuh")
+_INCLUDE = re.compile(rb"#\s*include\s*\"")
 
 
 class Results:
@@ -29,19 +34,43 @@ class Results:
 
     def __init__(self, every: Sequence[Result]) -> None:
         self.every = tuple(every)
-        self._read: dict[Unit, frozenset[str]] = {}
+        self._read: dict[Unit, tuple[frozenset[str], bool]] = {}
 
     def reading(self, files: Collection[str]) -> tuple[Result, ...]:
         """The units that read any of some files: what an edit of a header does to each of them."""
-        return tuple(one for one in self.every if not self._files(one[0]).isdisjoint(files))
+        return tuple(one for one in self.every if not self._looked_up(one[0])[0].isdisjoint(files))
 
-    def _files(self, unit: Unit) -> frozenset[str]:
-        """The user's files that a unit is compiled from, looked up once."""
+    def files(self, unit: Unit) -> frozenset[str] | None:
+        """The user's files that a unit is compiled from; None where there may be more of them."""
+        found, is_whole = self._looked_up(unit)
+        return found if is_whole else None
+
+    def _looked_up(self, unit: Unit) -> tuple[frozenset[str], bool]:
+        """Files as of `files`, and whether they are all; looked up once."""
         if unit not in self._read:
-            followed = unit.path.endswith(_WITH_HEADERS)
-            headers = closure(unit.path, unit.options).files if followed else ()
-            self._read[unit] = frozenset((unit.path, *headers))
+            found: tuple[str, ...] = ()
+            is_whole = True
+            if unit.path.endswith(_WITH_HEADERS):
+                read = closure(unit.path, unit.options)
+                found, is_whole = read.files, not read.computed
+            elif unit.path.endswith(".py"):
+                is_whole = _is_alone(unit)
+            self._read[unit] = frozenset((unit.path, *found)), is_whole
         return self._read[unit]
+
+
+def _is_alone(unit: Unit) -> bool:
+    """Whether a Python file's kernels are made of it alone; what they include is not looked up."""
+    data = read_input(unit.path)
+    if _INCLUDE.search(data) is not None:
+        return False
+    if not unit.options.run_python:
+        return True
+    try:
+        own = PythonText(data).imports_from((os.path.dirname(unit.path), os.getcwd()))
+    except ValueError:
+        return False
+    return not own
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +91,7 @@ class Attempt:
         outcomes: as they are with it; empty until all are done.
     """
 
-    target: Target
+    target: Target | NumbaTarget
     rewriting: Rewriting
     results: Sequence[Result]
     outcomes: tuple[Outcome, ...] = ()
@@ -82,7 +111,7 @@ class Attempts:
     Args:
         executor: where they run.
         cache: directory where results are kept, or None.
-        progress: told how many are done, of how many, and the name of what was tried.
+        progress: told how many are done, of how many, and what is being tried.
     """
 
     def __init__(
@@ -94,26 +123,43 @@ class Attempts:
         self._executor, self._cache, self._progress = executor, cache, progress
         self._futures: dict[tuple[Unit, tuple[Edit, ...]], Future[UnitReport]] = {}
         self._pending: list[Attempt] = []
+        self._objects: dict[int, int] = {}
         self.done: list[Attempt] = []
 
-    def start(self, target: Target, results: Sequence[Result], rewriting: Rewriting) -> None:
+    def start(
+        self, target: Target | NumbaTarget, results: Sequence[Result], rewriting: Rewriting
+    ) -> None:
         """Start one; units run beside each other."""
         for unit, _ in results:
             self._future(unit, rewriting.edits)
         self._pending.append(Attempt(target, rewriting, results))
+        self._objects.setdefault(id(target), len(self._objects) + 1)
+
+    def say(self, doing: str) -> None:
+        """Tell what is done now, behind the attempts."""
+        if self._progress is not None and self.done:
+            self._progress(len(self.done), len(self.done), doing)
 
     def finish(self) -> Iterator[Attempt]:
         """Those that were started, as they end, in their order."""
         pending, self._pending = self._pending, []
         total = len(self.done) + len(pending)
         for attempt in pending:
+            if self._progress is not None:
+                # Before it is waited for: a file with many instances takes a minute.
+                self._progress(len(self.done), total, self._named(attempt))
             attempt.outcomes = tuple(
                 self.outcome(unit, attempt.rewriting.edits) for unit, _ in attempt.results
             )
             self.done.append(attempt)
-            if self._progress is not None:
-                self._progress(len(self.done), total, attempt.target.name or "")
             yield attempt
+
+    def _named(self, attempt: Attempt) -> str:
+        """``window, object 2 of 5: select``."""
+        target = attempt.target
+        number = self._objects[id(target)]
+        what = target.name or target.cause
+        return f"{what}, object {number} of {len(self._objects)}: {attempt.rewriting.rewrite}"
 
     def outcome(self, unit: Unit, edits: tuple[Edit, ...]) -> Outcome:
         """What a unit is with edits made; compiled now, if it is not known."""

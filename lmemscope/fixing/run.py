@@ -1,4 +1,4 @@
-"""targets → rewritings → trials → verdicts → one patch: the parent's half of `lmemscope fix`."""
+"""units → targets → rewritings → trials → verdicts → one patch: the parent's half of a fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from lmemscope import __version__, collect
 from lmemscope.config.settings import Settings
-from lmemscope.errors import LmemscopeError
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results
 from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.cost import cost_of
@@ -16,11 +15,12 @@ from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, judge
 from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
+from lmemscope.fixing.same import tried_unit
 from lmemscope.fixing.targets import Files, targets_of, untried
-from lmemscope.model import Failure, FixReport, KernelReport, Rewriting, Trial, Untried, Wanted
-from lmemscope.pipeline import analyse_unit
-from lmemscope.rewrites import proposals
+from lmemscope.model import FixReport, KernelReport, Report, Rewriting, Trial, Untried
+from lmemscope.rewrites import numba, proposals
 from lmemscope.rewrites.base import Hit, Target
+from lmemscope.rewrites.numba_arrays import NumbaTarget
 
 Progress = Callable[[int, int, str], None]
 _SOURCES = (".cu", ".cuh", ".py")
@@ -51,32 +51,49 @@ def fix(
     executor: Executor,
     asked: Asked,
     progress: Progress | None = None,
-) -> FixReport:
-    """Try what may remove the local memory of inputs.
+) -> tuple[Report, FixReport]:
+    """Analyse inputs, each once, and try what may remove their local memory.
 
     Args:
         paths: as the user typed them.
         settings: how to compile.
         executor: where units and trials run.
         asked: which kernels and objects.
-        progress: told as each trial ends.
+        progress: told as each unit ends, then as each trial begins and ends.
+
+    Returns:
+        The report of all kernels, and what was tried.
 
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
+        Interrupted: by the user, while units were analysed.
         LmemscopeError: the program cannot be run, or fails as it is.
     """
-    units, errors = collect.plan_units(paths, settings, executor)
-    failures = [(path, _failure(error)) for path, error in errors]
-    wanted = Wanted(cache=settings.cache, max_file_size=settings.max_file_size, work=True)
-    started = [(unit, executor.submit(analyse_unit, unit, wanted)) for unit in units]
-    analysed: list[Result] = []
-    for unit, future in started:
-        try:
-            analysed.append((unit, future.result()))
-        except LmemscopeError as error:
-            failures.append((unit.input, _failure(error)))
+    report, analysed = collect.run_whole(paths, settings, executor, progress)
+    return report, try_rewrites(report, analysed, executor, asked, settings.cache, progress)
+
+
+def try_rewrites(
+    report: Report,
+    analysed: Sequence[Result],
+    executor: Executor,
+    asked: Asked,
+    cache: str | None = None,
+    progress: Progress | None = None,
+) -> FixReport:
+    """Try what may remove the local memory of units.
+
+    Args:
+        report: of all inputs.
+        analysed: the units that could be analysed.
+        executor, asked, progress: as of `fix`.
+        cache: directory where results are kept, or None.
+
+    Raises:
+        LmemscopeError: as of `fix`.
+    """
     results = Results(analysed)
-    attempts = Attempts(executor, settings.cache, progress)
+    attempts = Attempts(executor, cache, progress)
     left = [*_start(results, attempts, asked)]
     trials = [*_finish(attempts)]
     for target, rewritings in _unsolved(attempts.done, trials):
@@ -85,15 +102,20 @@ def fix(
     trials += _finish(attempts)
     order = ranked(trials)
     if asked.program is not None:
+        attempts.say("running the program")
         order = with_runs(order, asked.program)
     every = [kernel for _, report in analysed for kernel in report.kernels]
+    attempts.say("one patch of the best")
     return FixReport(
         version=__version__,
         trials=order,
         untried=tuple(left),
         chosen=choose(order, results, attempts, unsafe=asked.unsafe),
-        failures=tuple(failures),
+        failures=tuple((one.input, one.failure) for one in report.units if one.failure is not None),
         kernels=(len(every), sum(one.facts.uses_local_memory for one in every)),
+        notes=report.notes,
+        default_arch=report.default_arch,
+        units=tuple(tried_unit(unit, found, results.files(unit)) for unit, found in results.every),
     )
 
 
@@ -117,12 +139,20 @@ def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[Untri
                 )
                 continue
             where = results.reading((target.path,))
-            rewritings, reasons = proposals(target)
+            rewritings, reasons = _proposals(target)
             for rewriting in rewritings:
                 attempts.start(target, where, rewriting)
             if not rewritings:
                 why = "; ".join(reasons) or "no rewrite is known for it"
                 yield untried(target.hits, unit, why)
+
+
+def _proposals(
+    target: Target | NumbaTarget,
+) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
+    if isinstance(target, NumbaTarget):
+        return numba.proposals(target)
+    return proposals(target)
 
 
 def _finish(attempts: Attempts) -> Iterator[Trial]:
@@ -189,7 +219,7 @@ def _each_kernel(hits: Sequence[Hit]) -> Iterator[Hit]:
 
 def _unsolved(
     attempts: Sequence[Attempt], trials: Sequence[Trial]
-) -> Iterator[tuple[Target, list[Rewriting]]]:
+) -> Iterator[tuple[Target | NumbaTarget, list[Rewriting]]]:
     """Targets that no rewrite removes alone, with the rewritings that compile."""
     removed = {trial.fingerprint for trial in trials if trial.verdict == "removed"}
     compiled = {trial.rewriting.edits for trial in trials if trial.after is not None}
@@ -203,7 +233,3 @@ def _unsolved(
         rewritings = [one.rewriting for one in group if one.rewriting.edits in compiled]
         if len(rewritings) > 1:
             yield target, rewritings
-
-
-def _failure(error: LmemscopeError) -> Failure:
-    return Failure(error.stage, error.message, error.hint, error.command, error.log)

@@ -19,9 +19,11 @@ from lmemscope.model import (
     traits_of,
 )
 from lmemscope.rewrites.base import Hit, Target
+from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.rules import cases
 from lmemscope.sources.lines import from_disk
 from lmemscope.sources.python_literals import masked
+from lmemscope.sources.python_places import PythonText
 from lmemscope.sources.syntax import Syntax
 
 _Key = tuple[str, str | None, SourceLocation | None]
@@ -33,6 +35,16 @@ class Files:
     def __init__(self) -> None:
         self._data: dict[str, bytes | None] = {}
         self._trees: dict[tuple[str, bytes], Syntax] = {}
+        self._python: dict[str, PythonText | None] = {}
+
+    def python(self, path: str) -> PythonText | None:
+        """A Python file's own tree; None where it cannot be read."""
+        if path not in self._python:
+            try:
+                self._python[path] = PythonText(read_input(path))
+            except (OSError, ValueError):
+                self._python[path] = None
+        return self._python[path]
 
     def syntax(self, path: str, line: int = 0) -> Syntax | None:
         """The file's tree; of a Python file that of the literal that a line is in.
@@ -62,7 +74,7 @@ def targets_of(
     kernels: Sequence[str] = (),
     names: Sequence[str] = (),
     block: int | None = None,
-) -> Iterator[Target | Untried]:
+) -> Iterator[Target | NumbaTarget | Untried]:
     """The targets of one input's units, those with most bytes first.
 
     Args:
@@ -84,7 +96,8 @@ def targets_of(
     for hits in ordered:
         if names and hits[0].finding.object not in names:
             continue
-        yield _target(hits, unit, files, block)
+        made = _numba_target if report.frontend == "numba" else _target
+        yield made(hits, unit, files, block)
 
 
 def _hits(kernel: KernelReport, sources: SourceText) -> Iterator[Hit]:
@@ -130,6 +143,31 @@ def _target(hits: Sequence[Hit], unit: Unit, files: Files, block: int | None) ->
         hits=tuple(hits),
         asked_block=block,
         tree=lambda file: syntax if file == path else files.syntax(file),
+    )
+
+
+def _numba_target(
+    hits: Sequence[Hit], unit: Unit, files: Files, block: int | None
+) -> NumbaTarget | Untried:
+    first = hits[0]
+    found = first.case.object
+    declared = found.declared if found is not None else None
+    text = files.python(unit.path)
+    if text is None or unit.program is None:
+        return untried(hits, unit, "its file is no UTF-8 without a mark")
+    if declared is None or os.path.abspath(declared.file) != unit.path:
+        return untried(hits, unit, "of Numba kernels only local arrays are rewritten")
+    return NumbaTarget(
+        cause=first.finding.cause,
+        name=first.finding.object,
+        type=first.finding.type,
+        place=first.finding.location,
+        declared_at=declared,
+        path=unit.path,
+        text=text,
+        kernel=unit.program,
+        hits=tuple(hits),
+        asked_block=block,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from lmemscope.model.request import Failure, SourceLocation
+from lmemscope.model.request import Failure, SourceLocation, Tool
 from lmemscope.model.work import Cost
 
 Applicability = Literal["safe", "unsafe"]
@@ -232,6 +232,37 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class FileContent:
+    """A file as it was read.
+
+    Attributes:
+        file: relative to the working directory, if it is below that; else absolute.
+        sha256: of its bytes, in hexadecimal digits.
+    """
+
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class TriedUnit:
+    """What trials of a unit's findings hold for: another program may be another thing.
+
+    Attributes:
+        input, arch: as in `Trial`.
+        options: the effective compiler options.
+        tools: that made the original.
+        files: the user's files that it was compiled from; None where there may be others.
+    """
+
+    input: str
+    arch: str
+    options: tuple[str, ...]
+    tools: tuple[Tool, ...]
+    files: tuple[FileContent, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class FixReport:
     """What was tried and what came of it.
 
@@ -242,7 +273,9 @@ class FixReport:
         chosen: the patch that is offered.
         failures: inputs that could not be analysed.
         kernels: how many there are, and how many of them use local memory.
-        notes: for a person.
+        notes: what was left out of the inputs, in sentences.
+        default_arch: why an architecture was chosen, when none was asked for.
+        units: what the trials hold for.
     """
 
     version: str
@@ -252,3 +285,5 @@ class FixReport:
     failures: tuple[tuple[str, Failure], ...] = ()
     kernels: tuple[int, int] = (0, 0)
     notes: tuple[str, ...] = ()
+    default_arch: str | None = None
+    units: tuple[TriedUnit, ...] = ()

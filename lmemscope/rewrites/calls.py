@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.base import Target
-from lmemscope.rewrites.classes import texts_of
 from lmemscope.rewrites.variables import Number
 from lmemscope.rewrites.written import is_pure_call
 from lmemscope.sources.syntax import walk
@@ -28,7 +27,10 @@ def bodies_of(target: Target, words: Iterable[bytes]) -> bytes:
     """The bodies of the macros among some words."""
     wanted = set(words)
     return b"\n".join(
-        body for text in texts_of(target) for name, body in _DEFINE.findall(text) if name in wanted
+        body
+        for text in target.meanings.texts
+        for name, body in _DEFINE.findall(text)
+        if name in wanted
     )
 
 

@@ -30,18 +30,18 @@ _LONGEST = 2000
 class Meanings:
     """What can be seen.
 
-    Args:
+    Attributes:
         texts: of the target's file and of the headers around it.
     """
 
     def __init__(self, texts: Iterable[bytes]) -> None:
-        self._texts = tuple(dict.fromkeys(texts))
+        self.texts = tuple(dict.fromkeys(texts))
         self._taking: dict[bytes, frozenset[Taking]] = {}
 
     @cached_property
     def _macros(self) -> dict[bytes, tuple[bytes, ...]]:
         found: dict[bytes, list[bytes]] = {}
-        for text in self._texts:
+        for text in self.texts:
             for name, body in _DEFINE.findall(text):
                 found.setdefault(name, []).append(body)
         return {name: tuple(bodies) for name, bodies in found.items()}
@@ -49,13 +49,11 @@ class Meanings:
     @cached_property
     def words(self) -> frozenset[bytes]:
         """Whatever is a name, or looks like one, in any of the texts."""
-        return frozenset(
-            word for text in self._texts for word in re.findall(rb"[A-Za-z_]\w*", text)
-        )
+        return frozenset(word for text in self.texts for word in re.findall(rb"[A-Za-z_]\w*", text))
 
     def has(self, pattern: re.Pattern[bytes]) -> bool:
         """Whether a pattern is found in any of the texts."""
-        return any(pattern.search(text) is not None for text in self._texts)
+        return any(pattern.search(text) is not None for text in self.texts)
 
     def has_effects(self, words: Iterable[bytes], *, calls: bool = True) -> bool:
         """Whether a macro among some words may change something.
@@ -70,7 +68,7 @@ class Meanings:
     def is_redefined(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words means one thing here and another there."""
         undefined = re.compile(rb"^[ \t]*#[ \t]*undef[ \t]+(\w+)", re.MULTILINE)
-        gone = {name for text in self._texts for name in undefined.findall(text)}
+        gone = {name for text in self.texts for name in undefined.findall(text)}
         return any(word in gone or len(set(self._macros.get(word, ()))) > 1 for word in words)
 
     def is_list(self, words: Iterable[bytes]) -> bool:
@@ -82,7 +80,7 @@ class Meanings:
     def is_array(self, name: bytes) -> bool:
         """Whether a member of a name may be an array: it is, or its declaration is not seen."""
         declared = re.compile(rb"[\w>*&]\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])")
-        found = [one[1] for text in self._texts for one in declared.finditer(text)]
+        found = [one[1] for text in self.texts for one in declared.finditer(text)]
         return not found or b"[" in found
 
     def taking(self, name: bytes) -> frozenset[Taking]:
@@ -90,7 +88,7 @@ class Meanings:
         if name not in self._taking:
             found: set[Taking] = set()
             pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*\(")
-            for text in self._texts:
+            for text in self.texts:
                 for start in pattern.finditer(text):
                     found |= _parameters(text, start.end())
             self._taking[name] = frozenset(found)

@@ -23,14 +23,12 @@ from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import elements, has_side_effects, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.calls import bodies_of, is_alone
-from lmemscope.rewrites.classes import texts_of
 from lmemscope.rewrites.loops import (
     LOOPS,
     indexing_loops,
     is_constant,
     unroll_edit,
 )
-from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.places import Extent, extent_of, known_arrays
 from lmemscope.rewrites.stepped import Stepped, behind, distance, in_loop, stepped
 from lmemscope.rewrites.unrolled import NAMES, unrolled
@@ -74,7 +72,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     largest = max((_size(hit.finding.type) for hit in target.hits), default=0)
     if largest > MOST:
         raise DeclinedError(f"{largest} elements are too many to compare one after the other")
-    if Meanings(texts_of(target)).is_redefined(words_of([extent.text])):
+    if target.meanings.is_redefined(words_of([extent.text])):
         raise DeclinedError(f"`{extent.text.decode(errors='replace')}` is defined again")
     elements(
         target.path,
@@ -171,7 +169,7 @@ def _insertion(target: Target, loop: Stepped, extent: Extent) -> _Insertion:
     loop = loop if loop.last or loop.owns else _with_tail(loop, target)
     region = (loop.loop, *loop.tail)
     words = words_of(syntax.text(one) for one in region)
-    meanings = Meanings(texts_of(target))
+    meanings = target.meanings
     if meanings.has_effects(words, calls=False) or _LEAVING.search(bodies_of(target, words)):
         raise DeclinedError(f"line {line}: a macro may change something")
     if not all(is_alone(one, target) for one in region):

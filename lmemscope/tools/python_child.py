@@ -61,6 +61,7 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
     signature = signatures[0]
     chosen = options.get(request["name"], {})
     major, minor = divmod(int(request["arch"].removeprefix("sm_").rstrip("af")), 10)
+    _pretend(major, minor)
     ptx, _ = cuda.compile_ptx(
         dispatcher.py_func,
         signature,
@@ -77,6 +78,18 @@ def _numba(request: dict[str, Any]) -> dict[str, Any]:
         "namesakes": others,
         "arrays": [_evaluated(dispatcher.py_func, array) for array in request["arrays"]],
     }
+
+
+def _pretend(major: int, minor: int) -> None:
+    """Have device functions compiled for the architecture that is asked for.
+
+    Numba compiles a function that a kernel calls for the device that is there, and fails where none
+    is; it has no parameter for another.
+    """
+    from numba.cuda import dispatcher
+
+    device = types.SimpleNamespace(compute_capability=(major, minor))
+    dispatcher.get_current_device = lambda: device
 
 
 def _jit(request: dict[str, Any]) -> dict[str, Any]:

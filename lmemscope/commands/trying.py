@@ -1,0 +1,119 @@
+"""Rewrites tried by worker processes, and reports with what came of them, now or in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lmemscope.commands.running import in_workers
+from lmemscope.commands.saved import gathered, is_saved, limited
+from lmemscope.commands.say import say
+from lmemscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from lmemscope.config.settings import Settings
+    from lmemscope.fixing.run import Asked
+    from lmemscope.model import FixReport, Report
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def fix_options(function: Function) -> Function:
+    """Add what says where proven fixes come from; it arrives as ``with_fix`` and ``fix_from``."""
+    function = click.option(
+        "--fix-from",
+        "fix_from",
+        metavar="FILE",
+        help="Show what `fix --format json` has proven, where it still holds.",
+    )(function)
+    return click.option(
+        "--fix", "with_fix", is_flag=True, help="Try rewrites; show what is proven."
+    )(function)
+
+
+def tried(paths: Sequence[str], settings: Settings, asked: Asked) -> tuple[Report, FixReport]:
+    """Analyse inputs and try what may remove their local memory, with worker processes.
+
+    Args:
+        paths: as the user typed them.
+        settings: how to compile.
+        asked: which kernels and objects.
+
+    Returns:
+        The report of all kernels, whichever were asked for, and what was tried.
+
+    Raises:
+        UsageError: the request is wrong whatever the inputs hold.
+    """
+    from lmemscope.fixing.run import fix
+
+    found = in_workers(settings, lambda pool, progress: fix(paths, settings, pool, asked, progress))
+    if settings.cache is not None and settings.executor is None:
+        from lmemscope.lowering import store
+
+        store.trim(settings.cache)
+    return found
+
+
+def gathered_with_fixes(
+    paths: Sequence[str], settings: Settings, with_fix: bool, fix_from: str | None
+) -> Report:
+    """The report of inputs; where asked for, findings show the best proven fix, and no advice that
+    was tried in vain.
+
+    Args:
+        paths: as the user typed them.
+        settings: how to compile and what to keep.
+        with_fix: whether rewrites are tried now.
+        fix_from: path of a saved document of ``fix``, or None.
+
+    Raises:
+        UsageError: both are asked for; or rewrites are to be tried on a saved report.
+        InputError: a saved document does not exist, or is damaged.
+    """
+    if fix_from is not None:
+        if with_fix:
+            raise UsageError(
+                "usage",
+                "--fix tries rewrites, and --fix-from takes what was tried before",
+                hint="leave one of them out",
+            )
+        return _with_saved(paths, settings, fix_from)
+    return _with_tried(paths, settings) if with_fix else gathered(paths, settings)
+
+
+def _with_tried(paths: Sequence[str], settings: Settings) -> Report:
+    from lmemscope.fixing.attach import with_fixes
+    from lmemscope.fixing.run import Asked
+
+    saved = next((path for path in paths if is_saved(path)), None)
+    if saved is not None:
+        raise UsageError(
+            "usage",
+            f"{saved} is a saved report: --fix compiles",
+            hint="name the source instead, or take what `fix` saved with --fix-from",
+        )
+    report, found = tried(paths, settings, Asked(settings.kernels))
+    report = with_fixes(report, found)
+    if not settings.kernels:
+        return report
+    # Trials looked at every kernel, for each may be harmed.
+    return replace(report, units=tuple(limited(one, settings.kernels) for one in report.units))
+
+
+def _with_saved(paths: Sequence[str], settings: Settings, path: str) -> Report:
+    from lmemscope.exporters.fix_document import load
+    from lmemscope.fixing.attach import with_fixes
+    from lmemscope.fixing.same import that_holds
+
+    saved = load(path)
+    report = gathered(paths, settings)
+    holding, said = that_holds(saved, report)
+    notes = tuple(f"{path}: {one}" for one in said)
+    for note in notes:
+        say(f"note: {note}", err=True)
+    report = with_fixes(report, holding)
+    return replace(report, notes=(*report.notes, *notes))

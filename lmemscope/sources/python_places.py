@@ -1,0 +1,143 @@
+"""A Python file by the bytes at which its syntax tree's nodes stand."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+class PythonText:
+    """A Python file's tree, with positions in its bytes.
+
+    Args:
+        data: the file's bytes, UTF-8 without a mark.
+
+    Raises:
+        ValueError: it is no such text, or no Python.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        if data.startswith(b"\xef\xbb\xbf"):
+            raise ValueError("it begins with a byte order mark")
+        try:
+            self.tree = ast.parse(data.decode("utf-8"))
+        except (SyntaxError, RecursionError, MemoryError) as error:
+            raise ValueError("it is no Python") from error
+        self.data = data
+        ends = [*_LINE_END.finditer(data)]
+        self._starts = [0, *(found.end() for found in ends)]
+        self._ends = [*(found.start() for found in ends), len(data)]
+
+    def start(self, node: ast.expr | ast.stmt) -> int:
+        """The byte at which a node begins."""
+        return self._starts[node.lineno - 1] + node.col_offset
+
+    def end(self, node: ast.expr | ast.stmt) -> int:
+        """The byte behind a node."""
+        if node.end_lineno is None or node.end_col_offset is None:
+            raise ValueError("a node without an end")
+        return self._starts[node.end_lineno - 1] + node.end_col_offset
+
+    def source(self, node: ast.expr | ast.stmt) -> bytes:
+        """A node as written."""
+        return self.data[self.start(node) : self.end(node)]
+
+    def line(self, number: int) -> bytes:
+        """A physical line (from 1) without its end."""
+        return self.data[self._starts[number - 1] : self._ends[number - 1]]
+
+    def line_start(self, number: int) -> int:
+        """The byte at which a physical line begins."""
+        return self._starts[number - 1]
+
+    def line_end(self, number: int) -> int:
+        """The byte behind a physical line, in front of its end."""
+        return self._ends[number - 1]
+
+    def indent(self, node: ast.stmt) -> bytes | None:
+        """The blanks before a statement; None where it is not the first of its line."""
+        before = self.data[self._starts[node.lineno - 1] : self.start(node)]
+        return before if not before.strip(b" \t\f") else None
+
+    @cached_property
+    def newline(self) -> bytes:
+        """The file's own end of a line."""
+        found = _LINE_END.search(self.data)
+        return found[0] if found is not None else b"\n"
+
+    @cached_property
+    def words(self) -> frozenset[bytes]:
+        """Names in the text, comments and strings included."""
+        return frozenset(_WORD.findall(self.data))
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """The node that holds each node."""
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def constants(self) -> dict[str, int]:
+        """Module variables that are integers as written, and that nothing else of the file binds.
+
+        Another module may still set them; who compiles the file sees them as it defines them.
+        """
+        bound = [*_bound(self.tree)]
+        return {
+            node.targets[0].id: node.value.value
+            for node in self.tree.body
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.Constant)
+            and type(node.value.value) is int
+            and bound.count(node.targets[0].id) == 1
+        }
+
+    def integer(self, node: ast.expr) -> int | None:
+        """The value of an expression that is an integer, or a name of a constant; else None."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self.integer(node.operand)
+            return -value if value is not None else None
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return node.value
+        return self.constants.get(node.id) if isinstance(node, ast.Name) else None
+
+    def imports_from(self, directories: tuple[str, ...]) -> bool:
+        """Whether it imports a module of some directories, or may."""
+        names = [*_imported(self.tree)]
+        return any(
+            not name
+            or os.path.exists(os.path.join(directory, f"{name}.py"))
+            or os.path.isdir(os.path.join(directory, name))
+            for name in names
+            for directory in directories
+        )
+
+
+def _bound(tree: ast.AST) -> Iterator[str]:
+    """Every binding of a name, whatever its scope."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            yield from node.names
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """Top-level names of the modules that are imported; empty ones of relative imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield "" if node.level else (node.module or "").partition(".")[0]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)

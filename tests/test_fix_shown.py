@@ -1,0 +1,227 @@
+"""How trials are run and shown: progress, notes, one entry for what is one thing."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pty
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from lmemscope import pipeline
+from lmemscope.commands import trying
+from lmemscope.config.settings import Settings, from_flags
+from lmemscope.exporters.fix_table import render
+from lmemscope.fixing.run import Asked, fix
+from lmemscope.model import (
+    Chosen,
+    Edit,
+    Figures,
+    FixReport,
+    Rewriting,
+    SourceLocation,
+    Trial,
+    TrialVerdict,
+)
+from tests.conftest import ROOT, run_program
+
+T = TypeVar("T")
+BEFORE = Figures(32, 64, 0, 0, 0, 4, 4, 900, 1.0)
+AFTER = dataclasses.replace(BEFORE, stack_frame=0, ldl=0, stl=0)
+
+RINGS = """\
+template <int N>
+__global__ void __launch_bounds__(64) ring(const float *in, float *out, int n) {
+  float window[N] = {};
+  for (int i = 0; i < n; ++i) {
+    window[i % N] += in[i];
+    out[i] = window[(n - i) % N];
+  }
+}
+template __global__ void ring<20>(const float *, float *, int);
+template __global__ void ring<24>(const float *, float *, int);
+"""
+
+
+class Counting(ThreadPoolExecutor):
+    """Remembers what was asked of it."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.asked: list[Callable[..., Any]] = []
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        self.asked.append(fn)
+        return super().submit(fn, *args, **kwargs)
+
+
+@pytest.fixture
+def rings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ring.cu").write_text(RINGS)
+    return tmp_path
+
+
+@pytest.mark.toolchain
+def test_each_unit_is_analysed_once(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = Counting()
+
+    def here(settings: Settings, work: Callable[..., T], interrupted: None = None) -> T:
+        with workers:
+            return work(workers, None)
+
+    monkeypatch.setattr(trying, "in_workers", here)
+    settings = from_flags({"arch": ("sm_90",), "kernels": ("*<20>",)}).settings
+    settings = dataclasses.replace(settings, quotes=("ptx",))
+    report = trying.gathered_with_fixes(["ring.cu"], settings, True, None)
+    assert workers.asked.count(pipeline.analyse_unit) == 1
+    # Trials need all kernels; who asked for one gets that one, with what was asked of it.
+    ((kernel,),) = [unit.kernels for unit in report.units]
+    assert kernel.facts.demangled.startswith("void ring<20>")
+    assert kernel.quotes is not None
+    assert kernel.quotes.ptx
+    assert kernel.findings[0].fix is not None
+    assert [unit.others for unit in report.units] == [("ring<24>",)]
+
+
+@pytest.mark.toolchain
+def test_what_is_tried_is_told_before_it_is_waited_for(rings: Path) -> None:
+    told: list[tuple[int, int, str]] = []
+    settings = from_flags({"arch": ("sm_90",)}).settings
+    with ThreadPoolExecutor(1) as executor:
+        _, found = fix(["ring.cu"], settings, executor, Asked(), lambda *said: told.append(said))
+    tried = len({one.rewriting.edits for one in found.trials})
+    assert told[:2] == [(0, 1, "ring.cu"), (1, 1, "ring.cu")]
+    assert told[2][::2] == (0, "window, object 1 of 1: unroll")
+    assert [done for done, _, _ in told[2:-1]] == list(range(tried))
+    assert told[-1] == (tried, tried, "one patch of the best")
+
+
+@pytest.mark.toolchain
+def test_a_terminal_sees_how_far_it_is(rings: Path) -> None:
+    parent, child = pty.openpty()
+    seen: list[bytes] = []
+
+    def read() -> None:
+        while True:
+            try:
+                data = os.read(parent, 4096)
+            except OSError:
+                return
+            if not data:
+                return
+            seen.append(data)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    done = subprocess.run(
+        [sys.executable, "-m", "lmemscope", "explain", "ring.cu", "--fix", "-j", "1"],
+        cwd=rings,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120"},
+        stdout=subprocess.PIPE,
+        stderr=child,
+        timeout=300,
+        check=False,
+    )
+    os.close(child)
+    reader.join(timeout=60)
+    os.close(parent)
+    assert done.returncode == 0
+    assert b"object 1 of 1" not in done.stdout
+    assert b"object 1 of 1" in b"".join(seen)
+
+
+@pytest.mark.toolchain
+def test_a_patch_for_many_instances_is_shown_once(rings: Path) -> None:
+    shown = run_program("explain", "ring.cu", "--fix", cwd=rings).out
+    assert shown.count("Proven fix: ") == 2
+    assert shown.count("+++ b/ring.cu") == 1
+    assert "Its patch is that of ring<24> on sm_90, above." in shown
+    assert shown.count(" times the modelled speed") + shown.count("same modelled speed") >= 2
+
+
+@pytest.mark.toolchain
+def test_notes_are_shown_as_scan_shows_them(rings: Path) -> None:
+    (rings / "lmemscope.toml").write_text("jobs = 900\n")
+    note = "jobs is 900, and there "
+    table = run_program("fix", "ring.cu", cwd=rings)
+    assert note in table.out.replace("\n  ", " ")
+    assert "Architecture sm_90: the default" in table.out.replace("\n", " ")
+    patch = run_program("fix", "ring.cu", "--format", "patch", cwd=rings)
+    assert note in patch.err
+    assert note not in patch.out
+    document = run_program("fix", "ring.cu", "--format", "json", cwd=rings).document
+    assert note in document["notes"][0]
+    assert document["default_arch"].startswith("sm_90: the default")
+
+
+def a_trial(kernel: str, line: int, verdict: TrialVerdict = "removed", **more: Any) -> Trial:
+    given: dict[str, Any] = {
+        "input": "a.cu",
+        "arch": "sm_90",
+        "kernel": kernel,
+        "object": None,
+        "fingerprint": f"{kernel}{line}",
+        "cause": "register-spill",
+        "place": SourceLocation("a.cu", line),
+        "rewriting": Rewriting("launch-bounds", "safe", (Edit("/a.cu", 1, 2, b"3"),), "fewer"),
+        "verdict": verdict,
+        "rank": 1 if verdict == "removed" else None,
+        "before": BEFORE,
+        "after": AFTER,
+        "cost_before": None,
+        "cost_after": None,
+        "patch": None,
+    }
+    return Trial(**{**given, **more})
+
+
+def shown(*trials: Trial) -> str:
+    report = FixReport("0", trials, (), Chosen((), (), ""), kernels=(3, 3))
+    return render(report, color=False, width=None, unsafe=False)
+
+
+def test_spills_of_instances_on_other_lines_are_one_entry() -> None:
+    text = shown(a_trial("k<1>", 7), a_trial("k<2>", 9), a_trial("k<3>", 9))
+    assert text.startswith("register-spill (a.cu:7) in k<1> and 2 other kernels on sm_90\n")
+    assert text.count("launch-bounds") == 1
+    assert "in the other kernels" not in text
+    assert "1 finding: 1 with a proven fix." in text
+
+
+def test_another_outcome_in_other_kernels_is_said() -> None:
+    others = (a_trial("k<2>", 9, "reduced"), a_trial("k<3>", 9, "no-effect"))
+    text = shown(a_trial("k<1>", 7), *others, a_trial("k<4>", 9))
+    assert "in the other kernels: 1 removed, 1 reduced, 1 no effect\n" in text
+
+
+def test_other_edits_are_another_entry() -> None:
+    edits = (Edit("/a.cu", 5, 6, b"3"),)
+    other = a_trial("m", 8, rewriting=Rewriting("launch-bounds", "safe", edits, "fewer"))
+    text = shown(a_trial("k", 7), other, a_trial("k", 7, object="w"), a_trial("k", 7, cause="x"))
+    assert text.count("launch-bounds") == 4
+
+
+def test_a_header_of_two_inputs_is_one_entry() -> None:
+    text = shown(a_trial("k", 7, object="w"), a_trial("m", 7, object="w", input="b.cu"))
+    assert text.startswith("`w` (a.cu:7), register-spill, in k and 1 other kernel on sm_90\n")
+
+
+def test_rewrites_of_one_name_are_told_apart() -> None:
+    edits = (Edit("/a.cu", 5, 6, b"3"),)
+    more = Rewriting("launch-bounds", "safe", edits, "none at all")
+    text = shown(a_trial("k", 7), a_trial("k", 7, rewriting=more))
+    assert "       fewer\n" in text
+    assert "       none at all\n" in text
+
+
+def test_the_modelled_speed_is_shown_where_it_is_known() -> None:
+    assert "× 2.5" in shown(a_trial("k", 7, cost_before=100.0, cost_after=40.0))
+    assert "speed" not in shown(a_trial("k", 7, cost_before=100.0))
