@@ -79,6 +79,22 @@ def load_compiler() -> None:
         importlib.import_module(name)
 
 
+def load_nvcc() -> None:
+    """Find nvcc and import what calls it, for a worker whose first unit is sure to need it.
+
+    NVRTC is not loaded: that takes as long as importing all else.
+    """
+    for name in (_STORE, *_ANALYSIS[:2]):
+        importlib.import_module(name)
+    from lmemscope.tools.toolchain import INSTALLED
+
+    with contextlib.suppress(LmemscopeError):
+        toolchain = INSTALLED.of_nvcc()
+        toolchain.header_dirs()
+        toolchain.tool("nvcc")
+        toolchain.tool("ptxas")
+
+
 def _load_analysis() -> None:
     for name in _ANALYSIS:
         importlib.import_module(name)

@@ -6,7 +6,6 @@ nvcc's, which takes more files, and the hint says where NVRTC stopped.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -31,6 +30,7 @@ from lmemscope.model import (
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import readable
 from lmemscope.sources.headers import with_headers
+from lmemscope.sources.host_headers import refused_for
 from lmemscope.tools import nvcc, nvrtc, ptxas
 from lmemscope.tools.toolchain import Toolchain
 
@@ -83,11 +83,13 @@ def _lower_cuda(
 def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | None) -> Artifacts:
     if unit.frontend == "nvcc":
         return _by_nvcc(unit, source)
-    if unit.frontend == "auto" and store.remembered_route(cache_directory, unit) is not None:
-        # What NVRTC could not open is still included: it would only be refused again. Should
-        # nvcc refuse too, the ordinary way decides which message is shown.
-        with contextlib.suppress(LmemscopeError):
+    foreseen: LmemscopeError | None = None
+    if unit.frontend == "auto" and _nvrtc_refuses(unit, source, cache_directory):
+        # Should nvcc refuse too, the ordinary way decides which message is shown.
+        try:
             return _by_nvcc(unit, source)
+        except LmemscopeError as error:
+            foreseen = error
     refused: LmemscopeError | None = None
     if unit.frontend == "auto" and source.asked is not None:
         # A condition that NVRTC decides otherwise: nvcc makes what the application is made of.
@@ -107,7 +109,7 @@ def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | 
     except CompileError as refusal:
         if unit.frontend == "nvrtc" or not _wants_host_compiler(refusal, source):
             raise
-        artifacts = _after_nvrtc(unit, source, refusal)
+        artifacts = _after_nvrtc(unit, source, refusal, foreseen)
         header = _NO_HEADER.search(refusal.log or "")
         if header is not None:
             store.remember_route(cache_directory, unit, header.group(1))
@@ -168,9 +170,25 @@ def _without_nvrtc(unit: Unit, source: CudaSource, missing: ToolMissingError) ->
     )
 
 
-def _after_nvrtc(unit: Unit, source: CudaSource, refusal: CompileError) -> Artifacts:
-    """Try nvcc where NVRTC stopped; if it refuses too, its error is shown with where NVRTC did."""
+def _nvrtc_refuses(unit: Unit, source: CudaSource, cache_directory: str | None) -> bool:
+    """Whether NVRTC is sure to refuse a file, for want of a header that it reads."""
+    headers = Toolchain(unit.toolkit).header_dirs()
+    if refused_for(source, unit.path, unit.options, headers) is not None:
+        return True
+    return store.remembered_route(cache_directory, unit) is not None
+
+
+def _after_nvrtc(
+    unit: Unit, source: CudaSource, refusal: CompileError, foreseen: LmemscopeError | None
+) -> Artifacts:
+    """Try nvcc where NVRTC stopped; if it refuses too, its error is shown with where NVRTC did.
+
+    Args:
+        foreseen: nvcc's error where it was asked first.
+    """
     try:
+        if foreseen is not None:
+            raise foreseen
         return _by_nvcc(unit, source)
     except ToolMissingError as missing:
         raise CompileError(

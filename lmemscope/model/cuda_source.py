@@ -71,6 +71,7 @@ class CudaSource:
         asked: a macro that a condition here or in a header asks for and that NVRTC defines
             otherwise than nvcc, or what else of the text it reads otherwise; or None.
         device_launches: launches in functions that run on the device, in order.
+        always_included: those of the includes that no condition may leave out.
     """
 
     kernels: tuple[KernelDefinition, ...]
@@ -82,6 +83,7 @@ class CudaSource:
     functions: tuple[KernelDefinition, ...] = ()
     asked: str | None = None
     device_launches: tuple[WrittenLaunch, ...] = ()
+    always_included: tuple[str, ...] = ()
 
     @property
     def template_kernels(self) -> tuple[KernelDefinition, ...]:

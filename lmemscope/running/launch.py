@@ -22,6 +22,9 @@ UNITS = "lmemscope.pipeline:load"
 COMPILED_UNITS = "lmemscope.pipeline:load_compiler"
 """The same, where the first unit is expected to need NVRTC."""
 
+NVCC_UNITS = "lmemscope.pipeline:load_nvcc"
+"""The same, where it is expected to need nvcc."""
+
 
 _ENDING_SECONDS = 5.0
 _POLL_SECONDS = 0.01

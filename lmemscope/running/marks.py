@@ -9,11 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import zlib
 
 from lmemscope.config.cache_directory import default_directory
-from lmemscope.running.launch import COMPILED_UNITS, UNITS
+from lmemscope.running.launch import COMPILED_UNITS, NVCC_UNITS, UNITS
+
+_LOOKED_AT = 1 << 16
+_HOSTS = re.compile(
+    rb"^[ \t]*#[ \t]*include[ \t]*<(?:iostream|vector|string|chrono|c?(?:stdio|stdlib)(?:\.h)?)>",
+    re.MULTILINE,
+)
+"""The headers that most files with host code include."""
 
 
 def expects_compiler() -> bool:
@@ -27,7 +35,26 @@ def preload(toolkit_named: bool) -> str:
 
     A toolkit that the user names brings another NVRTC than the one that could be loaded by now.
     """
-    return COMPILED_UNITS if expects_compiler() and not toolkit_named else UNITS
+    if toolkit_named or not expects_compiler():
+        return UNITS
+    return NVCC_UNITS if _goes_to_nvcc() else COMPILED_UNITS
+
+
+def _goes_to_nvcc() -> bool:
+    """Whether the sources that the command names look as if NVRTC would refuse them all."""
+    named = [argument for argument in sys.argv[2:] if argument.endswith(".cu")]
+    try:
+        return bool(named) and all(map(_includes_hosts, named))
+    except OSError:
+        return False
+
+
+def _includes_hosts(path: str) -> bool:
+    # Where it is a pipe the program says so later; opening one may never end.
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as stream:
+        return _HOSTS.search(stream.read(_LOOKED_AT)) is not None
 
 
 def note(cached: bool) -> None:

@@ -87,6 +87,7 @@ def read_cuda_source(text: str) -> CudaSource:
         launches=tuple(_qualify(expression, named) for expression in launches),
         directives=tuple(directives),
         includes=tuple(includes),
+        always_included=tuple(name for name, always in includes.items() if always),
         has_host_code=has_main or has_launch,
         functions=tuple(other_functions(code, macros)),
         device_launches=tuple(device_launches(text, code)),

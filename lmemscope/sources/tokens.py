@@ -45,13 +45,15 @@ class KernelMacro(NamedTuple):
 
 def tokenise(
     text: str,
-) -> tuple[list[Token], list[str], list[Directive], dict[str, KernelMacro]]:
+) -> tuple[list[Token], dict[str, bool], list[Directive], dict[str, KernelMacro]]:
     """Tokens, included names, our own comments and macros with arguments that declare kernels.
+
+    With each included name goes whether no condition may leave it out.
 
     All without what ``#if 0`` takes out.
     """
     tokens: list[Token] = []
-    includes: list[str] = []
+    includes: dict[str, bool] = {}
     directives: list[Directive] = []
     branches: list[_Branch | None] = []
     conditions = _Conditions()
@@ -66,7 +68,8 @@ def tokenise(
             conditions.see(lexeme, line)
             if conditions.live:
                 if include := _INCLUDE.match(lexeme):
-                    includes.append(include.group(1))
+                    name = include.group(1)
+                    includes[name] = includes.get(name, False) or conditions.branch is None
                 elif define := _DEFINE.match(lexeme):
                     _note_macro(define, plain, macros)
         elif conditions.live:
