@@ -123,8 +123,11 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
             return known
         if _ANALYSIS[-1] not in sys.modules:
             threading.Thread(target=_load_analysis, daemon=True).start()
+        from lmemscope.lowering.twin import beside
+
         read: set[str] = set()
-        report, key = _analysed(unit, wanted, read)
+        with beside(wanted.causes and wanted.names):
+            report, key = _analysed(unit, wanted, read)
         # A file that was edited since has another key, and an unkeyed input may follow from more.
         if slot is not None and slot.key == key:
             keep_report(slot, unit, wanted, report, read)

@@ -20,6 +20,7 @@ from lmemscope.lowering import store
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.lowering.relocatable import launching_gap, relocatable_options
+from lmemscope.lowering.twin import current
 from lmemscope.model import (
     Artifacts,
     CudaSource,
@@ -307,13 +308,21 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
     if unit.launched and not source.has_host_code:
         asked = tuple(dict.fromkeys((*asked, *_launched(unit, source))))
     wished = _wished(source, asked)
+    twin = current()
+
+    def compile_(names: tuple[str, ...]) -> nvcc.NvccResult:
+        keep = None if twin is None else twin.directory()
+        return nvcc.compile_to_ptx(unit.path, flags, names, toolchain, keep)
+
     try:
-        compiled = nvcc.compile_to_ptx(unit.path, flags, (*asked, *wished), toolchain)
+        compiled = compile_((*asked, *wished))
     except CompileError:
         if not wished:
             raise
-        compiled = nvcc.compile_to_ptx(unit.path, flags, asked, toolchain)
+        compiled = compile_(asked)
         wished, gaps = (), (*gaps, *_unfulfilled(source, wished))
+    if twin is not None:
+        twin.begin(compiled, toolchain)
     asked = (*asked, *wished)
     ptxas_flags = ptxas.options_for(unit.arch, unit.options)
     assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)

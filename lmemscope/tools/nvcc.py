@@ -13,12 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lmemscope.environment import for_tools
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.model import CompileOptions, Tool
 from lmemscope.sources.encoding import encoded
 from lmemscope.tools import process
+from lmemscope.tools.nvcc_steps import Steps, cicc_command, read_steps, same_text, without_steps
 from lmemscope.tools.toolchain import INSTALLED, Toolchain, missing_header_hint
 
+_FOR_CICC = ("NVVMIR_LIBRARY_DIR",)
 _NO_HOST_COMPILER = (
     "Failed to preprocess host compiler properties",
     "No such file or directory\nnvcc fatal",
@@ -28,13 +31,20 @@ _NO_HOST_COMPILER = (
 
 @dataclass(frozen=True, slots=True)
 class NvccResult:
-    """The PTX of one architecture and how it came about; ``log`` holds nvcc's warnings."""
+    """The PTX of one architecture and how it came about; ``log`` holds nvcc's warnings.
+
+    Attributes:
+        source: file that was compiled.
+        steps: nvcc's own, where it kept what they made; None without.
+    """
 
     ptx: bytes
     log: str
     command: str
     options: tuple[str, ...]
     tool: Tool
+    source: str
+    steps: Steps | None
 
 
 def options_for(
@@ -61,11 +71,19 @@ def compile_to_ptx(
     flags: Sequence[str],
     name_expressions: Sequence[str],
     toolchain: Toolchain = INSTALLED,
+    keep: str | None = None,
 ) -> NvccResult:
     """Run nvcc's device passes on a file.
 
     Template instantiations are forced from a second file that includes the first and takes each
     kernel's address; the user's file stays what the line tables name.
+
+    Args:
+        path: of the file.
+        flags: as `options_for` makes them.
+        name_expressions: template instantiations to force.
+        toolchain: whose nvcc.
+        keep: directory for the preprocessed text, for `debug_step`; None to keep nothing.
 
     Raises:
         ToolMissingError: nvcc or its host compiler is missing.
@@ -78,13 +96,55 @@ def compile_to_ptx(
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         source = path
         if name_expressions:
-            source = os.path.join(directory, "instantiate.cu")
+            source = os.path.join(keep or directory, "instantiate.cu")
             Path(source).write_bytes(encoded(_instantiating(path, name_expressions)))
         target = Path(directory, "output.ptx")
-        done = process.run([nvcc.path, *flags, "-x", "cu", source, "-o", str(target)])
+        kept = _keeping(keep) if keep is not None else ()
+        command = [nvcc.path, *flags, "-x", "cu", source, "-o", str(target)]
+        done = process.run([*command, *kept])
+        steps = read_steps(done.output) if kept else None
+        done = process.Completed(tuple(command), done.returncode, without_steps(done.output))
         if done.returncode != 0 or not target.exists():
             raise _refusal(path, flags, done, toolchain)
-        return NvccResult(target.read_bytes(), done.output, done.command_line, tuple(flags), nvcc)
+        return NvccResult(
+            target.read_bytes(), done.output, done.command_line, tuple(flags), nvcc, source, steps
+        )
+
+
+def _keeping(directory: str) -> tuple[str, ...]:
+    return ("-v", "--keep", "--keep-dir", directory)
+
+
+def debug_step(
+    compiled: NvccResult, kept: str, toolchain: Toolchain
+) -> tuple[list[str], dict[str, str], str] | None:
+    """How to compile once more with ``-G``, from the preprocessed text of an earlier compilation.
+
+    Args:
+        compiled: by `compile_to_ptx`, which kept it.
+        kept: the directory.
+        toolchain: whose nvcc.
+
+    Returns:
+        cicc's command, its environment and the file that it writes; None where the text of a debug
+        compilation may be another, or where nvcc's steps are not understood.
+
+    Raises:
+        ToolMissingError: nvcc cannot be started.
+    """
+    target = os.path.join(kept, "debug.ptx")
+    flags = (*debug_options(compiled.options), "--dryrun", *_keeping(kept))
+    path = toolchain.find("nvcc")
+    done = process.run([path, *flags, "-x", "cu", compiled.source, "-o", target])
+    steps = read_steps(done.output)
+    if done.returncode != 0 or steps is None or compiled.steps is None:
+        return None
+    command = cicc_command(steps)
+    text = next((word for word in command or () if word.endswith(".ii")), None)
+    if command is None or text is None or not same_text(compiled.steps, steps, text):
+        return None
+    library = {name: steps.variables[name] for name in _FOR_CICC if name in steps.variables}
+    return command, {**for_tools(), **library}, target
 
 
 def compile_for_lto(path: str, arch: str, flags: Sequence[str], toolchain: Toolchain) -> bytes:

@@ -65,23 +65,7 @@ def run(
         StageTimeoutError: it ran longer than ``timeout``.
     """
     own = Lifeline() if timeout is not None or not lifeline.inherited else None
-    try:
-        process = subprocess.Popen(
-            list(command),
-            cwd=cwd,
-            env=for_tools() if env is None else env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=own is not None,
-            pass_fds=lifeline.inherited if own is None else (own.end,),
-        )
-    except OSError as error:
-        if own is not None:
-            own.release()
-        raise ToolMissingError("toolchain", f"{command[0]} cannot be started: {error}") from error
+    process = _popen(command, cwd, env, own)
     try:
         if own is not None:
             own.tie(process.pid)
@@ -100,6 +84,75 @@ def run(
     return Completed(tuple(command), process.returncode, output)
 
 
+class Running:
+    """A tool that runs beside this process, until it is waited for or ended."""
+
+    def __init__(
+        self, command: tuple[str, ...], process: subprocess.Popen[str], own: Lifeline | None
+    ) -> None:
+        global _peak
+        self._command, self._process, self._own = command, process, own
+        self._before, _peak = _peak, 0
+
+    def finish(self) -> Completed:
+        """Wait for its end."""
+        output = ""
+        try:
+            output = _ended(self._process, beside=True)
+        finally:
+            self.end()
+        return Completed(self._command, self._process.returncode, output)
+
+    def end(self) -> None:
+        """End it now, if it still runs."""
+        global _peak
+        _kill(self._process, group=self._own is not None)
+        _peak, self._before = max(_peak, self._before), 0
+        if self._own is not None:
+            self._own.release()
+            self._own = None
+
+
+def start(
+    command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> Running:
+    """Start a tool as `run` does, and do not wait for it.
+
+    Raises:
+        ToolMissingError: the program cannot be started.
+    """
+    own = None if lifeline.inherited else Lifeline()
+    process = _popen(command, cwd, env, own)
+    if own is not None:
+        own.tie(process.pid)
+    return Running(tuple(command), process, own)
+
+
+def _popen(
+    command: Sequence[str],
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    own: Lifeline | None,
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            list(command),
+            cwd=cwd,
+            env=for_tools() if env is None else env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=own is not None,
+            pass_fds=lifeline.inherited if own is None else (own.end,),
+        )
+    except OSError as error:
+        if own is not None:
+            own.release()
+        raise ToolMissingError("toolchain", f"{command[0]} cannot be started: {error}") from error
+
+
 def _kill(process: subprocess.Popen[str] | subprocess.Popen[bytes], *, group: bool) -> None:
     if process.returncode is None:
         with contextlib.suppress(OSError):
@@ -109,15 +162,21 @@ def _kill(process: subprocess.Popen[str] | subprocess.Popen[bytes], *, group: bo
         process.stdout.close()
 
 
-def _ended(process: subprocess.Popen[str]) -> str:
-    """All that a process prints; its memory is added to what `take_peak` gives."""
+def _ended(process: subprocess.Popen[str], *, beside: bool = False) -> str:
+    """All that a process prints; its memory is added to what `take_peak` gives.
+
+    Args:
+        process: that runs.
+        beside: whether what has run since it started ran beside it.
+    """
     global _peak
     assert process.stdout is not None
     with process.stdout:
         output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    _peak = max(_peak, usage.ru_maxrss * 1024)
+    own = usage.ru_maxrss * 1024
+    _peak = own + _peak if beside else max(_peak, own)
     return output
 
 
