@@ -186,6 +186,13 @@ def test_an_unrolled_loop_weighs_what_it_did() -> None:
     assert fp32(work(NUMBER + unrolled)) == fp32(looped("%n")) == UNKNOWN
 
 
+def test_a_counter_that_something_is_added_to_has_no_constant_limit() -> None:
+    """NVVM counts from a constant, adds a run-time number, and compares with the constant."""
+    inside = "fma.rn.f32 %f, %f, %f, %f;\n" * 4 + "add.s32 %sum, %i, %n;"
+    turned = LOOP.replace("%i, 1;", "%i, 4;").replace("setp.lt.s32 %p, %i", "setp.ne.s32 %p, %sum")
+    assert fp32(work(NUMBER + turned.format(inside=inside, bound=7, behind=""))) == UNKNOWN
+
+
 def test_the_rest_of_an_unrolled_loop_is_half_of_its_steps() -> None:
     rest = NUMBER + "and.b32 %rest, %n, 3;\n"
     inside = "fma.rn.f32 %f, %f, %f, %f;"
@@ -354,6 +361,14 @@ def test_what_is_safe_is_before_what_is_as_good() -> None:
     unsafe = trial("unsafe", 50.0, applicability="unsafe")
     assert order(unsafe, trial("safe", 50.2)) == [("safe", 1), ("unsafe", 2)]
     assert order(unsafe, trial("safe", 60.0)) == [("unsafe", 1), ("safe", 2)]
+
+
+def test_of_what_costs_the_same_the_one_with_less_beside_memory_is_first() -> None:
+    def costing(name: str, issue: float) -> Trial:
+        made = Cost(50.0, issue, 49.0, 1.0, 0.0, fits=True, is_uniform=True, is_looped=True)
+        return dataclasses.replace(trial(name, 50.0), made=made)
+
+    assert order(costing("more", 30.0), costing("less", 20.0)) == [("less", 1), ("more", 2)]
 
 
 def test_without_a_model_fixes_are_still_offered() -> None:
