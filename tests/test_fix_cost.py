@@ -101,6 +101,17 @@ def test_shared_memory_takes_from_the_cache() -> None:
     assert not costs(frame=100, shared=16 * 1024).fits
 
 
+def test_what_is_read_again_is_near_where_l1_holds_what_is_read_in_between() -> None:
+    loads = tuple(1000.0 if stall == "global" else 0.0 for stall in STALLS)
+    reading = dataclasses.replace(PLAIN, frame=0, stalls=loads, repeated_sectors=9000.0)
+    # 64 warps read 64 * 32 bytes for each sector of one: 100 fit 256 KB, 1000 do not.
+    near = costs(reading, streamed_sectors=100.0).waiting
+    far = costs(reading, streamed_sectors=1000.0).waiting
+    alone = costs(reading, streamed_sectors=1000.0, repeated_sectors=0.0).waiting
+    assert near * 64 == pytest.approx(1000 * (40.7 + (263 - 40.7) / 91))
+    assert 5 * near < far < alone == pytest.approx(1000 * 263 / 64)
+
+
 def test_a_kernel_that_waits_is_as_slow_as_it_has_few_warps() -> None:
     waiting = dataclasses.replace(PLAIN, frame=0, stalls=tuple(1000.0 for _ in STALLS))
     many, few = costs(waiting, registers=32), costs(waiting, registers=128)
