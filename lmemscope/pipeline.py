@@ -53,6 +53,9 @@ _ANALYSIS = (
     "lmemscope.sources.lines",
 )
 
+_AT_ONCE, _COMPILED = 3, (".cu", ".cuh")
+"""How many of these a source needs first."""
+
 EVERYTHING = Wanted()
 """All kernels with their causes, compiled anew."""
 
@@ -122,6 +125,10 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         if known is not None:
             return known
         if _ANALYSIS[-1] not in sys.modules:
+            # What is needed at once is not imported by two threads: up to Python 3.11 one of them
+            # may find a module half made (https://github.com/python/cpython/issues/83065).
+            for name in _ANALYSIS[: _AT_ONCE if unit.path.endswith(_COMPILED) else 1]:
+                importlib.import_module(name)
             threading.Thread(target=_load_analysis, daemon=True).start()
         from lmemscope.lowering.twin import beside
 

@@ -101,6 +101,17 @@ def test_shared_memory_takes_from_the_cache() -> None:
     assert not costs(frame=100, shared=16 * 1024).fits
 
 
+def test_what_is_read_again_is_near_where_l1_holds_what_is_read_in_between() -> None:
+    loads = tuple(1000.0 if stall == "global" else 0.0 for stall in STALLS)
+    reading = dataclasses.replace(PLAIN, frame=0, stalls=loads, repeated_sectors=9000.0)
+    # 64 warps read 64 * 32 bytes for each sector of one: 100 fit 256 KB, 1000 do not.
+    near = costs(reading, streamed_sectors=100.0).waiting
+    far = costs(reading, streamed_sectors=1000.0).waiting
+    alone = costs(reading, streamed_sectors=1000.0, repeated_sectors=0.0).waiting
+    assert near * 64 == pytest.approx(1000 * (40.7 + (263 - 40.7) / 91))
+    assert 5 * near < far < alone == pytest.approx(1000 * 263 / 64)
+
+
 def test_a_kernel_that_waits_is_as_slow_as_it_has_few_warps() -> None:
     waiting = dataclasses.replace(PLAIN, frame=0, stalls=tuple(1000.0 for _ in STALLS))
     many, few = costs(waiting, registers=32), costs(waiting, registers=128)
@@ -184,6 +195,13 @@ def test_an_unrolled_loop_weighs_what_it_did() -> None:
     inside = "fma.rn.f32 %f, %f, %f, %f;\n" * 4
     unrolled = LOOP.replace("%i, 1;", "%i, 4;").format(inside=inside, bound="%n", behind="")
     assert fp32(work(NUMBER + unrolled)) == fp32(looped("%n")) == UNKNOWN
+
+
+def test_a_counter_that_something_is_added_to_has_no_constant_limit() -> None:
+    """NVVM counts from a constant, adds a run-time number, and compares with the constant."""
+    inside = "fma.rn.f32 %f, %f, %f, %f;\n" * 4 + "add.s32 %sum, %i, %n;"
+    turned = LOOP.replace("%i, 1;", "%i, 4;").replace("setp.lt.s32 %p, %i", "setp.ne.s32 %p, %sum")
+    assert fp32(work(NUMBER + turned.format(inside=inside, bound=7, behind=""))) == UNKNOWN
 
 
 def test_the_rest_of_an_unrolled_loop_is_half_of_its_steps() -> None:
@@ -354,6 +372,14 @@ def test_what_is_safe_is_before_what_is_as_good() -> None:
     unsafe = trial("unsafe", 50.0, applicability="unsafe")
     assert order(unsafe, trial("safe", 50.2)) == [("safe", 1), ("unsafe", 2)]
     assert order(unsafe, trial("safe", 60.0)) == [("unsafe", 1), ("safe", 2)]
+
+
+def test_of_what_costs_the_same_the_one_with_less_beside_memory_is_first() -> None:
+    def costing(name: str, issue: float) -> Trial:
+        made = Cost(50.0, issue, 49.0, 1.0, 0.0, fits=True, is_uniform=True, is_looped=True)
+        return dataclasses.replace(trial(name, 50.0), made=made)
+
+    assert order(costing("more", 30.0), costing("less", 20.0)) == [("less", 1), ("more", 2)]
 
 
 def test_without_a_model_fixes_are_still_offered() -> None:

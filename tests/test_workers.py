@@ -17,6 +17,7 @@ from lmemscope.errors import CompileError, StageTimeoutError, WorkerCrashError
 from lmemscope.model import Unit, Wanted
 from lmemscope.running import marks as marks_left
 from lmemscope.running.launch import COMPILED_UNITS, UNITS
+from lmemscope.running.limited import Limited
 from lmemscope.running.pool import WorkerPool
 from tests import crashing
 from tests.conftest import ROOT
@@ -59,6 +60,16 @@ def test_a_hanging_task_is_stopped_and_the_next_one_runs() -> None:
             hanging.result()
         assert after.result() == 42
         assert time.monotonic() - started < 60
+
+
+def test_a_task_may_have_a_limit_of_its_own() -> None:
+    with WorkerPool(1, timeout=60.0) as pool:
+        hanging = pool.submit(Limited(crashing.sleep, 1.0), 600)
+        after = pool.submit(Limited(crashing.double, 90.0), 21)
+        with pytest.raises(StageTimeoutError, match="no result within 1 s"):
+            hanging.result()
+        assert after.result() == 42
+    assert Limited(crashing.double, 0.0)(21) == 42, "another executor only calls it"
 
 
 def test_errors_keep_all_their_fields(pool: WorkerPool) -> None:

@@ -9,18 +9,22 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from functools import cached_property
 
-from lmemscope.errors import InternalError, LmemscopeError
+from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError
 from lmemscope.files import read_input
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import report_with
 from lmemscope.model import Edit, Rewriting, Unit, UnitReport
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
+from lmemscope.running.limited import Limited
 from lmemscope.sources.includes import closure
 from lmemscope.sources.python_places import PythonText
 
 Result = tuple[Unit, UnitReport]
 """A unit as it is."""
+_SECONDS, _BYTES_A_SECOND, _TIMES = 20.0, 20_000.0, 4.0
+"""A trial's time limit: to start with, by the machine code of the unit as it is, and how many times
+what analysing that took."""
 _WITH_HEADERS = (".cu", ".cuh")
 _INCLUDE = re.compile(rb"#\s*include\s*\"")
 
@@ -112,6 +116,7 @@ class Attempts:
         executor: where they run.
         cache: directory where results are kept, or None.
         progress: told how many are done, of how many, and what is being tried.
+        seconds: that analysing the units as they are took.
     """
 
     def __init__(
@@ -119,8 +124,10 @@ class Attempts:
         executor: Executor,
         cache: str | None,
         progress: Callable[[int, int, str], None] | None = None,
+        seconds: float = 0.0,
     ) -> None:
         self._executor, self._cache, self._progress = executor, cache, progress
+        self._seconds = seconds
         self._futures: dict[tuple[Unit, tuple[Edit, ...]], Future[UnitReport]] = {}
         self._pending: list[Attempt] = []
         self._objects: dict[int, int] = {}
@@ -130,8 +137,8 @@ class Attempts:
         self, target: Target | NumbaTarget, results: Sequence[Result], rewriting: Rewriting
     ) -> None:
         """Start one; units run beside each other."""
-        for unit, _ in results:
-            self._future(unit, rewriting.edits)
+        for unit, report in results:
+            self._future(unit, rewriting.edits, self._limit(unit, report))
         self._pending.append(Attempt(target, rewriting, results))
         self._objects.setdefault(id(target), len(self._objects) + 1)
 
@@ -165,6 +172,8 @@ class Attempts:
         """What a unit is with edits made; compiled now, if it is not known."""
         try:
             return Outcome(self._future(unit, edits).result())
+        except StageTimeoutError as error:
+            return Outcome(None, f"compiling it gives {error.message}")
         except LmemscopeError as error:
             return Outcome(None, _first_error(error))
         except (ValueError, OSError) as error:
@@ -172,11 +181,25 @@ class Attempts:
         except Exception as error:  # noqa: BLE001 - a mistake of ours, in this trial alone
             return Outcome(None, InternalError.of(error).message)
 
-    def _future(self, unit: Unit, edits: tuple[Edit, ...]) -> Future[UnitReport]:
+    def _future(
+        self, unit: Unit, edits: tuple[Edit, ...], seconds: float | None = None
+    ) -> Future[UnitReport]:
         key = (unit, edits)
         if key not in self._futures:
-            self._futures[key] = self._executor.submit(report_with, unit, edits, self._cache)
+            trial = report_with if seconds is None else Limited(report_with, seconds)
+            self._futures[key] = self._executor.submit(trial, unit, edits, self._cache)
         return self._futures[key]
+
+    def _limit(self, unit: Unit, report: UnitReport) -> float | None:
+        """Seconds after which a trial is given up on; None where the user has set a limit.
+
+        Loops written out can keep a compiler busy for an hour. What the unit itself took is not
+        known where it was kept from an earlier run, but how much code it is made into.
+        """
+        if unit.options.time_limit is not None:
+            return None
+        sizes = (one.facts.cubin.code_bytes or 0 for one in report.kernels if one.facts.cubin)
+        return round(max(_SECONDS + sum(sizes) / _BYTES_A_SECOND, _TIMES * self._seconds))
 
 
 def _first_error(error: LmemscopeError) -> str:

@@ -71,7 +71,7 @@ _LOCAL_LINE = 2.0
 """Cycles of L1 for a line of local memory. Measured on an H100 with `benchmarks/fix_times.py`: with
 one cycle, as for other lines, kernels that leave local memory were modelled to gain half of what
 they did."""
-_L2_WAIT, _MEMORY_WAIT = 263.0, 478.8
+_L1_WAIT, _L2_WAIT, _MEMORY_WAIT = 40.7, 263.0, 478.8
 _ORDER = 3.0
 """How far parts that work at a time overlap: 1 is not at all, infinity is all."""
 
@@ -114,14 +114,17 @@ def cost(work: Work, arch: str, threads: int, registers: int, shared: int) -> Co
     local_lines = work.local_lines * _LOCAL_LINE
     local = _memory(local_lines, behind_l1, behind_l2, machine)
     sectors = work.streamed_sectors + work.repeated_sectors
+    again = _read_again(work, warps, blocks * shared, limits)
+    beyond = work.streamed_sectors + again * work.repeated_sectors
     lines = local_lines + work.shared_wavefronts + work.cached_lines
     memory = _memory(
         lines + sectors * _SECTOR / _LINE,
-        behind_l1 + sectors * _SECTOR,
+        behind_l1 + beyond * _SECTOR,
         behind_l2 + work.streamed_sectors * _SECTOR,
         machine,
     )
     waits = dict(_WAITS)
+    waits["global"] = _L1_WAIT + (beyond / sectors if sectors else 1.0) * (_L2_WAIT - _L1_WAIT)
     waits["local"] += l1_missed * (
         _L2_WAIT - waits["local"] + l2_missed * (_MEMORY_WAIT - _L2_WAIT)
     )
@@ -153,6 +156,15 @@ def _misses(
     size = float(frame * warps * _WARP)
     l1 = max(limits.l1 - shared - limits.reserved, _LINE)
     return _missed(size, l1), _missed(size, machine.l2_bytes)
+
+
+def _read_again(work: Work, warps: int, shared: int, limits: Multiprocessor) -> float:
+    """Which part of what is read again from global memory has left L1 by then.
+
+    Between two reads of an address the resident warps may have read all that they read once.
+    """
+    l1 = max(limits.l1 - shared - limits.reserved - work.frame * warps * _WARP, _LINE)
+    return _missed(work.streamed_sectors * _SECTOR * warps, l1)
 
 
 def _missed(size: float, cache: float) -> float:

@@ -17,7 +17,8 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """Trials by input, architecture, kernel and finding, the best of each first, and numbered.
 
     By modelled cost; of what costs the same, what removes more is first, then what is safe, then
-    what needs less shared memory, then what was proposed first. One by which the kernel
+    what leaves a multiprocessor less to do and to wait for beside memory, then what was proposed
+    first. One by which the kernel
     becomes slower has no number: leaving it as it is is better (`leave_reason`).
     """
     harmful = {
@@ -39,8 +40,8 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     return tuple(made)
 
 
-def _order(trial: Trial) -> tuple[bool, int, float, int, bool, int]:
-    after = trial.after
+def _order(trial: Trial) -> tuple[bool, int, float, int, bool, float]:
+    made = trial.made
     cost = trial.cost_after if trial.cost_after is not None else math.inf
     steps = round(math.log(cost) / math.log(NOTICED)) if 0 < cost < math.inf else cost
     return (
@@ -49,5 +50,6 @@ def _order(trial: Trial) -> tuple[bool, int, float, int, bool, int]:
         steps,
         _VERDICTS.index(trial.verdict),
         trial.rewriting.applicability == "unsafe",
-        after.shared or 0 if after is not None else 0,
+        # What memory hides in the model it may not hide on another GPU, or beside other kernels.
+        made.issue + made.waiting if made is not None else math.inf,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -69,8 +70,12 @@ def fix(
         Interrupted: by the user, while units were analysed.
         LmemscopeError: the program cannot be run, or fails as it is.
     """
+    began = time.monotonic()
     report, analysed = collect.run_whole(paths, settings, executor, progress)
-    return report, try_rewrites(report, analysed, executor, asked, settings.cache, progress)
+    seconds = time.monotonic() - began
+    return report, try_rewrites(
+        report, analysed, executor, asked, settings.cache, progress, seconds=seconds
+    )
 
 
 def try_rewrites(
@@ -80,6 +85,8 @@ def try_rewrites(
     asked: Asked,
     cache: str | None = None,
     progress: Progress | None = None,
+    *,
+    seconds: float = 0.0,
 ) -> FixReport:
     """Try what may remove the local memory of units.
 
@@ -88,12 +95,13 @@ def try_rewrites(
         analysed: the units that could be analysed.
         executor, asked, progress: as of `fix`.
         cache: directory where results are kept, or None.
+        seconds: that analysing the units took.
 
     Raises:
         LmemscopeError: as of `fix`.
     """
     results = Results(analysed)
-    attempts = Attempts(executor, cache, progress)
+    attempts = Attempts(executor, cache, progress, seconds)
     left = [*_start(results, attempts, asked)]
     trials = [*_finish(attempts)]
     for target, rewritings in _unsolved(attempts.done, trials):
@@ -205,6 +213,7 @@ def _trial(
         patch=attempt.patch,
         error=error if judged is None else judged.error,
         modelled=modelled,
+        made=made,
     )
 
 

@@ -154,7 +154,7 @@ class Trial:
         cost_before, cost_after: modelled (docs/fix.md), or None.
         patch: unified diff that ``git apply`` takes, or None where the file cannot be read.
         error: why it failed, the compiler's first error.
-        modelled: what ``cost_before`` is made of, or None.
+        modelled, made: what ``cost_before`` and ``cost_after`` are made of, or None.
         run: what the user's program did with it; None where it was not run.
     """
 
@@ -175,6 +175,7 @@ class Trial:
     patch: str | None
     error: str | None = None
     modelled: Cost | None = None
+    made: Cost | None = None
     run: ProgramRun | None = None
 
     @property

@@ -30,6 +30,7 @@ from typing import IO, Any
 from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError, WorkerCrashError
 from lmemscope.model import Unit
 from lmemscope.running.launch import Launched, start, started_early
+from lmemscope.running.limited import limit_of
 from lmemscope.running.memory import Admission, Needs, free_memory
 from lmemscope.running.serve import LENGTH, send
 
@@ -196,7 +197,7 @@ class WorkerPool(Executor):
             if worker is None:
                 worker = self._take_worker()
             try:
-                return worker, worker.call(fn, args, self._timeout)
+                return worker, worker.call(fn, args, limit_of(fn, self._timeout))
             except WorkerKilledError as error:
                 self._retire(worker)
                 if self._ended:

@@ -150,7 +150,8 @@ class Trips:
             if mask is not None:
                 return mask / 2
             step = min(abs(counter.step), _STEPS)
-            if limit is not None and limit > 0 and counter.step > 0:
+            # With something added to it the limit is another one.
+            if counter.start is not None and limit is not None and limit > 0 and counter.step > 0:
                 # From anywhere up to a constant: half of it on average.
                 return min(UNKNOWN, max(limit / 2, 1.0)) / step
             return UNKNOWN / step if step > 1 else None
