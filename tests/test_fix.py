@@ -230,3 +230,30 @@ def test_what_macros_pointers_and_functions_use_goes_whole(here: Path) -> None:
     scanned = run_program("scan", "whole.cu", "--format", "json", cwd=Path.cwd())
     (unit,) = json.loads(scanned.out)["units"]
     assert [one["stack_frame"] for one in unit["kernels"]] == [0]
+
+
+EQUALS = """\
+__global__ void __launch_bounds__(64) k(const char *p, int *out, int n) {
+  char left[10], right[10];
+  for (int i = 0; i < 10; ++i) {
+    left[i] = p[i + threadIdx.x];
+    right[i] = p[10 + i + threadIdx.x];
+  }
+  left[p[40] & 7] = 1;
+  int total = 0;
+  for (int i = 0; i < n; ++i) total += left[i] * right[i] + (total & left[i]);
+  out[threadIdx.x] = total;
+}
+"""
+
+
+def test_what_removes_another_object_of_the_size_removes_nothing_of_this(here: Path) -> None:
+    (here / "equals.cu").write_text(EQUALS)
+    done = run_program("fix", "equals.cu", "--format", "json", cwd=Path.cwd())
+    assert done.code == 0, done.err
+    verdicts = {
+        one["object"]: one["verdict"]
+        for one in json.loads(done.out)["candidates"]
+        if one["rewrite"] == "bounded-loop"
+    }
+    assert verdicts == {"left": "no-effect", "right": "removed"}

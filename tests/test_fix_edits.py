@@ -26,7 +26,7 @@ from lmemscope.model import (
     TrialVerdict,
     Verified,
 )
-from lmemscope.rewrites import proposals
+from lmemscope.rewrites import proposals, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.sources.edits import patched
 from lmemscope.sources.python_literals import masked
@@ -263,6 +263,16 @@ def test_an_array_with_pointers_into_it_has_a_row(body: tuple[str, ...], made: s
     found = rewritten(kernel(*body), "a", "float[8]", "shared-row")
     assert found is not None
     assert made in found
+
+
+def test_a_row_is_tried_where_a_column_does_not_compile() -> None:
+    one = target(kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[n];"), "a", "float[8]")
+    found, _ = proposals(one)
+    assert "shared-row" not in {each.rewrite for each in found}
+    assert second_thoughts(one, {"select"}) == ()
+    (row,) = second_thoughts(one, {"select", "shared-memory"})
+    assert row.rewrite == "shared-row"
+    assert second_thoughts(dataclasses.replace(one, cause="param-copy"), {"shared-memory"}) == ()
 
 
 def test_a_declaration_in_a_branch_of_an_if_has_room() -> None:

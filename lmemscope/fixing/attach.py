@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -93,12 +94,23 @@ def _advice(every: Iterable[Advice], trials: Sequence[Trial]) -> Iterable[Advice
         if one.is_none and any(trial.verdict == "removed" for trial in trials):
             continue
         same = [trial for trial in trials if trial.rewriting.rewrite == one.rewrite]
-        helped = next((trial for trial in same if trial.is_offered), None)
+        helped = min((trial for trial in same if trial.is_offered), key=_place, default=None)
         if helped is not None:
-            yield replace(one, verified=_verified(helped))
+            # What was compiled may be another variant than what the rule has in mind.
+            yield Advice(_said(helped), rewrite=one.rewrite, verified=_verified(helped))
         elif not same or any(trial.verdict == "failed" for trial in same):
             # What does not compile as it was rewritten here may be written in another way.
             yield one
+
+
+def _place(trial: Trial) -> float:
+    return trial.rank if trial.rank is not None else math.inf
+
+
+def _said(trial: Trial) -> str:
+    """What was done, as a sentence, and what it asks for."""
+    done, caveat = trial.rewriting.summary, trial.rewriting.caveat
+    return f"{done[:1].upper()}{done[1:]}{f', if {caveat}' if caveat else ''}."
 
 
 def _verified(trial: Trial) -> Verified | None:

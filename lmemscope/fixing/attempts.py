@@ -11,6 +11,7 @@ from functools import cached_property
 
 from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError
 from lmemscope.files import read_input
+from lmemscope.fixing.judge import ALIGNMENT
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import report_with
 from lmemscope.model import Edit, Rewriting, Unit, UnitReport
@@ -22,7 +23,7 @@ from lmemscope.sources.python_places import PythonText
 
 Result = tuple[Unit, UnitReport]
 """A unit as it is."""
-_SECONDS, _BYTES_A_SECOND, _TIMES = 20.0, 20_000.0, 4.0
+_SECONDS, _BYTES_A_SECOND, _TIMES = 30.0, 20_000.0, 4.0
 """A trial's time limit: to start with, by the machine code of the unit as it is, and how many times
 what analysing that took."""
 _WITH_HEADERS = (".cu", ".cuh")
@@ -128,7 +129,7 @@ class Attempts:
     ) -> None:
         self._executor, self._cache, self._progress = executor, cache, progress
         self._seconds = seconds
-        self._futures: dict[tuple[Unit, tuple[Edit, ...]], Future[UnitReport]] = {}
+        self._futures: dict[tuple[Unit, tuple[Edit, ...], bool], Future[UnitReport]] = {}
         self._pending: list[Attempt] = []
         self._objects: dict[int, int] = {}
         self.done: list[Attempt] = []
@@ -137,8 +138,9 @@ class Attempts:
         self, target: Target | NumbaTarget, results: Sequence[Result], rewriting: Rewriting
     ) -> None:
         """Start one; units run beside each other."""
+        names = _has_equals(target)
         for unit, report in results:
-            self._future(unit, rewriting.edits, self._limit(unit, report))
+            self._future(unit, rewriting.edits, self._limit(unit, report), names=names)
         self._pending.append(Attempt(target, rewriting, results))
         self._objects.setdefault(id(target), len(self._objects) + 1)
 
@@ -156,7 +158,8 @@ class Attempts:
                 # Before it is waited for: a file with many instances takes a minute.
                 self._progress(len(self.done), total, self._named(attempt))
             attempt.outcomes = tuple(
-                self.outcome(unit, attempt.rewriting.edits) for unit, _ in attempt.results
+                self.outcome(unit, attempt.rewriting.edits, names=_has_equals(attempt.target))
+                for unit, _ in attempt.results
             )
             self.done.append(attempt)
             yield attempt
@@ -168,10 +171,10 @@ class Attempts:
         what = target.name or target.cause
         return f"{what}, object {number} of {len(self._objects)}: {attempt.rewriting.rewrite}"
 
-    def outcome(self, unit: Unit, edits: tuple[Edit, ...]) -> Outcome:
+    def outcome(self, unit: Unit, edits: tuple[Edit, ...], *, names: bool = False) -> Outcome:
         """What a unit is with edits made; compiled now, if it is not known."""
         try:
-            return Outcome(self._future(unit, edits).result())
+            return Outcome(self._future(unit, edits, names=names).result())
         except StageTimeoutError as error:
             return Outcome(None, f"compiling it gives {error.message}")
         except LmemscopeError as error:
@@ -182,12 +185,17 @@ class Attempts:
             return Outcome(None, InternalError.of(error).message)
 
     def _future(
-        self, unit: Unit, edits: tuple[Edit, ...], seconds: float | None = None
+        self,
+        unit: Unit,
+        edits: tuple[Edit, ...],
+        seconds: float | None = None,
+        *,
+        names: bool = False,
     ) -> Future[UnitReport]:
-        key = (unit, edits)
+        key = (unit, edits, names)
         if key not in self._futures:
             trial = report_with if seconds is None else Limited(report_with, seconds)
-            self._futures[key] = self._executor.submit(trial, unit, edits, self._cache)
+            self._futures[key] = self._executor.submit(trial, unit, edits, self._cache, names)
         return self._futures[key]
 
     def _limit(self, unit: Unit, report: UnitReport) -> float | None:
@@ -200,6 +208,20 @@ class Attempts:
             return None
         sizes = (one.facts.cubin.code_bytes or 0 for one in report.kernels if one.facts.cubin)
         return round(max(_SECONDS + sum(sizes) / _BYTES_A_SECOND, _TIMES * self._seconds))
+
+
+def _has_equals(target: Target | NumbaTarget) -> bool:
+    """Whether a kernel has another object of nearly the size, so that frames do not tell which of
+    them is gone."""
+    return any(
+        own is not None
+        and any(
+            other is not own and abs(other.size - own.size) < ALIGNMENT
+            for other in hit.facts.objects
+        )
+        for hit in target.hits
+        for own in [hit.case.object]
+    )
 
 
 def _first_error(error: LmemscopeError) -> str:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from lmemscope.analysis.occupancy import occupancy
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
-from lmemscope.model import Figures, KernelFacts, KernelReport, TrialVerdict, UnitReport
+from lmemscope.model import Figures, KernelFacts, KernelReport, TrialVerdict, UnitReport, traits_of
 from lmemscope.model.fix import NOTICED
 from lmemscope.rewrites.base import Hit
 
 DEFAULT_BLOCK = 256
 """Threads to compute occupancy with where nothing says the kernel's own."""
-_ALIGNMENT = 16
+ALIGNMENT = 16
 """Bytes by which frames grow: an object's own may be fewer, or padded."""
 
 
@@ -43,7 +44,9 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
     later = _by_name(after)
     harmed = _harm(before, later)
     removable: dict[str, int] = {}
+    names: dict[str, set[str | None]] = defaultdict(set)
     for hit in hits:
+        names[hit.facts.name].add(hit.finding.object)
         removable[hit.facts.name] = removable.get(hit.facts.name, 0) + hit.case.share.frame_bytes
     verdicts = {}
     for one in before.kernels:
@@ -55,8 +58,10 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
         elif harmed:
             verdicts[one.facts.name] = Judged("worse", made, harmed)
         else:
-            size = removable[one.facts.name]
-            verdicts[one.facts.name] = Judged(_verdict(one, made, size), made)
+            verdict = _verdict(one, made, removable[one.facts.name])
+            if verdict == "removed" and _is_there(one, made, names[one.facts.name] - {None}):
+                verdict = "no-effect"  # It is another object that is gone.
+            verdicts[one.facts.name] = Judged(verdict, made)
     return verdicts
 
 
@@ -91,11 +96,23 @@ def _verdict(was: KernelReport, made: KernelReport, size: int) -> TrialVerdict:
     if not size:
         # Spills have no object: what counts is what the sites move.
         return "reduced" if _sites(after) < _sites(before) else "no-effect"
-    if less >= size or (less > 0 and less > size - _ALIGNMENT and _spills(before) == 0):
+    if less >= size or (less > 0 and less > size - ALIGNMENT and _spills(before) == 0):
         return "removed"
     if less > 0 or (less == 0 and _runs_less(was, made)):
         return "reduced"
     return "no-effect"
+
+
+def _is_there(was: KernelReport, made: KernelReport, names: Collection[str | None]) -> bool:
+    """Whether all that had a name is still in local memory, as far as a trial has names."""
+
+    def having(report: KernelReport) -> int:
+        return sum(
+            one.object in names and traits_of(one.cause).verdict != "promoted"
+            for one in report.findings
+        )
+
+    return 0 < having(was) <= having(made)
 
 
 def _runs_less(was: KernelReport, made: KernelReport) -> bool:

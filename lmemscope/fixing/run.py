@@ -19,7 +19,7 @@ from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
 from lmemscope.fixing.targets import Files, targets_of, untried
 from lmemscope.model import FixReport, KernelReport, Report, Rewriting, Trial, Untried
-from lmemscope.rewrites import numba, proposals
+from lmemscope.rewrites import numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 
@@ -104,9 +104,13 @@ def try_rewrites(
     attempts = Attempts(executor, cache, progress, seconds)
     left = [*_start(results, attempts, asked)]
     trials = [*_finish(attempts)]
-    for target, rewritings in _unsolved(attempts.done, trials):
-        for pair in pairs(rewritings):
-            attempts.start(target, results.reading((target.path,)), pair)
+    for one in _unsolved(attempts.done, trials):
+        for rewriting in one.otherwise():
+            attempts.start(one.target, results.reading((one.target.path,)), rewriting)
+    trials += _finish(attempts)
+    for one in _unsolved(attempts.done, trials):
+        for pair in pairs(one.compiled):
+            attempts.start(one.target, results.reading((one.target.path,)), pair)
     trials += _finish(attempts)
     order = ranked(trials)
     if asked.program is not None:
@@ -226,10 +230,28 @@ def _each_kernel(hits: Sequence[Hit]) -> Iterator[Hit]:
     yield from {hit.facts.name: hit for hit in reversed(hits)}.values()
 
 
-def _unsolved(
-    attempts: Sequence[Attempt], trials: Sequence[Trial]
-) -> Iterator[tuple[Target | NumbaTarget, list[Rewriting]]]:
-    """Targets that no rewrite removes alone, with the rewritings that compile."""
+@dataclass(frozen=True, slots=True)
+class _Unsolved:
+    """A target that no rewrite removes so far.
+
+    Attributes:
+        target: what.
+        compiled: the rewritings that compile.
+        failed: names of the rewrites that do not.
+    """
+
+    target: Target | NumbaTarget
+    compiled: Sequence[Rewriting]
+    failed: frozenset[str]
+
+    def otherwise(self) -> tuple[Rewriting, ...]:
+        """What is tried because something else did not compile."""
+        if not isinstance(self.target, Target):
+            return ()
+        return second_thoughts(self.target, self.failed)
+
+
+def _unsolved(attempts: Sequence[Attempt], trials: Sequence[Trial]) -> Iterator[_Unsolved]:
     removed = {trial.fingerprint for trial in trials if trial.verdict == "removed"}
     compiled = {trial.rewriting.edits for trial in trials if trial.after is not None}
     by_target: dict[int, list[Attempt]] = {}
@@ -237,8 +259,10 @@ def _unsolved(
         by_target.setdefault(id(one.target), []).append(one)
     for group in by_target.values():
         target = group[0].target
-        if any(hit.finding.fingerprint in removed for hit in target.hits):
-            continue
-        rewritings = [one.rewriting for one in group if one.rewriting.edits in compiled]
-        if len(rewritings) > 1:
-            yield target, rewritings
+        if not any(hit.finding.fingerprint in removed for hit in target.hits):
+            tried = [one.rewriting for one in group]
+            yield _Unsolved(
+                target,
+                [one for one in tried if one.edits in compiled],
+                frozenset(one.rewrite for one in tried if one.edits not in compiled),
+            )

@@ -15,16 +15,19 @@ from lmemscope.model import Edit, Unit, UnitReport, Wanted
 from lmemscope.pipeline import analyse_unit
 
 EVERY_KERNEL = Wanted(names=False, work=True)
-"""What a trial is to give: other kernels may be harmed, and no variable's name decides."""
+"""What a trial is to give: other kernels may be harmed. Names tell objects of one size apart."""
 
 
-def report_with(unit: Unit, edits: Sequence[Edit], cache: str | None) -> UnitReport:
+def report_with(
+    unit: Unit, edits: Sequence[Edit], cache: str | None, names: bool = False
+) -> UnitReport:
     """The report of a unit with edits made, which nobody sees but who compares it.
 
     Args:
         unit: of the original.
         edits: of the user's files.
         cache: directory where results of trials are kept, or None.
+        names: whether variables are to have their names, which takes one more compilation.
 
     Raises:
         LmemscopeError: the patched copy cannot be analysed.
@@ -32,13 +35,13 @@ def report_with(unit: Unit, edits: Sequence[Edit], cache: str | None) -> UnitRep
     # A Python file that is run may import what no key tells of.
     is_run = unit.options.run_python and unit.path.endswith(".py")
     slot = slot_for(cache, unit) if not is_run else None
-    asked = codec.encode((tuple(edits), own_code()))
+    asked = codec.encode((tuple(edits), own_code(), names))
     stage = f"trial-{hashlib.sha256(asked).hexdigest()[:24]}"
     known = slot.load(stage, UnitReport) if slot is not None else None
     if known is not None:
         return known[0]
     with tempfile.TemporaryDirectory(prefix="fix-", ignore_cleanup_errors=True) as root:
-        report = analyse_unit(overlay(unit, edits, root), EVERY_KERNEL)
+        report = analyse_unit(overlay(unit, edits, root), replace(EVERY_KERNEL, names=names))
     report = replace(report, source_lines=(), directives=(), headers=())
     if slot is not None:
         slot.store(stage, report, [], report.tools)

@@ -6,6 +6,8 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from lmemscope.model import Rewriting
 from lmemscope.rewrites import (
     bounded_loop,
@@ -76,3 +78,19 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
             except DeclinedError as declined:
                 reasons.append(str(declined))
     return tuple(found), tuple(dict.fromkeys(reasons))
+
+
+def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting, ...]:
+    """What is tried only where something else did not compile.
+
+    Args:
+        target: that nothing removes so far.
+        failed: names of the rewrites that did not compile.
+    """
+    if shared_memory.REWRITE.name not in failed or target.cause not in shared_row.REWRITE.causes:
+        return ()
+    try:
+        # Something needs the elements to follow each other: what, only the compiler saw.
+        return (promised(shared_row.row_of(target), target),)
+    except DeclinedError:
+        return ()

@@ -49,8 +49,16 @@ _ASSIGNMENT = re.compile(rb"\boperator\s*=(?!=)")
 
 def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as a reference to a row, where it cannot be a view of a column."""
-    if _can_be_column(target):
-        return
+    if not _can_be_column(target):
+        yield row_of(target)
+
+
+def row_of(target: Target) -> Rewriting:
+    """The declaration as a reference to a row.
+
+    Raises:
+        DeclinedError: it may mean something else, or finds no room.
+    """
     root = _ROOT.fullmatch(target.name or "")
     if root is None:
         raise DeclinedError("it is reached through a pointer" if target.name else "it has no name")
@@ -66,7 +74,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     helper = helper_edits(
         target, target.path, target.syntax, variable.declared.function, _NAME, _CLASS
     )
-    yield Rewriting(
+    return Rewriting(
         "shared-row",
         "unsafe" if room.caveat else "safe",
         joined((*helper, *_declaration(variable, room.threads), *room.edits)),

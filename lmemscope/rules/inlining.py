@@ -85,8 +85,7 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
     if free:
         inline = _inline(case, list(dict.fromkeys(names[symbol] for symbol in free)))
         if hands_on:
-            onwards = "it hands" if len(free) == 1 else "they hand"
-            more = f"{inline.text} And each function that {onwards} the address on to."
+            more = f"{inline.text} And each other function that gets the address, or is handed it."
             inline = replace(inline, text=more)
         found.append(inline)
     if external:

@@ -79,15 +79,6 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
             "the compiler can see."
         )
         return (Advice(f"{text}{outcome(case)}{condition}", rewrite="unroll"),)
-    leaves = early_exit(case.sources, loop.file, loop.line)
-    if leaves is not None:
-        return (
-            Advice(
-                f"The loop at line {loop.line} leaves early (line {leaves}), which can keep it "
-                "rolled: put the rest of its body under a condition instead, and unroll it."
-                f"{outcome(case)}{condition}"
-            ),
-        )
     asked = _asked(case, loop)
     if asked == "":
         return (
@@ -101,6 +92,8 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
         f"Unroll the loop at line {loop.line} fully{instead} and every other loop that indexes "
         f"{case.name}.{outcome(case)}{_known_end(case, loop)}{condition}"
     )
+    if early_exit(case.sources, loop.file, loop.line) is not None:
+        text += " It may leave early: each turn is then written out with the test."
     return (Advice(text, f"#pragma unroll\n{loop.text}", rewrite="unroll"),)
 
 
