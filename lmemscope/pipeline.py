@@ -125,8 +125,8 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         if known is not None:
             return known
         if _ANALYSIS[-1] not in sys.modules:
-            # What is needed at once is not imported by two threads: up to Python 3.11 one of them
-            # may find a module half made (https://github.com/python/cpython/issues/83065).
+            # What is needed at once is not imported by two threads: where their locks cross, Python
+            # gives one of them a module half made (https://github.com/python/cpython/issues/83065).
             for name in _ANALYSIS[: _AT_ONCE if unit.path.endswith(_COMPILED) else 1]:
                 importlib.import_module(name)
             threading.Thread(target=_load_analysis, daemon=True).start()

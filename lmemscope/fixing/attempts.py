@@ -93,12 +93,14 @@ class Attempt:
     Attributes:
         target, rewriting: what.
         results: the units as they are.
+        named: whether its trials give variables their names.
         outcomes: as they are with it; empty until all are done.
     """
 
     target: Target | NumbaTarget
     rewriting: Rewriting
     results: Sequence[Result]
+    named: bool = False
     outcomes: tuple[Outcome, ...] = ()
 
     @cached_property
@@ -141,7 +143,7 @@ class Attempts:
         names = _has_equals(target)
         for unit, report in results:
             self._future(unit, rewriting.edits, self._limit(unit, report), names=names)
-        self._pending.append(Attempt(target, rewriting, results))
+        self._pending.append(Attempt(target, rewriting, results, names))
         self._objects.setdefault(id(target), len(self._objects) + 1)
 
     def say(self, doing: str) -> None:
@@ -158,7 +160,7 @@ class Attempts:
                 # Before it is waited for: a file with many instances takes a minute.
                 self._progress(len(self.done), total, self._named(attempt))
             attempt.outcomes = tuple(
-                self.outcome(unit, attempt.rewriting.edits, names=_has_equals(attempt.target))
+                self.outcome(unit, attempt.rewriting.edits, names=attempt.named)
                 for unit, _ in attempt.results
             )
             self.done.append(attempt)
@@ -192,7 +194,8 @@ class Attempts:
         *,
         names: bool = False,
     ) -> Future[UnitReport]:
-        key = (unit, edits, names)
+        # What has names serves whoever asks for none.
+        key = (unit, edits, names or (unit, edits, True) in self._futures)
         if key not in self._futures:
             trial = report_with if seconds is None else Limited(report_with, seconds)
             self._futures[key] = self._executor.submit(trial, unit, edits, self._cache, names)

@@ -59,19 +59,19 @@ _SPECIAL = 16
 _ISSUE = 128
 """Lanes that the four schedulers issue for in a cycle."""
 _LOAD_STORE = 32
+_L1_WAIT, _L2_WAIT, _MEMORY_WAIT = 40.7, 263.0, 478.8
 _WAITS: dict[Stall, float] = {
     "arithmetic": 4.0,
     "fp64": 8.0,
     "special": 20.0,
     "shared": 29.0,
-    "local": 40.7,
-    "global": 263.0,
+    "local": _L1_WAIT,
+    "global": _L2_WAIT,
 }
 _LOCAL_LINE = 2.0
 """Cycles of L1 for a line of local memory. Measured on an H100 with `benchmarks/fix_times.py`: with
 one cycle, as for other lines, kernels that leave local memory were modelled to gain half of what
 they did."""
-_L1_WAIT, _L2_WAIT, _MEMORY_WAIT = 40.7, 263.0, 478.8
 _ORDER = 3.0
 """How far parts that work at a time overlap: 1 is not at all, infinity is all."""
 

@@ -44,9 +44,10 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
     later = _by_name(after)
     harmed = _harm(before, later)
     removable: dict[str, int] = {}
-    names: dict[str, set[str | None]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
     for hit in hits:
-        names[hit.facts.name].add(hit.finding.object)
+        if hit.finding.object is not None:
+            names[hit.facts.name].add(hit.finding.object)
         removable[hit.facts.name] = removable.get(hit.facts.name, 0) + hit.case.share.frame_bytes
     verdicts = {}
     for one in before.kernels:
@@ -59,7 +60,7 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
             verdicts[one.facts.name] = Judged("worse", made, harmed)
         else:
             verdict = _verdict(one, made, removable[one.facts.name])
-            if verdict == "removed" and _is_there(one, made, names[one.facts.name] - {None}):
+            if verdict == "removed" and _is_there(one, made, names[one.facts.name]):
                 verdict = "no-effect"  # It is another object that is gone.
             verdicts[one.facts.name] = Judged(verdict, made)
     return verdicts
@@ -103,7 +104,7 @@ def _verdict(was: KernelReport, made: KernelReport, size: int) -> TrialVerdict:
     return "no-effect"
 
 
-def _is_there(was: KernelReport, made: KernelReport, names: Collection[str | None]) -> bool:
+def _is_there(was: KernelReport, made: KernelReport, names: Collection[str]) -> bool:
     """Whether all that had a name is still in local memory, as far as a trial has names."""
 
     def having(report: KernelReport) -> int:

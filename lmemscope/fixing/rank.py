@@ -18,8 +18,8 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
     By modelled cost; of what costs the same, what removes more is first, then what is safe, then
     what leaves a multiprocessor less to do and to wait for beside memory, then what was proposed
-    first. One by which the kernel
-    becomes slower has no number: leaving it as it is is better (`leave_reason`).
+    first. One by which the kernel becomes slower has no number: leaving it as it is is better
+    (`leave_reason`).
     """
     harmful = {
         trial.rewriting.edits

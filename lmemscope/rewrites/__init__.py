@@ -72,25 +72,31 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
     for rewrite in REWRITES:
         if is_shared and rewrite.name not in _FOR_ANY_COMPILER:
             reasons.append("the host's compiler may read its header, too")
-        elif target.cause in rewrite.causes:
-            try:
-                found += (promised(one, target) for one in rewrite.propose(target))
-            except DeclinedError as declined:
-                reasons.append(str(declined))
+        elif rewrite.instead_of not in {one.rewrite for one in found}:
+            made, declined = _proposed(rewrite, target)
+            found += made
+            reasons += declined
     return tuple(found), tuple(dict.fromkeys(reasons))
 
 
 def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting, ...]:
-    """What is tried only where something else did not compile.
+    """What stands in for rewrites that did not compile.
 
     Args:
         target: that nothing removes so far.
-        failed: names of the rewrites that did not compile.
+        failed: names of the rewrites.
     """
-    if shared_memory.REWRITE.name not in failed or target.cause not in shared_row.REWRITE.causes:
-        return ()
-    try:
-        # Something needs the elements to follow each other: what, only the compiler saw.
-        return (promised(shared_row.row_of(target), target),)
-    except DeclinedError:
-        return ()
+    others = (rewrite for rewrite in REWRITES if rewrite.instead_of in failed)
+    return tuple(one for rewrite in others for one in _proposed(rewrite, target)[0])
+
+
+def _proposed(rewrite: Rewrite, target: Target) -> tuple[list[Rewriting], list[str]]:
+    """What a rewrite proposes for a target, and why it declines it."""
+    found: list[Rewriting] = []
+    if target.cause in rewrite.causes:
+        try:
+            for one in rewrite.propose(target):
+                found.append(promised(one, target))
+        except DeclinedError as declined:
+            return found, [str(declined)]
+    return found, []

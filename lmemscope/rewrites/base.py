@@ -117,12 +117,15 @@ class Rewrite:
         causes: whose findings it is tried on.
         propose: edits that may help a target, likeliest first; none where it does not apply.
         module: whose docstring is the rewrite's page.
+        instead_of: name of a rewrite before it in the order, where it only stands in for that: if
+            that has nothing to propose, or what it proposed does not compile.
     """
 
     name: str
     causes: frozenset[Cause]
     propose: Callable[[Target], Iterator[Rewriting]]
     module: str
+    instead_of: str | None = None
 
     @property
     def page(self) -> str:

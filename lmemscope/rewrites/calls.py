@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.base import Target
@@ -14,24 +13,9 @@ from lmemscope.sources.syntax import walk
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_DEFINE = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\\r?\n|\\.)*)",
-    re.MULTILINE,
-)
 _LIBRARY = re.compile(rb"atomic\w+|printf|(?:std::)?(?:min|max|swap)")
 _TOGETHER = re.compile(rb"sync|shfl|ballot|__a(?:ll|ny)\b|coalesced|tiled|clock|asm\b|volatile")
 _DEEPEST = 4
-
-
-def bodies_of(target: Target, words: Iterable[bytes]) -> bytes:
-    """The bodies of the macros among some words."""
-    wanted = set(words)
-    return b"\n".join(
-        body
-        for text in target.meanings.texts
-        for name, body in _DEFINE.findall(text)
-        if name in wanted
-    )
 
 
 def is_given_away(number: Number, target: Target) -> bool:
@@ -39,7 +23,7 @@ def is_given_away(number: Number, target: Target) -> bool:
     syntax = target.syntax
     name = syntax.text(number.name)
     words = set(re.findall(rb"[A-Za-z_]\w*", syntax.text(number.scope)))
-    if re.search(rb"\b" + re.escape(name) + rb"\b", bodies_of(target, words)) is not None:
+    if re.search(rb"\b" + re.escape(name) + rb"\b", target.meanings.definitions(words)) is not None:
         return True
     for call in walk(number.scope):
         given = call.child_by_field_name("arguments") if call.type == "call_expression" else None

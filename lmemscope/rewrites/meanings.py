@@ -18,7 +18,7 @@ Taking = Literal["value", "const", "mutable", "anything"]
 """How a parameter is bound: a copy, ``const T &``, ``T &``, or ``T &&``."""
 
 _DEFINE = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?[ \t]*((?:[^\n\\]|\\\r?\n|\\.)*)",
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*((?:[^\n\\]|\\\r?\n|\\.)*)",
     re.MULTILINE,
 )
 _CHANGES = re.compile(rb"\+\+|--|(?<![=<>!+\-*/%&|^])=(?!=)|[+\-*/%&|^]=|<<=|>>=")
@@ -42,7 +42,7 @@ class Meanings:
     def _macros(self) -> dict[bytes, tuple[bytes, ...]]:
         found: dict[bytes, list[bytes]] = {}
         for text in self.texts:
-            for name, body in _DEFINE.findall(text):
+            for name, _, body in _DEFINE.findall(text):
                 found.setdefault(name, []).append(body)
         return {name: tuple(bodies) for name, bodies in found.items()}
 
@@ -50,6 +50,16 @@ class Meanings:
     def words(self) -> frozenset[bytes]:
         """Whatever is a name, or looks like one, in any of the texts."""
         return frozenset(word for text in self.texts for word in re.findall(rb"[A-Za-z_]\w*", text))
+
+    def definitions(self, words: Iterable[bytes]) -> bytes:
+        """The parameters and bodies of the macros among some words."""
+        wanted = set(words)
+        return b"\n".join(
+            parameters + body
+            for text in self.texts
+            for name, parameters, body in _DEFINE.findall(text)
+            if name in wanted
+        )
 
     def has(self, pattern: re.Pattern[bytes]) -> bool:
         """Whether a pattern is found in any of the texts."""

@@ -48,17 +48,7 @@ _ASSIGNMENT = re.compile(rb"\boperator\s*=(?!=)")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
-    """The declaration as a reference to a row, where it cannot be a view of a column."""
-    if not _can_be_column(target):
-        yield row_of(target)
-
-
-def row_of(target: Target) -> Rewriting:
-    """The declaration as a reference to a row.
-
-    Raises:
-        DeclinedError: it may mean something else, or finds no room.
-    """
+    """The declaration as a reference to a row."""
     root = _ROOT.fullmatch(target.name or "")
     if root is None:
         raise DeclinedError("it is reached through a pointer" if target.name else "it has no name")
@@ -74,20 +64,13 @@ def row_of(target: Target) -> Rewriting:
     helper = helper_edits(
         target, target.path, target.syntax, variable.declared.function, _NAME, _CLASS
     )
-    return Rewriting(
+    yield Rewriting(
         "shared-row",
         "unsafe" if room.caveat else "safe",
         joined((*helper, *_declaration(variable, room.threads), *room.edits)),
         f"`{root[1]}` in a row of shared memory for each of {room.threads} threads",
         room.caveat,
     )
-
-
-def _can_be_column(target: Target) -> bool:
-    try:
-        return any(True for _ in shared_memory.propose(target))
-    except DeclinedError:
-        return False
 
 
 def _declaration(variable: LocalArray, threads: int) -> tuple[Edit, ...]:
@@ -133,4 +116,5 @@ REWRITE = Rewrite(
     frozenset({"dynamic-index", "rolled-loop", "large-array", "address-taken"}),
     propose,
     __name__,
+    instead_of=shared_memory.REWRITE.name,
 )

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import elements, has_side_effects, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.calls import bodies_of, is_alone
+from lmemscope.rewrites.calls import is_alone
 from lmemscope.rewrites.loops import (
     LOOPS,
     indexing_loops,
@@ -170,7 +170,7 @@ def _insertion(target: Target, loop: Stepped, extent: Extent) -> _Insertion:
     region = (loop.loop, *loop.tail)
     words = words_of(syntax.text(one) for one in region)
     meanings = target.meanings
-    if meanings.has_effects(words, calls=False) or _LEAVING.search(bodies_of(target, words)):
+    if meanings.has_effects(words, calls=False) or _LEAVING.search(meanings.definitions(words)):
         raise DeclinedError(f"line {line}: a macro may change something")
     if not all(is_alone(one, target) for one in region):
         raise DeclinedError(f"line {line} may wait for other threads, or ask them something")
