@@ -18,6 +18,7 @@ import json
 import os
 import statistics
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -52,7 +53,8 @@ class Version:
     """One version of a kernel, with what the model says of it and what was measured.
 
     Attributes:
-        kind: ``original``, ``fix`` or ``hand``.
+        kind: ``original``, ``fix``, ``patch`` (of the best fixes of several objects, as ``--apply``
+            writes it) or ``hand``.
         modelled, measured: speed-up over the original.
         same: whether all bytes of the result are the original's.
         difference: the largest one, relative to the largest value of the original.
@@ -150,16 +152,24 @@ def find_fixes(arch: str) -> dict[str, Any]:
     sys.path.insert(0, str(ROOT))
     from lmemscope.config.settings import from_flags
     from lmemscope.fixing.cost import cost_of
+    from lmemscope.fixing.patch import diff
     from lmemscope.fixing.run import Asked, fix
     from lmemscope.model import Unit, Wanted
     from lmemscope.pipeline import analyse_unit
     from lmemscope.running.pool import WorkerPool
 
     settings = from_flags({"cache": False, "arch": (arch,)}).settings
-    made: dict[str, Any] = {"arch": arch, "candidates": [], "hand": []}
+    made: dict[str, Any] = {"arch": arch, "candidates": [], "patches": [], "hand": []}
     blocks: dict[int, list[str]] = defaultdict(list)
     for name, launch in launches().items():
         blocks[launch.block].append(str(KERNELS / f"{name}.cu"))
+
+    def cost(path: Path, block: int) -> float | None:
+        unit = Unit(str(path), str(path), "auto", arch)
+        report = analyse_unit(unit, Wanted(names=False, work=True))
+        found = cost_of(report.kernels[0], arch, block)
+        return found.total if found is not None else None
+
     with WorkerPool(min(os.cpu_count() or 1, 8), timeout=120) as pool:
         for block, paths in blocks.items():
             _, outcome = fix(paths, settings, pool, Asked(block=block))
@@ -178,12 +188,24 @@ def find_fixes(arch: str) -> dict[str, Any]:
                 }
                 for trial in outcome.trials
             ]
-
-    def cost(path: Path, block: int) -> float | None:
-        unit = Unit(str(path), str(path), "auto", arch)
-        report = analyse_unit(unit, Wanted(names=False, work=True))
-        found = cost_of(report.kernels[0], arch, block)
-        return found.total if found is not None else None
+            for path in paths:
+                own = [one for one in outcome.chosen.edits if one.file == path]
+                if sum(one.edits[0].file == path for one in outcome.chosen.rewritings) > 1:
+                    kernel = Path(path).stem
+                    patch = diff(own, str(KERNELS))
+                    text = apply_patch(Path(path).read_text(), patch)
+                    with tempfile.TemporaryDirectory() as directory:
+                        patched = Path(directory) / f"{kernel}.cu"
+                        patched.write_text(text)
+                        costs = cost(Path(path), block), cost(patched, block)
+                    made["patches"].append(
+                        {
+                            "kernel": kernel,
+                            "cost_before": costs[0],
+                            "cost_after": costs[1],
+                            "patch": patch,
+                        }
+                    )
 
     for name, paths_by_hand in by_hand().items():
         if name in launches():
@@ -218,6 +240,11 @@ def versions_of(launch: Launch, fixes: dict[str, Any]) -> list[Version]:
         except ValueError as error:
             version.error = str(error)
         found.append(version)
+    for one in fixes.get("patches", ()):
+        if one["kernel"] == launch.kernel:
+            modelled = ratio(one["cost_before"], one["cost_after"])
+            source = apply_patch(text, one["patch"])
+            found.append(Version("all together", "patch", source, "safe", 1, modelled))
     costs = {one["file"]: one for one in fixes.get("hand", ())}
     for path in by_hand().get(launch.kernel, ()):
         known = costs.get(path.name, {})
@@ -285,13 +312,11 @@ def summary(kernels: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How good the ranking is, over all kernels."""
     tried = [one for kernel in kernels for one in kernel["versions"] if one["kind"] != "original"]
     known = [one for one in tried if one["modelled"] and one["measured"]]
-    fixes = [one for one in known if one["kind"] == "fix"]
+    fixes = [one for one in known if one["kind"] in ("fix", "patch")]
     first = near = slower = 0
     for kernel in kernels:
         best = max((one["measured"] or 0.0 for one in kernel["versions"]), default=0.0)
-        # Where no fix has a number, leaving the kernel as it is comes first.
-        ranked = [one for one in kernel["versions"] if one["rank"] == 1 and one["measured"]]
-        chosen = max(ranked, key=lambda one: one["modelled"] or 0.0)["measured"] if ranked else 1.0
+        chosen = first_ranked(kernel["versions"])
         first += 1
         near += chosen * NEAR >= best
         slower += chosen * NOTICED < 1
@@ -321,6 +346,15 @@ def summary(kernels: Sequence[dict[str, Any]]) -> dict[str, Any]:
             if one["error"]
         ],
     }
+
+
+def first_ranked(versions: Sequence[dict[str, Any]]) -> float:
+    """The measured speed-up of what is to be taken: one patch of the best fixes where a kernel has
+    several objects, else the first fix, else the kernel as it is."""
+    ranked = [one for one in versions if one["rank"] == 1 and one["measured"]]
+    whole = [one for one in ranked if one["kind"] == "patch"]
+    best = max(whole or ranked, key=lambda one: one["modelled"] or 0.0, default=None)
+    return float(best["measured"]) if best else 1.0
 
 
 def correlation(versions: Sequence[dict[str, Any]]) -> float | None:

@@ -70,6 +70,11 @@ class Source:
     file: Path
     options: tuple[str, ...]
 
+    @property
+    def root(self) -> Path:
+        """The repository's: patches of headers apply there."""
+        return self.file.parents[len(PurePosixPath(self.entry.path).parts) - 1]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -144,7 +149,7 @@ def judge(source: Source) -> dict[str, Any]:
     began = time.monotonic()
     arguments = ["fix", str(source.file), *source.options, "--object", entry.object]
     arguments += ["--arch", "sm_90", "--format", "json", "-j", "1"]
-    found = _run(*arguments, directory=source.file.parent)
+    found = _run(*arguments, directory=source.root)
     own = [one for one in found["candidates"] if _is_of(one, entry)]
     tried = {one["rewrite"]: one["verdict"] for one in own}
     offered = [one for one in own if one["verdict"] in ("removed", "reduced")]
@@ -165,7 +170,7 @@ def judge(source: Source) -> dict[str, Any]:
         ),
         "best": best
         and {key: best[key] for key in ("rewrite", "applicability", "verdict", "rank")},
-        "applies": _applies(source, best["patch"]) if best else None,
+        "applies": _applies(source, best["patch"], best["verdict"]) if best else None,
         "untried": sorted(reasons),
         "errors": sorted({one["error"] for one in own if one["error"]})[:4],
         "seconds": round(time.monotonic() - began, 1),
@@ -194,12 +199,13 @@ def _is_of(candidate: dict[str, Any], entry: Entry) -> bool:
     )
 
 
-def _applies(source: Source, patch: str) -> bool:
-    """Whether git applies a patch, and a scan of the result finds the object no more.
+def _applies(source: Source, patch: str, verdict: str) -> bool:
+    """Whether git applies a patch, and a scan of the result finds what it is said to do.
 
-    The files are as they were afterwards.
+    A frame is smaller if an object is removed, and no kernel has more of it, or spills more. The
+    files are as they were afterwards.
     """
-    directory = source.file.parent
+    directory = source.root
     before = _frames(source)
     given = patch.encode("utf-8", "surrogateescape")
     git = ["git", "apply", "--unsafe-paths", "--whitespace=nowarn", "-p1"]
@@ -209,15 +215,19 @@ def _applies(source: Source, patch: str) -> bool:
         after = _frames(source)
     finally:
         subprocess.run([*git, "--reverse"], cwd=directory, input=given, check=True)
-    grown = any(after.get(name, (0, 0))[1] > spills for name, (_, spills) in before.items())
+    grown = any(
+        now > was
+        for name, figures in before.items()
+        for was, now in zip(figures, after.get(name, figures), strict=True)
+    )
     shrunk = any(after.get(name, (0, 0))[0] < frame for name, (frame, _) in before.items())
-    return shrunk and not grown and after.keys() == before.keys()
+    return (shrunk or verdict == "reduced") and not grown and after.keys() == before.keys()
 
 
 def _frames(source: Source) -> dict[str, tuple[int, int]]:
     """Frames of each kernel and of what it calls, and its spills, in bytes."""
     arguments = ["scan", str(source.file), *source.options, "--arch", "sm_90", "--no-causes"]
-    found = _run(*arguments, "--no-cache", "--format", "json", directory=source.file.parent)
+    found = _run(*arguments, "--no-cache", "--format", "json", directory=source.root)
     return {
         kernel["demangled"]: (
             (kernel["stack_frame"] or 0)

@@ -21,6 +21,7 @@ from lmemscope.model import (
     STALLS,
     Applicability,
     Cost,
+    CubinFacts,
     Edit,
     Figures,
     Rewriting,
@@ -317,6 +318,63 @@ def test_a_window_that_shifts_is_copied() -> None:
     start = "mov.f32 %a, 0f00000000;\nmov.f32 %b, 0f00000000;\nmov.f32 %c, 0f00000000;\n"
     copies = work(start + shifted).pipes[PIPES.index("none")]
     assert copies - looped(10).pipes[PIPES.index("none")] == 20
+
+
+SPLIT = """\
+mov.u32 %t, {lane};
+setp.eq.u32 %p, %t, 0;
+@%p bra $L1;
+{inside}
+$L1:
+add.f32 %f, %f, %f;
+{back}
+ret;
+"""
+
+
+def slots(lane: str, steps: int, back: str = "") -> float:
+    inside = "fma.rn.f32 %f, %f, %f, %f;\n" * steps
+    found = work(SPLIT.format(lane=lane, inside=inside, back=back))
+    return found.pipes[PIPES.index("none")]
+
+
+def test_a_branch_on_which_lanes_part_costs_slots_and_time() -> None:
+    assert slots("%tid.x", 12) - slots("%ctaid.x", 12) == 4
+    together, parted = (
+        work(SPLIT.format(lane=lane, inside="fma.rn.f32 %f, %f, %f, %f;\n" * 12, back=""))
+        for lane in ("%ctaid.x", "%tid.x")
+    )
+    assert parted.stalled("arithmetic") - together.stalled("arithmetic") == 5
+
+
+def test_what_is_short_is_made_conditional() -> None:
+    assert slots("%tid.x", 7) == slots("%ctaid.x", 7)
+    assert slots("%tid.x", 8) > slots("%ctaid.x", 8)
+
+
+def test_lanes_that_leave_a_loop_wait_behind_it() -> None:
+    loop = "$L0:\n" + "fma.rn.f32 %f, %f, %f, %f;\n" * 12 + "setp.gt.f32 %p, %f, %g;\n@%p bra $L0;"
+    start = "mov.u32 %t, {};\ncvt.rn.f32.u32 %f, %t;\n"
+    found = [work(start.format(lane) + loop + "\nret;") for lane in ("%tid.x", "%ctaid.x")]
+    assert found[0].pipes == found[1].pipes
+
+
+def test_code_that_caches_of_instructions_do_not_hold_takes_longer_to_issue() -> None:
+    issue = {kb: costs(looped_code=kb * 1024.0).issue for kb in (0, 32, 40, 48, 96)}
+    assert issue[0] == issue[32]
+    assert issue[40] == pytest.approx(1.25 * issue[32])
+    assert issue[48] == issue[96] == pytest.approx(1.5 * issue[32])
+
+
+BEHIND = "add.f32 %f, %f, %f;\n" * 3
+
+
+def test_code_outside_of_loops_runs_once() -> None:
+    given = layers(program(LOOP.format(inside="add.f32 %f, %f, %f;", bound=9, behind=BEHIND)))
+    facts = dataclasses.replace(attributed(given), cubin=CubinFacts(16, 0, 0, 255, 0, 1800))
+    found = work_of(given, facts)
+    assert found is not None
+    assert found.looped_code == 1800 * 4 / 9
 
 
 def test_without_ptx_nothing_is_counted() -> None:

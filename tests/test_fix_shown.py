@@ -19,17 +19,21 @@ from lmemscope import pipeline
 from lmemscope.commands import trying
 from lmemscope.config.settings import Settings, from_flags
 from lmemscope.exporters.fix_table import render
+from lmemscope.fixing.attach import with_fixes
 from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import (
+    Advice,
     Chosen,
     Edit,
     Figures,
+    Finding,
     FixReport,
     Rewriting,
     SourceLocation,
     Trial,
     TrialVerdict,
 )
+from tests.builders import report_of, spilling
 from tests.conftest import ROOT, run_program
 
 T = TypeVar("T")
@@ -225,3 +229,31 @@ def test_rewrites_of_one_name_are_told_apart() -> None:
 def test_the_modelled_speed_is_shown_where_it_is_known() -> None:
     assert "× 2.5" in shown(a_trial("k", 7, cost_before=100.0, cost_after=40.0))
     assert "speed" not in shown(a_trial("k", 7, cost_before=100.0))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "rank", "texts"),
+    [
+        ("removed", 1, ["Fewer."]),
+        ("reduced", 1, ["Fewer.", "Another way."]),
+        ("removed", None, ["Fewer.", "Another way."]),
+        ("no-effect", None, ["Another way."]),
+    ],
+)
+def test_advice_that_was_not_tried_is_left_out_beside_a_proven_removal(
+    verdict: TrialVerdict, rank: int | None, texts: list[str]
+) -> None:
+    report = report_of(spilling())
+    (unit,) = report.units
+    (kernel,) = unit.kernels
+    advice = (Advice("Less.", rewrite="launch-bounds"), Advice("Another way."))
+    finding = Finding(
+        *("LM101", "register-spill", "warning", "certain", "register-spill"),
+        *(None, None, 8, None, (), None, "It spills.", advice, (), "f"),
+    )
+    kernel = dataclasses.replace(kernel, findings=(finding,))
+    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    tried = a_trial(kernel.facts.demangled, 7, verdict)
+    tried = dataclasses.replace(tried, rank=rank, fingerprint=finding.fingerprint)
+    found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
+    assert [one.text for one in found.units[0].kernels[0].findings[0].advice] == texts

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.chains import longest_chain
+from lmemscope.analysis.ptx.diverging import diverges
 from lmemscope.analysis.ptx.flow import is_local_access
 from lmemscope.analysis.ptx.fusions import Fusions
 from lmemscope.analysis.ptx.slicing import Dataflow
@@ -26,6 +27,10 @@ _RELOADS = 8
 """Spills that are loaded back together before the first of them is waited for."""
 _RARE = 1 / 64
 """How often a library's slow path is taken: only arguments beyond 105615 (float) need it."""
+_DIVERGED_SLOTS, _DIVERGED_WAIT = 4, 5
+"""Issue slots that a branch on which a warp's lanes part takes beside itself, and how often as long
+as arithmetic the warp waits: 20 cycles. Measured on an H100 with `benchmarks/instruction_fetch.py`,
+against a branch that no lane takes."""
 _CALLS = 1e9
 """No function runs more often than that: recursion ends."""
 
@@ -52,7 +57,7 @@ def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
             counted.function(dataflow, often, in_registers, rare)
     frame = _frame(facts)
     counted.local(accesses, _weights(flow, calls), frame)
-    return counted.work(frame)
+    return counted.work(frame, facts.cubin.code_bytes if facts.cubin is not None else None)
 
 
 def _calls(flow: ModuleFlow, kernel: str) -> dict[str, float]:
@@ -127,9 +132,11 @@ class _Counted:
         self._stalls: dict[str, float] = defaultdict(float)
         self._lines = self._sectors = self._varying = self._looped = 0.0
         self._shared = self._cached = self._again = self._streamed = 0.0
+        self._instructions = self._in_loops = 0
 
-    def work(self, frame: int) -> Work:
-        """All of it."""
+    def work(self, frame: int, code: int | None) -> Work:
+        """All of it, of a kernel with a frame and machine code of some bytes."""
+        share = self._in_loops / self._instructions if self._instructions else 0.0
         return Work(
             pipes=tuple(self._pipes[pipe] for pipe in PIPES),
             stalls=tuple(self._stalls[stall] for stall in STALLS),
@@ -142,6 +149,7 @@ class _Counted:
             repeated_sectors=self._again,
             streamed_sectors=self._streamed,
             frame=frame,
+            looped_code=share * (code or 0),
         )
 
     def function(
@@ -167,6 +175,8 @@ class _Counted:
             weight = often * dataflow.trips.weight(block.start)
             if any(one.line in rare for one in instructions[block.start : block.end]):
                 weight *= _RARE
+            self._instructions += block.end - block.start
+            self._in_loops += (block.end - block.start) * (weight > 1)
             fused = fusions.in_block(block)
             for index in range(block.start, block.end):
                 one = instructions[index]
@@ -179,6 +189,9 @@ class _Counted:
                     self._pipes["none"] += weight
                 if one.operation in ("ld", "ldu", "st", "atom", "red", "shfl"):
                     self._memory(dataflow, index, one, weight, often)
+            if diverges(dataflow, block):
+                self._pipes["none"] += weight * _DIVERGED_SLOTS
+                self._stalls["arithmetic"] += weight * _DIVERGED_WAIT
             rows = instructions[block.start : block.end]
             for stall, number_of in longest_chain(rows, in_registers).items():
                 self._stalls[stall] += weight * number_of

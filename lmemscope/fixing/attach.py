@@ -85,7 +85,11 @@ def _tried(finding: Finding, trials: Sequence[Trial], reason: str | None) -> Fin
     if best is not None and verified is not None:
         rewriting = best.rewriting
         fix = ProvenFix(verified, rewriting.summary, rewriting.caveat, best.patch or "")
-    return replace(finding, advice=tuple(_advice(finding.advice, trials)), fix=fix)
+    advice = _advice(finding.advice, trials)
+    if best is not None and best.verdict == "removed":
+        # Who can take what is proven is not served by what is not.
+        advice = (one for one in advice if one.verified is not None)
+    return replace(finding, advice=tuple(advice), fix=fix)
 
 
 def _advice(every: Iterable[Advice], trials: Sequence[Trial]) -> Iterable[Advice]:

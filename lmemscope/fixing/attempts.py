@@ -140,7 +140,7 @@ class Attempts:
         self, target: Target | NumbaTarget, results: Sequence[Result], rewriting: Rewriting
     ) -> None:
         """Start one; units run beside each other."""
-        names = _has_equals(target)
+        names = has_equals(target)
         for unit, report in results:
             self._future(unit, rewriting.edits, self._limit(unit, report), names=names)
         self._pending.append(Attempt(target, rewriting, results, names))
@@ -213,7 +213,7 @@ class Attempts:
         return round(max(_SECONDS + sum(sizes) / _BYTES_A_SECOND, _TIMES * self._seconds))
 
 
-def _has_equals(target: Target | NumbaTarget) -> bool:
+def has_equals(target: Target | NumbaTarget) -> bool:
     """Whether a kernel has another object of nearly the size, so that frames do not tell which of
     them is gone."""
     return any(

@@ -1,67 +1,121 @@
-"""One patch of the best rewritings, proven as one: what is harmless alone may harm in company."""
+"""One patch of the best rewritings, proven as one: what helps alone may harm in company."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from lmemscope.fixing.attempts import Attempts, Results
+from lmemscope.fixing.attempts import Attempts, Result, Results
+from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import merged
 from lmemscope.fixing.judge import harm
 from lmemscope.fixing.patch import diff
-from lmemscope.model import Chosen, Edit, Rewriting, Trial
+from lmemscope.model import Chosen, Edit, Rewriting, Trial, Unit, UnitReport
+from lmemscope.model.fix import NOTICED
 
 
 def choose(
-    trials: Iterable[Trial], results: Results, attempts: Attempts, *, unsafe: bool
+    trials: Iterable[Trial],
+    results: Results,
+    attempts: Attempts,
+    blocks: Mapping[str, int],
+    *,
+    unsafe: bool,
 ) -> Chosen:
     """The best rewriting of each target, as far as they go together.
+
+    Those that gain most are taken first, and each other one if no kernel is slower for it.
 
     Args:
         trials: ranked.
         results: the units as they are.
         attempts: compile what they make together.
+        blocks: threads that kernels are modelled with, by mangled name.
         unsafe: whether unsafe ones count.
     """
     wanted = _best(trials, unsafe=unsafe)
+    company = _Company(results, attempts, blocks)
+    alone = company.costs(one.edits for one in wanted)
+    whole = merged(one.edits for one in wanted)
+    if len(wanted) < 2 or (whole is not None and company.harm(whole, alone) is None):
+        # One alone is proven already.
+        return _chosen(wanted, whole or (), ())
     taken: list[Rewriting] = []
     left_out: list[str] = []
     edits: tuple[Edit, ...] = ()
-    whole = merged(one.edits for one in wanted)
-    if len(wanted) < 2 or (whole is not None and _harm(whole, results, attempts) is None):
-        # One alone is proven already.
-        taken, edits = wanted, whole or ()
-    else:
-        for one in wanted:
-            with_it = merged((*(other.edits for other in taken), one.edits))
-            why = "it touches the same lines as another rewrite"
-            if with_it is not None:
-                why = _harm(with_it, results, attempts) or ""
-            if with_it is None or why:
-                left_out.append(f"{one.summary}: {why}")
-            else:
-                taken.append(one)
-                edits = with_it
+    for one in wanted:
+        with_it = merged((edits, one.edits))
+        why = "it touches the same lines as another rewrite"
+        if with_it is not None:
+            why = company.harm(with_it, company.costs((edits,))) or "" if taken else ""
+        if with_it is None or why:
+            left_out.append(f"{one.summary}: {why}")
+        else:
+            taken.append(one)
+            edits = with_it
+    return _chosen(taken, edits, left_out)
+
+
+def _chosen(taken: Sequence[Rewriting], edits: tuple[Edit, ...], left_out: Sequence[str]) -> Chosen:
     return Chosen(tuple(taken), edits, diff(edits, os.getcwd()), tuple(left_out))
 
 
 def _best(trials: Iterable[Trial], *, unsafe: bool) -> list[Rewriting]:
-    """One rewriting for each place: kernels that share it have the same."""
-    found: dict[tuple[str, object, object], Rewriting] = {}
+    """One rewriting for each place, kernels that share it have the same; what gains most first."""
+    found: dict[tuple[str, object, object], Trial] = {}
     for trial in trials:
         if trial.rank is None or (trial.rewriting.applicability == "unsafe" and not unsafe):
             continue
-        found.setdefault((trial.input, trial.object, trial.place), trial.rewriting)
-    return list({one.edits: one for one in found.values()}.values())
+        found.setdefault((trial.input, trial.object, trial.place), trial)
+    order = sorted(found.values(), key=lambda one: one.speed_up or 1.0, reverse=True)
+    return list({one.rewriting.edits: one.rewriting for one in order}.values())
 
 
-def _harm(edits: tuple[Edit, ...], results: Results, attempts: Attempts) -> str | None:
-    """Why edits are not taken, or None."""
-    for unit, report in results.reading({edit.file for edit in edits}):
-        outcome = attempts.outcome(unit, edits)
-        if outcome.report is None:
-            return outcome.error or "it does not compile"
-        why = harm(report, outcome.report)
-        if why is not None:
-            return why
-    return None
+class _Company:
+    """What rewritings do together.
+
+    Args:
+        results, attempts, blocks: as of `choose`.
+    """
+
+    def __init__(self, results: Results, attempts: Attempts, blocks: Mapping[str, int]) -> None:
+        self._results, self._attempts, self._blocks = results, attempts, blocks
+
+    def costs(self, groups: Iterable[tuple[Edit, ...]]) -> Mapping[tuple[Unit, str], float]:
+        """The least that each kernel is modelled to cost with any of some groups of edits."""
+        found: dict[tuple[Unit, str], float] = {}
+        for edits in groups:
+            for unit, _ in self._reading(edits):
+                report = self._attempts.outcome(unit, edits).report
+                for name, cost in self._of(unit, report):
+                    found[unit, name] = min(cost, found.get((unit, name), cost))
+        return found
+
+    def harm(self, edits: tuple[Edit, ...], costs: Mapping[tuple[Unit, str], float]) -> str | None:
+        """Why edits are not taken together, or None.
+
+        Args:
+            edits: all of them.
+            costs: of kernels with fewer of the edits.
+        """
+        for unit, report in self._reading(edits):
+            outcome = self._attempts.outcome(unit, edits)
+            if outcome.report is None:
+                return outcome.error or "it does not compile"
+            why = harm(report, outcome.report)
+            if why is not None:
+                return why
+            for name, cost in self._of(unit, outcome.report):
+                if cost > costs.get((unit, name), cost) * NOTICED:
+                    return "with another rewrite the kernel is modelled to be slower than without"
+        return None
+
+    def _reading(self, edits: tuple[Edit, ...]) -> Sequence[Result]:
+        return self._results.reading({edit.file for edit in edits})
+
+    def _of(self, unit: Unit, report: UnitReport | None) -> Iterator[tuple[str, float]]:
+        for kernel in report.kernels if report is not None else ():
+            threads = self._blocks.get(kernel.facts.name)
+            modelled = cost_of(kernel, unit.arch, threads) if threads is not None else None
+            if modelled is not None:
+                yield kernel.facts.name, modelled.total

@@ -72,6 +72,10 @@ _LOCAL_LINE = 2.0
 """Cycles of L1 for a line of local memory. Measured on an H100 with `benchmarks/fix_times.py`: with
 one cycle, as for other lines, kernels that leave local memory were modelled to gain half of what
 they did."""
+_CACHED_CODE, _FETCHED_CODE, _FETCHING = 32 << 10, 48 << 10, 1.5
+"""Bytes of a loop's code that the nearest cache of instructions holds, bytes from which on all of
+it comes from the next one, and cycles of a scheduler for an instruction from there. Measured on an
+H100 with `benchmarks/instruction_fetch.py`."""
 _ORDER = 3.0
 """How far parts that work at a time overlap: 1 is not at all, infinity is all."""
 
@@ -183,7 +187,13 @@ def _issue(work: Work, machine: Machine) -> float:
         "none": _ISSUE,
     }
     pipes = [number * _WARP / results[pipe] for pipe, number in zip(PIPES, work.pipes, strict=True)]
-    return max(work.instructions * _WARP / _ISSUE, *pipes)
+    return max(work.instructions * _WARP / _ISSUE * _fetching(work.looped_code), *pipes)
+
+
+def _fetching(code: float) -> float:
+    """Issue slots for an instruction of a loop with so many bytes of code."""
+    missed = (code - _CACHED_CODE) / (_FETCHED_CODE - _CACHED_CODE)
+    return 1.0 + (_FETCHING - 1.0) * min(1.0, max(0.0, missed))
 
 
 def _memory(lines: float, l2: float, memory: float, machine: Machine) -> float:

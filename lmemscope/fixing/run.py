@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope import __version__, collect
 from lmemscope.config.settings import Settings
-from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results
+from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
 from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import pairs
@@ -104,6 +104,7 @@ def try_rewrites(
     attempts = Attempts(executor, cache, progress, seconds)
     left = [*_start(results, attempts, asked)]
     trials = [*_finish(attempts)]
+    trials += _by_others(attempts.done, trials)
     for one in _unsolved(attempts.done, trials):
         for rewriting in one.otherwise():
             attempts.start(one.target, results.reading((one.target.path,)), rewriting)
@@ -122,7 +123,7 @@ def try_rewrites(
         version=__version__,
         trials=order,
         untried=tuple(left),
-        chosen=choose(order, results, attempts, unsafe=asked.unsafe),
+        chosen=choose(order, results, attempts, _blocks(attempts.done), unsafe=asked.unsafe),
         failures=tuple((one.input, one.failure) for one in report.units if one.failure is not None),
         kernels=(len(every), sum(one.facts.uses_local_memory for one in every)),
         notes=report.notes,
@@ -169,15 +170,46 @@ def _proposals(
 
 def _finish(attempts: Attempts) -> Iterator[Trial]:
     for attempt in attempts.finish():
-        for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
-            hits = [hit for hit in attempt.target.hits if _is_in(hit, report.kernels)]
-            verdicts: Mapping[str, Judged] = {}
-            if outcome.report is not None:
-                verdicts = judge(report, outcome.report, hits)
-            for hit in _each_kernel(hits):
-                judged = verdicts.get(hit.facts.name)
-                before = next(one for one in report.kernels if one.facts is hit.facts)
-                yield _trial(attempt, unit.name, unit.arch, hit, before, judged, outcome.error)
+        yield from _trials(attempt, attempt.target.hits)
+
+
+def _trials(attempt: Attempt, hits: Sequence[Hit]) -> Iterator[Trial]:
+    """What an attempt does to findings, those of its own target or of another."""
+    for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
+        own = [hit for hit in hits if _is_in(hit, report.kernels)]
+        verdicts: Mapping[str, Judged] = {}
+        if outcome.report is not None:
+            verdicts = judge(report, outcome.report, own)
+        for hit in _each_kernel(own):
+            judged = verdicts.get(hit.facts.name)
+            before = next(one for one in report.kernels if one.facts is hit.facts)
+            yield _trial(attempt, unit.name, unit.arch, hit, before, judged, outcome.error)
+
+
+def _by_others(attempts: Sequence[Attempt], trials: Sequence[Trial]) -> Iterator[Trial]:
+    """What removes an object that was not tried for it: two arrays of one loop need one rewrite."""
+    for one in _unsolved(attempts, [trial for trial in trials if trial.is_worth]):
+        own = {attempt.rewriting.edits for attempt in attempts if attempt.target is one.target}
+        for attempt in attempts:
+            if attempt.rewriting.edits in own or not (attempt.named or not has_equals(one.target)):
+                continue
+            found = [*_trials(replace(attempt, target=one.target), one.target.hits)]
+            if len(found) >= len(one.target.hits) and all(f.verdict == "removed" for f in found):
+                own.add(attempt.rewriting.edits)
+                yield from found
+
+
+def _blocks(attempts: Sequence[Attempt]) -> Mapping[str, int]:
+    """Threads that kernels are modelled with, by mangled name."""
+    return {
+        hit.facts.name: _threads(attempt.target)
+        for attempt in attempts
+        for hit in attempt.target.hits
+    }
+
+
+def _threads(target: Target | NumbaTarget) -> int:
+    return target.block.threads if target.block is not None else DEFAULT_BLOCK
 
 
 def _trial(
@@ -190,7 +222,7 @@ def _trial(
     error: str | None,
 ) -> Trial:
     target = attempt.target
-    threads = target.block.threads if target.block is not None else DEFAULT_BLOCK
+    threads = _threads(target)
     after = judged.after if judged is not None else None
     modelled = cost_of(before, arch, threads)
     made = cost_of(after, arch, threads) if after is not None else None
