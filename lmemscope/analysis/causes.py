@@ -72,6 +72,22 @@ def object_causes(
     }
 
 
+def cause_of_turn(
+    module: ModuleFlow, kernel: str, objects: FunctionObjects, found: StackObject
+) -> ProvenCause:
+    """The cause of one of several variables that have a place of the frame in turn.
+
+    What is done with the others' addresses says nothing of it.
+
+    Args:
+        module: that the function belongs to.
+        kernel: that reaches the function.
+        objects: of the function.
+        found: the place with the variable's own accesses and escapes.
+    """
+    return _Reasons(module, kernel, objects, found, Reductions(objects)).decide()
+
+
 def accesses_of_callees(
     module: ModuleFlow, kernel: str, objects: FunctionObjects, found: StackObject
 ) -> list[PtxAccess]:
@@ -84,8 +100,9 @@ def _in_callees(
 ) -> list[tuple[FunctionObjects, PtxAccess]]:
     result = []
     own = objects.dataflow.function.name
+    called = _getting(module, found)
     for name in module.reached(kernel):
-        if name == own:
+        if name == own or (called is not None and name not in called):
             continue
         theirs = module.objects(name)
         if theirs is None:
@@ -97,6 +114,17 @@ def _in_callees(
             and (own, found.offset) in module.owners(kernel, name, access.pointees)
         ]
     return result
+
+
+def _getting(module: ModuleFlow, found: StackObject) -> set[str] | None:
+    """Functions that may get an object's address; None where any may.
+
+    Another variable in the same place is handed to others.
+    """
+    callees = {call.callee for call, _ in found.passed_to}
+    if found.stored_at or None in callees:
+        return None
+    return {name for callee in callees if callee for name in (callee, *module.reached(callee))}
 
 
 class _Reasons:

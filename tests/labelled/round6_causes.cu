@@ -1,0 +1,70 @@
+// Labels: tests/labels.py says what they mean. Causes: places used in turn, loops that end early.
+
+#ifndef EXPERIMENT
+#define BOUND(run_time, constant) (run_time)
+#define CALLED __noinline__
+#define ROLLED _Pragma("unroll 1")
+#else
+#define BOUND(run_time, constant) (constant)
+#define CALLED __forceinline__
+#define ROLLED _Pragma("unroll")
+#endif
+
+__device__ CALLED void invert(unsigned long long *z) {
+  unsigned long long carry = z[4] | 1;  //@first
+  for (int i = 0; i < 5; ++i) {
+    z[i] = z[i] * carry + (carry >> 7);  //@inner
+    carry ^= z[i];
+  }
+}
+
+__device__ unsigned digest(const unsigned char *x, int length) {
+  unsigned hash = 0;
+  unsigned char block[64] = {};  //@block
+  ROLLED
+  for (int i = 0; i < length; ++i) block[i] = x[i];  //@fill
+  block[length] = 0x80;                              //@end
+  const unsigned *words = (const unsigned *)block;
+  for (int i = 0; i < 16; ++i) hash = (hash ^ words[i]) * 16777619u;  //@words
+  return hash;
+}
+
+__device__ unsigned scaled(unsigned hash) {
+  unsigned long long z[5] = {1, 0, 0, 0, 0};  //@z
+  for (int i = 0; i < 5; ++i) z[i] += (unsigned long long)hash * (i + 3);  //@zfill
+  invert(z);                                                              //@pass
+  for (int i = 0; i < 5; ++i) hash ^= (unsigned)z[i];                     //@zread
+  return hash;
+}
+
+/* labels
+[[find]]
+cause = "dynamic-index"
+object = "block"
+type = "unsigned char[64]"
+size = 64
+declared = "block"
+lines = ["block", "fill", "end", "words"]
+primary = ["fill", "end"]
+sources = ["memory lengths | parameter lengths"]
+optional = ["loop-counter run-time", "loop-counter constant"]
+uniformity = ["uniform", "data-dependent"]
+also = []
+
+[[find]]
+cause = "address-taken"
+object = "z"
+type = "unsigned long long[5]"
+size = 40
+declared = "z"
+lines = ["first", "inner", "zfill", "zread"]
+primary = ["pass"]
+also = []
+*/
+extern "C" __global__ void indexed_then_passed(unsigned *y, const unsigned char *x,
+                                               const unsigned char *lengths) {
+  for (int i = 0; i < 100; ++i) {
+    const unsigned hash = digest(x + i * 64, BOUND(lengths[i], 21));
+    y[i * 32 + threadIdx.x] = scaled(hash);
+  }
+}
