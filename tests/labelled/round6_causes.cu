@@ -68,3 +68,49 @@ extern "C" __global__ void indexed_then_passed(unsigned *y, const unsigned char 
     y[i * 32 + threadIdx.x] = scaled(hash);
   }
 }
+
+/* labels
+[[find]]
+cause = "dynamic-index"
+object = "weights"
+type = "int[40]"
+size = 160
+declared = "weights"
+lines = ["wfill", "wread"]
+primary = ["wread"]
+index = ["[i]"]
+sources = ["loop-counter run-time"]
+optional = ["memory lengths | parameter lengths"]
+uniformity = "data-dependent"
+*/
+// Lanes leave the unrolled part at different trips: what is left over begins at other elements.
+extern "C" __global__ void rest_of_own_length(int *y, const int *x, const int *lengths) {
+  int weights[40];                                                   //@weights
+  for (int i = 0; i < 40; ++i) weights[i] = x[i * 32 + threadIdx.x];  //@wfill
+  const int length = BOUND(lengths[threadIdx.x], 40);
+  int sum = 0;
+  for (int i = 0; i < length; ++i) sum = sum * 3 + weights[i];  //@wread
+  y[threadIdx.x] = sum;
+}
+
+/* labels
+[[find]]
+cause = "dynamic-index"
+object = "weights"
+type = "int[40]"
+size = 160
+declared = "weights"
+lines = ["wfill", "wread"]
+primary = ["wread"]
+index = ["[i]"]
+sources = ["loop-counter run-time"]
+uniformity = "uniform"
+*/
+extern "C" __global__ void rest_of_one_length(int *y, const int *x, const int *lengths) {
+  int weights[40];                                                   //@weights
+  for (int i = 0; i < 40; ++i) weights[i] = x[i * 32 + threadIdx.x];  //@wfill
+  const int length = BOUND(lengths[blockIdx.x], 40);
+  int sum = 0;
+  for (int i = 0; i < length; ++i) sum = sum * 3 + weights[i];  //@wread
+  y[threadIdx.x] = sum;
+}
