@@ -114,3 +114,63 @@ extern "C" __global__ void rest_of_one_length(int *y, const int *x, const int *l
   for (int i = 0; i < length; ++i) sum = sum * 3 + weights[i];  //@wread
   y[threadIdx.x] = sum;
 }
+
+struct Stack {
+  int data[29];
+  int size = 0;
+  __device__ void push(int value) {
+#ifndef EXPERIMENT
+    data[size++] = value;  //@push
+#else
+    for (int i = 0; i < 29; ++i)
+      if (i == size) data[i] = value;
+    ++size;
+#endif
+  }
+  __device__ int pop() {
+#ifndef EXPERIMENT
+    return data[--size];  //@pop
+#else
+    int found = 0;
+    --size;
+    for (int i = 0; i < 29; ++i)
+      if (i == size) found = data[i];
+    return found;
+#endif
+  }
+};
+
+struct Node {
+  int left, right, value;
+};
+
+__device__ int largest(const Node *nodes, Stack &stack, int most) {
+  const Node *node = &nodes[most & 7];
+  for (;;) {
+    most = max(most, node->value);
+    if (node->left > 0) stack.push(node->left);
+    if (node->right > 0) stack.push(node->right);
+    if (stack.size == 0) break;
+    node = &nodes[stack.pop()];
+  }
+  return most;
+}
+
+/* labels
+[[find]]
+cause = "dynamic-index"
+object = "stack.data"
+type = "int[29]"
+size = 116
+declared = "stack"
+lines = ["push", "pop"]
+primary = ["push", "pop"]
+index = ["[size++]", "[--size]"]
+sources = ["memory stack | memory nodes"]
+optional = ["memory nodes", "loop-counter run-time"]
+uniformity = "data-dependent"
+*/
+extern "C" __global__ void two_helpers_deep(const Node *nodes, int *y) {
+  Stack stack;  //@stack
+  y[threadIdx.x] = largest(nodes, stack, threadIdx.x);
+}
