@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import (
@@ -217,6 +218,8 @@ class _Reasons:
         between = next((a for a in self._own if self._is_of_several(a)), None)
         if between is not None and not indexed:
             return ProvenCause("address-taken", (self._choice(between.index),))
+        indexed = [a for a in self._own if a.leaves and not is_copying(self._objects, a)]
+        indexed += [access for _, access in self._theirs if access.leaves]
         indexed += [access for access in self._own if self._objects.alternates(access)]
         if indexed:
             return ProvenCause("rolled-loop", (self._said(indexed[0].index),))
@@ -240,7 +243,7 @@ class _Reasons:
     def _others(self) -> tuple[Cause, ...]:
         """Causes by index and size, whatever the first cause is."""
         result: list[Cause] = []
-        leaves = [access.leaves for access in self._own if access.leaves]
+        leaves = [a.leaves for a in self._own if a.leaves and not is_copying(self._objects, a)]
         if any(leaf.is_dynamic for found in leaves for leaf in found) or any(
             self._is_dynamic_inlined(theirs.dataflow, leaf)
             for theirs, access in self._theirs

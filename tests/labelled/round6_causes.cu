@@ -25,7 +25,7 @@ __device__ unsigned digest(const unsigned char *x, int length) {
   for (int i = 0; i < length; ++i) block[i] = x[i];  //@fill
   block[length] = 0x80;                              //@end
   const unsigned *words = (const unsigned *)block;
-  for (int i = 0; i < 16; ++i) hash = (hash ^ words[i]) * 16777619u;  //@words
+  for (int i = 0; i < 16; ++i) hash = (hash ^ words[i]) * 16777619u;  //@hash
   return hash;
 }
 
@@ -44,7 +44,7 @@ object = "block"
 type = "unsigned char[64]"
 size = 64
 declared = "block"
-lines = ["block", "fill", "end", "words"]
+lines = ["block", "fill", "end", "hash"]
 primary = ["fill", "end"]
 sources = ["memory lengths | parameter lengths"]
 optional = ["loop-counter run-time", "loop-counter constant"]
@@ -173,4 +173,48 @@ uniformity = "data-dependent"
 extern "C" __global__ void two_helpers_deep(const Node *nodes, int *y) {
   Stack stack;  //@stack
   y[threadIdx.x] = largest(nodes, stack, threadIdx.x);
+}
+
+__device__ CALLED void whiten(unsigned long long *words) {
+  unsigned long long carry = words[3] | 1;
+  for (int i = 0; i < 4; ++i) {
+    words[i] = words[i] * carry + (carry >> 7);
+    carry ^= words[i];
+  }
+}
+
+/* labels
+[[find]]
+cause = "address-taken"
+object = "words"
+type = "unsigned long long[4]"
+size = 32
+declared = "words"
+primary = ["whiten"]
+also = []
+*/
+// The compiler's loop over bytes is none that could be unrolled: the copy goes to registers.
+extern "C" __global__ void copied_then_passed(unsigned long long *y, const unsigned char *x) {
+  unsigned long long words[4];              //@words
+  memcpy(words, x + blockIdx.x * 33, 32);
+  whiten(words);  //@whiten
+  y[threadIdx.x] = words[0] ^ words[1] ^ words[2] ^ words[3];
+}
+
+/* labels
+[[find]]
+cause = "address-taken"
+object = "words"
+type = "unsigned long long[4]"
+size = 32
+declared = "words"
+primary = ["whiten"]
+also = ["rolled-loop"]
+*/
+extern "C" __global__ void filled_then_passed(unsigned long long *y, const unsigned char *x) {
+  unsigned long long words[4];  //@words
+  ROLLED
+  for (int i = 0; i < 4; ++i) words[i] = x[i * 7] * (x[blockIdx.x + i] | 3ull);
+  whiten(words);  //@whiten
+  y[threadIdx.x] = words[0] ^ words[1] ^ words[2] ^ words[3];
 }
