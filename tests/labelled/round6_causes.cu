@@ -218,3 +218,63 @@ extern "C" __global__ void filled_then_passed(unsigned long long *y, const unsig
   whiten(words);  //@whiten
   y[threadIdx.x] = words[0] ^ words[1] ^ words[2] ^ words[3];
 }
+
+#ifndef EXPERIMENT
+#define MOST
+#else
+#define MOST _Pragma("unroll")
+#endif
+
+__device__ bool visited(const int *path, int count, int node) {
+  MOST
+  for (int i = 0; i < BOUND(count, 17); ++i)
+    if (i < count && path[i] == node) return true;  //@compare
+  return false;
+}
+
+/* labels
+[[find]]
+cause = "rolled-loop"
+object = "path"
+type = "int[17]"
+size = 68
+declared = "path"
+lines = ["begin", "compare", "append", "visit"]
+primary = ["depth"]
+index = ["[count++]"]
+sources = ["loop-counter constant"]
+uniformity = "uniform"
+archs = ["sm_75", "sm_80", "sm_90"]
+
+[[find]]
+cause = "dynamic-index"
+object = "path"
+type = "int[17]"
+size = 68
+declared = "path"
+lines = ["begin", "compare", "append", "visit"]
+primary = ["compare", "visit"]
+index = ["[i]"]
+sources = ["loop-counter run-time"]
+optional = ["loop-counter constant", "memory next", "memory path", "thread-id threadIdx.x"]
+uniformity = "data-dependent"
+archs = ["sm_100", "sm_120"]
+*/
+// Up to sm_90 loops that end at `count` are unrolled to its greatest value, with constant indices:
+// unrolling the one loop that is left takes the array out of memory, although it ends early. Beyond,
+// they have a run-time length.
+extern "C" __global__ void path_so_far(const int *next, int *visits) {
+  int path[17];  //@path
+  int count = 1, node = threadIdx.x;
+  path[0] = node;  //@begin
+  ROLLED
+  for (int depth = 0; depth < 16; ++depth) {  //@depth
+    const int child = (int)(sqrtf((float)next[node]) / next[node + 1]);
+    if (child < 0 || visited(path, count, child)) break;
+    path[count++] = child;  //@append
+    node = child;
+  }
+  MOST
+  for (int i = 0; i < BOUND(count, 17); ++i)
+    if (i < count) atomicAdd(&visits[path[i]], 1);  //@visit
+}
