@@ -219,6 +219,14 @@ def test_calls_tell_what_they_pass_on() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["n = &nodes[s.own.pop()];", "f(x, s.own.pop());", "n = s.own.pop().left;", "a[s->own.pop()]"],
+)
+def test_a_call_is_of_the_innermost_object_that_it_stands_behind(text: str) -> None:
+    assert [call.receiver for call in Statement(text, [0], 1).calls("pop")] == [("s", "own")]
+
+
 # Accesses.
 
 ADDRESS = """add.u64 %rd1, %SPL, 0;

@@ -17,6 +17,8 @@ from lmemscope.model import (
     InlineFrame,
     LaunchBounds,
     PtxasFacts,
+    SiteClass,
+    SiteSplit,
     SourceLocation,
     Uniformity,
 )
@@ -238,6 +240,33 @@ def test_what_does_not_bind_is_not_to_be_loosened() -> None:
     (finding,) = find(limited)
     assert "below the limit of 168" in finding.message
     assert not any("maxrregcount" in one.text for one in finding.advice)
+
+
+@pytest.mark.parametrize(
+    ("own", "saved", "said"),
+    [
+        (SiteClass(7, 5, 28, 20), 0, "32 bytes of spill stores, 40 bytes of spill loads, of which "
+         "12 and 12 are in functions that it calls"),
+        (SiteClass(10, 8, 40, 32), 0, "32 bytes of spill stores, 40 bytes of spill loads"),
+        # What is saved across calls is of the same class: whose it is does not show.
+        (SiteClass(7, 5, 28, 20), 1, "32 bytes of spill stores, 40 bytes of spill loads"),
+    ],
+)  # fmt: skip
+def test_spills_in_called_functions_are_told_from_those_that_ptxas_counts(
+    own: SiteClass, saved: int, said: str
+) -> None:
+    base = kernel("register-spill", with_object=False)
+    sites, nothing = SiteClass(10, 8, 40, 32), SiteClass(0, 0, 0, 0)
+    (share,) = base.causes
+    spilled = dataclasses.replace(
+        base,
+        causes=(dataclasses.replace(share, sites=sites),),
+        sites=SiteSplit(sites + SiteClass(saved, 0, saved * 4, 0), nothing, nothing),
+        own_sites=SiteSplit(own, nothing, nothing),
+    )
+    (finding,) = find(spilled)
+    stated = finding.message.partition(": ")[2]
+    assert stated.partition(";")[0] == said
 
 
 def test_fingerprints_survive_moved_lines_and_offsets() -> None:

@@ -148,3 +148,58 @@ ret;"""
         "head": "const-table",
         "tail": "dynamic-index",
     }
+
+
+PASSED = """{
+  {
+    int head[16];
+    head[i] = x;
+    y = head[i];
+  }
+  {
+    int tail[12];
+    tail[0] = x;
+    f(tail);
+    y = tail[0];
+  }
+}
+"""
+
+
+def one_passed(*variables: Variable) -> list[tuple[str | None, str, tuple[str, ...], str | None]]:
+    """What becomes of a place whose first user indexes it and whose second one passes it on."""
+    body = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+ld.param.u32 %r2, [k_param_1];
+mul.wide.s32 %rd2, %r2, 4;
+add.s64 %rd3, %rd1, %rd2;
+.loc 1 4 0
+st.local.u32 [%rd3], %r1;
+.loc 1 5 0
+ld.local.u32 %r3, [%rd3];
+.loc 1 9 0
+st.local.u32 [%rd1], %r3;
+.loc 1 10 0
+st.param.b64 [param0+0], %rd1;
+call.uni f, (param0);
+.loc 1 11 0
+ld.local.u16 %r4, [%rd1];
+ret;"""
+    given = layers(program(body), ldl("ld.local.u32 %r3"), ldl("ld.local.u16 %r4"), frame=64)
+    objects = attributed(given, list(variables), {"a.cu": PASSED}).objects
+    return [(one.name, one.cause, one.also, one.confidence) for one in objects]
+
+
+def test_an_address_is_that_variables_which_is_in_scope_where_it_is_passed() -> None:
+    """The last load is of half an element: no more of it is read."""
+    head, tail = variable("head", "int[16]", 64, 3), variable("tail", "int[12]", 48, 8)
+    assert one_passed(head, tail) == [
+        ("head", "dynamic-index", (), "certain"),
+        ("tail", "address-taken", (), "likely"),
+    ]
+
+
+def test_a_name_is_doubted_where_it_is_not_in_scope_where_its_place_is_passed() -> None:
+    head = variable("head", "int[16]", 64, 3)
+    ((name, cause, _, confidence),) = one_passed(head)
+    assert (name, cause, confidence) == ("head", "address-taken", "possible")

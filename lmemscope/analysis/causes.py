@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import (
@@ -72,6 +73,22 @@ def object_causes(
     }
 
 
+def cause_of_turn(
+    module: ModuleFlow, kernel: str, objects: FunctionObjects, found: StackObject
+) -> ProvenCause:
+    """The cause of one of several variables that have a place of the frame in turn.
+
+    What is done with the others' addresses says nothing of it.
+
+    Args:
+        module: that the function belongs to.
+        kernel: that reaches the function.
+        objects: of the function.
+        found: the place with the variable's own accesses and escapes.
+    """
+    return _Reasons(module, kernel, objects, found, Reductions(objects)).decide()
+
+
 def accesses_of_callees(
     module: ModuleFlow, kernel: str, objects: FunctionObjects, found: StackObject
 ) -> list[PtxAccess]:
@@ -84,8 +101,9 @@ def _in_callees(
 ) -> list[tuple[FunctionObjects, PtxAccess]]:
     result = []
     own = objects.dataflow.function.name
+    called = _getting(module, found)
     for name in module.reached(kernel):
-        if name == own:
+        if name == own or (called is not None and name not in called):
             continue
         theirs = module.objects(name)
         if theirs is None:
@@ -97,6 +115,17 @@ def _in_callees(
             and (own, found.offset) in module.owners(kernel, name, access.pointees)
         ]
     return result
+
+
+def _getting(module: ModuleFlow, found: StackObject) -> set[str] | None:
+    """Functions that may get an object's address; None where any may.
+
+    Another variable in the same place is handed to others.
+    """
+    callees = {call.callee for call, _ in found.passed_to}
+    if found.stored_at or None in callees:
+        return None
+    return {name for callee in callees if callee for name in (callee, *module.reached(callee))}
 
 
 class _Reasons:
@@ -189,6 +218,8 @@ class _Reasons:
         between = next((a for a in self._own if self._is_of_several(a)), None)
         if between is not None and not indexed:
             return ProvenCause("address-taken", (self._choice(between.index),))
+        indexed = [a for a in self._own if a.leaves and not is_copying(self._objects, a)]
+        indexed += [access for _, access in self._theirs if access.leaves]
         indexed += [access for access in self._own if self._objects.alternates(access)]
         if indexed:
             return ProvenCause("rolled-loop", (self._said(indexed[0].index),))
@@ -212,7 +243,7 @@ class _Reasons:
     def _others(self) -> tuple[Cause, ...]:
         """Causes by index and size, whatever the first cause is."""
         result: list[Cause] = []
-        leaves = [access.leaves for access in self._own if access.leaves]
+        leaves = [a.leaves for a in self._own if a.leaves and not is_copying(self._objects, a)]
         if any(leaf.is_dynamic for found in leaves for leaf in found) or any(
             self._is_dynamic_inlined(theirs.dataflow, leaf)
             for theirs, access in self._theirs

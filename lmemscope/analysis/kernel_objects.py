@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from lmemscope.analysis.causes import ProvenCause, object_causes
-from lmemscope.analysis.contents import Contents
+from lmemscope.analysis.causes import ProvenCause, cause_of_turn, object_causes
 from lmemscope.analysis.indexing import IndexReader, LocalNames
 from lmemscope.analysis.kept_addresses import kept_address
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.members import Member, split, whole
 from lmemscope.analysis.names import NamedObject, Names, ObjectName
-from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
+from lmemscope.analysis.ptx.callgraph import ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.trig import call_lines
 from lmemscope.formats.cubin import CubinFunction
@@ -103,16 +102,22 @@ def find_objects(
             cause = _among_its_own(cause, objects, named)
             keys = [(name, offset) for offset in named.pieces]
             for member in members:
-                proven = _of_turn(cause, flow, objects, member) if named.turns else cause
-                if cause.cause == "volatile":
+                proven = cause
+                if named.turns:
+                    own = cause_of_turn(flow, kernel.name, objects, member.found)
+                    proven = _among_its_own(own, objects, replace(named, found=member.found))
+                if proven.cause == "volatile":
                     member, proven = _of_volatile(member, proven, sources, layers, objects)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
                 escape = reader.escape(
-                    kernel.name, objects, member.found, member.name, cause.evidence
+                    kernel.name, objects, member.found, member.name, proven.evidence
                 )
                 if proven.cause == "unattributed" and names is not None and member.name is not None:
                     kept = kept_address(lines, names, sources, objects, member.found, member.name)
                     proven, escape = kept or (proven, escape)
+                if proven.cause == "unattributed" and named.turns:
+                    # Its own uses keep nothing in memory: which are whose is not known for sure.
+                    member, proven = replace(member, name=None, extent=None), cause
                 made = _local_object(layers, name, member, proven)
                 made = replace(made, index=index, called_from=called_from, escape=escape)
                 apart = member.found.accesses if len(members) > 1 else ()
@@ -177,21 +182,6 @@ def _commonest(causes: Sequence[ProvenCause]) -> ProvenCause:
     """The cause of most pieces of an object; the first piece's of equals."""
     count = Counter(proven.cause for proven in causes)
     return max(causes, key=lambda proven: count[proven.cause])
-
-
-def _of_turn(
-    cause: ProvenCause, flow: ModuleFlow, objects: FunctionObjects, member: Member
-) -> ProvenCause:
-    """The cause of one of the variables that share an object, where its own index is that."""
-    indexed = [access for access in member.found.accesses if access.leaves]
-    if cause.cause not in ("dynamic-index", "rolled-loop") or not indexed:
-        return cause
-    dynamic = [a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)]
-    if dynamic and Contents(flow.ptx, objects, member.found).is_table:
-        return replace(cause, cause="const-table", evidence=(Evidence("constant-stores"),))
-    shown = objects.body.instructions[(dynamic or indexed)[0].index]
-    evidence = Evidence("ptx-instruction", ptx_line=shown.line, opcode=shown.opcode)
-    return replace(cause, cause="dynamic-index" if dynamic else "rolled-loop", evidence=(evidence,))
 
 
 def _called(listed: Sequence[tuple[NamedObject, Sequence[Member]]]) -> LocalNames:

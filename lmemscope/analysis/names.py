@@ -143,6 +143,8 @@ class Names:
             name = None
             if best is not None:
                 confidence = _confidence(best, known, chosen, number)
+                if self._is_passed_by_another(objects, one.found, best.variable):
+                    confidence = "possible"
                 lines = self._lines_of(objects, one.found)
                 owner = same_function(objects.dataflow.function.name)
                 known_as = self._mentions.users_reference(owner, lines, best.variable)
@@ -192,6 +194,26 @@ class Names:
                 owner, one.found, uses, variables, self._mentions, objects.dataflow.flow, single
             )
         )
+
+    def _is_passed_by_another(
+        self, objects: FunctionObjects, found: StackObject, variable: Variable
+    ) -> bool:
+        """Whether an indexed variable's place is handed on where the variable is not in scope.
+
+        Then another one, that has the place in turn, may be what is handed on.
+        """
+        instructions = objects.body.instructions
+        owner = same_function(objects.dataflow.function.name)
+
+        def knows(index: int) -> bool:
+            return self._mentions.in_scope(owner, instructions[index], variable)
+
+        passing = [call.index for call, _ in found.passed_to]
+        lines = (self._mentions.chain(instructions[index]) for index in passing)
+        if not passing or not all(chain and chain[0].location.line > 0 for chain in lines):
+            return False
+        indexed = any(access.leaves and knows(access.index) for access in found.accesses)
+        return indexed and not any(knows(index) for index in passing)
 
     def name(self, variable: Variable, part: Part, confidence: Confidence) -> ObjectName:
         """What a variable, or a part of it, is called."""

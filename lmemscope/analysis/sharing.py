@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.candidates import PADDING
-from lmemscope.analysis.layout import fits, is_reference, parts_of
+from lmemscope.analysis.layout import Part, fits, is_reference, parts_of
 from lmemscope.analysis.mentions import Mentions
 from lmemscope.analysis.ptx.graph import ControlFlow
 from lmemscope.analysis.ptx.objects import StackObject
@@ -135,11 +135,28 @@ def _claim(
             if mentions.named_by(owner, instruction, variable):
                 named.update(numbers)
     parts = parts_of(variable)
-    places = [place for n in named if (place := uses[n].place) is not None]
-    if not named or not all(_inside(place, variable) and fits(parts, place) for place in places):
+    if not named or not all(_takes(parts, variable, uses[number]) for number in named):
         return None
     is_read = any(uses[n].instruction.operation != "st" for n in named)
     return _Claim(variable, frozenset(named), frozenset(live)) if is_read else None
+
+
+def _takes(parts: Sequence[Part], variable: Variable, use: Use) -> bool:
+    """Whether a variable has a place for a use.
+
+    Compilers load no more of an element than what is read of it.
+    """
+    place = use.place
+    if place is None:
+        return True
+    if not _inside(place, variable):
+        return False
+    is_load = use.instruction.operation != "st"
+    narrow = is_load and not place.step and place.start is not None
+    units = [unit for part in parts for unit in part.units]
+    if narrow and units and place.width < min(units):
+        return True
+    return fits(parts, place)
 
 
 def _inside(place: Place, variable: Variable) -> bool:

@@ -161,10 +161,12 @@ class Statement:
         before = self._text[:at].rstrip()
         if not before.endswith((".", "->")):
             return None
-        for chain in self._chains:
-            if chain.start < at <= chain.end:
-                return tuple(part for part in chain.path if part != _CALLED)[:-1]
-        return ()
+        # Of chains in one another, as in ``nodes[stack.pop()]``, the last that began is meant.
+        around = [chain.start for chain in self._chains if chain.start < at <= chain.end]
+        if not around:
+            return ()
+        own = Statement(before[around[-1] :].removesuffix("->").removesuffix("."), [0], 0)
+        return tuple(part for part in own._chains[0].path if part != _CALLED)
 
     def line_of(self, offset: int) -> int:
         """Number of the line that an offset of the text is on."""

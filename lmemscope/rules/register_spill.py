@@ -71,7 +71,7 @@ def message(case: Case) -> str:
         held = f"ptxas spills at {case.facts.registers} registers, below every limit"
     text = (
         f"{held} ({cap.reason}): {sites.store_bytes} bytes of spill stores, "
-        f"{sites.load_bytes} bytes of spill loads"
+        f"{sites.load_bytes} bytes of spill loads{_in_callees(case)}"
     )
     if shared:
         size = case.facts.ptxas.shared if case.facts.ptxas is not None else None
@@ -81,6 +81,25 @@ def message(case: Case) -> str:
             "per block in all), which ptxas's spill figures leave out"
         )
     return text
+
+
+def _in_callees(case: Case) -> str:
+    """How much of it is in functions that the kernel calls; empty of nothing, or if not known.
+
+    Slow paths of the library's are such functions, too, and no figure of ptxas's counts those.
+    """
+    whole, own = case.facts.sites, case.facts.own_sites
+    # What calls save is of the same class: then the shares are not told apart here.
+    if whole is None or own is None or whole.spill != case.share.sites:
+        return ""
+    stored = whole.spill.store_bytes - own.spill.store_bytes
+    loaded = whole.spill.load_bytes - own.spill.load_bytes
+    if not stored and not loaded:
+        return ""
+    return (
+        f", of which {stored} and {loaded} are in functions that it calls; ptxas's figures for "
+        "the kernel leave these out"
+    )
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

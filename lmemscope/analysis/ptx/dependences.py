@@ -2,13 +2,13 @@
 
 A value joined from several paths depends on the branches that choose between them, and a value that
 leaves a loop on what ended the loop: control dependence, through post-dominators. What an unrolled
-loop leaves over for its remainder has not left it: there a value depends on no limit.
+loop leaves over for its remainder has not left it: there a value is made of no limit. Lanes whose
+limits differ come there with other counters all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from lmemscope.analysis.ptx.butterflies import Butterflies
@@ -16,6 +16,7 @@ from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import Loop, registers_of
+from lmemscope.analysis.ptx.inputs import Inputs, Node
 from lmemscope.analysis.ptx.iterations import MEMORY, Iterations
 from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_shared
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
@@ -26,52 +27,6 @@ from lmemscope.analysis.ptx.roots import Root, Roots
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import Uniformity
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """What one value depends on.
-
-    Attributes:
-        values: what it is computed from, and what chose it.
-        lanes: what makes it differ between lanes without being part of it: the address and the
-            stored values behind a load.
-        leaves: those that it is itself.
-        level: how uniform it is by itself.
-        shared: all lanes get one value, whatever they bring.
-        broadcast: all lanes get one lane's value if they all name the same; None for what is no
-            shuffle. Empty where a constant names it.
-        loaded: a load, which makes what differs between lanes depend on data.
-    """
-
-    values: tuple[Value, ...] = ()
-    lanes: tuple[Value, ...] = ()
-    leaves: frozenset[Leaf] = frozenset()
-    level: Uniformity = "uniform"
-    shared: bool = False
-    broadcast: tuple[Value, ...] | None = None
-    loaded: bool = False
-
-
-@dataclass(slots=True)
-class Inputs:
-    """Values that something depends on: as parts of it, and only between lanes."""
-
-    values: dict[Value, None] = field(default_factory=dict)
-    lanes: dict[Value, None] = field(default_factory=dict)
-
-    def add(self, value: Value) -> None:
-        """Add a part."""
-        self.values[value] = None
-
-    def update(self, other: Inputs) -> None:
-        """Add what something else depends on."""
-        self.values.update(other.values)
-        self.lanes.update(other.lanes)
-
-    def only_between_lanes(self) -> Inputs:
-        """The same, with nothing as a part."""
-        return Inputs({}, {**self.values, **self.lanes})
 
 
 class Dependences:
@@ -178,6 +133,8 @@ class Dependences:
                 found.update(self._when_left(join.block, value))
         guards = self._guards(join, loop, deciding) if deciding else set()
         found.update(self._conditions(deciding - guards))
+        # How many iterations came before: no part of the value, but lanes may differ in it.
+        found.update(self._conditions(guards).only_between_lanes())
         return Node(tuple(found.values), tuple(found.lanes))
 
     def _told_apart(self, incoming: Mapping[int, Value | None]) -> dict[int, Value | None]:
@@ -232,7 +189,9 @@ class Dependences:
                 leaves.add(known[0])
                 level = worst((level, known[1]))
         if self._remainders.is_start(index):
-            return Node((), (), frozenset({Leaf("loop-counter")}))
+            self._add(found, index, registers)
+            between = tuple(found.only_between_lanes().lanes)
+            return Node((), between, frozenset({Leaf("loop-counter")}), level)
         shared = (
             is_shared(instruction)
             or is_same_in_warp(self._code, self.values, index)
@@ -360,15 +319,16 @@ class Dependences:
         if key not in self._ended:
             found = Inputs()
             for loop in self._iterations.loops_left(block, value):
-                inside = block in self._remainders.zone(loop)
-                found.update(
-                    self._conditions(
-                        one
-                        for one in self.control.exits(loop)
-                        if not self._iterations.counts(one, loop)
-                        or not (inside or self.control.passes_by(one, loop, block))
-                    )
-                )
+                exits = self.control.exits(loop)
+                counting = {one for one in exits if self._iterations.counts(one, loop)}
+                leading = {one for one in counting if not self.control.passes_by(one, loop, block)}
+                ended = exits - counting
+                if block in self._remainders.zone(loop):
+                    # Lanes that run other numbers of iterations come with other counters.
+                    found.update(self._conditions(leading).only_between_lanes())
+                else:
+                    ended |= leading
+                found.update(self._conditions(ended))
             self._ended[key] = found
         return self._ended[key]
 

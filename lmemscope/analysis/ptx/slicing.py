@@ -12,8 +12,9 @@ from collections.abc import Callable
 from lmemscope.analysis.ptx.components import strong_components
 from lmemscope.analysis.ptx.counters import TripCounts
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.dependences import Dependences, Inputs
+from lmemscope.analysis.ptx.dependences import Dependences
 from lmemscope.analysis.ptx.graph import Loop
+from lmemscope.analysis.ptx.inputs import Inputs
 from lmemscope.analysis.ptx.leaves import Leaf, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.products import Products
