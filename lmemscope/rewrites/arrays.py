@@ -103,6 +103,10 @@ def elements(
         raise DeclinedError("a macro uses it")
     if _is_hidden(name, scope, syntax):
         raise DeclinedError(f"`{text.decode()}` has another meaning, too, in its scope")
+    for node in walk(scope):
+        if node.type == "type_identifier" and syntax.text(node) == text:
+            # `View v(a[i]);` reads as a function that takes an `a`.
+            raise DeclinedError(f"line {node.start_point.row + 1} reads as if it were a type")
     uses = tuple(_use(node, dimensions, syntax) for node in syntax.uses(name, scope))
     return Elements(path, syntax, text, dimensions, is_const, uses)
 
@@ -167,7 +171,7 @@ class LocalArray:
     def values(self) -> tuple[bytes, ...] | None:
         """The initializer's elements, of an array of one dimension; None without such a list."""
         value = self.declared.value
-        if value is None or value.type != "initializer_list":
+        if value is None or value.type != "initializer_list" or _has_directives(value, self.syntax):
             return None
         return tuple(self.syntax.text(one) for one in value.named_children if one.type != "comment")
 
@@ -303,29 +307,6 @@ def is_captured(use: Use, scope: Node, syntax: Syntax) -> bool:
     return False
 
 
-def is_pointed_to(use: Use, syntax: Syntax) -> bool:
-    """Whether the address of an element is taken: what follows it in memory is not the next one.
-
-    Through a reference that is bound to it, too.
-    """
-    for above in around(use.name, "init_declarator"):
-        declarator = above.child_by_field_name("declarator")
-        if declarator is not None and declarator.type == "reference_declarator":
-            name = syntax.text(declarator).strip(b"& \t")
-            made = next(around(above, *FUNCTIONS), above)
-            address = re.compile(rb"(?<!&)&\s*\(?\s*" + re.escape(name) + rb"\b")
-            if address.search(syntax.data, above.end_byte, made.end_byte) is not None:
-                return True
-    node = use.element
-    while node is not None and node.parent is not None:
-        node = node.parent
-        if node.type == "pointer_expression":
-            return syntax.text(node)[:1] == b"&"
-        if node.type not in ("parenthesized_expression", "field_expression"):
-            return False
-    return False
-
-
 def _why_not_declared(target: Target) -> str:
     if target.name is None:
         return "no variable is known for it"
@@ -351,6 +332,11 @@ def _is_hidden(name: Node, scope: Node, syntax: Syntax) -> bool:
         if node not in (parent.child_by_field_name("value"), parent.child_by_field_name("size")):
             return True
     return False
+
+
+def _has_directives(value: Node, syntax: Syntax) -> bool:
+    """Whether a list is of a form that the grammar reads otherwise than the compiler."""
+    return value.has_error or re.search(rb"^[ \t]*#", syntax.text(value), re.MULTILINE) is not None
 
 
 def _first_declarator(declared: Declared) -> Node:

@@ -25,6 +25,12 @@ _CHANGES = re.compile(rb"\+\+|--|(?<![=<>!+\-*/%&|^])=(?!=)|[+\-*/%&|^]=|<<=|>>=
 _EFFECTS = re.compile(rb"\w\s*\(|" + _CHANGES.pattern)
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
 _LONGEST = 2000
+_ADDRESS = re.compile(
+    rb"(?:[=(),{;:?+\-*/%!~|^]|\breturn)\s*&(?![&=])|\b(?:__builtin_)?addressof\b|\breinterpret_cast\b"
+)
+"""Code that takes an address; a parameter's `&` stands behind its type."""
+_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}()]*|:[^;{}]*)*\{")
+_CALLED = re.compile(rb"\b(\w+)\s*\(")
 
 
 class Meanings:
@@ -81,10 +87,12 @@ class Meanings:
         gone = {name for text in self.texts for name in undefined.findall(text)}
         return any(word in gone or len(set(self._macros.get(word, ()))) > 1 for word in words)
 
-    def is_list(self, words: Iterable[bytes]) -> bool:
-        """Whether a macro among some words stands for several expressions."""
-        return any(
-            _LIST.search(body) is not None for word in words for body in self._macros.get(word, ())
+    def is_list(self, words: Iterable[bytes], seen: frozenset[bytes] = frozenset()) -> bool:
+        """Whether a macro among some words stands for several expressions, by others maybe."""
+        new = {word for word in words if word in self._macros} - seen
+        bodies = [body for word in new for body in self._macros[word]]
+        return any(_LIST.search(body) is not None for body in bodies) or any(
+            self.is_list(re.findall(rb"[A-Za-z_]\w*", body), seen | new) for body in bodies
         )
 
     def is_array(self, name: bytes) -> bool:
@@ -104,6 +112,39 @@ class Meanings:
             self._taking[name] = frozenset(found)
         return self._taking[name]
 
+    def takes_addresses(self, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
+        """Whether a function or a macro of a name takes an address: that of an argument, maybe.
+
+        Functions that it calls count. One that cannot be seen does not: those of the language's
+        libraries reach no further than what they are given.
+        """
+        if name in seen:
+            return False
+        bodies = [*self._macros.get(name, ()), *self._bodies(name)]
+        called = {one for body in bodies for one in _CALLED.findall(body)}
+        return any(_ADDRESS.search(b"(" + body) is not None for body in bodies) or any(
+            self.takes_addresses(one, seen | {name}) for one in called
+        )
+
+    def is_reference(self, name: bytes) -> bool:
+        """Whether a name stands for a type of references."""
+        said = re.compile(
+            rb"\busing\s+%b\s*=[^;]*&[^;]*;|\btypedef\b[^;]*&\s*%b\s*;" % (name, name)
+        )
+        return self.has(said)
+
+    def _bodies(self, name: bytes) -> tuple[bytes, ...]:
+        """What functions, constructors and lambdas of a name do, as far as they can be seen."""
+        pattern = re.compile(rb"\b%b\s*(?:=\s*\[[^\]]*\]\s*)?\(" % re.escape(name))
+        return tuple(
+            text[end : _closed(text, body.end(), b"{}")]
+            for text in self.texts
+            for start in pattern.finditer(text)
+            for end in [_closed(text, start.end(), b"()")]
+            for body in [_BODY.match(text, end)]
+            if body is not None
+        )
+
     def _affects(self, word: bytes, seen: set[bytes], pattern: re.Pattern[bytes]) -> bool:
         if word in seen:
             return False
@@ -117,10 +158,7 @@ class Meanings:
 
 def _parameters(text: bytes, start: int) -> set[Taking]:
     """How a parameter list takes its arguments; a call's looks like one that takes values."""
-    depth, at = 1, start
-    while depth and at < min(len(text), start + _LONGEST):
-        depth += (text[at : at + 1] == b"(") - (text[at : at + 1] == b")")
-        at += 1
+    at = _closed(text, start, b"()", start + _LONGEST)
     found: set[Taking] = set()
     for part in parts_of(text[start : at - 1].decode("latin-1")):
         # Two words with `&` between them are a parameter, or an expression that combines bits.
@@ -131,3 +169,13 @@ def _parameters(text: bytes, start: int) -> set[Taking]:
         else:
             found.add("value")
     return found
+
+
+def _closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> int:
+    """Where what was opened before a place is closed."""
+    depth, at = 1, start
+    opening, closing = marks[:1], marks[1:]
+    while depth and at < min(len(text), last or len(text)):
+        depth += (text[at : at + 1] == opening) - (text[at : at + 1] == closing)
+        at += 1
+    return at

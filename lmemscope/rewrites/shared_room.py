@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit
-from lmemscope.rewrites.arrays import LocalArray, is_for_host, words_of
+from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.written import declarators, in_file, kernels
 from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 LANE = b"threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
 """A thread's number in its block."""
 _BLOCKS = ("compound_statement", "case_statement")
+ASSIGNMENT = re.compile(rb"\boperator\s*=(?!=)")
+"""A class's own way to assign."""
 _USUAL = (256, 128, 64)
 """Threads of a block where nothing says how many there are: the most that find room."""
 
@@ -121,6 +124,8 @@ def fill_of(array: LocalArray, end: bytes) -> bytes | None:
     """
     if array.declared.value is None:
         return b""
+    if not is_plain(array.target) and array.target.meanings.has(ASSIGNMENT):
+        return None  # A declaration does not assign.
     values = array.values
     if values is None or (len(array.extents) > 1 and [*values] not in ([], [b"0"])):
         return None

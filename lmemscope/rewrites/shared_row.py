@@ -25,7 +25,7 @@ from lmemscope.rewrites.accessors import joined
 from lmemscope.rewrites.arrays import LocalArray, is_plain, local_variable
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import declared_as, helper_edits
-from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
+from lmemscope.rewrites.shared_room import ASSIGNMENT, LANE, fill_of, room_for
 from lmemscope.sources.syntax import around
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ union lmem_row {
 _ROOT = re.compile(r"([A-Za-z_]\w*)(?:[.\[].*)?")
 _LOCAL = re.compile(rb"\.local\b|\b(?:cvta|isspacep|__isLocal|__cvta_generic_to_local)\b")
 """Code that asks whether a pointer is one into local memory, or takes it for one."""
-_ASSIGNMENT = re.compile(rb"\boperator\s*=(?!=)")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -100,7 +99,7 @@ def _value(variable: LocalArray, end: bytes) -> bytes | None:
         and syntax.data[variable.declared.name.end_byte : value.start_byte].strip() != b"="
     ):
         return None
-    if variable.target.meanings.has(_ASSIGNMENT):
+    if variable.target.meanings.has(ASSIGNMENT):
         return None  # A declaration does not assign.
     return b";" + end + variable.name + b" = " + syntax.text(value)
 

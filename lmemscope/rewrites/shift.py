@@ -27,7 +27,6 @@ from lmemscope.rewrites.ages import Ages, Counter, is_whole
 from lmemscope.rewrites.arrays import (
     LocalArray,
     Use,
-    is_pointed_to,
     is_reference_to_element,
     local_array,
     words_of,
@@ -39,6 +38,7 @@ from lmemscope.rewrites.extents import Extents
 from lmemscope.rewrites.heads import Advance, Head, changes_of, head_of
 from lmemscope.rewrites.loops import LOOPS, indexing_loops, is_constant, unroll_edit
 from lmemscope.rewrites.places import Extent, extent_of
+from lmemscope.rewrites.reaching import is_pointed_to
 from lmemscope.rewrites.totals import adds_all, sets_all
 from lmemscope.rewrites.variables import Number, is_only_counted, number_at
 from lmemscope.rewrites.written import in_arguments, is_continued
@@ -194,7 +194,7 @@ def _check_elements(array: LocalArray) -> None:
             continue
         if use.element is None or use.kind in ("passed", "other"):
             raise DeclinedError(f"line {line} uses more of it than one element")
-        if is_pointed_to(use, array.syntax) or is_reference_to_element(use, array.syntax):
+        if _keeps_place(use, array):
             raise DeclinedError(f"line {line} keeps the place of an element")
         inner = next(around(use.name, "lambda_expression", "gnu_asm_expression"), None)
         if inner is not None and inner.start_byte > array.declared.statement.start_byte:
@@ -405,6 +405,12 @@ class _Shifter:
 
 def _holds(outer: Node, inner: Node) -> bool:
     return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
+
+
+def _keeps_place(use: Use, array: LocalArray) -> bool:
+    return is_pointed_to(use, array.syntax, array.target.meanings) or is_reference_to_element(
+        use, array.syntax
+    )
 
 
 REWRITE = Rewrite("shift", frozenset({"dynamic-index", "rolled-loop"}), propose, __name__)
