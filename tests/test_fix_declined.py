@@ -89,3 +89,54 @@ def test_a_list_with_directives_is_not_taken_apart() -> None:
     branches = ("#if WIDE", "2, 3,", "#else", "4,", "#endif")
     text = kernel("int a[4] = {n,", *branches, "7};", "out[0] = a[n];")
     assert not {"shared-memory", "packed"} & offered(text, "int[4]")
+
+
+@pytest.mark.parametrize(
+    ("before", "loop"),
+    [
+        ("#define TWICE(x) x; x\n", ["for (i = 0; i < n; ++i) TWICE(a[i] += p[i]);"]),
+        ("#define limit (calls++ * 0 + n)\n", ["for (i = 0; i < limit; ++i) { a[i] = i; }"]),
+        ("", ["{", "const int N = 4;", "for (i = 0; i < n; ++i) { a[i] = N; }", "}"]),
+        ("", ["auto f = [&](int N) {", "for (int i = 0; i < n; ++i) { a[i] = N; } };", "f(4);"]),
+    ],
+)
+def test_a_loop_is_not_bounded_where_its_words_mean_another_thing(
+    before: str, loop: list[str]
+) -> None:
+    text = kernel(
+        "const int N = 16;", "int a[N];", "int i;", *loop, "out[0] = a[n];", before=before
+    )
+    assert "bounded-loop" not in offered(text, "int[16]")
+    plain = text.replace("TWICE(x) x; x", "TWICE(x) (x, x)").replace("calls++", "p[0]")
+    plain = plain.replace("const int N = 4;", "const int M = 4;").replace("int N)", "int M)")
+    assert "bounded-loop" in offered(plain, "int[16]")
+
+
+def test_a_macro_may_leave_out_the_use_that_a_turn_begins_with() -> None:
+    loop = "for (int i = 0; i < n; ++i) { EARLY x = a[i]; out[i] = x; }"
+    text = kernel("int a[16], x = 0;", loop, "a[n] = x;")
+    for macro, applicability in (("if (i < 16)", "unsafe"), ("int", "safe")):
+        one = target(f"#define EARLY {macro}\n{text}", "a", "int[16]")
+        bounded = next(one for one in proposals(one)[0] if one.rewrite == "bounded-loop")
+        assert bounded.applicability == applicability
+
+
+@pytest.mark.parametrize("rewrite", ["sort", "shift"])
+def test_an_extent_that_is_declared_again_is_not_taken(rewrite: str) -> None:
+    loops = {
+        "sort": [
+            "int i = N - 1;",
+            "while (i > 0 && a[i - 1] > n) { a[i] = a[i - 1]; --i; }",
+            "a[i] = n;",
+        ],
+        "shift": ["a[h] = n;", "h = (h + 1) % N;", "out[0] = a[(h + 3) % N];"],
+    }[rewrite]
+    text = kernel("const int N = 16;", "int a[N] = {}, h = 0;", "for (;;) {", *loops, "}")
+    assert rewrite in offered(text, "int[16]")
+    again = text.replace("for (;;) {", "for (int N = 8;;) {")
+    assert rewrite not in offered(again, "int[16]")
+
+
+def test_what_asks_whether_a_use_may_throw_is_left_alone() -> None:
+    text = kernel("int a[16];", "a[n] = 1;", "out[0] = noexcept(a[n]);")
+    assert not {"select", "shared-memory"} & offered(text, "int[16]")

@@ -108,6 +108,9 @@ def elements(
             # `View v(a[i]);` reads as a function that takes an `a`.
             raise DeclinedError(f"line {node.start_point.row + 1} reads as if it were a type")
     uses = tuple(_use(node, dimensions, syntax) for node in syntax.uses(name, scope))
+    for use in uses:
+        if any(_asks(call, syntax) for call in around(use.name, "call_expression")):
+            raise DeclinedError(f"line {use.name.start_point.row + 1} asks what its use may do")
     return Elements(path, syntax, text, dimensions, is_const, uses)
 
 
@@ -332,6 +335,12 @@ def _is_hidden(name: Node, scope: Node, syntax: Syntax) -> bool:
         if node not in (parent.child_by_field_name("value"), parent.child_by_field_name("size")):
             return True
     return False
+
+
+def _asks(call: Node, syntax: Syntax) -> bool:
+    """Whether what looks like a call asks something of an expression that is not evaluated."""
+    called = call.child_by_field_name("function")
+    return called is not None and syntax.text(called) in (b"noexcept", b"typeid")
 
 
 def _has_directives(value: Node, syntax: Syntax) -> bool:

@@ -23,6 +23,11 @@ _DEFINE = re.compile(
 )
 _CHANGES = re.compile(rb"\+\+|--|(?<![=<>!+\-*/%&|^])=(?!=)|[+\-*/%&|^]=|<<=|>>=")
 _EFFECTS = re.compile(rb"\w\s*\(|" + _CHANGES.pattern)
+_SEVERAL = re.compile(rb"[;{}]")
+_CONDITIONAL = re.compile(
+    rb"[;{}?]|&&|\|\||\b(?:if|else|for|while|do|switch|case|return|break|continue|goto|and|or|sizeof"
+    rb"|decltype|noexcept|typeid|asm)\b"
+)
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
 _LONGEST = 2000
 _ADDRESS = re.compile(
@@ -80,6 +85,14 @@ class Meanings:
         """
         pattern = _EFFECTS if calls else _CHANGES
         return any(self._affects(word, set(), pattern) for word in words)
+
+    def is_several(self, words: Iterable[bytes]) -> bool:
+        """Whether a macro among some words may be more than one statement."""
+        return any(self._affects(word, set(), _SEVERAL) for word in words)
+
+    def is_conditional(self, words: Iterable[bytes]) -> bool:
+        """Whether a macro among some words may leave out what stands with it, or do it again."""
+        return any(self._affects(word, set(), _CONDITIONAL) for word in words)
 
     def is_redefined(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words means one thing here and another there."""

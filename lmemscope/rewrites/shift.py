@@ -37,7 +37,7 @@ from lmemscope.rewrites.classes import helper_edits
 from lmemscope.rewrites.extents import Extents
 from lmemscope.rewrites.heads import Advance, Head, changes_of, head_of
 from lmemscope.rewrites.loops import LOOPS, indexing_loops, is_constant, unroll_edit
-from lmemscope.rewrites.places import Extent, extent_of
+from lmemscope.rewrites.places import Extent, extent_of, is_declared_again
 from lmemscope.rewrites.reaching import is_pointed_to
 from lmemscope.rewrites.totals import adds_all, sets_all
 from lmemscope.rewrites.variables import Number, is_only_counted, number_at
@@ -92,7 +92,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     extent = extent_of(declared.array, target.syntax)
     if extent is None:
         raise DeclinedError("its extent is left to its initializer")
-    if target.meanings.is_redefined(words_of([extent.text])):
+    if target.meanings.is_redefined(words_of([extent.text])) or is_declared_again(
+        extent.text, declared, target.syntax
+    ):
         raise DeclinedError(f"`{extent.text.decode(errors='replace')}` is defined again")
     extents = Extents(target, extent, declared.array)
     if array.numbers is not None and max(array.numbers) > MOST:

@@ -29,7 +29,7 @@ from lmemscope.rewrites.loops import (
     is_constant,
     unroll_edit,
 )
-from lmemscope.rewrites.places import Extent, extent_of, known_arrays
+from lmemscope.rewrites.places import Extent, extent_of, is_declared_again, known_arrays
 from lmemscope.rewrites.stepped import Stepped, behind, distance, in_loop, stepped
 from lmemscope.rewrites.unrolled import NAMES, unrolled
 from lmemscope.rewrites.variables import Number, changed_by, is_only_counted, number_at
@@ -72,7 +72,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     largest = max((_size(hit.finding.type) for hit in target.hits), default=0)
     if largest > MOST:
         raise DeclinedError(f"{largest} elements are too many to compare one after the other")
-    if target.meanings.is_redefined(words_of([extent.text])):
+    if target.meanings.is_redefined(words_of([extent.text])) or is_declared_again(
+        extent.text, declared, target.syntax
+    ):
         raise DeclinedError(f"`{extent.text.decode(errors='replace')}` is defined again")
     elements(
         target.path,
