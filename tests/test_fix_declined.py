@@ -140,3 +140,97 @@ def test_an_extent_that_is_declared_again_is_not_taken(rewrite: str) -> None:
 def test_what_asks_whether_a_use_may_throw_is_left_alone() -> None:
     text = kernel("int a[16];", "a[n] = 1;", "out[0] = noexcept(a[n]);")
     assert not {"select", "shared-memory"} & offered(text, "int[16]")
+
+
+_HOLDER = "struct Holder { const int &r; __device__ Holder(const int &x) : r(x) {} };\n"
+_PAIR = "struct Pair { const int &r; int w; };\n"
+_KEEP = "struct Keep { const int *q; __device__ void operator()(const int &x) { q = &x; } };\n"
+_PICK = "typedef const int &cref;\n__device__ cref pick(const int *q, int i) { return q[i]; }\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "use"),
+    [
+        ("", "auto f = [&](const int &x) { a[0] = 7; return x; }; out[0] = f(a[n]);"),
+        (_HOLDER, "Holder h{a[n]}; a[n] = 3; out[0] = h.r;"),
+        (_HOLDER, "Holder h(a[p[n] & 7]); a[n] = 3; out[0] = h.r;"),
+        (_PAIR, "Pair h = {a[n], 3}; a[n] = 3; out[0] = h.r;"),
+        (_KEEP, "Keep keep; keep(a[n]); a[n] = 3; out[0] = *keep.q;"),
+        ("using cref = const int &;\n", "cref x = a[n]; a[n] = 3; out[0] = x;"),
+        (_PICK, "out[0] = pick(a, n);"),
+        ("", "const int &m = p[0]; decltype(m) x = a[n]; a[n] = 3; out[0] = x;"),
+    ],
+)
+def test_a_reference_is_not_bound_to_a_copy_of_an_element(before: str, use: str) -> None:
+    text = kernel("int a[32];", "a[n] = 1;", use, before=before)
+    assert "select" not in offered(text, "int[32]")
+
+
+@pytest.mark.parametrize(
+    ("before", "use"),
+    [
+        ("", "auto f = [&](int x) { return x; }; out[0] = f(a[n]);"),
+        ("struct Pair { int r; int w; };\n", "Pair h = {a[n], 3}; out[0] = h.r;"),
+        ("using value = const int;\n", "value x = a[n]; a[n] = 3; out[0] = x;"),
+        ("", "float2 v = {(float)a[n], 1.f}; out[0] = v.x;"),
+    ],
+)
+def test_a_copy_of_an_element_is_as_good_as_the_element(before: str, use: str) -> None:
+    text = kernel("int a[32];", "a[n] = 1;", use, before=before)
+    assert "select" in offered(text, "int[32]")
+
+
+@pytest.mark.parametrize(
+    ("members", "use"),
+    [
+        ("mutable int hits; __device__ operator int() const { return hits++; }", "out[0] = a[n];"),
+        ("__device__ operator int() { return v; }", "out[0] = a[n];"),
+        ("__device__ int operator[](int i) { return i; }", "out[0] = a[n][1];"),
+        ("__device__ int operator+(int i) { return i; }", "out[0] = a[n] + 1;"),
+        ("__device__ Cell &operator=(const Cell &o) { v += o.v; return *this; }", "a[n] = a[0];"),
+        ("__device__ Cell(const Cell &o) : v(o.v + 1) {} Cell() = default;", "a[n] = c;"),
+        ("__device__ Cell &twice() { v *= 2; return *this; }", "(a[n] = c).twice();"),
+    ],
+)
+def test_elements_that_tell_a_copy_are_not_selected(members: str, use: str) -> None:
+    text = kernel("Cell a[32];", "Cell c = {};", use)
+    assert "select" not in offered(f"struct Cell {{ int v; {members} }};\n" + text, "Cell[32]")
+
+
+def test_elements_that_do_not_tell_a_copy_are_selected() -> None:
+    members = "int v; __device__ operator int() const { return v; }"
+    text = kernel("Cell a[32];", "Cell c = {};", "a[n] = c;", "out[0] = a[n] + 1;")
+    assert "select" in offered(f"struct Cell {{ {members} }};\n" + text, "Cell[32]")
+
+
+def test_a_part_that_is_an_array_by_its_types_name_is_not_reached_in_a_copy() -> None:
+    cell = "struct Cell { row v; int w; };\n"
+    text = kernel("Cell a[32];", "const int *q = a[n].v;", "out[0] = q[1] + a[n].w;")
+    assert "select" not in offered("typedef int row[3];\n" + cell + text, "Cell[32]")
+    assert "select" not in offered("using row = int[3];\n" + cell + text, "Cell[32]")
+    assert "select" in offered("using row = const int *;\n" + cell + text, "Cell[32]")
+
+
+def test_a_row_is_not_made_where_it_is_copied_or_aligned_otherwise() -> None:
+    copied = "struct S { int a[9]; S() = default; __device__ S(const S &o) { a[0] = o.a[1]; } };\n"
+    text = kernel("S a[1], *z = a;", "S b = z[0];", "S *q = &b;", "out[0] = q->a[n];")
+    how = {"line": " b = ", "name": "b"}
+
+    def rows(before: str) -> bool:
+        one = target(before + text, "b", "S", line=how["line"])
+        return "shared-row" in {each.rewrite for each in proposals(one)[0]}
+
+    assert rows("struct S { int a[9]; };\n")
+    assert not rows(copied)
+    wide = kernel("char a[64];", "double *q = reinterpret_cast<double *>(a + 8);", "out[n] = q[n];")
+    assert "shared-row" not in offered(wide, "char[64]")
+    assert "shared-row" in offered(wide.replace("double *", "float *"), "char[64]")
+    aligned = kernel("__align__(16) int a[8];", "int *q = a + n;", "out[n] = q[n];")
+    assert "shared-row" not in offered(aligned, "int[8]")
+    assert "shared-row" in offered(aligned.replace("__align__(16) ", ""), "int[8]")
+
+
+def test_a_thread_whose_index_is_another_variable_has_no_shared_memory() -> None:
+    text = kernel("dim3 threadIdx = {1, 2, 3};", "int a[8];", "out[0] = a[threadIdx.x];")
+    assert "shared-memory" not in offered(text, "int[8]")
+    assert "shared-memory" in offered(text.replace("dim3 threadIdx =", "dim3 own ="), "int[8]")

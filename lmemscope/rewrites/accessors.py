@@ -44,6 +44,10 @@ def accessor_edits(
     Raises:
         DeclinedError: one of them cannot be told to mean the same.
     """
+    if not is_plain and meanings.copies_otherwise():
+        raise DeclinedError("a class may do something else when it is copied or assigned")
+    if not is_plain and meanings.tells_const():
+        raise DeclinedError("a class may tell an element from a copy that is const")
     rewriter = _Rewriter(array, meanings, is_plain=is_plain)
     edits: list[Edit] = []
     for use in array.uses:
@@ -59,7 +63,7 @@ def accessor_edits(
             raise DeclinedError(
                 f"line {line} may change a copy of an element, or keep a part of it"
             )
-        if is_reference_to_element(use, array.syntax) or _is_bound(use, array, meanings):
+        if is_reference_to_element(use, array.syntax, meanings) or _is_bound(use, array, meanings):
             raise DeclinedError(f"line {line} may bind a reference to an element")
         made = rewriter.edits(use)
         if made is None:
@@ -112,6 +116,8 @@ class _Rewriter:
             return self._read(use)
         if self._array.is_const:
             return None
+        if not self._is_plain and not _is_discarded(use.whole):
+            return None  # What is done to the result would be done to a copy.
         words = [word for one in use.indices for word in _WORD.findall(self._syntax.text(one))]
         if use.kind != "assign" and (not self._is_plain or self._meanings.has_effects(words)):
             # Its type may have operators of its own; what the index does would be done twice.
@@ -268,7 +274,13 @@ def _is_bound(use: Use, array: Elements, meanings: Meanings) -> bool:
         called = call.child_by_field_name("function")
         words = _WORD.findall(array.syntax.text(called)) if called is not None else []
         # What it binds by reference it may hand on, keep the address of, or cast.
-        return not words or bool({"mutable", "anything", "const"} & meanings.taking(words[-1]))
+        if not words or {"mutable", "anything", "const"} & meanings.taking(words[-1]):
+            return True
+        # A variable may be called, too.
+        own = b"operator()"
+        return not array.syntax.functions(words[-1].decode()) and bool(
+            {"mutable", "anything", "const"} & meanings.taking(own)
+        )
     return False
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.meanings import Meanings
 from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, walk
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ _NAMING = (
     "labeled_statement",
     "template_argument_list",
 )
+_LISTS = ("argument_list", "initializer_list")
 _SPLIT = re.compile(rb"[A-Za-z_]\w*")
 _PLAIN = re.compile(
     r"(?:(?:const|unsigned|signed|char|short|int|long|float|double|bool|wchar_t|__int128)\s*)+\**"
     r"|.*\*"
 )
+_ALIGNED = re.compile(rb"(?:\b__align__|\balignas|\b__attribute__)\s*\([^;{}]*$")
 _CHANGING = ("assignment_expression", "update_expression", "call_expression")
 
 
@@ -210,6 +213,10 @@ def local_variable(target: Target) -> LocalArray:
         raise DeclinedError("its declaration is of a form that is not rewritten")
     if any(word in _QUALIFIERS for word in words):
         raise DeclinedError("it is not of automatic storage")
+    if _ALIGNED.search(
+        syntax.data, max(0, declared.statement.start_byte - 80), declared.statement.start_byte
+    ):
+        raise DeclinedError("its declaration is of a form that is not rewritten")
     element = re.sub(rb"\b(?:const|volatile|register)\b", b" ", head)
     stars = syntax.data[declared.declarator.start_byte : declared.name.start_byte]
     if stars.replace(b"*", b"").strip():
@@ -274,7 +281,7 @@ def has_side_effects(node: Node) -> bool:
     return any(one.type in _CHANGING for one in walk(node))
 
 
-def is_reference_to_element(use: Use, syntax: Syntax) -> bool:
+def is_reference_to_element(use: Use, syntax: Syntax, meanings: Meanings) -> bool:
     """Whether a reference is bound to the element, or its type is asked for."""
     if use.element is None:
         return False
@@ -287,7 +294,7 @@ def is_reference_to_element(use: Use, syntax: Syntax) -> bool:
         head = syntax.data[made.start_byte : body.start_byte] if made and body else b"&"
         if made is not None and made.type == "lambda_expression":
             head = head.partition(b"->")[2]
-        if b"&" in head.partition(b"(")[0] or b"decltype" in head:
+        if is_reference(head.partition(b"(")[0], meanings) or b"decltype" in head:
             return True
     for above in around(use.element, "init_declarator", "decltype", "for_range_loop"):
         if above.type == "decltype":
@@ -296,7 +303,21 @@ def is_reference_to_element(use: Use, syntax: Syntax) -> bool:
         declarator = above.child_by_field_name("declarator")
         if declarator is not None and declarator.type == "reference_declarator":
             return True
+        kind = above.parent.child_by_field_name("type") if above.parent is not None else None
+        if kind is not None and is_reference(syntax.text(kind), meanings):
+            return True
+        value = above.child_by_field_name("value")
+        is_made = value is not None and value.type in _LISTS
+        words = words_of([syntax.text(kind)]) if kind is not None and is_made else ()
+        if any(map(meanings.has_references, words)):
+            return True  # A class with references, or a constructor, may keep it.
     return False
+
+
+def is_reference(type_: bytes, meanings: Meanings) -> bool:
+    """Whether a type as written is one of references, or may be."""
+    words = words_of([type_])
+    return b"&" in type_ or b"decltype" in words or any(map(meanings.is_reference, words))
 
 
 def is_captured(use: Use, scope: Node, syntax: Syntax) -> bool:

@@ -5,9 +5,9 @@
 
 It is safe where every turn begins by using element `i`, before anything that could leave the loop
 or the thread: a loop to more than N would then have been undefined before. Otherwise it is unsafe:
-its user promises that the bound never exceeds N. Declined where a macro or another variable may give
-the bound, the extent or the body another meaning. It costs the code of N turns, and a comparison in
-each.
+its user promises that the bound never exceeds N. Declined where a macro or another variable may
+give the bound, the extent or the body another meaning. It costs the code of N turns, and a
+comparison in each.
 """
 
 from __future__ import annotations

@@ -35,6 +35,18 @@ _ADDRESS = re.compile(
 )
 """Code that takes an address; a parameter's `&` stands behind its type."""
 _BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}()]*|:[^;{}]*)*\{")
+_CLASS = re.compile(rb"\b(?:struct|class|union)\b[^;{}()=]*\{")
+_OPERATOR = re.compile(
+    rb"\boperator\s*((?:\(\s*\)|(?!(?:[-+*/%&|^]|<<|>>)?=[^=])[^\s(=]|[=!<>]=|\s)+)\([^()]*\)\s*(const)?"
+)
+"""Operators, but those that assign, and whether they are const."""
+_MUTABLE_OPERATOR = re.compile(
+    rb"\boperator\s*[^\s\w(=]{1,2}\s*\(\s*(?!const\b)(?!(?:u?(?:char|short|int|long|longlong|float"
+    rb"|double)[1-4])\b)[\w:<>]+\s*&"
+)
+_COPYING = re.compile(
+    rb"\boperator\s*=(?!=)|\b(\w+)\s*\(\s*(?:const\s+)?\1\b\s*(?:<[^<>()]*>\s*)?(?:const\s*)?&"
+)
 _CALLED = re.compile(rb"\b(\w+)\s*\(")
 
 
@@ -108,17 +120,49 @@ class Meanings:
             self.is_list(re.findall(rb"[A-Za-z_]\w*", body), seen | new) for body in bodies
         )
 
+    def tells_const(self) -> bool:
+        """Whether operators or members of the program may tell what is const from what is not.
+
+        Free operators of vectors of the language's aside, which are as they are everywhere.
+        """
+        if b"mutable" in self.words:
+            return True
+        for text in self.texts:
+            for start in _CLASS.finditer(text):
+                body = text[start.end() : _closed(text, start.end(), b"{}")]
+                if any(one[1] != b"const" for one in _OPERATOR.findall(body)):
+                    return True
+        return self.has(_MUTABLE_OPERATOR)
+
+    def copies_otherwise(self) -> bool:
+        """Whether a class of the program has its own way to be copied or assigned."""
+        return b"mutable" in self.words or self.has(_COPYING)
+
+    def has_references(self, name: bytes) -> bool:
+        """Whether a class of a name holds references, or its constructors take any."""
+        if {"mutable", "const", "anything"} & self.taking(name):
+            return True
+        pattern = re.compile(rb"\b(?:struct|class)\s+%b\b[^;{}()]*\{" % re.escape(name))
+        return any(
+            b"&" in text[start.end() : _closed(text, start.end(), b"{}")]
+            for text in self.texts
+            for start in pattern.finditer(text)
+        )
+
     def is_array(self, name: bytes) -> bool:
         """Whether a member of a name may be an array: it is, or its declaration is not seen."""
-        declared = re.compile(rb"[\w>*&]\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])")
-        found = [one[1] for text in self.texts for one in declared.finditer(text)]
-        return not found or b"[" in found
+        declared = re.compile(rb"([\w>*&]+)\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])")
+        found = [one for text in self.texts for one in declared.findall(text)]
+        return not found or any(
+            mark == b"[" or self.has(_array_of(kind)) for kind, mark in found if kind
+        )
 
     def taking(self, name: bytes) -> frozenset[Taking]:
         """How the functions of a name that can be seen take their arguments, any of them."""
         if name not in self._taking:
             found: set[Taking] = set()
-            pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*\(")
+            lambda_ = rb"(?:=\s*\[[^\]]*\]\s*)?"
+            pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*" + lambda_ + rb"\(")
             for text in self.texts:
                 for start in pattern.finditer(text):
                     found |= _parameters(text, start.end())
@@ -167,6 +211,12 @@ class Meanings:
             or any(self._affects(one, seen, pattern) for one in re.findall(rb"[A-Za-z_]\w*", body))
             for body in self._macros.get(word, ())
         )
+
+
+def _array_of(kind: bytes) -> re.Pattern[bytes]:
+    """The declaration of a type's name that stands for arrays."""
+    name = re.escape(kind)
+    return re.compile(rb"\busing\s+%b\s*=[^;{}]*\[|\btypedef\b[^;{}]*\b%b\s*\[" % (name, name))
 
 
 def _parameters(text: bytes, start: int) -> set[Taking]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from lmemscope.rewrites.arrays import Use
+from lmemscope.rewrites.arrays import Use, is_reference
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, walk
 
@@ -48,7 +48,7 @@ def _is_pointed(node: Node, syntax: Syntax, meanings: Meanings, seen: frozenset[
         return syntax.text(above)[:1] == b"&"
     if above.type == "cast_expression":
         to = above.child_by_field_name("type")
-        return to is None or _is_reference(syntax.text(to), meanings)
+        return to is None or is_reference(syntax.text(to), meanings)
     if above.type == "return_statement":
         return _returns_reference(above, syntax, meanings)
     if above.type == "init_declarator":
@@ -67,11 +67,6 @@ def _is_through(node: Node, above: Node) -> bool:
     return field is None or node == above.child_by_field_name(field)
 
 
-def _is_reference(type_: bytes, meanings: Meanings) -> bool:
-    words = _WORD.findall(type_)
-    return b"&" in type_ or b"decltype" in words or any(map(meanings.is_reference, words))
-
-
 def _returns_reference(returned: Node, syntax: Syntax, meanings: Meanings) -> bool:
     made = next(around(returned, *FUNCTIONS), None)
     body = made.child_by_field_name("body") if made is not None else None
@@ -79,8 +74,8 @@ def _returns_reference(returned: Node, syntax: Syntax, meanings: Meanings) -> bo
         return True
     head = syntax.data[made.start_byte : body.start_byte]
     if made.type == "lambda_expression":
-        return _is_reference(head.partition(b"->")[2], meanings)
-    return _is_reference(head.partition(b"(")[0], meanings)
+        return is_reference(head.partition(b"->")[2], meanings)
+    return is_reference(head.partition(b"(")[0], meanings)
 
 
 def _is_named_and_pointed(
@@ -92,7 +87,7 @@ def _is_named_and_pointed(
         return False
     kind = statement.child_by_field_name("type")
     is_bound = declarator.type == "reference_declarator" or (
-        kind is not None and _is_reference(syntax.text(kind), meanings)
+        kind is not None and is_reference(syntax.text(kind), meanings)
     )
     name = syntax.text(declarator).strip(b"& \t")
     if not is_bound or name in seen:
@@ -117,5 +112,5 @@ def _is_taken(given: Node, syntax: Syntax, meanings: Meanings) -> bool:
         return False
     text = syntax.text(called)
     if text.startswith((b"reinterpret_cast", b"static_cast", b"const_cast")):
-        return _is_reference(text, meanings)
+        return is_reference(text, meanings)
     return any(map(meanings.takes_addresses, _WORD.findall(text)))

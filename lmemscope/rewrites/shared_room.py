@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 LANE = b"threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
 """A thread's number in its block."""
 _BLOCKS = ("compound_statement", "case_statement")
-ASSIGNMENT = re.compile(rb"\boperator\s*=(?!=)")
-"""A class's own way to assign."""
+_LANE_ELSEWHERE = re.compile(rb"[\w>&*][ \t]+[&*]*(?:threadIdx|blockDim)\b(?!\s*\.)")
+"""Code that declares a variable or a macro of these names."""
 _USUAL = (256, 128, 64)
 """Threads of a block where nothing says how many there are: the most that find room."""
 
@@ -60,6 +60,8 @@ def room_for(variable: LocalArray, target: Target) -> Room:
         raise DeclinedError("its function calls itself")
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
+    if target.meanings.has(_LANE_ELSEWHERE):
+        raise DeclinedError("`threadIdx` or `blockDim` is something of the program's own")
     if is_for_host(target, declared):
         raise DeclinedError("its function is the host's, too")
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
@@ -124,7 +126,7 @@ def fill_of(array: LocalArray, end: bytes) -> bytes | None:
     """
     if array.declared.value is None:
         return b""
-    if not is_plain(array.target) and array.target.meanings.has(ASSIGNMENT):
+    if not is_plain(array.target) and array.target.meanings.copies_otherwise():
         return None  # A declaration does not assign.
     values = array.values
     if values is None or (len(array.extents) > 1 and [*values] not in ([], [b"0"])):

@@ -410,8 +410,9 @@ def _holds(outer: Node, inner: Node) -> bool:
 
 
 def _keeps_place(use: Use, array: LocalArray) -> bool:
-    return is_pointed_to(use, array.syntax, array.target.meanings) or is_reference_to_element(
-        use, array.syntax
+    return any(
+        keeps(use, array.syntax, array.target.meanings)
+        for keeps in (is_pointed_to, is_reference_to_element)
     )
 
 
