@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lmemscope.model import SourceLocation
 from lmemscope.rewrites import proposals
 from tests.rewriting import kernel, target
 
@@ -234,3 +235,66 @@ def test_a_thread_whose_index_is_another_variable_has_no_shared_memory() -> None
     text = kernel("dim3 threadIdx = {1, 2, 3};", "int a[8];", "out[0] = a[threadIdx.x];")
     assert "shared-memory" not in offered(text, "int[8]")
     assert "shared-memory" in offered(text.replace("dim3 threadIdx =", "dim3 own ="), "int[8]")
+
+
+_GET = "__device__ int get() { return v; } __device__ int get() const { return v + 9; }"
+_TRAIT = "template <class T> struct fixed { static constexpr int value = 0; };\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "type_", "use"),
+    [
+        (f"struct P {{ int v; {_GET} }};\n", "P", "out[0] = a[n].get();"),
+        (f"struct P {{ int v; {_GET} }};\n", "P", "auto &x = a[n]; out[0] = x.get();"),
+        ("", "int", "auto &x = a[n]; out[0] = pick(x);"),
+        ("using ref = const int &;\n", "int", "ref x = a[n]; out[0] = pick(x);"),
+        (_TRAIT, "int", "out[0] = a[n] + fixed<decltype((a[0]))>::value;"),
+        ("struct P { int v; __device__ operator int() { return v; } };\n", "P", "out[0] = a[n];"),
+        ("struct P { mutable int v; int w; };\n", "const P", "out[0] = a[n].touch();"),
+    ],
+)
+def test_a_table_does_not_become_const_where_that_is_told(
+    before: str, type_: str, use: str
+) -> None:
+    text = kernel(f"{type_} a[4] = {{{{1}}, {{2}}}};", use, before=before)
+    assert "static-table" not in offered(text, f"{type_.split()[-1]}[4]")
+
+
+@pytest.mark.parametrize(
+    ("type_", "use"),
+    [
+        ("int", "out[0] = a[n];"),
+        ("const int", "auto &x = a[n]; out[0] = x;"),
+        ("P", "out[0] = a[n].v;"),
+        ("const P", "out[0] = a[n].get();"),
+    ],
+)
+def test_a_table_becomes_const_where_nothing_tells(type_: str, use: str) -> None:
+    before = f"struct P {{ int v; {_GET} }};\n"
+    text = kernel(f"{type_} a[4] = {{{{1}}, {{2}}}};", use, before=before)
+    assert "static-table" in offered(text, f"{type_.split()[-1]}[4]")
+
+
+@pytest.mark.parametrize(
+    ("member", "use", "applicability"),
+    [
+        ("int get(int i) const { return i; }", "out[0] = s.inner.v[n];", "safe"),
+        ("int get(int i) const { return i; }", "auto &q = s.inner; out[0] = q.get(n);", "unsafe"),
+        ("int get(int i) const { return i; }", "for (auto &x : s.inner.v) out[0] = x;", "unsafe"),
+        ("int operator[](int i) { return i; }", "out[0] = s.inner[n];", "unsafe"),
+        (
+            "operator int() { return v[0]; }",
+            "int x = s.inner; out[0] = x + s.inner.v[n];",
+            "unsafe",
+        ),
+    ],
+)
+def test_a_parameter_is_const_safely_where_nothing_tells(
+    member: str, use: str, applicability: str
+) -> None:
+    classes = f"struct Inner {{ int v[24]; __device__ {member} }};\nstruct P {{ Inner inner; }};\n"
+    text = classes + kernel(use).replace("int n)", "int n, P s)")
+    at = SourceLocation("/p/a.cu", 3)
+    one = target(text, "s.inner.v", "int[24]", "param-copy", line="out[0]", location=at)
+    found = [each for each in proposals(one)[0] if each.rewrite == "grid-constant"]
+    assert [each.applicability for each in found] == [applicability]
