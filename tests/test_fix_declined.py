@@ -298,3 +298,12 @@ def test_a_parameter_is_const_safely_where_nothing_tells(
     one = target(text, "s.inner.v", "int[24]", "param-copy", line="out[0]", location=at)
     found = [each for each in proposals(one)[0] if each.rewrite == "grid-constant"]
     assert [each.applicability for each in found] == [applicability]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    ["while (--a[n] > 3) ;", "for (int i = 0; a[i] > n; ++i) ;", "while (n--) { ; return; }"],
+)
+def test_an_empty_statement_is_one(loop: str) -> None:
+    text = kernel("int a[32] = {};", loop, "out[0] = a[n];")
+    assert "shared-memory" in offered(text, "int[32]")

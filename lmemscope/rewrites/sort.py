@@ -34,7 +34,7 @@ from lmemscope.rewrites.stepped import Stepped, behind, distance, in_loop, stepp
 from lmemscope.rewrites.unrolled import NAMES, unrolled
 from lmemscope.rewrites.variables import Number, changed_by, is_only_counted, number_at
 from lmemscope.rewrites.written import in_arguments, is_continued, is_pure
-from lmemscope.sources.syntax import around, walk
+from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -123,7 +123,7 @@ def _moves(loop: Stepped, target: Target) -> bool:
         if subscript.type != "subscript_expression" or not _is_of(subscript, target):
             continue
         given = subscript.child_by_field_name("indices")
-        index = given.named_child(0) if given is not None else None
+        index = first_named(given) if given is not None else None
         offset = distance(index, loop.counter, target.syntax) if index is not None else None
         if offset is None:
             continue
@@ -234,7 +234,7 @@ def _ending(statement: Node, loop: Stepped, target: Target) -> int | None:
     for one in walk(statement):
         if one.type == "subscript_expression":
             given = one.child_by_field_name("indices")
-            index = given.named_child(0) if given is not None else None
+            index = first_named(given) if given is not None else None
             found = None if index is None else distance(index, loop.counter, target.syntax)
             if found is not None:
                 return found
