@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from lmemscope.model import SourceLocation
+from lmemscope.model import LaunchBounds, SourceLocation
 from lmemscope.rewrites import proposals
 from tests.rewriting import kernel, target
 
@@ -307,3 +309,80 @@ def test_a_parameter_is_const_safely_where_nothing_tells(
 def test_an_empty_statement_is_one(loop: str) -> None:
     text = kernel("int a[32] = {};", loop, "out[0] = a[n];")
     assert "shared-memory" in offered(text, "int[32]")
+
+
+@pytest.mark.parametrize(
+    ("threads", "calls", "applicability"),
+    [(64, True, "safe"), (256, True, "unsafe"), (None, True, "unsafe"), (256, False, "safe")],
+)
+def test_a_kernel_without_a_finding_may_have_larger_blocks(
+    threads: int | None, calls: bool, applicability: str
+) -> None:
+    """The array may be in registers there today."""
+    text = (
+        "__device__ int work(const int *p, int n) {\n  int a[24];\n"
+        "  a[n] = 1;\n  return a[p[0]];\n}\n"
+        "#define WORK(n) work(p, n)\n"
+        "__global__ void k(const int *p, int n) { WORK(n); }\n"
+        f"__global__ void other(const int *p) {{ {'WORK(0)' if calls else 'p[0]'}; }}\n"
+    )
+    one = target(text, "a", "int[24]", block=None, launch_bounds=LaunchBounds(64, None))
+    (hit,) = one.hits
+    bounds = None if threads is None else LaunchBounds(threads, None)
+    other = dataclasses.replace(
+        hit.facts, name="other", demangled="other", objects=(), launch_bounds=bounds
+    )
+    one = dataclasses.replace(one, kernels=(hit.facts, other))
+    (shared,) = (each for each in proposals(one)[0] if each.rewrite == "shared-memory")
+    assert shared.applicability == applicability
+    header = dataclasses.replace(one, kernels=(hit.facts,), path="/p/a.cuh")
+    (shared,) = (each for each in proposals(header)[0] if each.rewrite == "shared-memory")
+    assert shared.applicability == "unsafe", "other sources include it"
+
+
+_STATE = "struct State { int top; };\n__device__ int pop(State *s) { return s->top++; }\n"
+_BUMP = "__device__ int bump(int *q) { *q += 1; return *q; }\n"
+_CURSOR = "__device__ int cursor;\n__device__ int step() { return cursor = (cursor + 3) & 7; }\n"
+_GEN = "struct Gen { int i; __device__ int operator()() { return i++; } };\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "use"),
+    [
+        ("", "int i = n; auto next = [&] { return i += 3; }; a[i] = next();"),
+        (
+            "",
+            "int i = n; auto up = [&] { return i++; }; auto f = [&] { return up(); }; a[i] = f();",
+        ),
+        ("", "auto touch = [&](int j) { a[j] = 7; return j; }; a[n] += touch(p[0]);"),
+        ("", "int i = n, *q = &i; a[i++] = *q;"),
+        ("", "int i = n; int &q = i; a[i++] = q + p[0];"),
+        (_BUMP, "int i = n, *q = &i; a[i] = bump(q);"),
+        (_BUMP, "int i = n, *q = &i; a[*q] = bump(q);"),
+        (_STATE, "State t = {n}, *s = &t; a[s->top] = pop(s);"),
+        (_CURSOR, "a[cursor] = step();"),
+        (_GEN, "Gen g = {n}; a[g.i] = g();"),
+    ],
+)
+def test_what_moves_the_index_on_the_right_comes_first(before: str, use: str) -> None:
+    """In C++17, but not in a call: nvcc evaluates a call's first argument first."""
+    text = kernel("int a[32] = {};", use, "out[0] = a[p[1]];", before=before)
+    assert "select" not in offered(text, "int[32]")
+
+
+@pytest.mark.parametrize(
+    ("before", "use"),
+    [
+        ("", "int i = n; auto next = [&](int x) { return x + i; }; a[i] = next(3);"),
+        (
+            "__device__ int sum(int n) { int i = 0; i += n; return i; }\n",
+            "int i = n; a[i] = sum(i);",
+        ),
+        ("__device__ int load(const int *q) { return *q; }\n", "a[p[0]] = load(p);"),
+        ("", "int i = n; a[i++] = p[3];"),
+        ("", "a[p[n] & 31] += min(n, 3) + int(1.5f);"),
+    ],
+)
+def test_what_leaves_the_index_alone_may_be_called(before: str, use: str) -> None:
+    text = kernel("int a[32] = {};", use, "out[0] = a[p[1]];", before=before)
+    assert "select" in offered(text, "int[32]")

@@ -21,6 +21,7 @@ from lmemscope.rewrites.arrays import (
 )
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.meanings import Meanings
+from lmemscope.rewrites.order import may_move
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -144,7 +145,11 @@ class _Rewriter:
         given_words = set(_WORD.findall(self._syntax.text(right)))
         if words and self._meanings.has_effects(given_words, calls=False):
             return None
-        if counted & given_words or self._depends(use, right):
+        if (
+            counted & given_words
+            or self._depends(use, right)
+            or may_move(use, right, self._syntax, self._meanings)
+        ):
             # Whether the index or the value comes first is not the same in a call.
             return None
         between = right.start_byte

@@ -183,6 +183,23 @@ class Meanings:
             self.takes_addresses(one, seen | {name}) for one in called
         )
 
+    def reached(self, names: Iterable[bytes]) -> tuple[bytes, ...]:
+        """The bodies of functions, lambdas and macros of some names, and of what they call.
+
+        A variable that is called, of a class in sight, counts as its operator.
+        """
+        found: dict[bytes, None] = {}
+        pending, seen = [*names], set[bytes]()
+        while pending:
+            name = pending.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for body in (*self._macros.get(name, ()), *self._bodies(name)):
+                found[body] = None
+                pending += _CALLED.findall(body)
+        return tuple(found)
+
     def is_reference(self, name: bytes) -> bool:
         """Whether a name stands for a type of references."""
         said = re.compile(
@@ -192,15 +209,23 @@ class Meanings:
 
     def _bodies(self, name: bytes) -> tuple[bytes, ...]:
         """What functions, constructors and lambdas of a name do, as far as they can be seen."""
-        pattern = re.compile(rb"\b%b\s*(?:=\s*\[[^\]]*\]\s*)?\(" % re.escape(name))
-        return tuple(
+        spelled = re.escape(name)
+        pattern = re.compile(rb"\b%b\s*(?:=\s*\[[^\]]*\]\s*)?\(" % spelled)
+        bare = re.compile(rb"\b%b\s*=\s*\[[^\]]*\]\s*\{" % spelled)
+        found = [
             text[end : _closed(text, body.end(), b"{}")]
             for text in self.texts
             for start in pattern.finditer(text)
             for end in [_closed(text, start.end(), b"()")]
             for body in [_BODY.match(text, end)]
             if body is not None
-        )
+        ]
+        found += [
+            text[start.end() : _closed(text, start.end(), b"{}")]
+            for text in self.texts
+            for start in bare.finditer(text)
+        ]
+        return tuple(found)
 
     def _affects(self, word: bytes, seen: set[bytes], pattern: re.Pattern[bytes]) -> bool:
         if word in seen:

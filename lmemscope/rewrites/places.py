@@ -96,12 +96,13 @@ def is_declared_again(text: bytes, declared: Declared, syntax: Syntax) -> bool:
         node.type == "identifier"
         and node.start_byte >= declared.statement.end_byte
         and syntax.text(node) in wanted
-        and _is_declared(node)
+        and is_declared_name(node)
         for node in walk(declared.scope)
     )
 
 
-def _is_declared(name: Node) -> bool:
+def is_declared_name(name: Node) -> bool:
+    """Whether a name is declared where it stands."""
     parent = name.parent
     if parent is None or parent.type in _DECLARING:
         return True

@@ -6,11 +6,12 @@ column, and an element stays what it was, something that can be assigned and bou
 What may get from one element to the next in memory is declined: pointers, a function that takes the
 address of what it gets by reference, a cast to a larger type.
 
-It is safe where every kernel concerned has `__launch_bounds__`, or `--block` says the block, and
-no kernel uses dynamic shared memory. Otherwise it is unsafe: a launch with more threads in a block
-than the array has columns would write outside of it, and one with dynamic shared memory may ask for
-more than there is. Where nothing says how many threads there are, the kernels get
-`__launch_bounds__` as well, so that a larger launch fails at once.
+It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
+the block, and no kernel uses dynamic shared memory. Otherwise, as of a function in a header that
+other sources may include, it is unsafe: a launch with more threads in a block than the array has
+columns would write outside of it, and one with dynamic shared memory may ask for more than there
+is. Where nothing says how many threads there are, the kernels get `__launch_bounds__` as well, so
+that a larger launch fails at once.
 """
 
 from __future__ import annotations

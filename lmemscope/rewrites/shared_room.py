@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.written import declarators, in_file, kernels
 from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
-from lmemscope.sources.syntax import BRANCHES
+from lmemscope.sources.syntax import BRANCHES, Declared
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -69,7 +70,7 @@ def room_for(variable: LocalArray, target: Target) -> Room:
     if block is not None:
         if size * block.threads > STATIC_BYTES:
             raise DeclinedError(f"{size} bytes for each of {block.threads} threads do not fit")
-        return Room(block.threads, (), _caveat(target, block.threads))
+        return Room(block.threads, (), _caveat(target, declared, block.threads))
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
     fitting = [one for whole in (frame, size) for one in _USUAL if whole * one <= STATIC_BYTES]
@@ -85,10 +86,17 @@ def room_for(variable: LocalArray, target: Target) -> Room:
     return Room(threads, edits, caveat)
 
 
-def _caveat(target: Target, threads: int) -> str | None:
+def _caveat(target: Target, declared: Declared, threads: int) -> str | None:
     if any(has_dynamic(hit.case) for hit in target.hits):
         return "launches ask for dynamic shared memory, which comes on top"
-    if target.asked_block == threads or target.bounded == threads:
+    if target.asked_block == threads:
+        return None
+    others = running(target, declared.function)
+    bounds = [one.launch_bounds for one in others or ()]
+    largest = [one.max_threads if one is not None else None for one in bounds]
+    # A kernel that keeps it in registers today has no finding, and may have larger blocks.
+    is_bounded = all(one is not None and one <= threads for one in largest)
+    if target.bounded == threads and others is not None and is_bounded:
         return None
     return f"no block that runs it has more than {threads} threads"
 

@@ -6,10 +6,11 @@ take it, macros and members work as before. A row is an odd number of words long
 a warp use the same element, each uses a bank of its own. Tried where the variable cannot be a
 column (shared-memory), which is free of conflicts whatever the indices are.
 
-It is safe where every kernel concerned has `__launch_bounds__`, or `--block` says the block, and
-no kernel uses dynamic shared memory; otherwise it is unsafe, as a column is. A type with a
-constructor or a destructor that does something does not compile in it. Code that takes a pointer
-for one into local memory, as inline assembly may, is declined, and so is a cast to a larger type.
+It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
+the block, and no kernel uses dynamic shared memory; otherwise it is unsafe, as a column is. A type
+with a constructor or a destructor that does something does not compile in it. Code that takes a
+pointer for one into local memory, as inline assembly may, is declined, and so is a cast to a larger
+type.
 """
 
 from __future__ import annotations
