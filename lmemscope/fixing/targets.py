@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from lmemscope.files import read_input
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
+    KernelFacts,
     KernelReport,
     SourceLocation,
     SourceText,
@@ -93,11 +94,14 @@ def targets_of(
                     found[_key(hit)].append(hit)
     unit, report = results[0]
     ordered = sorted(found.values(), key=lambda hits: -max(hit.finding.bytes for hit in hits))
+    every = tuple(kernel.facts for _, each in results for kernel in each.kernels)
     for hits in ordered:
         if names and hits[0].finding.object not in names:
             continue
-        made = _numba_target if report.frontend == "numba" else _target
-        yield made(hits, unit, files, block)
+        if report.frontend == "numba":
+            yield _numba_target(hits, unit, files, block)
+        else:
+            yield _target(hits, unit, files, block, every)
 
 
 def _hits(kernel: KernelReport, sources: SourceText) -> Iterator[Hit]:
@@ -112,7 +116,13 @@ def _key(hit: Hit) -> _Key:
     return hit.finding.cause, hit.finding.object, declared or hit.finding.location
 
 
-def _target(hits: Sequence[Hit], unit: Unit, files: Files, block: int | None) -> Target | Untried:
+def _target(
+    hits: Sequence[Hit],
+    unit: Unit,
+    files: Files,
+    block: int | None,
+    every: tuple[KernelFacts, ...],
+) -> Target | Untried:
     first = hits[0]
     found = first.case.object
     declared = found.declared if found is not None else None
@@ -143,6 +153,7 @@ def _target(hits: Sequence[Hit], unit: Unit, files: Files, block: int | None) ->
         hits=tuple(hits),
         asked_block=block,
         tree=lambda file: syntax if file == path else files.syntax(file),
+        kernels=every,
     )
 
 

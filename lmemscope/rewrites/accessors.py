@@ -21,6 +21,7 @@ from lmemscope.rewrites.arrays import (
 )
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.meanings import Meanings
+from lmemscope.rewrites.order import may_move
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ def accessor_edits(
     Raises:
         DeclinedError: one of them cannot be told to mean the same.
     """
+    if not is_plain and meanings.copies_otherwise():
+        raise DeclinedError("a class may do something else when it is copied or assigned")
+    if not is_plain and meanings.tells_const():
+        raise DeclinedError("a class may tell an element from a copy that is const")
     rewriter = _Rewriter(array, meanings, is_plain=is_plain)
     edits: list[Edit] = []
     for use in array.uses:
@@ -59,7 +64,7 @@ def accessor_edits(
             raise DeclinedError(
                 f"line {line} may change a copy of an element, or keep a part of it"
             )
-        if is_reference_to_element(use, array.syntax) or _is_bound(use, array, meanings):
+        if is_reference_to_element(use, array.syntax, meanings) or _is_bound(use, array, meanings):
             raise DeclinedError(f"line {line} may bind a reference to an element")
         made = rewriter.edits(use)
         if made is None:
@@ -112,6 +117,8 @@ class _Rewriter:
             return self._read(use)
         if self._array.is_const:
             return None
+        if not self._is_plain and not _is_discarded(use.whole):
+            return None  # What is done to the result would be done to a copy.
         words = [word for one in use.indices for word in _WORD.findall(self._syntax.text(one))]
         if use.kind != "assign" and (not self._is_plain or self._meanings.has_effects(words)):
             # Its type may have operators of its own; what the index does would be done twice.
@@ -138,7 +145,11 @@ class _Rewriter:
         given_words = set(_WORD.findall(self._syntax.text(right)))
         if words and self._meanings.has_effects(given_words, calls=False):
             return None
-        if counted & given_words or self._depends(use, right):
+        if (
+            counted & given_words
+            or self._depends(use, right)
+            or may_move(use, right, self._syntax, self._meanings)
+        ):
             # Whether the index or the value comes first is not the same in a call.
             return None
         between = right.start_byte
@@ -268,7 +279,13 @@ def _is_bound(use: Use, array: Elements, meanings: Meanings) -> bool:
         called = call.child_by_field_name("function")
         words = _WORD.findall(array.syntax.text(called)) if called is not None else []
         # What it binds by reference it may hand on, keep the address of, or cast.
-        return not words or bool({"mutable", "anything", "const"} & meanings.taking(words[-1]))
+        if not words or {"mutable", "anything", "const"} & meanings.taking(words[-1]):
+            return True
+        # A variable may be called, too.
+        own = b"operator()"
+        return not array.syntax.functions(words[-1].decode()) and bool(
+            {"mutable", "anything", "const"} & meanings.taking(own)
+        )
     return False
 
 

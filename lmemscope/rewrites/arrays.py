@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.meanings import Meanings
 from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, walk
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ _NAMING = (
     "labeled_statement",
     "template_argument_list",
 )
+_LISTS = ("argument_list", "initializer_list")
 _SPLIT = re.compile(rb"[A-Za-z_]\w*")
 _PLAIN = re.compile(
     r"(?:(?:const|unsigned|signed|char|short|int|long|float|double|bool|wchar_t|__int128)\s*)+\**"
     r"|.*\*"
 )
+_ALIGNED = re.compile(rb"(?:\b__align__|\balignas|\b__attribute__)\s*\([^;{}]*$")
 _CHANGING = ("assignment_expression", "update_expression", "call_expression")
 
 
@@ -103,7 +106,14 @@ def elements(
         raise DeclinedError("a macro uses it")
     if _is_hidden(name, scope, syntax):
         raise DeclinedError(f"`{text.decode()}` has another meaning, too, in its scope")
+    for node in walk(scope):
+        if node.type == "type_identifier" and syntax.text(node) == text:
+            # `View v(a[i]);` reads as a function that takes an `a`.
+            raise DeclinedError(f"line {node.start_point.row + 1} reads as if it were a type")
     uses = tuple(_use(node, dimensions, syntax) for node in syntax.uses(name, scope))
+    for use in uses:
+        if any(_asks(call, syntax) for call in around(use.name, "call_expression")):
+            raise DeclinedError(f"line {use.name.start_point.row + 1} asks what its use may do")
     return Elements(path, syntax, text, dimensions, is_const, uses)
 
 
@@ -167,7 +177,7 @@ class LocalArray:
     def values(self) -> tuple[bytes, ...] | None:
         """The initializer's elements, of an array of one dimension; None without such a list."""
         value = self.declared.value
-        if value is None or value.type != "initializer_list":
+        if value is None or value.type != "initializer_list" or _has_directives(value, self.syntax):
             return None
         return tuple(self.syntax.text(one) for one in value.named_children if one.type != "comment")
 
@@ -203,6 +213,10 @@ def local_variable(target: Target) -> LocalArray:
         raise DeclinedError("its declaration is of a form that is not rewritten")
     if any(word in _QUALIFIERS for word in words):
         raise DeclinedError("it is not of automatic storage")
+    if _ALIGNED.search(
+        syntax.data, max(0, declared.statement.start_byte - 80), declared.statement.start_byte
+    ):
+        raise DeclinedError("its declaration is of a form that is not rewritten")
     element = re.sub(rb"\b(?:const|volatile|register)\b", b" ", head)
     stars = syntax.data[declared.declarator.start_byte : declared.name.start_byte]
     if stars.replace(b"*", b"").strip():
@@ -267,7 +281,7 @@ def has_side_effects(node: Node) -> bool:
     return any(one.type in _CHANGING for one in walk(node))
 
 
-def is_reference_to_element(use: Use, syntax: Syntax) -> bool:
+def is_reference_to_element(use: Use, syntax: Syntax, meanings: Meanings) -> bool:
     """Whether a reference is bound to the element, or its type is asked for."""
     if use.element is None:
         return False
@@ -280,7 +294,7 @@ def is_reference_to_element(use: Use, syntax: Syntax) -> bool:
         head = syntax.data[made.start_byte : body.start_byte] if made and body else b"&"
         if made is not None and made.type == "lambda_expression":
             head = head.partition(b"->")[2]
-        if b"&" in head.partition(b"(")[0] or b"decltype" in head:
+        if is_reference(head.partition(b"(")[0], meanings) or b"decltype" in head:
             return True
     for above in around(use.element, "init_declarator", "decltype", "for_range_loop"):
         if above.type == "decltype":
@@ -289,7 +303,21 @@ def is_reference_to_element(use: Use, syntax: Syntax) -> bool:
         declarator = above.child_by_field_name("declarator")
         if declarator is not None and declarator.type == "reference_declarator":
             return True
+        kind = above.parent.child_by_field_name("type") if above.parent is not None else None
+        if kind is not None and is_reference(syntax.text(kind), meanings):
+            return True
+        value = above.child_by_field_name("value")
+        is_made = value is not None and value.type in _LISTS
+        words = words_of([syntax.text(kind)]) if kind is not None and is_made else ()
+        if any(map(meanings.has_references, words)):
+            return True  # A class with references, or a constructor, may keep it.
     return False
+
+
+def is_reference(type_: bytes, meanings: Meanings) -> bool:
+    """Whether a type as written is one of references, or may be."""
+    words = words_of([type_])
+    return b"&" in type_ or b"decltype" in words or any(map(meanings.is_reference, words))
 
 
 def is_captured(use: Use, scope: Node, syntax: Syntax) -> bool:
@@ -300,29 +328,6 @@ def is_captured(use: Use, scope: Node, syntax: Syntax) -> bool:
         captures = made.child_by_field_name("captures")
         if captures is None or syntax.text(captures).replace(b" ", b"") != b"[&]":
             return True
-    return False
-
-
-def is_pointed_to(use: Use, syntax: Syntax) -> bool:
-    """Whether the address of an element is taken: what follows it in memory is not the next one.
-
-    Through a reference that is bound to it, too.
-    """
-    for above in around(use.name, "init_declarator"):
-        declarator = above.child_by_field_name("declarator")
-        if declarator is not None and declarator.type == "reference_declarator":
-            name = syntax.text(declarator).strip(b"& \t")
-            made = next(around(above, *FUNCTIONS), above)
-            address = re.compile(rb"(?<!&)&\s*\(?\s*" + re.escape(name) + rb"\b")
-            if address.search(syntax.data, above.end_byte, made.end_byte) is not None:
-                return True
-    node = use.element
-    while node is not None and node.parent is not None:
-        node = node.parent
-        if node.type == "pointer_expression":
-            return syntax.text(node)[:1] == b"&"
-        if node.type not in ("parenthesized_expression", "field_expression"):
-            return False
     return False
 
 
@@ -351,6 +356,17 @@ def _is_hidden(name: Node, scope: Node, syntax: Syntax) -> bool:
         if node not in (parent.child_by_field_name("value"), parent.child_by_field_name("size")):
             return True
     return False
+
+
+def _asks(call: Node, syntax: Syntax) -> bool:
+    """Whether what looks like a call asks something of an expression that is not evaluated."""
+    called = call.child_by_field_name("function")
+    return called is not None and syntax.text(called) in (b"noexcept", b"typeid")
+
+
+def _has_directives(value: Node, syntax: Syntax) -> bool:
+    """Whether a list is of a form that the grammar reads otherwise than the compiler."""
+    return value.has_error or re.search(rb"^[ \t]*#", syntax.text(value), re.MULTILINE) is not None
 
 
 def _first_declarator(declared: Declared) -> Node:

@@ -41,6 +41,7 @@ class Target:
         hits: the findings, one for each kernel and instance.
         asked_block: threads of a block, where the user says it.
         tree: gives the syntax of another file by its absolute path, or None.
+        kernels: all of the input, those without a finding included.
     """
 
     cause: Cause
@@ -53,6 +54,7 @@ class Target:
     hits: tuple[Hit, ...]
     asked_block: int | None = None
     tree: Callable[[str], Syntax | None] = lambda path: None
+    kernels: tuple[KernelFacts, ...] = ()
 
     @cached_property
     def declared(self) -> Declared | None:

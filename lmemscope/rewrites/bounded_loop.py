@@ -5,8 +5,9 @@
 
 It is safe where every turn begins by using element `i`, before anything that could leave the loop
 or the thread: a loop to more than N would then have been undefined before. Otherwise it is unsafe:
-its user promises that the bound never exceeds N. It costs the code of N turns, and a comparison in
-each.
+its user promises that the bound never exceeds N. Declined where a macro or another variable may
+give the bound, the extent or the body another meaning. It costs the code of N turns, and a
+comparison in each.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from lmemscope.rewrites.loops import (
     is_constant_name,
     unroll_edit,
 )
+from lmemscope.rewrites.places import is_declared_again
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued, is_pure
 from lmemscope.sources.syntax import Declared, around, walk
 
@@ -101,6 +103,10 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
         return None
     if condition.type != "binary_expression" or body.type == "preproc_call":
         return None
+    if body.type != "compound_statement" and target.meanings.is_several(
+        words_of([syntax.text(body)])
+    ):
+        return None  # Only the first of a macro's statements is in the loop.
     left, right = (condition.child_by_field_name(side) for side in ("left", "right"))
     operator = condition.child_by_field_name("operator")
     if left is None or right is None or operator is None:
@@ -175,7 +181,12 @@ def _counter(target: Target, loop: Node) -> bytes | None:
 def _is_repeatable(bound: Node, target: Target) -> bool:
     """Whether a bound can be evaluated once less without a difference: nothing of it calls."""
     kinds = {one.type for one in walk(bound)}
-    return "call_expression" not in kinds and is_pure(bound, target)
+    words = words_of([target.syntax.text(bound)])
+    return (
+        "call_expression" not in kinds
+        and is_pure(bound, target)
+        and not target.meanings.has_effects(words)
+    )
 
 
 def _written(node: Node, target: Target) -> tuple[bytes, ...]:
@@ -261,7 +272,9 @@ def _of(target: Target, position: int) -> bytes | None:
     extent = declared.extents[position]
     if extent is not None:
         text = target.syntax.text(extent)
-        if target.meanings.is_redefined(words_of([text])):
+        if target.meanings.is_redefined(words_of([text])) or is_declared_again(
+            text, declared, target.syntax
+        ):
             return None  # It may mean something else at the loop.
         whole = extent.type in ("number_literal", "identifier", "parenthesized_expression")
         return text if whole else b"(" + text + b")"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.sources.syntax import Syntax
+from lmemscope.sources.syntax import Syntax, first_named
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -82,8 +82,8 @@ class _Computer:
         if node.type == "compound_statement":
             for one in node.named_children:
                 self.run(one)
-        elif node.type == "expression_statement" and node.named_child(0) is not None:
-            self.value(_given(node.named_child(0)))
+        elif node.type == "expression_statement" and first_named(node) is not None:
+            self.value(_given(first_named(node)))
         elif node.type == "if_statement":
             clause = _given(node.child_by_field_name("condition"))
             asked = _given(clause.child_by_field_name("value"))
@@ -100,7 +100,7 @@ class _Computer:
     def value(self, node: Node) -> Value:
         kind, text = node.type, self._syntax.text(node)
         if kind in ("parenthesized_expression", "condition_clause"):
-            return self.value(_given(node.named_child(0)))
+            return self.value(_given(first_named(node)))
         if kind == "number_literal":
             return _literal(text)
         if kind == "identifier":

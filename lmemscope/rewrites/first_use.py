@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.written import is_pure_call
 from lmemscope.sources.syntax import walk
@@ -37,6 +38,8 @@ def begins_with_use(target: Target, body: Node, uses: Sequence[Node], dimensions
         ):
             return False
         if any(one.type in ("gnu_asm_expression", "lambda_expression") for one in walk(statement)):
+            return False
+        if target.meanings.is_conditional(words_of([target.syntax.text(statement)])):
             return False
         inside = [
             one for one in uses if _is_within(one, statement) and not _is_pointer(one, dimensions)

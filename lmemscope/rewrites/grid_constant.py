@@ -6,9 +6,9 @@ the kernel in the file changes.
 
 It is safe where only its members are read: a parameter that is changed does not compile when it is
 const, and what could take the const away again, a cast in C's way or inline assembly, is declined.
-Where a function gets it, or a member function is called, it is unsafe: there may be another
-overload for what is const, or a cast. Reads whose address differs
-between lanes go through the L1 cache.
+Where a function gets it, or a member function is called, a reference is bound to a part of it, or
+classes have operators that are not const, it is unsafe: there may be another overload for what is
+const, or a cast. Reads whose address differs between lanes go through the L1 cache.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.arrays import Use, is_reference_to_element
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.written import casts_const_away, declarators, kernels, said_of
 from lmemscope.sources.syntax import around, walk
@@ -89,6 +90,8 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
 def _is_shared(target: Target, kernel: Node, name: bytes) -> bool:
     """Whether a function gets the parameter itself, or one of its members is called."""
     body, syntax = kernel.child_by_field_name("body"), target.syntax
+    if target.meanings.tells_const():
+        return True  # An operator may be called where none is seen.
     for use in walk(body) if body is not None else ():
         if use.type != "identifier" or syntax.text(use) != name:
             continue
@@ -100,7 +103,13 @@ def _is_shared(target: Target, kernel: Node, name: bytes) -> bool:
             "call_expression",
             "argument_list",
             "pointer_expression",
+            "for_range_loop",
+            "lambda_capture_initializer",
         ):
+            return True
+        if any(True for _ in around(use, "decltype")):
+            return True
+        if is_reference_to_element(Use(use, node, (), "read", node), syntax, target.meanings):
             return True
         if node == use and above.type != "sizeof_expression":
             return True

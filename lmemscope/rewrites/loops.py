@@ -10,7 +10,7 @@ from lmemscope.model import Edit, SourceLocation
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.written import before, is_continued, is_here, lines_of
 from lmemscope.rules.constants import number_of
-from lmemscope.sources.syntax import FUNCTIONS, around, outermost, walk
+from lmemscope.sources.syntax import FUNCTIONS, around, first_named, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -205,7 +205,7 @@ def _index_names(subscript: Node, target: Target) -> set[bytes]:
 def _root(subscript: Node, target: Target) -> bytes | None:
     node = subscript.child_by_field_name("argument")
     while node is not None and node.type in ("subscript_expression", "parenthesized_expression"):
-        node = node.child_by_field_name("argument") or node.named_child(0)
+        node = node.child_by_field_name("argument") or first_named(node)
     if node is not None and node.type == "field_expression":
         node = node.child_by_field_name("field")
     return target.syntax.text(node) if node is not None else None

@@ -23,8 +23,31 @@ _DEFINE = re.compile(
 )
 _CHANGES = re.compile(rb"\+\+|--|(?<![=<>!+\-*/%&|^])=(?!=)|[+\-*/%&|^]=|<<=|>>=")
 _EFFECTS = re.compile(rb"\w\s*\(|" + _CHANGES.pattern)
+_SEVERAL = re.compile(rb"[;{}]")
+_CONDITIONAL = re.compile(
+    rb"[;{}?]|&&|\|\||\b(?:if|else|for|while|do|switch|case|return|break|continue|goto|and|or|sizeof"
+    rb"|decltype|noexcept|typeid|asm)\b"
+)
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
 _LONGEST = 2000
+_ADDRESS = re.compile(
+    rb"(?:[=(),{;:?+\-*/%!~|^]|\breturn)\s*&(?![&=])|\b(?:__builtin_)?addressof\b|\breinterpret_cast\b"
+)
+"""Code that takes an address; a parameter's `&` stands behind its type."""
+_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}()]*|:[^;{}]*)*\{")
+_CLASS = re.compile(rb"\b(?:struct|class|union)\b[^;{}()=]*\{")
+_OPERATOR = re.compile(
+    rb"\boperator\s*((?:\(\s*\)|(?!(?:[-+*/%&|^]|<<|>>)?=[^=])[^\s(=]|[=!<>]=|\s)+)\([^()]*\)\s*(const)?"
+)
+"""Operators, but those that assign, and whether they are const."""
+_MUTABLE_OPERATOR = re.compile(
+    rb"\boperator\s*[^\s\w(=]{1,2}\s*\(\s*(?!const\b)(?!(?:u?(?:char|short|int|long|longlong|float"
+    rb"|double)[1-4])\b)[\w:<>]+\s*&"
+)
+_COPYING = re.compile(
+    rb"\boperator\s*=(?!=)|\b(\w+)\s*\(\s*(?:const\s+)?\1\b\s*(?:<[^<>()]*>\s*)?(?:const\s*)?&"
+)
+_CALLED = re.compile(rb"\b(\w+)\s*\(")
 
 
 class Meanings:
@@ -75,34 +98,134 @@ class Meanings:
         pattern = _EFFECTS if calls else _CHANGES
         return any(self._affects(word, set(), pattern) for word in words)
 
+    def is_several(self, words: Iterable[bytes]) -> bool:
+        """Whether a macro among some words may be more than one statement."""
+        return any(self._affects(word, set(), _SEVERAL) for word in words)
+
+    def is_conditional(self, words: Iterable[bytes]) -> bool:
+        """Whether a macro among some words may leave out what stands with it, or do it again."""
+        return any(self._affects(word, set(), _CONDITIONAL) for word in words)
+
     def is_redefined(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words means one thing here and another there."""
         undefined = re.compile(rb"^[ \t]*#[ \t]*undef[ \t]+(\w+)", re.MULTILINE)
         gone = {name for text in self.texts for name in undefined.findall(text)}
         return any(word in gone or len(set(self._macros.get(word, ()))) > 1 for word in words)
 
-    def is_list(self, words: Iterable[bytes]) -> bool:
-        """Whether a macro among some words stands for several expressions."""
+    def is_list(self, words: Iterable[bytes], seen: frozenset[bytes] = frozenset()) -> bool:
+        """Whether a macro among some words stands for several expressions, by others maybe."""
+        new = {word for word in words if word in self._macros} - seen
+        bodies = [body for word in new for body in self._macros[word]]
+        return any(_LIST.search(body) is not None for body in bodies) or any(
+            self.is_list(re.findall(rb"[A-Za-z_]\w*", body), seen | new) for body in bodies
+        )
+
+    def tells_const(self) -> bool:
+        """Whether operators or members of the program may tell what is const from what is not.
+
+        Free operators of vectors of the language's aside, which are as they are everywhere.
+        """
+        if b"mutable" in self.words:
+            return True
+        for text in self.texts:
+            for start in _CLASS.finditer(text):
+                body = text[start.end() : _closed(text, start.end(), b"{}")]
+                if any(one[1] != b"const" for one in _OPERATOR.findall(body)):
+                    return True
+        return self.has(_MUTABLE_OPERATOR)
+
+    def copies_otherwise(self) -> bool:
+        """Whether a class of the program has its own way to be copied or assigned."""
+        return b"mutable" in self.words or self.has(_COPYING)
+
+    def has_references(self, name: bytes) -> bool:
+        """Whether a class of a name holds references, or its constructors take any."""
+        if {"mutable", "const", "anything"} & self.taking(name):
+            return True
+        pattern = re.compile(rb"\b(?:struct|class)\s+%b\b[^;{}()]*\{" % re.escape(name))
         return any(
-            _LIST.search(body) is not None for word in words for body in self._macros.get(word, ())
+            b"&" in text[start.end() : _closed(text, start.end(), b"{}")]
+            for text in self.texts
+            for start in pattern.finditer(text)
         )
 
     def is_array(self, name: bytes) -> bool:
         """Whether a member of a name may be an array: it is, or its declaration is not seen."""
-        declared = re.compile(rb"[\w>*&]\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])")
-        found = [one[1] for text in self.texts for one in declared.finditer(text)]
-        return not found or b"[" in found
+        declared = re.compile(rb"([\w>*&]+)\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])")
+        found = [one for text in self.texts for one in declared.findall(text)]
+        return not found or any(
+            mark == b"[" or self.has(_array_of(kind)) for kind, mark in found if kind
+        )
 
     def taking(self, name: bytes) -> frozenset[Taking]:
         """How the functions of a name that can be seen take their arguments, any of them."""
         if name not in self._taking:
             found: set[Taking] = set()
-            pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*\(")
+            lambda_ = rb"(?:=\s*\[[^\]]*\]\s*)?"
+            pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*" + lambda_ + rb"\(")
             for text in self.texts:
                 for start in pattern.finditer(text):
                     found |= _parameters(text, start.end())
             self._taking[name] = frozenset(found)
         return self._taking[name]
+
+    def takes_addresses(self, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
+        """Whether a function or a macro of a name takes an address: that of an argument, maybe.
+
+        Functions that it calls count. One that cannot be seen does not: those of the language's
+        libraries reach no further than what they are given.
+        """
+        if name in seen:
+            return False
+        bodies = [*self._macros.get(name, ()), *self._bodies(name)]
+        called = {one for body in bodies for one in _CALLED.findall(body)}
+        return any(_ADDRESS.search(b"(" + body) is not None for body in bodies) or any(
+            self.takes_addresses(one, seen | {name}) for one in called
+        )
+
+    def reached(self, names: Iterable[bytes]) -> tuple[bytes, ...]:
+        """The bodies of functions, lambdas and macros of some names, and of what they call.
+
+        A variable that is called, of a class in sight, counts as its operator.
+        """
+        found: dict[bytes, None] = {}
+        pending, seen = [*names], set[bytes]()
+        while pending:
+            name = pending.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for body in (*self._macros.get(name, ()), *self._bodies(name)):
+                found[body] = None
+                pending += _CALLED.findall(body)
+        return tuple(found)
+
+    def is_reference(self, name: bytes) -> bool:
+        """Whether a name stands for a type of references."""
+        said = re.compile(
+            rb"\busing\s+%b\s*=[^;]*&[^;]*;|\btypedef\b[^;]*&\s*%b\s*;" % (name, name)
+        )
+        return self.has(said)
+
+    def _bodies(self, name: bytes) -> tuple[bytes, ...]:
+        """What functions, constructors and lambdas of a name do, as far as they can be seen."""
+        spelled = re.escape(name)
+        pattern = re.compile(rb"\b%b\s*(?:=\s*\[[^\]]*\]\s*)?\(" % spelled)
+        bare = re.compile(rb"\b%b\s*=\s*\[[^\]]*\]\s*\{" % spelled)
+        found = [
+            text[end : _closed(text, body.end(), b"{}")]
+            for text in self.texts
+            for start in pattern.finditer(text)
+            for end in [_closed(text, start.end(), b"()")]
+            for body in [_BODY.match(text, end)]
+            if body is not None
+        ]
+        found += [
+            text[start.end() : _closed(text, start.end(), b"{}")]
+            for text in self.texts
+            for start in bare.finditer(text)
+        ]
+        return tuple(found)
 
     def _affects(self, word: bytes, seen: set[bytes], pattern: re.Pattern[bytes]) -> bool:
         if word in seen:
@@ -115,12 +238,15 @@ class Meanings:
         )
 
 
+def _array_of(kind: bytes) -> re.Pattern[bytes]:
+    """The declaration of a type's name that stands for arrays."""
+    name = re.escape(kind)
+    return re.compile(rb"\busing\s+%b\s*=[^;{}]*\[|\btypedef\b[^;{}]*\b%b\s*\[" % (name, name))
+
+
 def _parameters(text: bytes, start: int) -> set[Taking]:
     """How a parameter list takes its arguments; a call's looks like one that takes values."""
-    depth, at = 1, start
-    while depth and at < min(len(text), start + _LONGEST):
-        depth += (text[at : at + 1] == b"(") - (text[at : at + 1] == b")")
-        at += 1
+    at = _closed(text, start, b"()", start + _LONGEST)
     found: set[Taking] = set()
     for part in parts_of(text[start : at - 1].decode("latin-1")):
         # Two words with `&` between them are a parameter, or an expression that combines bits.
@@ -131,3 +257,13 @@ def _parameters(text: bytes, start: int) -> set[Taking]:
         else:
             found.add("value")
     return found
+
+
+def _closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> int:
+    """Where what was opened before a place is closed."""
+    depth, at = 1, start
+    opening, closing = marks[:1], marks[1:]
+    while depth and at < min(len(text), last or len(text)):
+        depth += (text[at : at + 1] == opening) - (text[at : at + 1] == closing)
+        at += 1
+    return at

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.sources.syntax import Syntax, walk
+from lmemscope.sources.syntax import Declared, Syntax, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -88,6 +89,28 @@ def array_at(name: bytes, place: Node, syntax: Syntax) -> Node | None:
     return None
 
 
+def is_declared_again(text: bytes, declared: Declared, syntax: Syntax) -> bool:
+    """Whether a name in an array's extent is another one's, too, behind the array's declaration."""
+    wanted = set(re.findall(rb"[A-Za-z_]\w*", text))
+    return any(
+        node.type == "identifier"
+        and node.start_byte >= declared.statement.end_byte
+        and syntax.text(node) in wanted
+        and is_declared_name(node)
+        for node in walk(declared.scope)
+    )
+
+
+def is_declared_name(name: Node) -> bool:
+    """Whether a name is declared where it stands."""
+    parent = name.parent
+    if parent is None or parent.type in _DECLARING:
+        return True
+    given = (parent.child_by_field_name("value"), parent.child_by_field_name("size"))
+    return parent.type.endswith("declarator") and name not in given
+
+
+_DECLARING = ("declaration", "parameter_declaration", "lambda_capture_initializer")
 _SUBSCRIPT = "subscript_expression"
 _HOLDING = ("compound_statement", "case_statement", "for_statement")
 

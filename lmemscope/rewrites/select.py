@@ -6,8 +6,9 @@ elements can be in registers.
 
 It is safe: an index within the array selects the same element, one outside was undefined before;
 uses that would need the element itself (a pointer, a reference, `&a[i]`) do not compile with it
-and are not offered, nor is what could bind a reference to the copy of an element. It costs as many
-comparisons as the array has elements at each access with a run-time index, and registers.
+and are not offered, nor is what could bind a reference to the copy of an element, or a class that
+tells a copy from an element. It costs as many comparisons as the array has elements at each access
+with a run-time index, and registers.
 """
 
 from __future__ import annotations

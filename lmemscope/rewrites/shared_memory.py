@@ -2,13 +2,16 @@
 
 Each thread gets a column of a shared array: element `i` of thread `t` is at `[i][t]`, so that the
 lanes of a warp use different banks whatever their indices are. The variable becomes a view of its
-column, and an element stays what it was, something that can be assigned and pointed to.
+column, and an element stays what it was, something that can be assigned and bound to a reference.
+What may get from one element to the next in memory is declined: pointers, a function that takes the
+address of what it gets by reference, a cast to a larger type.
 
-It is safe where every kernel concerned has `__launch_bounds__`, or `--block` says the block, and
-no kernel uses dynamic shared memory. Otherwise it is unsafe: a launch with more threads in a block
-than the array has columns would write outside of it, and one with dynamic shared memory may ask for
-more than there is. Where nothing says how many threads there are, the kernels get
-`__launch_bounds__` as well, so that a larger launch fails at once.
+It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
+the block, and no kernel uses dynamic shared memory. Otherwise, as of a function in a header that
+other sources may include, it is unsafe: a launch with more threads in a block than the array has
+columns would write outside of it, and one with dynamic shared memory may ask for more than there
+is. Where nothing says how many threads there are, the kernels get `__launch_bounds__` as well, so
+that a larger launch fails at once.
 """
 
 from __future__ import annotations
@@ -23,12 +26,13 @@ from lmemscope.rewrites.arrays import (
     LocalArray,
     Use,
     is_captured,
-    is_pointed_to,
+    is_plain,
     local_array,
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
+from lmemscope.rewrites.reaching import is_pointed_to, steps_on
 from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
 from lmemscope.sources.syntax import Syntax
 
@@ -63,10 +67,12 @@ def propose(target: Target) -> Iterator[Rewriting]:
             line = use.name.start_point.row + 1
             if use.kind == "passed":
                 pass_on(use)
-            elif use.kind == "other" or is_pointed_to(use, elements.syntax):
+            elif use.kind == "other" or is_pointed_to(use, elements.syntax, target.meanings):
                 raise DeclinedError(f"line {line} needs elements that follow each other in memory")
         return ()
 
+    if not is_plain(target) and steps_on(target.meanings):
+        raise DeclinedError("a class gets from one of its elements to the next")
     if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
         raise DeclinedError("a lambda captures it")
     carrier = Carrier(target, array.extents, spelling, body, before)

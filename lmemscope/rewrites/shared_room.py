@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit
-from lmemscope.rewrites.arrays import LocalArray, is_for_host, words_of
+from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.written import declarators, in_file, kernels
 from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
-from lmemscope.sources.syntax import BRANCHES
+from lmemscope.sources.syntax import BRANCHES, Declared
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 LANE = b"threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
 """A thread's number in its block."""
 _BLOCKS = ("compound_statement", "case_statement")
+_LANE_ELSEWHERE = re.compile(rb"[\w>&*][ \t]+[&*]*(?:threadIdx|blockDim)\b(?!\s*\.)")
+"""Code that declares a variable or a macro of these names."""
 _USUAL = (256, 128, 64)
 """Threads of a block where nothing says how many there are: the most that find room."""
 
@@ -57,6 +61,8 @@ def room_for(variable: LocalArray, target: Target) -> Room:
         raise DeclinedError("its function calls itself")
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
+    if target.meanings.has(_LANE_ELSEWHERE):
+        raise DeclinedError("`threadIdx` or `blockDim` is something of the program's own")
     if is_for_host(target, declared):
         raise DeclinedError("its function is the host's, too")
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
@@ -64,7 +70,7 @@ def room_for(variable: LocalArray, target: Target) -> Room:
     if block is not None:
         if size * block.threads > STATIC_BYTES:
             raise DeclinedError(f"{size} bytes for each of {block.threads} threads do not fit")
-        return Room(block.threads, (), _caveat(target, block.threads))
+        return Room(block.threads, (), _caveat(target, declared, block.threads))
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
     fitting = [one for whole in (frame, size) for one in _USUAL if whole * one <= STATIC_BYTES]
@@ -80,10 +86,17 @@ def room_for(variable: LocalArray, target: Target) -> Room:
     return Room(threads, edits, caveat)
 
 
-def _caveat(target: Target, threads: int) -> str | None:
+def _caveat(target: Target, declared: Declared, threads: int) -> str | None:
     if any(has_dynamic(hit.case) for hit in target.hits):
         return "launches ask for dynamic shared memory, which comes on top"
-    if target.asked_block == threads or target.bounded == threads:
+    if target.asked_block == threads:
+        return None
+    others = running(target, declared.function)
+    bounds = [one.launch_bounds for one in others or ()]
+    largest = [one.max_threads if one is not None else None for one in bounds]
+    # A kernel that keeps it in registers today has no finding, and may have larger blocks.
+    is_bounded = all(one is not None and one <= threads for one in largest)
+    if target.bounded == threads and others is not None and is_bounded:
         return None
     return f"no block that runs it has more than {threads} threads"
 
@@ -121,6 +134,8 @@ def fill_of(array: LocalArray, end: bytes) -> bytes | None:
     """
     if array.declared.value is None:
         return b""
+    if not is_plain(array.target) and array.target.meanings.copies_otherwise():
+        return None  # A declaration does not assign.
     values = array.values
     if values is None or (len(array.extents) > 1 and [*values] not in ([], [b"0"])):
         return None

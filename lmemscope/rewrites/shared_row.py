@@ -6,10 +6,11 @@ take it, macros and members work as before. A row is an odd number of words long
 a warp use the same element, each uses a bank of its own. Tried where the variable cannot be a
 column (shared-memory), which is free of conflicts whatever the indices are.
 
-It is safe where every kernel concerned has `__launch_bounds__`, or `--block` says the block, and
-no kernel uses dynamic shared memory; otherwise it is unsafe, as a column is. A type with a
-constructor or a destructor that does something does not compile in it. Code that takes a pointer
-for one into local memory, as inline assembly may, is declined.
+It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
+the block, and no kernel uses dynamic shared memory; otherwise it is unsafe, as a column is. A type
+with a constructor or a destructor that does something does not compile in it. Code that takes a
+pointer for one into local memory, as inline assembly may, is declined, and so is a cast to a larger
+type.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from lmemscope.rewrites.arrays import LocalArray, is_plain, local_variable
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
-from lmemscope.sources.syntax import around
+from lmemscope.sources.syntax import Syntax, around
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -42,9 +43,13 @@ union lmem_row {
 };
 """
 _ROOT = re.compile(r"([A-Za-z_]\w*)(?:[.\[].*)?")
+_WORDS = re.compile(
+    rb"\b(?:void|char|short|float|half|__half|bool|u?int(?:8|16|32)_t|uint|unsigned"
+    rb"|(?<!long )int)\s*(?:const\s*)?[*&]"
+)
+"""Types of at most a word, which rows are aligned by."""
 _LOCAL = re.compile(rb"\.local\b|\b(?:cvta|isspacep|__isLocal|__cvta_generic_to_local)\b")
 """Code that asks whether a pointer is one into local memory, or takes it for one."""
-_ASSIGNMENT = re.compile(rb"\boperator\s*=(?!=)")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -58,6 +63,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if target.meanings.has(_LOCAL):
         raise DeclinedError("a pointer may be taken for one into local memory")
     uses = whole.syntax.uses(variable.declared.name, variable.declared.scope)
+    if any(_is_cast(use, whole.syntax) for use in uses):
+        raise DeclinedError("a cast may need an alignment that a row does not have")
     copied = root[1] == target.name and is_plain(target)
     if any(_is_told(use, is_plain=copied) for use in uses):
         raise DeclinedError("its type is asked for, which becomes that of a reference")
@@ -100,9 +107,21 @@ def _value(variable: LocalArray, end: bytes) -> bytes | None:
         and syntax.data[variable.declared.name.end_byte : value.start_byte].strip() != b"="
     ):
         return None
-    if variable.target.meanings.has(_ASSIGNMENT):
+    if variable.target.meanings.copies_otherwise():
         return None  # A declaration does not assign.
     return b";" + end + variable.name + b" = " + syntax.text(value)
+
+
+def _is_cast(use: Node, syntax: Syntax) -> bool:
+    """Whether a pointer to it becomes one of a type that may be aligned otherwise than by words."""
+    for cast in around(use, "cast_expression", "call_expression"):
+        to = cast.child_by_field_name("type") or cast.child_by_field_name("function")
+        text = b"" if to is None else syntax.text(to)
+        if cast.type == "call_expression" and not text.startswith(b"reinterpret_cast"):
+            continue
+        if (b"*" in text or b"&" in text) and not _WORDS.search(text):
+            return True
+    return False
 
 
 def _is_told(use: Node, *, is_plain: bool) -> bool:

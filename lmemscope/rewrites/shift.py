@@ -27,7 +27,6 @@ from lmemscope.rewrites.ages import Ages, Counter, is_whole
 from lmemscope.rewrites.arrays import (
     LocalArray,
     Use,
-    is_pointed_to,
     is_reference_to_element,
     local_array,
     words_of,
@@ -38,7 +37,8 @@ from lmemscope.rewrites.classes import helper_edits
 from lmemscope.rewrites.extents import Extents
 from lmemscope.rewrites.heads import Advance, Head, changes_of, head_of
 from lmemscope.rewrites.loops import LOOPS, indexing_loops, is_constant, unroll_edit
-from lmemscope.rewrites.places import Extent, extent_of
+from lmemscope.rewrites.places import Extent, extent_of, is_declared_again
+from lmemscope.rewrites.reaching import is_pointed_to
 from lmemscope.rewrites.totals import adds_all, sets_all
 from lmemscope.rewrites.variables import Number, is_only_counted, number_at
 from lmemscope.rewrites.written import in_arguments, is_continued
@@ -92,7 +92,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     extent = extent_of(declared.array, target.syntax)
     if extent is None:
         raise DeclinedError("its extent is left to its initializer")
-    if target.meanings.is_redefined(words_of([extent.text])):
+    if target.meanings.is_redefined(words_of([extent.text])) or is_declared_again(
+        extent.text, declared, target.syntax
+    ):
         raise DeclinedError(f"`{extent.text.decode(errors='replace')}` is defined again")
     extents = Extents(target, extent, declared.array)
     if array.numbers is not None and max(array.numbers) > MOST:
@@ -194,7 +196,7 @@ def _check_elements(array: LocalArray) -> None:
             continue
         if use.element is None or use.kind in ("passed", "other"):
             raise DeclinedError(f"line {line} uses more of it than one element")
-        if is_pointed_to(use, array.syntax) or is_reference_to_element(use, array.syntax):
+        if _keeps_place(use, array):
             raise DeclinedError(f"line {line} keeps the place of an element")
         inner = next(around(use.name, "lambda_expression", "gnu_asm_expression"), None)
         if inner is not None and inner.start_byte > array.declared.statement.start_byte:
@@ -405,6 +407,13 @@ class _Shifter:
 
 def _holds(outer: Node, inner: Node) -> bool:
     return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
+
+
+def _keeps_place(use: Use, array: LocalArray) -> bool:
+    return any(
+        keeps(use, array.syntax, array.target.meanings)
+        for keeps in (is_pointed_to, is_reference_to_element)
+    )
 
 
 REWRITE = Rewrite("shift", frozenset({"dynamic-index", "rolled-loop"}), propose, __name__)

@@ -29,12 +29,12 @@ from lmemscope.rewrites.loops import (
     is_constant,
     unroll_edit,
 )
-from lmemscope.rewrites.places import Extent, extent_of, known_arrays
+from lmemscope.rewrites.places import Extent, extent_of, is_declared_again, known_arrays
 from lmemscope.rewrites.stepped import Stepped, behind, distance, in_loop, stepped
 from lmemscope.rewrites.unrolled import NAMES, unrolled
 from lmemscope.rewrites.variables import Number, changed_by, is_only_counted, number_at
 from lmemscope.rewrites.written import in_arguments, is_continued, is_pure
-from lmemscope.sources.syntax import around, walk
+from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -72,7 +72,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     largest = max((_size(hit.finding.type) for hit in target.hits), default=0)
     if largest > MOST:
         raise DeclinedError(f"{largest} elements are too many to compare one after the other")
-    if target.meanings.is_redefined(words_of([extent.text])):
+    if target.meanings.is_redefined(words_of([extent.text])) or is_declared_again(
+        extent.text, declared, target.syntax
+    ):
         raise DeclinedError(f"`{extent.text.decode(errors='replace')}` is defined again")
     elements(
         target.path,
@@ -121,7 +123,7 @@ def _moves(loop: Stepped, target: Target) -> bool:
         if subscript.type != "subscript_expression" or not _is_of(subscript, target):
             continue
         given = subscript.child_by_field_name("indices")
-        index = given.named_child(0) if given is not None else None
+        index = first_named(given) if given is not None else None
         offset = distance(index, loop.counter, target.syntax) if index is not None else None
         if offset is None:
             continue
@@ -232,7 +234,7 @@ def _ending(statement: Node, loop: Stepped, target: Target) -> int | None:
     for one in walk(statement):
         if one.type == "subscript_expression":
             given = one.child_by_field_name("indices")
-            index = given.named_child(0) if given is not None else None
+            index = first_named(given) if given is not None else None
             found = None if index is None else distance(index, loop.counter, target.syntax)
             if found is not None:
                 return found

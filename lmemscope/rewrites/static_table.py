@@ -6,7 +6,8 @@ it in constant memory, which hands that element to all of them at once; where la
 ones, `static __device__ const` keeps it in device memory, behind the L1 cache.
 
 It is safe: the initialiser must be constant and the table const, else it does not compile, and what
-could take the const away again, a cast in C's way or inline assembly, is declined. It costs loads
+could take the const away again, a cast in C's way or inline assembly, is declined, and so is what
+may tell a table that became const: references to elements, members and operators. It costs loads
 through the L1 cache; constant memory reads different elements one after the other.
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
-from lmemscope.rewrites.arrays import is_for_host
+from lmemscope.rewrites.arrays import Use, is_for_host, is_reference_to_element
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.written import casts_const_away
@@ -106,11 +107,16 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
     ):
         return False
     kind = declared.statement.child_by_field_name("type")
-    if kind is None or (kind.type not in _PLAIN and b"mutable" in syntax.words()):
+    is_plain = kind is not None and kind.type in _PLAIN
+    if not is_plain and b"mutable" in target.meanings.words:
         return False
     head = syntax.data[declared.statement.start_byte : declared.declarator.start_byte]
     is_const = bool({b"const", b"constexpr"} & set(head.split()))
+    if not is_const and not is_plain and target.meanings.tells_const():
+        return False
     for use in syntax.uses(declared.name, declared.scope):
+        if not is_const and _tells(use, syntax, target.meanings):
+            return False  # What is const may be another thing to it.
         if _is_changed(use):
             return False  # It would not compile.
         if not is_const and not _is_read(use, syntax, target.meanings):
@@ -136,6 +142,20 @@ def _is_read(use: Node, syntax: Syntax, meanings: Meanings) -> bool:
             return False
     taken = above is not None and above.type == "pointer_expression"
     return node != use and not (taken and above is not None and syntax.text(above)[:1] == b"&")
+
+
+def _tells(use: Node, syntax: Syntax, meanings: Meanings) -> bool:
+    """Whether something asks for the type of an element, binds a reference to it, or calls it."""
+    node = use
+    while node.parent is not None and node.parent.type in _REACHING:
+        node = node.parent
+    called = node.parent
+    if called is not None and called.type == "call_expression":
+        return True
+    if any(True for _ in around(use, "decltype", "lambda_capture_specifier")):
+        return True
+    element = Use(use, node, (), "read", node)
+    return node != use and is_reference_to_element(element, syntax, meanings)
 
 
 def _is_changed(use: Node) -> bool:

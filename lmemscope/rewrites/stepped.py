@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.loops import LOOPS
 from lmemscope.rewrites.variables import changed_by, step_of
-from lmemscope.sources.syntax import Syntax, around, walk
+from lmemscope.sources.syntax import Syntax, around, first_named, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -191,7 +191,7 @@ def distance(index: Node, counter: bytes, syntax: Syntax) -> int | None:
     """How far an index is from a counter: 0 of ``j``, -1 of ``j - 1``; None of anything else."""
     node: Node | None = index
     while node is not None and node.type == "parenthesized_expression":
-        node = node.named_child(0)
+        node = first_named(node)
     if node is None:
         return None
     if node.type == "identifier":
@@ -264,7 +264,7 @@ def _expressions(statements: tuple[Node, ...]) -> Iterator[Node]:
     for one in statements:
         if one.type != "expression_statement":
             continue
-        pending: list[Node | None] = [one.named_child(0)]
+        pending: list[Node | None] = [first_named(one)]
         while pending:
             node = pending.pop()
             if node is None:

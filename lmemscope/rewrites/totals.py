@@ -10,7 +10,7 @@ from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.loops import is_constant_name
 from lmemscope.rewrites.variables import number_at
 from lmemscope.rewrites.written import is_pure
-from lmemscope.sources.syntax import around, walk
+from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -80,7 +80,7 @@ def adds_all(use: Use, counter: Counter, array: LocalArray, target: Target) -> s
     statement = use.name
     while statement.parent is not None and statement.type != "expression_statement":
         statement = statement.parent
-    added = statement.named_child(0)
+    added = first_named(statement)
     syntax = array.syntax
     if added is None or added.type != "assignment_expression" or use.kind != "read":
         return None

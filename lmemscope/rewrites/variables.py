@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, walk
+from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, first_named, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -131,7 +131,7 @@ def changed_by(node: Node, syntax: Syntax) -> tuple[bytes, ...]:
         return ()
     changed = node.child_by_field_name(field)
     while changed is not None and changed.type == "parenthesized_expression":
-        changed = changed.named_child(0)
+        changed = first_named(changed)
     return () if changed is None else (syntax.text(changed),)
 
 

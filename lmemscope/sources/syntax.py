@@ -275,6 +275,11 @@ def walk(node: Node) -> Iterator[Node]:
         pending += reversed(found.children)
 
 
+def first_named(node: Node) -> Node | None:
+    """The first child that is no punctuation; None of an empty statement."""
+    return next(iter(node.named_children), None)
+
+
 def outermost(node: Node, types: tuple[str, ...]) -> Node | None:
     """The outermost node of some types around a node."""
     found, above = None, node.parent

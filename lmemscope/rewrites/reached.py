@@ -1,0 +1,67 @@
+"""Which kernels may run a function, those without a finding included."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lmemscope.model import KernelFacts
+from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.written import plain_name
+from lmemscope.sources.syntax import walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\\r?\n|\\.)*)", re.MULTILINE)
+
+
+def running(target: Target, function: Node) -> tuple[KernelFacts, ...] | None:
+    """The kernels of the input that may run a function of the target's file.
+
+    Args:
+        target: in whose file it is.
+        function: its definition.
+
+    Returns:
+        Them; None where there may be more: of a function in a header, which other sources include.
+    """
+    syntax = target.syntax
+    name = syntax.function_name(function)
+    body = function.child_by_field_name("body")
+    head = syntax.data[function.start_byte : body.start_byte if body is not None else None]
+    if name is None:
+        return None
+    if b"__global__" in _WORD.findall(head):
+        names = {name}
+    elif not target.path.endswith((".cu", ".py")):
+        return None
+    else:
+        names = _callers(target, name)
+    return tuple(
+        one
+        for one in target.kernels
+        if one.kind == "entry" and plain_name(one.demangled).encode() in names
+    )
+
+
+def _callers(target: Target, name: bytes) -> set[bytes]:
+    """Names of functions and macros that a function's name is reached from."""
+    bodies: list[tuple[bytes, frozenset[bytes]]] = []
+    for file in dict.fromkeys((target.path, *target.files)):
+        syntax = target.tree(file)
+        if syntax is None:
+            continue
+        for node in walk(syntax.root):
+            own = syntax.function_name(node) if node.type == "function_definition" else None
+            if own is not None:
+                bodies.append((own, frozenset(_WORD.findall(syntax.text(node)))))
+        for macro, text in _DEFINE.findall(syntax.data):
+            bodies.append((macro, frozenset(_WORD.findall(text))))
+    found, grown = {name}, True
+    while grown:
+        more = {own for own, words in bodies if words & found}
+        grown = not more <= found
+        found |= more
+    return found

@@ -1,0 +1,116 @@
+"""Whether code gets from an element of an array to what follows it in memory."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lmemscope.rewrites.arrays import Use, is_reference
+from lmemscope.rewrites.meanings import Meanings
+from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_THROUGH = {
+    "parenthesized_expression": None,
+    "field_expression": "argument",
+    "assignment_expression": "left",
+    "update_expression": "argument",
+    "comma_expression": "right",
+}
+"""Expressions that are what one of their parts is: that element, or something within it."""
+_OWN = re.compile(rb"\bthis\s*(?:\+|\[|-(?!>))")
+
+
+def is_pointed_to(use: Use, syntax: Syntax, meanings: Meanings) -> bool:
+    """Whether the address of an element is taken, so that the next one may be reached from it.
+
+    Also by whoever gets the element by reference, or through a reference of another type.
+    """
+    return use.element is not None and _is_pointed(use.element, syntax, meanings, frozenset())
+
+
+def steps_on(meanings: Meanings) -> bool:
+    """Whether a class of the program gets from one element to the next by itself."""
+    return meanings.has(_OWN)
+
+
+def _is_pointed(node: Node, syntax: Syntax, meanings: Meanings, seen: frozenset[bytes]) -> bool:
+    """Whether what an expression stands for has its address taken."""
+    while node.parent is not None and _is_through(node, node.parent):
+        node = node.parent
+    above = node.parent
+    if above is None:
+        return False
+    if above.type == "pointer_expression":
+        return syntax.text(above)[:1] == b"&"
+    if above.type == "cast_expression":
+        to = above.child_by_field_name("type")
+        return to is None or is_reference(syntax.text(to), meanings)
+    if above.type == "return_statement":
+        return _returns_reference(above, syntax, meanings)
+    if above.type == "init_declarator":
+        return _is_named_and_pointed(above, syntax, meanings, seen)
+    if above.type in ("argument_list", "initializer_list"):
+        return _is_taken(above, syntax, meanings)
+    return False
+
+
+def _is_through(node: Node, above: Node) -> bool:
+    if above.type == "conditional_expression":
+        return node != above.child_by_field_name("condition")
+    if above.type not in _THROUGH:
+        return False
+    field = _THROUGH[above.type]
+    return field is None or node == above.child_by_field_name(field)
+
+
+def _returns_reference(returned: Node, syntax: Syntax, meanings: Meanings) -> bool:
+    made = next(around(returned, *FUNCTIONS), None)
+    body = made.child_by_field_name("body") if made is not None else None
+    if made is None or body is None:
+        return True
+    head = syntax.data[made.start_byte : body.start_byte]
+    if made.type == "lambda_expression":
+        return is_reference(head.partition(b"->")[2], meanings)
+    return is_reference(head.partition(b"(")[0], meanings)
+
+
+def _is_named_and_pointed(
+    made: Node, syntax: Syntax, meanings: Meanings, seen: frozenset[bytes]
+) -> bool:
+    """Whether a declaration binds a reference whose address is taken further down."""
+    declarator, statement = made.child_by_field_name("declarator"), made.parent
+    if declarator is None or statement is None:
+        return False
+    kind = statement.child_by_field_name("type")
+    is_bound = declarator.type == "reference_declarator" or (
+        kind is not None and is_reference(syntax.text(kind), meanings)
+    )
+    name = syntax.text(declarator).strip(b"& \t")
+    if not is_bound or name in seen:
+        return False
+    function = next(around(made, *FUNCTIONS), made)
+    return any(
+        _is_pointed(one, syntax, meanings, seen | {name})
+        for one in walk(function)
+        if one.type == "identifier" and one.start_byte >= made.end_byte and syntax.text(one) == name
+    )
+
+
+def _is_taken(given: Node, syntax: Syntax, meanings: Meanings) -> bool:
+    """Whether a function, a macro or a constructor takes the address of what it is given."""
+    above = given.parent
+    called = None if above is None else above.child_by_field_name("function")
+    if above is not None and above.type == "init_declarator" and above.parent is not None:
+        called = above.parent.child_by_field_name("type")
+    if above is not None and called is None:
+        called = above.child_by_field_name("type") or above.child_by_field_name("name")
+    if called is None:
+        return False
+    text = syntax.text(called)
+    if text.startswith((b"reinterpret_cast", b"static_cast", b"const_cast")):
+        return is_reference(text, meanings)
+    return any(map(meanings.takes_addresses, _WORD.findall(text)))
