@@ -90,11 +90,21 @@ def test_lines_cost_what_bytes_behind_the_cache_do() -> None:
     within, beyond = costs(frame=100), costs(frame=1280)
     assert within.fits
     assert not beyond.fits
-    assert within.local == 80.0, "two cycles for a line of local memory"
+    assert within.local == 10.0, "a cycle for four lines of local memory"
     # Nine tenths miss L1, and most of these L2: memory gives 14.5 bytes in a cycle.
     frames = 1280 * 2048
     missed = (1 - 255 * 1024 / frames) * (1 - 50 * 2**20 / 132 / frames)
     assert beyond.local == pytest.approx(40 * 128 * missed / 14.5, rel=0.001)
+
+
+def test_stores_go_through_the_cache() -> None:
+    """On an H100 a store of one word by a warp takes 9 cycles, of a word of each lane's 145."""
+    one = costs(stored_lines=40.0, stored_sectors=160.0)
+    assert one.local == pytest.approx(40 * (2.6 + 4 * 1.9))
+    lanes = {"local_lines": 1280.0, "local_sectors": 1280.0}
+    each = costs(**lanes, stored_lines=1280.0, stored_sectors=1280.0)
+    assert each.local == pytest.approx(40 * 144)
+    assert costs(**lanes).local == 40 * 8
 
 
 def test_shared_memory_takes_from_the_cache() -> None:
@@ -259,6 +269,32 @@ def test_lanes_that_differ_touch_as_many_lines_as_there_are_words() -> None:
     found = local(VARYING, ldl("ld.local"), frame=64)
     assert found.local_lines == found.varying_lines == 10 * 16
     assert local(VARYING, ldl("ld.local"), frame=4096).local_lines == 10 * 32
+
+
+def test_random_places_are_among_the_words_of_the_object() -> None:
+    loaded = "mul.wide.u32 %v, %t, 4;\nadd.s64 %w, %n, %v;\nld.global.u32 %u, [%w];\n"
+    loaded += UNIFORM.replace("%i", "%u")
+    found = {frame: local(loaded, ldl("ld.local"), frame=frame) for frame in (16, 4096)}
+    assert found[16].local_lines == pytest.approx(10 * 4, rel=0.01)
+    assert found[4096].local_lines == pytest.approx(10 * 31.5, rel=0.01)
+    assert found[16].local_sectors == pytest.approx(10 * 4 * 3.6, rel=0.01)
+
+
+def test_fewer_lanes_touch_fewer_lines_behind_a_condition_on_which_they_part() -> None:
+    some = "setp.lt.u32 %q, %t, 8;\n@%q bra $L9;\n" + VARYING + "\n$L9:"
+    together = some.replace("%t, 8", "%n, 8")
+    assert local(together, ldl("ld.local"), frame=4096).local_lines == 10 * 32
+    assert local(some, ldl("ld.local"), frame=4096).local_lines == 10 * 16
+    chain = "".join(f"setp.lt.u32 %q, %t, {9 * n};\n@%q bra $L9;\n" for n in range(1, 7))
+    many = chain + VARYING + "\n$L9:"
+    assert local(many, ldl("ld.local"), frame=4096).local_lines == 10 * 4
+
+
+def test_stores_are_told_from_loads() -> None:
+    store = UNIFORM.replace("ld.local.f32 %g, [%b]", "st.local.f32 [%b], %f")
+    found = local(store, stl("st.local"))
+    assert (found.stored_lines, found.stored_sectors) == (10, 40)
+    assert local(UNIFORM, ldl("ld.local")).stored_lines == 0
 
 
 def test_copies_of_an_access_that_ptxas_unrolls_are_one() -> None:

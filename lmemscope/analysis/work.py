@@ -9,18 +9,26 @@ executed as often as before.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.chains import longest_chain
-from lmemscope.analysis.ptx.diverging import diverges
+from lmemscope.analysis.ptx.diverging import Divergence
 from lmemscope.analysis.ptx.flow import is_local_access
 from lmemscope.analysis.ptx.fusions import Fusions
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import executed, width
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.model import PIPES, STALLS, KernelFacts, LocalAccess, Uniformity, Work
+from lmemscope.model import (
+    PIPES,
+    STALLS,
+    KernelFacts,
+    LocalAccess,
+    LocalObject,
+    Uniformity,
+    Work,
+)
 
 _LANES, _WORD, _LINE, _SECTOR = 32, 4, 128, 32
 _RELOADS = 8
@@ -48,15 +56,19 @@ def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
         return None
     calls = _calls(flow, facts.name)
     counted = _Counted()
+    lanes: dict[int, float] = {}
     accesses = (*facts.accesses, *facts.generic)
     in_registers = _promoted(flow, calls, accesses)
     rare = frozenset(one.ptx_line for one in accesses if one.cause == "math-slow-path")
     for name, often in calls.items():
         dataflow = flow.dataflow(name)
         if dataflow is not None:
-            counted.function(dataflow, often, in_registers, rare)
+            divergence = Divergence(dataflow)
+            counted.function(dataflow, divergence, often, in_registers, rare)
+            for line, indices in dataflow.by_line.items():
+                lanes[line] = max(map(divergence.active, indices))
     frame = _frame(facts)
-    counted.local(accesses, _weights(flow, calls), frame)
+    counted.local(accesses, _weights(flow, calls), lanes, frame, facts.objects)
     return counted.work(frame, facts.cubin.code_bytes if facts.cubin is not None else None)
 
 
@@ -131,6 +143,7 @@ class _Counted:
         self._pipes: dict[str, float] = defaultdict(float)
         self._stalls: dict[str, float] = defaultdict(float)
         self._lines = self._sectors = self._varying = self._looped = 0.0
+        self._stored_lines = self._stored_sectors = 0.0
         self._shared = self._cached = self._again = self._streamed = 0.0
         self._instructions = self._in_loops = 0
 
@@ -142,6 +155,8 @@ class _Counted:
             stalls=tuple(self._stalls[stall] for stall in STALLS),
             local_lines=self._lines,
             local_sectors=self._sectors,
+            stored_lines=self._stored_lines,
+            stored_sectors=self._stored_sectors,
             varying_lines=self._varying,
             looped_lines=self._looped,
             shared_wavefronts=self._shared,
@@ -155,6 +170,7 @@ class _Counted:
     def function(
         self,
         dataflow: Dataflow,
+        divergence: Divergence,
         often: float,
         in_registers: frozenset[int],
         rare: frozenset[int | None],
@@ -163,6 +179,7 @@ class _Counted:
 
         Args:
             dataflow: of the function.
+            divergence: of the function.
             often: how often it is called.
             in_registers: lines of local accesses that cost nothing.
             rare: lines of blocks that hardly any argument leads to.
@@ -188,8 +205,9 @@ class _Counted:
                 if fusions.is_copy(index):
                     self._pipes["none"] += weight
                 if one.operation in ("ld", "ldu", "st", "atom", "red", "shfl"):
-                    self._memory(dataflow, index, one, weight, often)
-            if diverges(dataflow, block):
+                    lanes = _LANES * divergence.active(index)
+                    self._memory(dataflow, index, one, weight, often, lanes)
+            if divergence.branches(block):
                 self._pipes["none"] += weight * _DIVERGED_SLOTS
                 self._stalls["arithmetic"] += weight * _DIVERGED_WAIT
             rows = instructions[block.start : block.end]
@@ -197,7 +215,13 @@ class _Counted:
                 self._stalls[stall] += weight * number_of
 
     def _memory(
-        self, dataflow: Dataflow, index: int, one: Instruction, weight: float, often: float
+        self,
+        dataflow: Dataflow,
+        index: int,
+        one: Instruction,
+        weight: float,
+        often: float,
+        lanes: float,
     ) -> None:
         """A load or store that is not of local memory, as far as its opcode says."""
         parts = {part.partition("::")[0] for part in one.modifiers[1:]}
@@ -218,25 +242,33 @@ class _Counted:
             self._cached += weight if "const" not in parts else 0.0
         elif "const" in parts:
             # The constant cache gives one word at a time.
-            self._cached += weight * _LANES
+            self._cached += weight * lanes
         elif _is_named(dataflow, base, index):
             self._cached += weight * lines * (1 if uniformity == "lane-varying" else 2)
         else:
             gathered = uniformity == "data-dependent"
-            sectors = _LANES if gathered else max(1.0, width(one) * _LANES / _SECTOR)
+            sectors = lanes if gathered else max(1.0, width(one) * _LANES / _SECTOR)
             once = min(weight, often * _addresses(dataflow, base, index))
             self._streamed += once * sectors
             self._again += (weight - once) * sectors
 
     def local(
-        self, accesses: Iterable[LocalAccess], weights: Mapping[int, float], frame: int
+        self,
+        accesses: Iterable[LocalAccess],
+        weights: Mapping[int, float],
+        active: Mapping[int, float],
+        frame: int,
+        objects: Sequence[LocalObject],
     ) -> None:
         """Count local accesses, each PTX access once however often ptxas has copied it.
 
         Args:
             accesses: of the kernel.
             weights: how often what is on a PTX line runs.
-            frame: bytes among which those choose whose address differs between lanes.
+            active: the part of a warp's lanes that execute it together.
+            frame: bytes among which those choose whose address differs between lanes, and whose
+                object is not known.
+            objects: of the kernel.
         """
         by_line: dict[tuple[int | None, bool, bool], list[LocalAccess]] = defaultdict(list)
         for access in accesses:
@@ -251,9 +283,14 @@ class _Counted:
             for access in group:
                 often = weight * copies
                 self._pipes["memory"] += often
-                rows, sectors = _touched(max(1, frame // _WORD), access.uniformity)
+                size = sum(objects[one].size for one in access.touched) or frame
+                lanes = _LANES * active.get(line or 0, 1.0)
+                rows, sectors = _touched(max(1, size // _WORD), access.uniformity, lanes)
                 self._lines += often * access.requests * rows
                 self._sectors += often * access.requests * sectors
+                if is_store:
+                    self._stored_lines += often * access.requests * rows
+                    self._stored_sectors += often * access.requests * sectors
                 if access.uniformity != "uniform":
                     self._varying += often * access.requests * rows
                 if weight > 1:
@@ -264,21 +301,21 @@ class _Counted:
             self._stalls["local"] += weight * -(-count // _RELOADS)
 
 
-def _touched(words: int, uniformity: Uniformity) -> tuple[float, float]:
+def _touched(words: int, uniformity: Uniformity, lanes: float) -> tuple[float, float]:
     """Lines and sectors that a request of a warp touches, of an object of some 32-bit words.
 
     A word of all lanes is a line, of eight neighbouring ones a sector.
     """
     if uniformity == "uniform":
-        return 1.0, _LINE / _SECTOR
+        return 1.0, min(lanes, _LINE / _SECTOR)
     if uniformity == "lane-varying":
-        return min(_LANES, words), min(_LANES, words * _LINE / _SECTOR)
+        return min(lanes, words), min(lanes, words * _LINE / _SECTOR)
     # Lanes choose at random: how many words of the object are chosen at least once.
     together = _SECTOR // _WORD
-    return _chosen(words, _LANES), _LINE / _SECTOR * _chosen(words, together)
+    return _chosen(words, lanes), lanes / together * _chosen(words, together)
 
 
-def _chosen(words: int, lanes: int) -> float:
+def _chosen(words: int, lanes: float) -> float:
     return float(words * (1 - (1 - 1 / words) ** lanes))
 
 

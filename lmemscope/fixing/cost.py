@@ -68,10 +68,9 @@ _WAITS: dict[Stall, float] = {
     "local": _L1_WAIT,
     "global": _L2_WAIT,
 }
-_LOCAL_LINE = 2.0
-"""Cycles of L1 for a line of local memory. Measured on an H100 with `benchmarks/fix_times.py`: with
-one cycle, as for other lines, kernels that leave local memory were modelled to gain half of what
-they did."""
+_LOADED_LINE, _STORED_LINE, _STORED_SECTOR = 0.25, 2.6, 1.9
+"""Cycles for a line of local memory that is loaded from L1, and for a line and each sector of it
+that are stored: stores go through to L2. Measured on an H100 with `benchmarks/local_access.py`."""
 _CACHED_CODE, _FETCHED_CODE, _FETCHING = 32 << 10, 48 << 10, 1.5
 """Bytes of a loop's code that the nearest cache of instructions holds, bytes from which on all of
 it comes from the next one, and cycles of a scheduler for an instruction from there. Measured on an
@@ -113,18 +112,19 @@ def cost(work: Work, arch: str, threads: int, registers: int, shared: int) -> Co
     blocks = warps // math.ceil(threads / _WARP)
     l1_missed, l2_missed = _misses(work.frame, warps, blocks * shared, limits, machine)
     issue = _issue(work, machine)
-    behind_l1 = work.local_sectors * l1_missed * _SECTOR
-    behind_l2 = behind_l1 * l2_missed
-    local_lines = work.local_lines * _LOCAL_LINE
-    local = _memory(local_lines, behind_l1, behind_l2, machine)
+    stored = work.stored_lines * _STORED_LINE + work.stored_sectors * _STORED_SECTOR
+    loaded = (work.local_lines - work.stored_lines) * _LOADED_LINE
+    missed = (work.local_sectors - work.stored_sectors) * l1_missed * _SECTOR
+    beyond_l2 = work.local_sectors * l1_missed * l2_missed * _SECTOR
+    local = _memory(loaded, stored + missed / machine.l2, beyond_l2, machine)
     sectors = work.streamed_sectors + work.repeated_sectors
     again = _read_again(work, warps, blocks * shared, limits)
     beyond = work.streamed_sectors + again * work.repeated_sectors
-    lines = local_lines + work.shared_wavefronts + work.cached_lines
+    lines = loaded + work.shared_wavefronts + work.cached_lines
     memory = _memory(
         lines + sectors * _SECTOR / _LINE,
-        behind_l1 + beyond * _SECTOR,
-        behind_l2 + work.streamed_sectors * _SECTOR,
+        stored + (missed + beyond * _SECTOR) / machine.l2,
+        beyond_l2 + work.streamed_sectors * _SECTOR,
         machine,
     )
     waits = dict(_WAITS)
@@ -197,8 +197,8 @@ def _fetching(code: float) -> float:
 
 
 def _memory(lines: float, l2: float, memory: float, machine: Machine) -> float:
-    """Cycles for lines of L1, and bytes of what is behind it."""
-    return max(lines, l2 / machine.l2, memory / machine.memory)
+    """Cycles for lines of L1, cycles of L2, and bytes of memory."""
+    return max(lines, l2, memory / machine.memory)
 
 
 def _together(*parts: float) -> float:

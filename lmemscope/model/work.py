@@ -36,6 +36,7 @@ class Work:
         local_lines: 128-byte lines that accesses of local memory touch: where all lanes use one
             word index, one for each 32-bit word.
         local_sectors: sectors of 32 bytes of these lines.
+        stored_lines, stored_sectors: of these, those of stores.
         varying_lines, looped_lines: of these lines, where lanes may use different words, and those
             of accesses in loops.
         shared_wavefronts: of accesses of shared memory, conflicts between banks aside.
@@ -51,6 +52,8 @@ class Work:
     stalls: tuple[float, ...] = (0.0,) * len(STALLS)
     local_lines: float = 0.0
     local_sectors: float = 0.0
+    stored_lines: float = 0.0
+    stored_sectors: float = 0.0
     varying_lines: float = 0.0
     looped_lines: float = 0.0
     shared_wavefronts: float = 0.0

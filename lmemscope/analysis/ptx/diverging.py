@@ -8,32 +8,67 @@ from lmemscope.formats.ptx_body import Instruction
 
 _PREDICATED = 7
 """Instructions up to which ptxas makes them conditional rather than to branch over them."""
+_LEFT, _LEAST = 1 / 2, 1 / 8
+"""Lanes that a condition leaves on each of its ways, and how few are taken to be left of many:
+of conditions behind each other, most say the same."""
 
 
-def diverges(dataflow: Dataflow, block: Block) -> bool:
-    """Whether lanes may part where a block ends, as far as machine code will branch there.
+class Divergence:
+    """Where the lanes of a warp part in a function, and how many are left.
 
-    The way back to a loop's header parts nobody for longer: who has left waits behind the loop.
+    Args:
+        dataflow: of the function.
     """
-    last = dataflow.body.instructions[block.end - 1]
-    if last.operation != "bra" or last.predicate is None or len(block.successors) != 2:
-        return False
-    blocks = dataflow.flow.blocks
-    if any(blocks[number].start <= block.start for number in block.successors):
-        return False
-    if any(_is_predicated(dataflow, block, number) for number in block.successors):
-        return False
-    return dataflow.uniformity(last.predicate.lstrip("!"), block.end - 1) != "uniform"
 
+    def __init__(self, dataflow: Dataflow) -> None:
+        self._dataflow = dataflow
+        self._parting: dict[int, bool] = {}
+        self._active: dict[int, float] = {}
 
-def _is_predicated(dataflow: Dataflow, block: Block, number: int) -> bool:
-    """Whether one way out of a block is so short that its instructions become conditional."""
-    way = dataflow.flow.blocks[number]
-    other = next(one for one in block.successors if one != number)
-    rows = dataflow.body.instructions[way.start : way.end]
-    meets = way.successors == [other] or way.successors == dataflow.flow.blocks[other].successors
-    is_own = len(way.predecessors) == 1 and len(way.successors) == 1
-    return is_own and meets and len(rows) <= _PREDICATED and not any(map(_calls, rows))
+    def branches(self, block: Block) -> bool:
+        """Whether lanes may part where a block ends, as far as machine code will branch there.
+
+        The way back to a loop's header parts nobody for longer: who has left waits behind it.
+        """
+        blocks = self._dataflow.flow.blocks
+        if len(block.successors) != 2 or not self._is_conditional(block):
+            return False
+        if any(blocks[number].start <= block.start for number in block.successors):
+            return False
+        if any(self._is_predicated(block, number) for number in block.successors):
+            return False
+        return self._parts(self._dataflow.flow.block_of(block.start))
+
+    def active(self, index: int) -> float:
+        """The part of a warp's lanes that is taken to execute an instruction together."""
+        number = self._dataflow.flow.block_of(index)
+        if number not in self._active:
+            parting = sum(map(self._parts, self._dataflow.control.deciding(number)))
+            self._active[number] = max(_LEAST, _LEFT**parting)
+        return self._active[number]
+
+    def _parts(self, number: int) -> bool:
+        """Whether lanes may part where a block ends."""
+        if number not in self._parting:
+            index, registers = self._dataflow.control.condition(number)
+            self._parting[number] = any(
+                self._dataflow.uniformity(one, index) != "uniform" for one in registers
+            )
+        return self._parting[number]
+
+    def _is_conditional(self, block: Block) -> bool:
+        last = self._dataflow.body.instructions[block.end - 1]
+        return last.operation == "bra" and last.predicate is not None
+
+    def _is_predicated(self, block: Block, number: int) -> bool:
+        """Whether one way out of a block is so short that its instructions become conditional."""
+        blocks = self._dataflow.flow.blocks
+        way = blocks[number]
+        other = next(one for one in block.successors if one != number)
+        rows = self._dataflow.body.instructions[way.start : way.end]
+        meets = way.successors == [other] or way.successors == blocks[other].successors
+        is_own = len(way.predecessors) == 1 and len(way.successors) == 1
+        return is_own and meets and len(rows) <= _PREDICATED and not any(map(_calls, rows))
 
 
 def _calls(one: Instruction) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lmemscope.analysis.ptx.components import strong_components
+from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.counters import TripCounts
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.dependences import Dependences
@@ -52,6 +53,11 @@ class Dataflow(Definitions):
     def products(self) -> Products:
         """The products that the library's range reductions compute."""
         return self._graph.products
+
+    @property
+    def control(self) -> Control:
+        """Which branches decide what runs."""
+        return self._graph.control
 
     @property
     def trips(self) -> Trips:

@@ -1,0 +1,30 @@
+// A root of a polynomial of degree n (at most 16) by Newton's method from 8 starting points.
+__device__ void horner(const float *c, int degree, float x, float &value, float &slope) {
+  value = c[degree];
+  slope = 0.0f;
+  for (int i = degree - 1; i >= 0; --i) {
+    slope = slope * x + value;
+    value = value * x + c[i];
+  }
+}
+
+extern "C" __global__ void newton(const float *in, float *out, int n) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;
+  float c[17];
+  for (int i = 0; i <= n; ++i) c[i] = in[i * stride + t] - 0.5f;
+  float root = 0.0f, smallest = 1e30f;
+  for (int start = 0; start < 8; ++start) {
+    float x = -0.875f + 0.25f * start, value, slope;
+    for (int k = 0; k < 40; ++k) {
+      horner(c, n, x, value, slope);
+      x -= value / (slope + copysignf(0.01f, slope));
+      x = fminf(fmaxf(x, -1.5f), 1.5f);
+    }
+    horner(c, n, x, value, slope);
+    if (fabsf(value) < smallest) {
+      smallest = fabsf(value);
+      root = x;
+    }
+  }
+  out[t] = root;
+}
