@@ -122,6 +122,24 @@ def test_a_header_beside_the_source_is_compiled_with_it(here: Path) -> None:
     assert "lmem_" in done.out
 
 
+@pytest.mark.parametrize("has_repository", [True, False])
+def test_a_header_outside_of_the_directory_is_named_from_where_a_patch_applies(
+    here: Path, has_repository: bool
+) -> None:
+    (here / "src").mkdir()
+    (here / "inc").mkdir()
+    (here / "inc" / "ring.cuh").write_text(RING)
+    (here / "src" / "k.cu").write_text('#include "../inc/ring.cuh"\n')
+    if has_repository:
+        subprocess.run(["git", "init", "-q", "."], cwd=here, check=True)
+    done = run_program("fix", "k.cu", "--format", "patch", cwd=here / "src")
+    assert "+++ b/inc/ring.cuh" in done.out
+    assert f"git -C {here} apply" in done.err.replace("\n", "")
+    for check in ("--check", "-v"):
+        subprocess.run(["git", "apply", check], cwd=here, input=done.out, text=True, check=True)
+    assert "lmem_" in (here / "inc" / "ring.cuh").read_text()
+
+
 def test_another_kernel_that_is_harmed_forbids_it(here: Path) -> None:
     # Under the cap the one has no room for 40 elements in registers.
     text = RING.replace("[8]", "[40]").replace("& 7", "% 40")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -115,12 +116,22 @@ def command(
     if sink.format_name == "patch":
         for note in report.notes:
             say(f"note: {note}", err=True)
+    if sink.format_name != "json" and not apply_it:
+        _say_where_it_applies(report)
     for _, failure in report.failures:
         complain(failure)
     _say_what_is_missing(report, objects, sink.format_name)
     if apply_it:
         _write(report, force=force)
     raise SystemExit(EXIT_INCOMPLETE if report.failures else EXIT_CLEAN)
+
+
+def _say_where_it_applies(report: FixReport) -> None:
+    from lmemscope.fixing.patch import base_of
+
+    base = base_of(report.chosen.edits, os.getcwd())
+    if base != os.getcwd():
+        say(f"note: names in the patch begin at {base}: git -C {base} apply", err=True)
 
 
 def _say_what_is_missing(report: FixReport, objects: tuple[str, ...], format_name: str) -> None:

@@ -17,25 +17,41 @@ _NO_END = "\\ No newline at end of file\n"
 def diff(edits: Iterable[Edit], directory: str) -> str:
     """The edits as a patch, with names relative to a directory.
 
-    Where a file is outside of it, names are relative to the directory that holds all of them: none
-    may lead upwards, or nothing applies it. Bytes that are no UTF-8 stand as surrogates, as in
-    names of files.
+    Where a file is outside of it, names are relative to another (`base_of`): none may lead
+    upwards, or nothing applies it. Bytes that are no UTF-8 stand as surrogates, as in names of
+    files.
 
     Raises:
         OSError: a file cannot be read.
         ValueError: edits overlap.
     """
     parts: list[str] = []
-    files = sorted(by_file(edits).items())
-    if any(os.path.relpath(file, directory).startswith(os.pardir) for file, _ in files):
-        directory = os.path.commonpath([os.path.dirname(file) for file, _ in files])
-    for file, own in files:
+    edits = tuple(edits)
+    directory = base_of(edits, directory)
+    for file, own in sorted(by_file(edits).items()):
         data = read_input(file)
         name = os.path.relpath(file, directory)
         before, after = _lines(data), _lines(patched(data, own))
         for line in difflib.unified_diff(before, after, f"a/{name}", f"b/{name}"):
             parts.append(line if line.endswith("\n") else f"{line}\n{_NO_END}")
     return "".join(parts)
+
+
+def base_of(edits: Iterable[Edit], directory: str) -> str:
+    """Where a patch of edits applies: a directory, if all files are below it.
+
+    Else the repository that holds it and them, or else the nearest directory above it and them.
+    """
+    files = {edit.file for edit in edits}
+    if not any(os.path.relpath(file, directory).startswith(os.pardir) for file in files):
+        return directory
+    above = os.path.commonpath([directory, *map(os.path.dirname, files)])
+    root = above
+    while not os.path.lexists(os.path.join(root, ".git")):
+        if root == os.path.dirname(root):
+            return above
+        root = os.path.dirname(root)
+    return root
 
 
 def _lines(data: bytes) -> list[str]:
