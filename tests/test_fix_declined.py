@@ -386,3 +386,39 @@ def test_what_moves_the_index_on_the_right_comes_first(before: str, use: str) ->
 def test_what_leaves_the_index_alone_may_be_called(before: str, use: str) -> None:
     text = kernel("int a[32] = {};", use, "out[0] = a[p[1]];", before=before)
     assert "select" in offered(text, "int[32]")
+
+
+def test_a_function_with_a_variable_that_calls_share_is_not_copied() -> None:
+    before = (
+        "#define KEPT SPACE\n#define SPACE __shared__\n"
+        "__device__ int sum(int *q, int n) {\n KEPT int box[64];\n return box[n] + q[n];\n}\n"
+    )
+    text = kernel("int a[32] = {};", "out[0] = sum(a, n);", before=before)
+    assert not {"select", "shared-memory"} & offered(text, "int[32]", line=" a[")
+    assert "select" in offered(text.replace("__shared__", "const"), "int[32]", line=" a[")
+
+
+@pytest.mark.parametrize(
+    ("before", "use", "is_offered"),
+    [
+        ("int pick(int &x);\nint pick(volatile int &x);\n", "out[0] = pick(a[n]);", False),
+        ("int pick(int &x);\n", "out[0] = pick(a[n]);", True),
+        ("", "while (a[0]) { }", False),
+        ("", "while (a[0]) { out[n] = 1; }", False),
+        ("", "for (a[0] = 0; a[0] < 99; a[0] = a[0] + 1);", False),
+        ("", "if (a[0]) out[n] = 1;", True),
+    ],
+)
+def test_volatile_stays_where_it_is_told_or_waited_for(
+    before: str, use: str, is_offered: bool
+) -> None:
+    text = kernel("volatile int a[4];", "a[n] = 1;", use, before=before)
+    assert ("drop-volatile" in offered(text, "int[4]", cause="volatile")) == is_offered
+
+
+def test_a_class_that_tells_volatile_keeps_it() -> None:
+    text = kernel("volatile V a[1];", "out[0] = a[0].get();")
+    member = "struct V { int v; __device__ int get() MARK { return v; } };\n"
+    told = member.replace("MARK", "volatile") + text
+    assert "drop-volatile" not in offered(told, "V[1]", cause="volatile")
+    assert "drop-volatile" in offered(member.replace("MARK", "") + text, "V[1]", cause="volatile")

@@ -23,6 +23,7 @@ _DEFINE = re.compile(
 )
 _CHANGES = re.compile(rb"\+\+|--|(?<![=<>!+\-*/%&|^])=(?!=)|[+\-*/%&|^]=|<<=|>>=")
 _EFFECTS = re.compile(rb"\w\s*\(|" + _CHANGES.pattern)
+_STORING = re.compile(rb"\b(?:static|__shared__|__device__|__constant__|__managed__)\b")
 _SEVERAL = re.compile(rb"[;{}]")
 _CONDITIONAL = re.compile(
     rb"[;{}?]|&&|\|\||\b(?:if|else|for|while|do|switch|case|return|break|continue|goto|and|or|sizeof"
@@ -105,6 +106,19 @@ class Meanings:
     def is_conditional(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words may leave out what stands with it, or do it again."""
         return any(self._affects(word, set(), _CONDITIONAL) for word in words)
+
+    def stores(self, words: Iterable[bytes]) -> bool:
+        """Whether a macro among some words may make a variable that threads or calls share."""
+        return any(self._affects(word, set(), _STORING) for word in words)
+
+    def is_volatile_to(self, name: bytes) -> bool:
+        """Whether a function of a name may tell what is volatile."""
+        pattern = re.compile(rb"\b%b\s*\(" % re.escape(name))
+        return any(
+            b"volatile" in text[start.end() : _closed(text, start.end(), b"()")]
+            for text in self.texts
+            for start in pattern.finditer(text)
+        )
 
     def is_redefined(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words means one thing here and another there."""
