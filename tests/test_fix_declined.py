@@ -18,6 +18,7 @@ def offered(text: str, type_: str, **how: object) -> set[str]:
 
 _SWAP = "__device__ void swap(int &x, int &y) { int t = x; x = y; y = t; }\n"
 _FIRST = "__device__ int sum(const int &first) { const int *p = &first; return p[0] + p[1]; }\n"
+_LOCAL = "__device__ int look(int x) { int y = x, *q = &y; return *q; }\n"
 _ADDRESS = (
     "template <class T> __device__ T *at(T &x) { return (T *)&reinterpret_cast<char &>(x); }\n"
 )
@@ -55,6 +56,7 @@ def test_a_column_is_not_tried_where_the_next_element_may_be_reached(before: str
     ("before", "use"),
     [
         (_SWAP, "swap(a[n], a[0]);"),
+        (_LOCAL, "out[0] = look(a[n]);"),
         ("", "int &r = a[n]; r += 3;"),
         ("", "int &r = a[n]; out[0] = p[r & 3] & r;"),
         ("struct Pair { int x, y; };\n", "Pair q = {a[n], a[1]}; out[0] = q.x;"),
@@ -236,7 +238,9 @@ def test_a_row_is_not_made_where_it_is_copied_or_aligned_otherwise() -> None:
 def test_a_thread_whose_index_is_another_variable_has_no_shared_memory() -> None:
     text = kernel("dim3 threadIdx = {1, 2, 3};", "int a[8];", "out[0] = a[threadIdx.x];")
     assert "shared-memory" not in offered(text, "int[8]")
-    assert "shared-memory" in offered(text.replace("dim3 threadIdx =", "dim3 own ="), "int[8]")
+    plain = "// A block has blockDim threads, and so on.\n" + text
+    assert "shared-memory" in offered(plain.replace("dim3 threadIdx =", "dim3 own ="), "int[8]")
+    assert "shared-memory" not in offered("#define blockDim other\n" + text, "int[8]")
 
 
 _GET = "__device__ int get() { return v; } __device__ int get() const { return v + 9; }"

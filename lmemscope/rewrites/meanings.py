@@ -184,14 +184,16 @@ class Meanings:
         return self._taking[name]
 
     def takes_addresses(self, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
-        """Whether a function or a macro of a name takes an address: that of an argument, maybe.
+        """Whether a function that gets a reference takes an address, or a macro: of that, maybe.
 
         Functions that it calls count. One that cannot be seen does not: those of the language's
         libraries reach no further than what they are given.
         """
         if name in seen:
             return False
-        bodies = [*self._macros.get(name, ()), *self._bodies(name)]
+        bodies = list(self._macros.get(name, ()))
+        if {"mutable", "const", "anything"} & self.taking(name):
+            bodies += self._bodies(name)
         called = {one for body in bodies for one in _CALLED.findall(body)}
         return any(_ADDRESS.search(b"(" + body) is not None for body in bodies) or any(
             self.takes_addresses(one, seen | {name}) for one in called
