@@ -157,6 +157,10 @@ _PICK = "typedef const int &cref;\n__device__ cref pick(const int *q, int i) { r
     ("before", "use"),
     [
         ("", "auto f = [&](const int &x) { a[0] = 7; return x; }; out[0] = f(a[n]);"),
+        ("", "auto f = [&](const int &x) { a[0] = 7; return x; }; out[0] = f((a[n]));"),
+        ("", "auto f = [&](const int &x) { a[0] = 7; return x; }; out[0] = f(n ? a[n] : a[1]);"),
+        (_PAIR, "auto h = Pair{a[n], 3}; a[n] = 3; out[0] = h.r;"),
+        (_PAIR, "auto h = Pair({a[n], 3}); a[n] = 3; out[0] = h.r;"),
         (_HOLDER, "Holder h{a[n]}; a[n] = 3; out[0] = h.r;"),
         (_HOLDER, "Holder h(a[p[n] & 7]); a[n] = 3; out[0] = h.r;"),
         (_PAIR, "Pair h = {a[n], 3}; a[n] = 3; out[0] = h.r;"),

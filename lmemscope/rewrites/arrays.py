@@ -296,6 +296,13 @@ def is_reference_to_element(use: Use, syntax: Syntax, meanings: Meanings) -> boo
             head = head.partition(b"->")[2]
         if is_reference(head.partition(b"(")[0], meanings) or b"decltype" in head:
             return True
+    for made in around(use.element, "initializer_list"):
+        above = made.parent
+        kind = above.child_by_field_name("type") if above is not None else None
+        if kind is not None and any(map(meanings.has_references, words_of([syntax.text(kind)]))):
+            return True
+        if above is not None and above.type == "argument_list" and meanings.holds_references():
+            return True
     for above in around(use.element, "init_declarator", "decltype", "for_range_loop"):
         if above.type == "decltype":
             return True

@@ -163,6 +163,14 @@ class Meanings:
             for start in pattern.finditer(text)
         )
 
+    def holds_references(self) -> bool:
+        """Whether a class of the program has a member that is a reference."""
+        return any(
+            re.search(rb"&\s*\w+\s*[;{=]", text[start.end() : _closed(text, start.end(), b"{}")])
+            for text in self.texts
+            for start in _CLASS.finditer(text)
+        )
+
     def is_array(self, name: bytes) -> bool:
         """Whether a member of a name may be an array: it is, or its declaration is not seen."""
         declared = re.compile(rb"([\w>*&]+)\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])")
