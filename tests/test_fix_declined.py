@@ -430,3 +430,9 @@ def test_a_class_that_tells_volatile_keeps_it() -> None:
     told = member.replace("MARK", "volatile") + text
     assert "drop-volatile" not in offered(told, "V[1]", cause="volatile")
     assert "drop-volatile" in offered(member.replace("MARK", "") + text, "V[1]", cause="volatile")
+
+
+def test_an_expression_that_is_not_read_completely_is_not_rewritten() -> None:
+    text = kernel("int a[32] = {};", "n += (a[n] += 3, a[1]);", "out[0] = a[p[0]];")
+    assert not {"select", "shared-memory"} & offered(text, "int[32]")
+    assert "select" in offered(text.replace("(a[n] += 3, a[1])", "(a[n] += 3)"), "int[32]")

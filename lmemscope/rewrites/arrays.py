@@ -112,6 +112,9 @@ def elements(
             raise DeclinedError(f"line {node.start_point.row + 1} reads as if it were a type")
     uses = tuple(_use(node, dimensions, syntax) for node in syntax.uses(name, scope))
     for use in uses:
+        if use.whole.has_error:
+            # The grammar's `(a[i] = 3, b)`, behind an operator, assigns b.
+            raise DeclinedError(f"line {use.name.start_point.row + 1} is not read completely")
         if any(_asks(call, syntax) for call in around(use.name, "call_expression")):
             raise DeclinedError(f"line {use.name.start_point.row + 1} asks what its use may do")
     return Elements(path, syntax, text, dimensions, is_const, uses)
