@@ -18,6 +18,7 @@ def offered(text: str, type_: str, **how: object) -> set[str]:
 
 _SWAP = "__device__ void swap(int &x, int &y) { int t = x; x = y; y = t; }\n"
 _FIRST = "__device__ int sum(const int &first) { const int *p = &first; return p[0] + p[1]; }\n"
+_LOCAL = "__device__ int look(int x) { int y = x, *q = &y; return *q; }\n"
 _ADDRESS = (
     "template <class T> __device__ T *at(T &x) { return (T *)&reinterpret_cast<char &>(x); }\n"
 )
@@ -55,6 +56,7 @@ def test_a_column_is_not_tried_where_the_next_element_may_be_reached(before: str
     ("before", "use"),
     [
         (_SWAP, "swap(a[n], a[0]);"),
+        (_LOCAL, "out[0] = look(a[n]);"),
         ("", "int &r = a[n]; r += 3;"),
         ("", "int &r = a[n]; out[0] = p[r & 3] & r;"),
         ("struct Pair { int x, y; };\n", "Pair q = {a[n], a[1]}; out[0] = q.x;"),
@@ -155,6 +157,10 @@ _PICK = "typedef const int &cref;\n__device__ cref pick(const int *q, int i) { r
     ("before", "use"),
     [
         ("", "auto f = [&](const int &x) { a[0] = 7; return x; }; out[0] = f(a[n]);"),
+        ("", "auto f = [&](const int &x) { a[0] = 7; return x; }; out[0] = f((a[n]));"),
+        ("", "auto f = [&](const int &x) { a[0] = 7; return x; }; out[0] = f(n ? a[n] : a[1]);"),
+        (_PAIR, "auto h = Pair{a[n], 3}; a[n] = 3; out[0] = h.r;"),
+        (_PAIR, "auto h = Pair({a[n], 3}); a[n] = 3; out[0] = h.r;"),
         (_HOLDER, "Holder h{a[n]}; a[n] = 3; out[0] = h.r;"),
         (_HOLDER, "Holder h(a[p[n] & 7]); a[n] = 3; out[0] = h.r;"),
         (_PAIR, "Pair h = {a[n], 3}; a[n] = 3; out[0] = h.r;"),
@@ -236,7 +242,9 @@ def test_a_row_is_not_made_where_it_is_copied_or_aligned_otherwise() -> None:
 def test_a_thread_whose_index_is_another_variable_has_no_shared_memory() -> None:
     text = kernel("dim3 threadIdx = {1, 2, 3};", "int a[8];", "out[0] = a[threadIdx.x];")
     assert "shared-memory" not in offered(text, "int[8]")
-    assert "shared-memory" in offered(text.replace("dim3 threadIdx =", "dim3 own ="), "int[8]")
+    plain = "// A block has blockDim threads, and so on.\n" + text
+    assert "shared-memory" in offered(plain.replace("dim3 threadIdx =", "dim3 own ="), "int[8]")
+    assert "shared-memory" not in offered("#define blockDim other\n" + text, "int[8]")
 
 
 _GET = "__device__ int get() { return v; } __device__ int get() const { return v + 9; }"
@@ -386,3 +394,45 @@ def test_what_moves_the_index_on_the_right_comes_first(before: str, use: str) ->
 def test_what_leaves_the_index_alone_may_be_called(before: str, use: str) -> None:
     text = kernel("int a[32] = {};", use, "out[0] = a[p[1]];", before=before)
     assert "select" in offered(text, "int[32]")
+
+
+def test_a_function_with_a_variable_that_calls_share_is_not_copied() -> None:
+    before = (
+        "#define KEPT SPACE\n#define SPACE __shared__\n"
+        "__device__ int sum(int *q, int n) {\n KEPT int box[64];\n return box[n] + q[n];\n}\n"
+    )
+    text = kernel("int a[32] = {};", "out[0] = sum(a, n);", before=before)
+    assert not {"select", "shared-memory"} & offered(text, "int[32]", line=" a[")
+    assert "select" in offered(text.replace("__shared__", "const"), "int[32]", line=" a[")
+
+
+@pytest.mark.parametrize(
+    ("before", "use", "is_offered"),
+    [
+        ("int pick(int &x);\nint pick(volatile int &x);\n", "out[0] = pick(a[n]);", False),
+        ("int pick(int &x);\n", "out[0] = pick(a[n]);", True),
+        ("", "while (a[0]) { }", False),
+        ("", "while (a[0]) { out[n] = 1; }", False),
+        ("", "for (a[0] = 0; a[0] < 99; a[0] = a[0] + 1);", False),
+        ("", "if (a[0]) out[n] = 1;", True),
+    ],
+)
+def test_volatile_stays_where_it_is_told_or_waited_for(
+    before: str, use: str, is_offered: bool
+) -> None:
+    text = kernel("volatile int a[4];", "a[n] = 1;", use, before=before)
+    assert ("drop-volatile" in offered(text, "int[4]", cause="volatile")) == is_offered
+
+
+def test_a_class_that_tells_volatile_keeps_it() -> None:
+    text = kernel("volatile V a[1];", "out[0] = a[0].get();")
+    member = "struct V { int v; __device__ int get() MARK { return v; } };\n"
+    told = member.replace("MARK", "volatile") + text
+    assert "drop-volatile" not in offered(told, "V[1]", cause="volatile")
+    assert "drop-volatile" in offered(member.replace("MARK", "") + text, "V[1]", cause="volatile")
+
+
+def test_an_expression_that_is_not_read_completely_is_not_rewritten() -> None:
+    text = kernel("int a[32] = {};", "n += (a[n] += 3, a[1]);", "out[0] = a[p[0]];")
+    assert not {"select", "shared-memory"} & offered(text, "int[32]")
+    assert "select" in offered(text.replace("(a[n] += 3, a[1])", "(a[n] += 3)"), "int[32]")

@@ -18,7 +18,7 @@ _SAID = {
     "reduced": "reduced",
     "no-effect": "no effect",
     "worse": "worse",
-    "failed": "does not compile",
+    "failed": "not compiled",
 }
 _HEAD = (
     *("", "rewrite", "", "frame", "LDL/STL", "spills", "regs", "shared", "code", "warps"),

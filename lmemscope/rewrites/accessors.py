@@ -22,6 +22,7 @@ from lmemscope.rewrites.arrays import (
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.order import may_move
+from lmemscope.rewrites.reaching import same_object
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -270,11 +271,12 @@ def _is_bound(use: Use, array: Elements, meanings: Meanings) -> bool:
     element = use.element
     if element is None or use.kind != "read":
         return False
+    whole = same_object(element)
     for call in around(element, "call_expression", "expression_statement", "declaration"):
         if call.type != "call_expression":
             return False
         given = call.child_by_field_name("arguments")
-        if given is None or not any(one == element for one in given.named_children):
+        if given is None or not any(one == whole for one in given.named_children):
             continue
         called = call.child_by_field_name("function")
         words = _WORD.findall(array.syntax.text(called)) if called is not None else []

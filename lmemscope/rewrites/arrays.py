@@ -112,6 +112,9 @@ def elements(
             raise DeclinedError(f"line {node.start_point.row + 1} reads as if it were a type")
     uses = tuple(_use(node, dimensions, syntax) for node in syntax.uses(name, scope))
     for use in uses:
+        if use.whole.has_error:
+            # The grammar's `(a[i] = 3, b)`, behind an operator, assigns b.
+            raise DeclinedError(f"line {use.name.start_point.row + 1} is not read completely")
         if any(_asks(call, syntax) for call in around(use.name, "call_expression")):
             raise DeclinedError(f"line {use.name.start_point.row + 1} asks what its use may do")
     return Elements(path, syntax, text, dimensions, is_const, uses)
@@ -295,6 +298,13 @@ def is_reference_to_element(use: Use, syntax: Syntax, meanings: Meanings) -> boo
         if made is not None and made.type == "lambda_expression":
             head = head.partition(b"->")[2]
         if is_reference(head.partition(b"(")[0], meanings) or b"decltype" in head:
+            return True
+    for made in around(use.element, "initializer_list"):
+        above = made.parent
+        kind = above.child_by_field_name("type") if above is not None else None
+        if kind is not None and any(map(meanings.has_references, words_of([syntax.text(kind)]))):
+            return True
+        if above is not None and above.type == "argument_list" and meanings.holds_references():
             return True
     for above in around(use.element, "init_declarator", "decltype", "for_range_loop"):
         if above.type == "decltype":

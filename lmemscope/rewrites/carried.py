@@ -101,7 +101,8 @@ class Carrier:
         parameter = syntax.parameters(function)[position]
         if body is None or _calls_itself(function, name.encode(), syntax):
             raise DeclinedError(f"`{name}` (line {line}) calls itself")
-        if any(syntax.text(one) in _KEPT for one in walk(body)):
+        words = {syntax.text(one) for one in walk(body)}
+        if words.intersection(_KEPT) or self._target.meanings.stores(words):
             raise DeclinedError(
                 f"`{name}` (line {line}) has variables that its copy would not share"
             )

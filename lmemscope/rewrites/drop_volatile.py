@@ -5,7 +5,8 @@ The word goes from the declaration of a local variable, so that it can be in a r
 It is safe for whole numbers, `bool` and pointers: nothing but the thread itself can see a local
 variable, and it reads what it wrote. It is unsafe for floating-point numbers, whose products and
 sums may then be fused, so that results differ in their last bits, and for types that cannot be seen
-to be none. Declined where inline assembly or a pointer to volatile uses the variable.
+to be none. Declined where inline assembly or a pointer to volatile uses the variable, where a
+function or a class may tell what is volatile, and where a loop only waits for it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.arrays import is_plain
 from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.loops import LOOPS, counters
 from lmemscope.sources.syntax import Declared, around, walk
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ _WHOLE = re.compile(
 )
 """Types of whole numbers, as C++ and its headers call them."""
 _CAVEAT = "results may differ in the last bits, as products and sums may be fused"
+_MEMBERS = re.compile(rb"\)\s*(?:const\s+)?volatile\b")
 _STORED = ("static", "extern", "thread_local")
 
 
@@ -38,6 +42,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     edit = _edit(target, declared)
     if edit is None:
         return
+    if not is_plain(target) and target.meanings.has(_MEMBERS):
+        return  # A class may do something else for what is volatile.
     is_whole = _is_whole(target, declared)
     yield Rewriting(
         "drop-volatile",
@@ -97,9 +103,29 @@ def _is_own(target: Target, declared: Declared) -> bool:
             text = b"" if part is None else syntax.text(part)
             if b"volatile" in text or text.startswith((b"decltype", b"const_cast")):
                 return False
+            words = re.findall(rb"[A-Za-z_]\w*", text)
+            if words and target.meanings.is_volatile_to(words[-1]):
+                return False  # There may be another overload for what is not.
+        if _is_waited_for(node, target):
+            return False
         if any(True for _ in around(node, "decltype")):
             return False
     return True
+
+
+def _is_waited_for(use: Node, target: Target) -> bool:
+    """Whether a loop goes on for as long as a debugger, or time, has it: it does nothing itself."""
+    name = target.syntax.text(use)
+    for loop in around(use, *LOOPS):
+        condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+        if condition is None or body is None:
+            continue
+        if not condition.start_byte <= use.start_byte < condition.end_byte:
+            continue
+        is_empty = not any(one.type != "comment" for one in body.named_children)
+        if is_empty or name not in counters(loop, target):
+            return True
+    return False
 
 
 def _head(declarator: Node) -> Iterator[Node]:

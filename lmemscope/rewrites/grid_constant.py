@@ -58,7 +58,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
             "unsafe" if shared else "safe",
             tuple(dict.fromkeys(edits)),
             f"read the parameter `{name}` in place",
-            f"no function that gets `{name}` casts the const away or has another overload for it"
+            f"no function or operator that gets `{name}`, or a part of it, casts the const away or "
+            "has another overload for it"
             if shared
             else None,
         )

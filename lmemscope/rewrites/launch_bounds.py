@@ -6,15 +6,17 @@ none. Bounds without a minimum of blocks get one of 1, since ptxas may otherwise
 several.
 
 It is safe: the words bound what is compiled, and no launch that was allowed before is refused. It
-is unsafe where the file launches cooperatively or waits for the whole grid: fewer blocks are on the
-device at a time then, and a grid that just fitted does not. It costs occupancy.
+is unsafe without `__maxnreg__`, which says nothing of blocks: one of 1024 threads finds no
+registers if each of them has more than 64. It is unsafe, too, where the file launches cooperatively
+or waits for the whole grid: fewer blocks are on the device at a time then, and a grid that just
+fitted does not. It costs occupancy.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lmemscope.formats.statements import parts_of
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _CAP = re.compile(rb"__maxnreg__\s*\([^()]*\)\s*")
+_CAVEAT = "no block has so many threads that more registers for each do not fit"
 _VARIANTS = 2
 
 
@@ -46,7 +49,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     names = dict.fromkeys(plain_name(hit.facts.demangled).encode() for hit in target.hits)
     caps = [edit for name in names for edit in _caps(target, name)]
     if caps:
-        yield _rewriting(caps, "without `__maxnreg__`")
+        one = _rewriting(caps, "without `__maxnreg__`")
+        yield replace(one, applicability="unsafe", caveat=_CAVEAT)
     said = [node for name in names for node in said_of(name, target)] if kernels(target) else []
     bounds = [one for node in said for one in node.children if one.type == "launch_bounds"]
     arguments = [_arguments(target, one) for one in bounds]

@@ -23,6 +23,7 @@ _DEFINE = re.compile(
 )
 _CHANGES = re.compile(rb"\+\+|--|(?<![=<>!+\-*/%&|^])=(?!=)|[+\-*/%&|^]=|<<=|>>=")
 _EFFECTS = re.compile(rb"\w\s*\(|" + _CHANGES.pattern)
+_STORING = re.compile(rb"\b(?:static|__shared__|__device__|__constant__|__managed__)\b")
 _SEVERAL = re.compile(rb"[;{}]")
 _CONDITIONAL = re.compile(
     rb"[;{}?]|&&|\|\||\b(?:if|else|for|while|do|switch|case|return|break|continue|goto|and|or|sizeof"
@@ -106,6 +107,19 @@ class Meanings:
         """Whether a macro among some words may leave out what stands with it, or do it again."""
         return any(self._affects(word, set(), _CONDITIONAL) for word in words)
 
+    def stores(self, words: Iterable[bytes]) -> bool:
+        """Whether a macro among some words may make a variable that threads or calls share."""
+        return any(self._affects(word, set(), _STORING) for word in words)
+
+    def is_volatile_to(self, name: bytes) -> bool:
+        """Whether a function of a name may tell what is volatile."""
+        pattern = re.compile(rb"\b%b\s*\(" % re.escape(name))
+        return any(
+            b"volatile" in text[start.end() : _closed(text, start.end(), b"()")]
+            for text in self.texts
+            for start in pattern.finditer(text)
+        )
+
     def is_redefined(self, words: Iterable[bytes]) -> bool:
         """Whether a macro among some words means one thing here and another there."""
         undefined = re.compile(rb"^[ \t]*#[ \t]*undef[ \t]+(\w+)", re.MULTILINE)
@@ -149,6 +163,14 @@ class Meanings:
             for start in pattern.finditer(text)
         )
 
+    def holds_references(self) -> bool:
+        """Whether a class of the program has a member that is a reference."""
+        return any(
+            re.search(rb"&\s*\w+\s*[;{=]", text[start.end() : _closed(text, start.end(), b"{}")])
+            for text in self.texts
+            for start in _CLASS.finditer(text)
+        )
+
     def is_array(self, name: bytes) -> bool:
         """Whether a member of a name may be an array: it is, or its declaration is not seen."""
         declared = re.compile(rb"([\w>*&]+)\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])")
@@ -170,14 +192,16 @@ class Meanings:
         return self._taking[name]
 
     def takes_addresses(self, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
-        """Whether a function or a macro of a name takes an address: that of an argument, maybe.
+        """Whether a function that gets a reference takes an address, or a macro: of that, maybe.
 
         Functions that it calls count. One that cannot be seen does not: those of the language's
         libraries reach no further than what they are given.
         """
         if name in seen:
             return False
-        bodies = [*self._macros.get(name, ()), *self._bodies(name)]
+        bodies = list(self._macros.get(name, ()))
+        if {"mutable", "const", "anything"} & self.taking(name):
+            bodies += self._bodies(name)
         called = {one for body in bodies for one in _CALLED.findall(body)}
         return any(_ADDRESS.search(b"(" + body) is not None for body in bodies) or any(
             self.takes_addresses(one, seen | {name}) for one in called

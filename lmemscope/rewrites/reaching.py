@@ -39,8 +39,7 @@ def steps_on(meanings: Meanings) -> bool:
 
 def _is_pointed(node: Node, syntax: Syntax, meanings: Meanings, seen: frozenset[bytes]) -> bool:
     """Whether what an expression stands for has its address taken."""
-    while node.parent is not None and _is_through(node, node.parent):
-        node = node.parent
+    node = same_object(node)
     above = node.parent
     if above is None:
         return False
@@ -56,6 +55,13 @@ def _is_pointed(node: Node, syntax: Syntax, meanings: Meanings, seen: frozenset[
     if above.type in ("argument_list", "initializer_list"):
         return _is_taken(above, syntax, meanings)
     return False
+
+
+def same_object(node: Node) -> Node:
+    """The outermost expression that is what another one is, or may be: itself, or a part of it."""
+    while node.parent is not None and _is_through(node, node.parent):
+        node = node.parent
+    return node
 
 
 def _is_through(node: Node, above: Node) -> bool:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.reached import running
 from lmemscope.rewrites.written import declarators, in_file, kernels
 from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
-from lmemscope.sources.syntax import BRANCHES, Declared
+from lmemscope.sources.syntax import BRANCHES, Declared, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 LANE = b"threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
 """A thread's number in its block."""
 _BLOCKS = ("compound_statement", "case_statement")
-_LANE_ELSEWHERE = re.compile(rb"[\w>&*][ \t]+[&*]*(?:threadIdx|blockDim)\b(?!\s*\.)")
-"""Code that declares a variable or a macro of these names."""
+_LANE_MACRO = re.compile(rb"#[ \t]*define[ \t]+(?:threadIdx|blockDim)\b")
 _USUAL = (256, 128, 64)
 """Threads of a block where nothing says how many there are: the most that find room."""
 
@@ -61,7 +61,7 @@ def room_for(variable: LocalArray, target: Target) -> Room:
         raise DeclinedError("its function calls itself")
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
-    if target.meanings.has(_LANE_ELSEWHERE):
+    if _has_own_lanes(target):
         raise DeclinedError("`threadIdx` or `blockDim` is something of the program's own")
     if is_for_host(target, declared):
         raise DeclinedError("its function is the host's, too")
@@ -84,6 +84,16 @@ def room_for(variable: LocalArray, target: Target) -> Room:
     if any(has_dynamic(hit.case) for hit in target.hits):
         caveat += "; dynamic shared memory comes on top"
     return Room(threads, edits, caveat)
+
+
+def _has_own_lanes(target: Target) -> bool:
+    """Whether the file has variables or macros that are called as a thread's number is."""
+    return target.meanings.has(_LANE_MACRO) or any(
+        node.type == "identifier"
+        and target.syntax.text(node) in (b"threadIdx", b"blockDim")
+        and is_declared_name(node)
+        for node in walk(target.syntax.root)
+    )
 
 
 def _caveat(target: Target, declared: Declared, threads: int) -> str | None:
