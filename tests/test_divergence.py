@@ -419,6 +419,13 @@ def test_an_exit_that_some_iterations_skip_is_no_maximum() -> None:
     assert counter.constant_trip
 
 
+@pytest.mark.parametrize(("bound", "constant"), [("40", True), ("2147483647", False)])
+def test_a_limit_of_the_type_is_no_trip_count(bound: str, constant: bool) -> None:
+    body = counted(bound, "setp.gt.s32 %p4, %r7, 8;\n@%p4 bra $OUT;\n") + "$OUT:"
+    (counter,) = {leaf for leaf in dataflow(body).leaves("%r1") if leaf.kind == "loop-counter"}
+    assert counter.constant_trip is constant
+
+
 def test_straight_line_code_has_no_counter() -> None:
     steps = "\n".join("add.s32 %r2, %r1, 1;\nmov.u32 %r1, %r2;" for _ in range(3))
     assert read_last(f"mov.u32 %r1, %r9;\n{steps}") == ({"k_param_1"}, "uniform")

@@ -709,8 +709,10 @@ def test_functions_for_the_host_are_not_fast() -> None:
 def printed(body: str) -> str | None:
     text = f"__global__ void k(float *o, int n) {{\n{body}}}\n"
     call = "assert(" if "assert(" in body else "printf("
-    found = proposals(no_printf.REWRITE, target(text, "printf-args", used=call, name=None))
-    if not found:
+    given = target(text, "printf-args", used=call, name=None)
+    try:
+        found = list(no_printf.propose(given))
+    except DeclinedError:
         return None
     assert found[0].applicability == "unsafe"
     assert ("assertions" in (found[0].caveat or "")) == ("assert(" in body)
@@ -751,6 +753,13 @@ def test_prints_go_with_the_if_that_is_theirs_alone() -> None:
 )
 def test_prints_that_do_more_stay(body: str) -> None:
     assert printed(body) is None
+
+
+def test_why_a_print_stays_is_said() -> None:
+    text = "__global__ void k(int n) {\n    TELL(n);\n}\n"
+    given = target(text, "printf-args", used="TELL(", name=None)
+    with pytest.raises(DeclinedError, match="line 2 names no printf or assert"):
+        list(no_printf.propose(given))
 
 
 def test_facts_alone_name_no_kernel_elsewhere() -> None:

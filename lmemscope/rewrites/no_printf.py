@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, calling_line
-from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_here, is_pure
 
 if TYPE_CHECKING:
@@ -38,15 +38,18 @@ def propose(target: Target) -> Iterator[Rewriting]:
         if place is not None
     }
     if not all(is_here(target, place) for place in places):
-        return
+        raise DeclinedError("not all calls are in one file")
     for line in sorted({place.line for place in places}):
         found = _calls(target, line)
         if not found:
-            return
+            raise DeclinedError(f"line {line} names no printf or assert: a macro may")
         for call, name in found:
             statement = _statement(target, call)
             if statement is None:
-                return
+                raise DeclinedError(
+                    f"the call on line {line} cannot be left out: its arguments, or its condition, "
+                    "may do something"
+                )
             names.add(name)
             if statement not in statements:
                 statements.append(statement)
@@ -54,10 +57,10 @@ def propose(target: Target) -> Iterator[Rewriting]:
     for first, last in _runs(target, statements):
         made = _between(target, first, last)
         if made is None:
-            return
+            raise DeclinedError("something else is on the lines of the calls")
         edits += made
     if not edits:
-        return
+        raise DeclinedError("its calls have no line")
     lost = {"these messages are not printed": _PRINTS, "these assertions are not checked": _CHECKS}
     caveat = " and ".join(text for text, some in lost.items() if names & {*some})
     yield Rewriting(

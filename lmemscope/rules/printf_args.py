@@ -37,7 +37,10 @@ def severity(case: Case) -> Severity:
 
 def message(case: Case) -> str:
     """How many bytes of the frame hold arguments."""
-    return f"{case.share.frame_bytes or 0} bytes hold the arguments of printf or assert"
+    size = case.share.frame_bytes
+    if not size:
+        return "arguments of printf or assert are in the frame of a function that is called"
+    return f"{size} bytes hold the arguments of printf or assert"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

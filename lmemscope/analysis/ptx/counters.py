@@ -14,6 +14,8 @@ _ARITHMETIC = frozenset(
 )
 _BOUNDING = frozenset({"min", "and", "rem"})
 """Operations whose result has a constant maximum if one operand is a constant."""
+_ENDLESS = 1 << 30
+"""What no loop that could be unrolled counts to: a limit for the type rather than for the loop."""
 _LARGEST = 4096
 """Masks above this round a run-time count to whole steps of an unrolled loop: no maximum."""
 
@@ -108,6 +110,8 @@ class TripCounts:
 
     def _compares(self, index: int, first: str, second: str, loop: Loop) -> bool:
         """Whether a counter of the loop is compared with what has a constant maximum."""
+        if any(abs(number_of(one) or 0) >= _ENDLESS for one in (first, second)):
+            return False
         for counter, bound in ((first, second), (second, first)):
             if not counter.startswith("%"):
                 continue
