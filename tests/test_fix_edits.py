@@ -666,9 +666,10 @@ def test_no_name_of_a_patch_leads_upwards(tmp_path: object) -> None:
     for path in (one, other):
         path.write_text("one\n")
     edits = [Edit(str(one), 0, 3, b"1"), Edit(str(other), 0, 3, b"2")]
+    # No repository: the nearest directory above both.
     made = diff(edits, str(root / "here"))
-    assert "+++ b/a.cu\n" in made
-    assert "+++ b/deep/b.cuh\n" in made
+    assert "+++ b/src/a.cu\n" in made
+    assert "+++ b/src/deep/b.cuh\n" in made
     assert "+++ b/src/a.cu\n" in diff(edits, str(root))
 
 

@@ -326,7 +326,8 @@ def simulated(where: Path, kind: str, result: str) -> str:
     ("source", "kind", "result", "best", "removed"),
     [
         (HISTOGRAM, "uint8", "int32", ["shared-memory"], {"shared-memory"}),
-        (ROLLED, "float32", "float32", [], {"unroll", "shared-memory"}),
+        # Modelled to be 2% slower, which counts as equal.
+        (ROLLED, "float32", "float32", ["shared-memory"], {"unroll", "shared-memory"}),
     ],
 )
 def test_candidates_are_compiled_and_compute_the_same(
