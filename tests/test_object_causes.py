@@ -379,5 +379,13 @@ def test_an_index_in_a_called_function_counts_for_the_callers_object() -> None:
 def test_the_first_question_that_has_proof_answers() -> None:
     body = f"{ADDRESS}\nld.volatile.local.u32 %r7, [%rd1];\n{call('vprintf', '%rd1')}\nret;"
     assert cause(body) == "volatile"
-    both = f"{ADDRESS}\n{call('leaf', '%rd1')}\n{call('vprintf', '%rd1')}\nret;"
-    assert cause(both) == "printf-args"
+    volatile = f"{ADDRESS}\n{call('leaf', '%rd1')}\nst.volatile.local.u32 [%rd1], 7;\nret;"
+    assert cause(volatile) == "volatile"
+
+
+def test_a_buffer_of_arguments_in_the_place_of_a_variable_explains_nothing_of_it() -> None:
+    printed = call("vprintf", "%rd1")
+    both = f"{ADDRESS}\n{call('leaf', '%rd1')}\n{printed}\nret;"
+    assert proven(both) == ("address-taken", Evidence("address-passed", "leaf"))
+    assert cause(f"{ADDRESS}\n{READ}\n{printed}\nret;") == "dynamic-index"
+    assert cause(f"{ADDRESS}\nst.local.u32 [%rd1], 7;\n{printed}\nret;") == "printf-args"

@@ -175,7 +175,7 @@ class _Reasons:
         if volatile is not None:
             return ProvenCause("volatile", (self._said(volatile.index),), self._others())
         for call, _ in self._found.passed_to:
-            if call.callee in _PRINTING:
+            if call.callee in _PRINTING and self._is_for_printing():
                 return ProvenCause("printf-args", (Evidence("address-passed", call.callee),))
             if call.callee is not None and call.callee.startswith(_LAUNCHING):
                 return ProvenCause("device-launch", (Evidence("address-passed", call.callee),))
@@ -184,9 +184,17 @@ class _Reasons:
             return ProvenCause("math-slow-path", (reduction.evidence,), size=reduction.size)
         return None
 
+    def _is_for_printing(self) -> bool:
+        """Whether it may be a buffer of arguments, which is written at constant places and handed
+        to nobody else. Otherwise a variable and such a buffer have its place in turn."""
+        written = all(access.is_store and not access.leaves for access in self._own)
+        return written and all(call.callee in _PRINTING for call, _ in self._found.passed_to)
+
     def _escaping(self) -> ProvenCause | None:
         """Proof that its address is needed, or that it holds addresses of other objects."""
         for call, _ in self._found.passed_to:
+            if call.callee in _PRINTING:
+                continue
             shown = Evidence("address-passed", call.callee)
             return ProvenCause("address-taken", (shown,), self._others())
         if self._found.stored_at:
