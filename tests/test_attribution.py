@@ -100,7 +100,7 @@ def test_an_address_that_may_be_of_two_objects_counts_for_the_first_and_names_th
 
 
 def test_two_objects_of_different_causes_leave_it_open() -> None:
-    body = f"{TWO}{call('vprintf', '%rd2')}\nld.local.u8 %r7, [%rd6];\nret;"
+    body = f"{TWO}{call('leaf', '%rd2')}\nld.local.u8 %r7, [%rd6];\nret;"
     access = only(body, ldl("ld.local.u8", base=4))
     assert (access.cause, access.object, access.others) == ("unattributed", None, (0, 1))
 
