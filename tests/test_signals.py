@@ -201,6 +201,32 @@ def test_a_signal_ends_the_program_with_its_code(tmp_path: Path, number: signal.
     assert not list(tmp_path.glob("lmemscope-run-*"))
 
 
+def test_a_signal_while_the_directory_is_made_leaves_none(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, tempfile\n"
+        "from lmemscope.__main__ import main\n"
+        "made = tempfile.mkdtemp\n"
+        "def make(*args, **named):\n"
+        "    path = made(*args, **named)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return path\n"
+        "tempfile.mkdtemp = make\n"
+        "main()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "scan", "-"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (143, "", "terminated\n")
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
     place = {"TMPDIR": str(tmp_path)}
     with started(SCRATCH, **place) as alive, started(SCRATCH, **place) as killed:

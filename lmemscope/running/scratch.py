@@ -11,8 +11,10 @@ import contextlib
 import fcntl
 import os
 import shutil
+import signal
 import tempfile
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from lmemscope.errors import LmemscopeError
@@ -44,7 +46,8 @@ def directory() -> str:
     # A process that was forked from a run is another run, beside the first and not below it.
     if _own is None or _own.process != os.getpid():
         try:
-            _own = _made(tempfile.gettempdir() if _own is None else _own.base)
+            with _signals_held():
+                _own = _made(tempfile.gettempdir() if _own is None else _own.base)
         except OSError as error:
             raise LmemscopeError(
                 "temporary",
@@ -77,6 +80,18 @@ def remove() -> None:
         time.sleep(_PAUSE_SECONDS)
     with contextlib.suppress(OSError):
         os.close(own.lock)
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """What ends the program waits: a directory that was made is known, and so removed."""
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    )
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _made(base: str) -> _Own:
