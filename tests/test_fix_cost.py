@@ -169,6 +169,10 @@ def looped(bound: object, inside: str = "fma.rn.f32 %f, %f, %f, %f;", behind: st
     return work(NUMBER + body)
 
 
+def integer(of: Work) -> float:
+    return of.pipes[PIPES.index("integer")]
+
+
 def fp32(of: Work) -> float:
     return of.pipes[PIPES.index("fp32")]
 
@@ -314,6 +318,16 @@ def test_what_is_in_registers_costs_nothing() -> None:
     assert not found.local_lines
     assert not found.stalled("local")
     assert local(UNIFORM, ldl("ld.local")).stalled("local") == 10
+
+
+def test_what_ptxas_selects_among_registers_costs_comparisons_and_moves() -> None:
+    kept, chosen = (local(VARYING, *code, frame=64) for code in ([ldl("ld.local")], []))
+    assert integer(chosen) - integer(kept) == 10 * 16
+    assert chosen.instructions - kept.instructions == 10 * (16 + 16 - 1)
+    # Each move is into the register of the one before.
+    assert chosen.stalled("arithmetic") - kept.stalled("arithmetic") == 10 * 16
+    wide = VARYING.replace("ld.local.f32 %g", "ld.local.f64 %d")
+    assert integer(local(wide, frame=64)) - integer(local(wide, ldl("ld.local"), frame=64)) == 10 * 8
 
 
 def test_deeper_and_more_cost_more() -> None:

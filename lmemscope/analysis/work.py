@@ -17,6 +17,7 @@ from lmemscope.analysis.ptx.chains import longest_chain
 from lmemscope.analysis.ptx.diverging import Divergence
 from lmemscope.analysis.ptx.flow import is_local_access
 from lmemscope.analysis.ptx.fusions import Fusions
+from lmemscope.analysis.ptx.promoted import Selection, promoted
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import executed, width
 from lmemscope.formats.ptx_body import Instruction
@@ -58,7 +59,7 @@ def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
     counted = _Counted()
     lanes: dict[int, float] = {}
     accesses = (*facts.accesses, *facts.generic)
-    in_registers = _promoted(flow, calls, accesses)
+    in_registers = promoted(flow, calls, accesses)
     rare = frozenset(one.ptx_line for one in accesses if one.cause == "math-slow-path")
     for name, often in calls.items():
         dataflow = flow.dataflow(name)
@@ -115,20 +116,6 @@ def _weights(flow: ModuleFlow, calls: Mapping[str, float]) -> dict[int, float]:
     return found
 
 
-def _promoted(
-    flow: ModuleFlow, calls: Iterable[str], accesses: Iterable[LocalAccess]
-) -> frozenset[int]:
-    """PTX lines of local accesses that no machine instruction is left of."""
-    left = {access.ptx_line for access in accesses}
-    found: set[int] = set()
-    for name in calls:
-        dataflow = flow.dataflow(name)
-        for one in dataflow.body.instructions if dataflow is not None else ():
-            if is_local_access(one.opcode) and one.line not in left:
-                found.add(one.line)
-    return frozenset(found)
-
-
 def _frame(facts: KernelFacts) -> int:
     """Bytes per thread; of a call path as far as it is known."""
     own = facts.stack_frame or 0
@@ -172,7 +159,7 @@ class _Counted:
         dataflow: Dataflow,
         divergence: Divergence,
         often: float,
-        in_registers: frozenset[int],
+        in_registers: Mapping[int, Selection],
         rare: frozenset[int | None],
     ) -> None:
         """Count a function's instructions.
@@ -181,7 +168,7 @@ class _Counted:
             dataflow: of the function.
             divergence: of the function.
             often: how often it is called.
-            in_registers: lines of local accesses that cost nothing.
+            in_registers: promoted local accesses by their lines.
             rare: lines of blocks that hardly any argument leads to.
         """
         instructions, blocks = dataflow.body.instructions, dataflow.flow.blocks
@@ -198,7 +185,11 @@ class _Counted:
             for index in range(block.start, block.end):
                 one = instructions[index]
                 if is_local_access(one.opcode):
-                    continue  # Counted by its machine instructions.
+                    # What is not promoted is counted by its machine instructions.
+                    chosen = in_registers.get(one.line, Selection())
+                    self._pipes["integer"] += weight * chosen.comparisons
+                    self._pipes["none"] += weight * chosen.moves
+                    continue
                 if index not in fused:
                     for pipe, slots in executed(one):
                         self._pipes[pipe] += weight * slots

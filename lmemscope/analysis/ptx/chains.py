@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from lmemscope.analysis.ptx.flow import written
+from lmemscope.analysis.ptx.promoted import Selection
 from lmemscope.analysis.ptx.timing import chained, waited_for
 from lmemscope.formats.ptx_body import Instruction, Vector
 from lmemscope.model import STALLS, Stall
@@ -20,7 +21,9 @@ _TYPICAL: Mapping[Stall, float] = {
 """Cycles, to choose the longest chain with (`lmemscope.fixing.cost` has their sources)."""
 
 
-def longest_chain(rows: Sequence[Instruction], in_registers: frozenset[int]) -> dict[Stall, float]:
+def longest_chain(
+    rows: Sequence[Instruction], in_registers: Mapping[int, Selection]
+) -> dict[Stall, float]:
     """How often the longest chain of a basic block waits, by what for.
 
     A warp issues in order and stops at the first instruction whose operand is not there yet, so
@@ -28,7 +31,8 @@ def longest_chain(rows: Sequence[Instruction], in_registers: frozenset[int]) -> 
 
     Args:
         rows: the block.
-        in_registers: lines of local accesses that nobody waits for.
+        in_registers: promoted local accesses by their lines; a load waits for one move after the
+            other, all of them into one register.
     """
     chains: dict[str, tuple[float, tuple[float, ...]]] = {}
     nothing = (0.0, (0.0,) * len(STALLS))
@@ -36,11 +40,12 @@ def longest_chain(rows: Sequence[Instruction], in_registers: frozenset[int]) -> 
     for one in rows:
         before = max((chains.get(name, nothing) for name in _read(one)), default=nothing)
         stall = waited_for(one)
+        number = chained(one)
         if one.line in in_registers:
-            stall = None
+            number = in_registers[one.line].moves
+            stall = "arithmetic" if number else None
         made = before
         if stall is not None:
-            number = chained(one)
             at = STALLS.index(stall)
             counts = list(before[1])
             counts[at] += 1
