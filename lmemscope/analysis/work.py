@@ -151,7 +151,7 @@ class _Counted:
             repeated_sectors=self._again,
             streamed_sectors=self._streamed,
             frame=frame,
-            looped_code=share * (code or 0),
+            looped_code=share * code if code is not None else None,
         )
 
     def function(

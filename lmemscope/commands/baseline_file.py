@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.commands.saved import filtered
 from lmemscope.config.options import DEFAULT_BASELINE
+from lmemscope.discover.checkouts import upwards
 from lmemscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -98,12 +99,9 @@ def baseline_for(configuration: Configuration) -> BaselineFile | None:
     """
     if configuration.baseline is not None:
         return BaselineFile.at(configuration.baseline, configuration)
-    directory = here = os.getcwd()
-    while True:
+    here = os.getcwd()
+    for directory in upwards(here):
         path = os.path.join(directory, DEFAULT_BASELINE)
         if os.path.exists(path):
             return BaselineFile(os.path.relpath(path), directory, found=directory != here)
-        above = os.path.dirname(directory)
-        if above == directory or os.path.exists(os.path.join(directory, ".git")):
-            return None
-        directory = above
+    return None

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 
 from lmemscope.discover.build_database import Compiler
+from lmemscope.discover.checkouts import upwards
 from lmemscope.files import open_regular
 from lmemscope.model import Tool
 
@@ -43,15 +44,12 @@ def configure_command(directory: str) -> tuple[str, str] | None:
         directory: absolute.
     """
     found = None
-    while True:
+    for above in upwards(directory):
         for name, command in _CONFIGURE:
-            if os.path.isfile(os.path.join(directory, name)):
-                found = directory, command
+            if os.path.isfile(os.path.join(above, name)):
+                found = above, command
                 break
-        parent = os.path.dirname(directory)
-        if parent == directory or os.path.exists(os.path.join(directory, ".git")):
-            return found
-        directory = parent
+    return found
 
 
 def unconfigured(missing: Iterable[tuple[str, str]]) -> tuple[str, ...]:

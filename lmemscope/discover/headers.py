@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Collection, Sequence
 
+from lmemscope.discover.checkouts import is_top
 from lmemscope.discover.locate import is_below
 from lmemscope.discover.walk import Globs
 from lmemscope.files import read_beside
@@ -130,15 +131,13 @@ def _is_own(path: str, directory: str) -> bool:
     parent = os.path.dirname(path)
     while len(parent) > len(directory):
         # A submodule or another clone has a .git of its own.
-        if _FOREIGN.fullmatch(os.path.basename(parent)) or _is_repository(parent):
+        if _FOREIGN.fullmatch(os.path.basename(parent)) or _is_top(parent):
             return False
         parent = os.path.dirname(parent)
     return True
 
 
-@functools.cache
-def _is_repository(directory: str) -> bool:
-    return os.path.exists(os.path.join(directory, ".git"))
+_is_top = functools.cache(is_top)
 
 
 def _files(unit: Unit) -> tuple[str, ...]:

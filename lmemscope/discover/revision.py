@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lmemscope.discover.checkouts import is_top
 from lmemscope.errors import ToolMissingError, UsageError
 from lmemscope.tools.git import MODULE, Entry, Repository
 
@@ -218,7 +219,7 @@ def _differing(
 
 def _module(path: str) -> Repository | None:
     """A submodule's own repository, or None where it is not checked out."""
-    if not os.path.lexists(os.path.join(path, ".git")):
+    if not is_top(path):
         return None
     found, _ = Repository.around(path)
     return found if found is not None and found.top == os.path.realpath(path) else None

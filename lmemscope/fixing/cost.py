@@ -190,8 +190,10 @@ def _issue(work: Work, machine: Machine) -> float:
     return max(work.instructions * _WARP / _ISSUE * _fetching(work.looped_code), *pipes)
 
 
-def _fetching(code: float) -> float:
-    """Issue slots for an instruction of a loop with so many bytes of code."""
+def _fetching(code: float | None) -> float:
+    """Issue slots for an instruction of a loop with so many bytes of code, one if unknown."""
+    if code is None:
+        return 1.0
     missed = (code - _CACHED_CODE) / (_FETCHED_CODE - _CACHED_CODE)
     return 1.0 + (_FETCHING - 1.0) * min(1.0, max(0.0, missed))
 

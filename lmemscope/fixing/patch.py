@@ -6,6 +6,7 @@ import difflib
 import os
 from collections.abc import Iterable
 
+from lmemscope.discover.checkouts import is_top, upwards
 from lmemscope.files import read_input
 from lmemscope.fixing.overlay import by_file
 from lmemscope.model import Edit
@@ -46,12 +47,8 @@ def base_of(edits: Iterable[Edit], directory: str) -> str:
     if not any(os.path.relpath(file, directory).startswith(os.pardir) for file in files):
         return directory
     above = os.path.commonpath([directory, *map(os.path.dirname, files)])
-    root = above
-    while not os.path.lexists(os.path.join(root, ".git")):
-        if root == os.path.dirname(root):
-            return above
-        root = os.path.dirname(root)
-    return root
+    *_, top = upwards(above)
+    return top if is_top(top) else above
 
 
 def _lines(data: bytes) -> list[str]:

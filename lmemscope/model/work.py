@@ -44,8 +44,8 @@ class Work:
         repeated_sectors: sectors of 32 bytes of global memory that the warp comes back to.
         streamed_sectors: the same that it uses once.
         frame: bytes per thread of stack frames that the warp goes through again and again.
-        looped_code: bytes of machine code in loops, by the share of the PTX that is in them; 0
-            where the size of the code is not known.
+        looped_code: bytes of machine code in loops, by the share of the PTX that is in them;
+            None where the size of the code is not known.
     """
 
     pipes: tuple[float, ...] = (0.0,) * len(PIPES)
@@ -61,7 +61,7 @@ class Work:
     repeated_sectors: float = 0.0
     streamed_sectors: float = 0.0
     frame: int = 0
-    looped_code: float = 0.0
+    looped_code: float | None = None
 
     @property
     def instructions(self) -> float:
