@@ -275,3 +275,38 @@ def test_what_removes_another_object_of_the_size_removes_nothing_of_this(here: P
         if one["rewrite"] == "bounded-loop"
     }
     assert verdicts == {"left": "no-effect", "right": "removed"}
+
+
+SPILLED = """\
+__device__ __noinline__ int last(int *p, int n) {
+  asm volatile("" ::"l"(p) : "memory");
+  return p[n];
+}
+extern "C" __global__ void __launch_bounds__(1024) k(const double *in, double *out, int n) {
+  int held[2] = {n, n + 1};
+  double a[40];
+#pragma unroll
+  for (int i = 0; i < 40; ++i) a[i] = in[i * 1024 + threadIdx.x];
+  for (int turn = 0; turn < n; ++turn) {
+#pragma unroll
+    for (int i = 0; i < 40; ++i) a[i] = a[i] * a[(i + 7) % 40] + a[(i + 13) % 40];
+  }
+  double sum = last(held, n & 1);
+#pragma unroll
+  for (int i = 0; i < 40; ++i) sum += a[i] * in[i];
+  out[threadIdx.x] = sum;
+}
+"""
+
+
+def test_a_frame_without_spills_is_no_object_that_is_gone(here: Path) -> None:
+    (here / "spilled.cu").write_text(SPILLED)
+    done = run_program("fix", "spilled.cu", "--unsafe", "--format", "json", cwd=Path.cwd())
+    assert done.code == 0, done.err
+    verdicts = {
+        (one["object"], one["summary"]): one["verdict"]
+        for one in json.loads(done.out)["candidates"]
+    }
+    assert verdicts[None, "compile the kernel for blocks of 512 threads"] == "removed"
+    assert verdicts["held", "inline `last`"] == "reduced"
+    assert ("held", "compile the kernel for blocks of 512 threads") not in verdicts

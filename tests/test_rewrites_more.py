@@ -611,6 +611,39 @@ def test_bounds_ask_for_fewer_blocks() -> None:
 
 
 @pytest.mark.parametrize(
+    ("threads", "minimum", "more", "made"),
+    [
+        (1024, "", "", ["1024, 1", "512, 1"]),
+        (1024, ", 1", "", ["512, 1"]),
+        (1024, "", "void f(float *o) { k<<<8, 512>>>(o); }\n", ["1024, 1", "512, 1"]),
+        (1024, "", "void f(float *o) { k<<<8, 1024>>>(o); }\n", ["1024, 1"]),
+        (256, "", "", ["256, 1"]),  # Half of it may have no more than 255, either.
+    ],
+)
+def test_bounds_of_half_a_block_leave_more_registers(
+    threads: int, minimum: str, more: str, made: list[str]
+) -> None:
+    head = "__global__ void __launch_bounds__({})"
+    text = f"{head.format(f'{threads}{minimum}')} k(float *o) {{\n    use(o);\n}}\n{more}"
+    bounds = LaunchBounds(threads, 1 if minimum else None)
+    used = 65536 // threads  # All that a thread of such a block can have.
+    given = target(text, "register-spill", used="use", name=None, bounds=bounds)
+    (hit,) = given.hits
+    assert hit.facts.ptxas is not None
+    full = dataclasses.replace(
+        hit.facts, ptxas=dataclasses.replace(hit.facts.ptxas, registers=used), cubin=None
+    )
+    given = dataclasses.replace(given, hits=(dataclasses.replace(hit, facts=full),))
+    found = proposals(launch_bounds.REWRITE, given)
+    assert [after(one, text).partition(" k(")[0] for one in found] == [
+        head.format(one) for one in made
+    ]
+    assert [one.applicability for one in found if ", 1" in minimum or one is not found[0]] == [
+        "unsafe"
+    ] * ("512, 1" in made)
+
+
+@pytest.mark.parametrize(
     "head",
     [
         "__global__ void __maxnreg__(32)",

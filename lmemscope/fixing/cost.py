@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 from lmemscope.analysis.occupancy import Multiprocessor, multiprocessor, resident_warps
-from lmemscope.model import PIPES, STALLS, Cost, KernelReport, Pipe, Stall, Work
+from lmemscope.model import PIPES, STALLS, Cost, KernelFacts, KernelReport, Pipe, Stall, Work
 
 _WARP, _LINE, _SECTOR = 32, 128, 32
 
@@ -91,7 +91,14 @@ def cost_of(report: KernelReport, arch: str, threads: int) -> Cost | None:
     if report.work is None or facts.registers is None:
         return None
     shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
-    return cost(report.work, arch, threads, facts.registers, shared)
+    return cost(report.work, arch, bounded(facts, threads), facts.registers, shared)
+
+
+def bounded(facts: KernelFacts, threads: int) -> int:
+    """Threads of a block, no more than the launch bounds allow, which a rewrite may lower."""
+    bounds = facts.launch_bounds
+    most = bounds.max_threads if bounds is not None else None
+    return min(threads, most) if most else threads
 
 
 def cost(work: Work, arch: str, threads: int, registers: int, shared: int) -> Cost | None:

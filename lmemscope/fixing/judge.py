@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from lmemscope.analysis.occupancy import occupancy
+from lmemscope.fixing.cost import bounded
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import Figures, KernelFacts, KernelReport, TrialVerdict, UnitReport, traits_of
@@ -15,6 +16,7 @@ from lmemscope.rewrites.base import Hit
 
 DEFAULT_BLOCK = 256
 """Threads to compute occupancy with where nothing says the kernel's own."""
+_SLOTS = frozenset({"register-spill", "callee-save"})
 ALIGNMENT = 16
 """Bytes by which frames grow: an object's own may be fewer, or padded."""
 
@@ -45,6 +47,7 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
     harmed = _harm(before, later)
     removable: dict[str, int] = {}
     names: dict[str, set[str]] = defaultdict(set)
+    spilled = {hit.facts.name for hit in hits if hit.finding.cause in _SLOTS}
     for hit in hits:
         if hit.finding.object is not None:
             names[hit.facts.name].add(hit.finding.object)
@@ -59,8 +62,9 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
         elif harmed:
             verdicts[one.facts.name] = Judged("worse", made, harmed)
         else:
-            verdict = _verdict(one, made, removable[one.facts.name])
-            if verdict == "removed" and _is_there(one, made, names[one.facts.name]):
+            name = one.facts.name
+            verdict = _verdict(one, made, removable[name], is_slots=name in spilled)
+            if verdict == "removed" and _is_there(one, made, names[name]):
                 verdict = "no-effect"  # It is another object that is gone.
             verdicts[one.facts.name] = Judged(verdict, made)
     return verdicts
@@ -72,7 +76,7 @@ def figures(facts: KernelFacts, arch: str, threads: int) -> Figures:
     shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else None
     held = None
     if facts.registers is not None:
-        held = occupancy(arch, threads, facts.registers, shared or 0)
+        held = occupancy(arch, bounded(facts, threads), facts.registers, shared or 0)
     sites = facts.sass
     return Figures(
         registers=facts.registers,
@@ -87,7 +91,7 @@ def figures(facts: KernelFacts, arch: str, threads: int) -> Figures:
     )
 
 
-def _verdict(was: KernelReport, made: KernelReport, size: int) -> TrialVerdict:
+def _verdict(was: KernelReport, made: KernelReport, size: int, *, is_slots: bool) -> TrialVerdict:
     before, after = was.facts, made.facts
     if not after.uses_local_memory:
         return "removed"
@@ -97,7 +101,9 @@ def _verdict(was: KernelReport, made: KernelReport, size: int) -> TrialVerdict:
     if not size:
         # Spills have no object: what counts is what the sites move.
         return "reduced" if _sites(after) < _sites(before) else "no-effect"
-    if less >= size or (less > 0 and less > size - ALIGNMENT and _spills(before) == 0):
+    freed = _slots(before) - _slots(after)
+    gone = freed if is_slots else less - freed
+    if gone >= size or (gone > max(0, size - ALIGNMENT) and _spills(before) == 0):
         return "removed"
     if less > 0 or (less == 0 and _runs_less(was, made)):
         return "reduced"
@@ -171,6 +177,11 @@ def _frames(facts: KernelFacts) -> int:
     own = facts.stack_frame or 0
     called = (one.ptxas.stack_frame for one in facts.callees if one.ptxas is not None)
     return own + sum(frame or 0 for frame in called)
+
+
+def _slots(facts: KernelFacts) -> int:
+    """Bytes of frames that hold registers: no object is gone where these are."""
+    return sum(one.frame_bytes for one in facts.causes if one.cause in _SLOTS)
 
 
 def _spills(facts: KernelFacts) -> int:

@@ -3,13 +3,14 @@
 `__launch_bounds__(N, M)` becomes `__launch_bounds__(N)` or asks for fewer blocks, and
 `__maxnreg__(R)` goes: the compiler may then give each thread more registers, and spills fewer or
 none. Bounds without a minimum of blocks get one of 1, since ptxas may otherwise spare registers for
-several.
+several. Where a block of all its threads leaves no more, the bounds are those of half a block.
 
 It is safe: the words bound what is compiled, and no launch that was allowed before is refused. It
 is unsafe without `__maxnreg__`, which says nothing of blocks: one of 1024 threads finds no
 registers if each of them has more than 64. It is unsafe, too, where the file launches cooperatively
 or waits for the whole grid: fewer blocks are on the device at a time then, and a grid that just
-fitted does not. It costs occupancy.
+fitted does not. Half a block is unsafe: launches, and whatever else counts on the whole one, have
+to change with it. It costs occupancy.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from lmemscope.formats.statements import parts_of
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.written import is_here, kernels, plain_name, said_of
-from lmemscope.rules.register_cap import registers_for
+from lmemscope.rules.register_cap import cap_of, registers_for, smaller_block
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -60,11 +61,13 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if not minimum:
         edits = [target.edit(one[0].end, one[0].end, b", 1") for one in arguments]
         yield _rewriting(edits, "for one block on a multiprocessor")
+        yield from _halved(target, arguments)
         return
     if any(len(one) == 3 for one in arguments):
         yield _with(target, minimum, 1)  # What is behind it needs it.
         return
     if all(one.text == b"1" for one in minimum):
+        yield from _halved(target, arguments)
         return
     edits = [target.edit(one[0].end, one[1].end, b"") for one in arguments if len(one) > 1]
     yield _rewriting(edits, "without a minimum of blocks")
@@ -93,6 +96,23 @@ def _fewer(target: Target, minimum: list[_Argument]) -> Iterator[int]:
         if more > left and (given < _VARIANTS or fewer == 1):
             left, given = more, given + 1
             yield fewer
+
+
+def _halved(target: Target, arguments: list[list[_Argument]]) -> Iterator[Rewriting]:
+    """Bounds of half a block, where a whole one leaves a thread no more registers than it has."""
+    bounds = {hit.facts.launch_bounds for hit in target.hits}
+    threads = {one.max_threads for one in bounds if one is not None}
+    block = target.block
+    if len(threads) != 1 or any(cap_of(hit.facts).kind != "launch-bounds" for hit in target.hits):
+        return
+    (whole,) = threads
+    half = smaller_block(whole, registers_for(whole, 1)) if whole else None
+    if half is None or (block is not None and block.is_exact and block.threads > half):
+        return
+    edits = [target.edit(one[0].start, one[-1].end, f"{half}, 1".encode()) for one in arguments]
+    one = _rewriting(edits, f"for blocks of {half} threads")
+    caveat = f"launches, and whatever else counts on blocks of {whole} threads, change with it"
+    yield replace(one, applicability="unsafe", caveat=caveat)
 
 
 def _with(target: Target, minimum: list[_Argument], blocks: int) -> Rewriting:

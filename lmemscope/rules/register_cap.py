@@ -91,6 +91,12 @@ def _leaves_room(limit: int, used: int) -> bool:
     return 0 < allocated < limit
 
 
+def smaller_block(threads: int, allowed: int) -> int | None:
+    """Half of a block's threads, if each of them may have more registers than are allowed now."""
+    smaller = threads // 2 // WARP * WARP
+    return smaller if smaller and registers_for(smaller, 1) > allowed else None
+
+
 def _looser(threads: int, blocks: int, allowed: int) -> tuple[str, str | None]:
     """The next looser launch bounds that leave more, with what they would leave."""
     for fewer in range(blocks - 1, 0, -1):
@@ -98,8 +104,8 @@ def _looser(threads: int, blocks: int, allowed: int) -> tuple[str, str | None]:
         if left > allowed:
             looser = f"__launch_bounds__({threads}, {fewer})"
             return f"{looser} leaves {left} registers instead of {allowed}", looser
-    smaller = threads // 2 // WARP * WARP
-    if not smaller or registers_for(smaller, 1) <= allowed:
+    smaller = smaller_block(threads, allowed)
+    if smaller is None:
         return "", None
     # Without a minimum ptxas may leave room for more blocks, and does not use all of them.
     looser = f"__launch_bounds__({smaller}, 1)"
