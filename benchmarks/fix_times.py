@@ -53,8 +53,8 @@ class Version:
     """One version of a kernel, with what the model says of it and what was measured.
 
     Attributes:
-        kind: ``original``, ``fix``, ``patch`` (of the best fixes of several objects, as ``--apply``
-            writes it) or ``hand``.
+        kind: ``original``, ``fix``, ``patch`` (of the best fixes of several objects, as ``--unsafe
+            --apply`` writes it) or ``hand``.
         modelled, measured: speed-up over the original.
         same: whether all bytes of the result are the original's.
         difference: the largest one, relative to the largest value of the original.
@@ -172,7 +172,7 @@ def find_fixes(arch: str) -> dict[str, Any]:
 
     with WorkerPool(min(os.cpu_count() or 1, 8), timeout=120) as pool:
         for block, paths in blocks.items():
-            _, outcome = fix(paths, settings, pool, Asked(block=block))
+            _, outcome = fix(paths, settings, pool, Asked(block=block, unsafe=True))
             made["candidates"] += [
                 {
                     "input": trial.input,
@@ -190,7 +190,8 @@ def find_fixes(arch: str) -> dict[str, Any]:
             ]
             for path in paths:
                 own = [one for one in outcome.chosen.edits if one.file == path]
-                if sum(one.edits[0].file == path for one in outcome.chosen.rewritings) > 1:
+                taken = [one for one in outcome.chosen.rewritings if one.edits[0].file == path]
+                if len(taken) > 1:
                     kernel = Path(path).stem
                     patch = diff(own, str(KERNELS))
                     text = apply_patch(Path(path).read_text(), patch)
@@ -201,6 +202,7 @@ def find_fixes(arch: str) -> dict[str, Any]:
                     made["patches"].append(
                         {
                             "kernel": kernel,
+                            "applicability": max(one.applicability for one in taken),
                             "cost_before": costs[0],
                             "cost_after": costs[1],
                             "patch": patch,
@@ -244,7 +246,8 @@ def versions_of(launch: Launch, fixes: dict[str, Any]) -> list[Version]:
         if one["kernel"] == launch.kernel:
             modelled = ratio(one["cost_before"], one["cost_after"])
             source = apply_patch(text, one["patch"])
-            found.append(Version("all together", "patch", source, "safe", 1, modelled))
+            safe = one["applicability"]
+            found.append(Version("all together", "patch", source, safe, 1, modelled))
     costs = {one["file"]: one for one in fixes.get("hand", ())}
     for path in by_hand().get(launch.kernel, ()):
         known = costs.get(path.name, {})

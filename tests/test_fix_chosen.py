@@ -37,6 +37,17 @@ def test_what_gains_most_is_taken_where_not_all_fit(tmp_path: Path) -> None:
     assert "merged_lmem" not in patch
 
 
+def test_loops_that_index_several_objects_are_written_out_for_all(tmp_path: Path) -> None:
+    found = fixed("levinson", tmp_path, "--format", "json").document["candidates"]
+    best = {one["object"]: one for one in found if one["rank"] == 1}
+    assert set(best) == {"a", "next", "r"}
+    assert len({one["patch"] for one in best.values()}) == 1
+    assert {one["applicability"] for one in best.values()} == {"safe"}
+    assert {one["after"]["stack_frame"] for one in best.values()} == {0}
+    alone = [one["after"]["stack_frame"] for one in found if one["rank"] == 2]
+    assert min(alone) > 0
+
+
 def test_what_was_tried_for_one_object_may_remove_another(tmp_path: Path) -> None:
     # Written out, every index of `volatility` is a constant; those of `rate` depend on n.
     found = fixed("monte_carlo", tmp_path, "--format", "json").document["candidates"]

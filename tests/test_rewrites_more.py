@@ -284,6 +284,56 @@ def test_a_bound_that_is_reached_must_be_less() -> None:
     assert "for (int i = 1; i < 16; ++i) { if (!(i <= n)) break; if (x" in found[2]
 
 
+def test_a_loop_that_uses_another_array_of_the_size_first_is_bounded_safely() -> None:
+    body = "{ float y = b[i]; if (y > 0) a[i] = y; }"
+    loop = f"float b[{{}}]; use(b); for (int i = 0; i < n; ++i) {body}"
+    verdicts = [
+        found[0].applicability for n in (16, 17) if (found := bounded(loop.replace("{}", str(n))))
+    ]
+    assert verdicts == ["safe", "unsafe"]
+
+
+def test_a_loop_that_counts_down_begins_at_the_last_element() -> None:
+    found = bounded("for (int i = n - 1; i >= 0; --i) a[i] = x[i];")
+    assert found is not None
+    rewriting, text, made = found
+    assert rewriting.applicability == "safe"
+    assert made == text.replace(
+        "    for (int i = n - 1; i >= 0; --i) a[i] = x[i];",
+        "    #pragma unroll\n"
+        "    for (int i = 16 - 1; i >= 0; --i) { if (i > (int)(n - 1)) continue; a[i] = x[i]; }",
+    )
+
+
+def test_a_promise_of_a_loop_that_counts_down_is_of_its_start() -> None:
+    found = bounded("for (int i = n; i > 0; i -= 1) { if (x[i] > 0) a[i] = 1; }")
+    assert found is not None
+    assert found[0].caveat == "`n` never reaches 16"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int i = 15; i >= 0; --i) a[i] = x[i];",  # Constant as it is.
+        "for (unsigned i = n - 1; i >= 1; --i) a[i] = x[i];",
+        "for (int i = n - 1; i >= n / 2; --i) a[i] = x[i];",
+        "for (int i = n - 1; i >= 0; i -= 2) a[i] = x[i];",
+        "for (int i = n - 1, j = 0; i >= 0; --i) a[i] = x[i];",
+        "int i; for (i = n - 1; i >= 0; --i) a[i] = x[i];",  # Who reads it afterwards?
+        "for (int i = next(); i >= 0; --i) a[i] = x[i];",
+        "for (int i = n - 1; i >= 0; --i) { a[i] = x[i]; --n; }",  # The start is asked for again.
+        "for (int i = n - 1; i >= 0; --i) { a[i] = x[i]; change(n); }",
+        "int &m = n; for (int i = n - 1; i >= 0; --i) { a[i] = x[i]; m = 3; }",
+        "for (int i = x[3]; i >= 0; --i) a[i] = x[i];",
+        "for (int i = n - 1; i >= 0; --i) { a[i] = x[i]; i = 3; }",
+        "for (int i = n - 1; i >= 0; --i) { a[i] = x[i]; change(i); }",
+    ],
+)
+def test_other_loops_down_are_left_as_they_are(loop: str) -> None:
+    found = bounded(loop)
+    assert found is None or "continue" not in found[2]
+
+
 @pytest.mark.parametrize(
     "loop",
     [
@@ -291,7 +341,6 @@ def test_a_bound_that_is_reached_must_be_less() -> None:
         "const int size = 8; for (int i = 0; i < 2 * size; ++i) a[i] = x[i];",
         "for (int i = 0; i < n--; ++i) a[i] = x[i];",  # A bound that changes something.
         "for (int i = 0; i < next(); ++i) a[i] = x[i];",
-        "for (int i = n - 1; i >= 0; --i) a[i] = x[i];",
         "for (int i = n; i < n + 4; ++i) a[i] = x[i];",  # From no constant.
         "for (int i = -1; i < n; ++i) a[i] = x[i];",
         "for (int i = 0; i < n; i *= 2) a[i] = x[i];",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from lmemscope.model import Edit, Rewriting
 
@@ -36,19 +35,27 @@ def merged(groups: Iterable[Sequence[Edit]]) -> tuple[Edit, ...] | None:
 def pairs(rewritings: Sequence[Rewriting]) -> Iterator[Rewriting]:
     """Two rewritings of one target as one, as many as are tried."""
     made = 0
-    for first, second in itertools.combinations(rewritings, 2):
-        edits = merged((first.edits, second.edits))
-        if edits is None or first.rewrite == second.rewrite:
+    for pair in itertools.combinations(rewritings, 2):
+        found = together(pair) if pair[0].rewrite != pair[1].rewrite else None
+        if found is None:
             continue
         if made == _PAIRS:
             return
         made += 1
-        unsafe = [one for one in (first, second) if one.applicability == "unsafe"]
-        yield replace(
-            first,
-            rewrite=f"{first.rewrite}+{second.rewrite}",
-            applicability="unsafe" if unsafe else "safe",
-            edits=edits,
-            summary=f"{first.summary}; {second.summary}",
-            caveat="; ".join(one.caveat for one in unsafe if one.caveat) or None,
-        )
+        yield found
+
+
+def together(rewritings: Sequence[Rewriting]) -> Rewriting | None:
+    """Several rewritings as one; None where two of them touch the same text."""
+    edits = merged(one.edits for one in rewritings)
+    if edits is None:
+        return None
+    unsafe = [one for one in rewritings if one.applicability == "unsafe"]
+    caveats = dict.fromkeys(one.caveat for one in unsafe if one.caveat)
+    return Rewriting(
+        rewrite="+".join(dict.fromkeys(one.rewrite for one in rewritings)),
+        applicability="unsafe" if unsafe else "safe",
+        edits=edits,
+        summary="; ".join(dict.fromkeys(one.summary for one in rewritings)),
+        caveat="; ".join(caveats) or None,
+    )

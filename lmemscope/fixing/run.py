@@ -13,6 +13,7 @@ from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_eq
 from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import pairs
+from lmemscope.fixing.joint import joint
 from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, judge
 from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
@@ -105,12 +106,17 @@ def try_rewrites(
     left = [*_start(results, attempts, asked)]
     trials = [*_finish(attempts)]
     trials += _by_others(attempts.done, trials)
+    common = [*joint(attempts.done)]
+    for alike, rewriting in common:
+        attempts.start(alike.target, alike.results, rewriting)
+    trials += _finish(attempts)
     for one in _unsolved(attempts.done, trials):
         for rewriting in one.otherwise():
             attempts.start(one.target, results.reading((one.target.path,)), rewriting)
     trials += _finish(attempts)
     for one in _unsolved(attempts.done, trials):
-        for pair in pairs(one.compiled):
+        alone = [own for own in one.compiled if all(own != taken for _, taken in common)]
+        for pair in pairs(alone):
             attempts.start(one.target, results.reading((one.target.path,)), pair)
     trials += _finish(attempts)
     order = ranked(trials)

@@ -1,10 +1,12 @@
 """Bound the loop by the array's size
 
 `for (int i = 0; i < n; ++i)` over an array of N elements becomes a loop to N that is left where
-`i < n` no longer holds, and is unrolled: the trip count is a constant then, and each index too.
+`i < n` no longer holds, and is unrolled: the trip count is a constant then, and each index too. One
+that counts down from a run-time number counts down from N - 1, and skips what is above that number.
 
-It is safe where every turn begins by using element `i`, before anything that could leave the loop
-or the thread: a loop to more than N would then have been undefined before. Otherwise it is unsafe:
+It is safe where every turn begins by using element `i`, of this array or another local one of its
+size, before anything that could leave the loop or the thread: a loop to more than N would then have
+been undefined before. Otherwise it is unsafe:
 its user promises that the bound never exceeds N. Declined where a macro or another variable may
 give the bound, the extent or the body another meaning. It costs the code of N turns, and a
 comparison in each.
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.falling import falling
 from lmemscope.rewrites.first_use import begins_with_use, position_of
 from lmemscope.rewrites.loops import (
     counters,
@@ -29,7 +32,7 @@ from lmemscope.rewrites.loops import (
     is_constant_name,
     unroll_edit,
 )
-from lmemscope.rewrites.places import is_declared_again
+from lmemscope.rewrites.places import extent_of, is_declared_again, known_arrays
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued, is_pure
 from lmemscope.sources.syntax import Declared, around, walk
 
@@ -70,7 +73,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     edits: list[Edit] = []
     bounded: list[_Bounded] = []
     for loop in indexing_loops(target):
-        made = None if is_constant(loop, target) else _bounded(target, loop)
+        made = _lowered(target, loop)
+        if made is None and not is_constant(loop, target):
+            made = _bounded(target, loop)
         if made is not None:
             bounded.append(made)
             edits += made.edits
@@ -99,14 +104,10 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
     counter = _counter(target, loop)
     condition = loop.child_by_field_name("condition")
     body = loop.child_by_field_name("body")
-    if counter is None or condition is None or body is None or in_arguments(loop, target):
+    if counter is None or condition is None or body is None:
         return None
-    if condition.type != "binary_expression" or body.type == "preproc_call":
+    if condition.type != "binary_expression":
         return None
-    if body.type != "compound_statement" and target.meanings.is_several(
-        words_of([syntax.text(body)])
-    ):
-        return None  # Only the first of a macro's statements is in the loop.
     left, right = (condition.child_by_field_name(side) for side in ("left", "right"))
     operator = condition.child_by_field_name("operator")
     if left is None or right is None or operator is None:
@@ -117,27 +118,34 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
         return None
     if any(counter in _written(one, target) for one in walk(body)):
         return None
-    names = (one for one in walk(body) if one.type == "identifier")
-    if any(syntax.text(one) == counter and _declares(one) for one in names):
-        return None  # Another variable of the counter's name.
     extent, is_sure = _extent(target, loop, counter, body)
     if extent is None or extent == syntax.text(right):
         return None
-    pragma = unroll_edit(target, loop)
-    guard = b"if (!(" + syntax.text(condition) + b")) break;"
-    if b"\n" in guard or b"//" in guard:
-        return None
-    opened = _guarded(target, loop, body, guard)
-    if opened is None:
-        return None
     bound = target.edit(condition.start_byte, condition.end_byte, counter + b" < " + extent)
-    own = (bound, opened)
-    if any(is_continued(target, syntax.line_start(one.start)) for one in own):
-        return None
-    closed = None if body.type == "compound_statement" else body.end_byte
-    edits = own if pragma is None else (pragma, *own)
+    edits = _guarded(target, loop, counter, bound, b"!(" + syntax.text(condition) + b")", b"break")
     never = b"never exceeds" if syntax.text(operator) == b"<" else b"never reaches"
-    return _Bounded(edits, closed, is_sure, b"`" + syntax.text(right) + b"` " + never, extent)
+    promise = b"`" + syntax.text(right) + b"` " + never
+    return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
+
+
+def _lowered(target: Target, loop: Node) -> _Bounded | None:
+    """A loop that counts down from what is no constant; None of others."""
+    head, body = falling(loop, target), loop.child_by_field_name("body")
+    if head is None or body is None:
+        return None
+    extent, is_sure = _extent(target, loop, head.counter, body)
+    if extent is None:
+        return None
+    start = target.syntax.text(head.start)
+    begun = target.edit(head.start.start_byte, head.start.end_byte, extent + b" - 1")
+    above = head.counter + b" > (" + head.type + b")(" + start + b")"
+    edits = _guarded(target, loop, head.counter, begun, above, b"continue")
+    promise = b"`" + start + b"` never reaches"
+    return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
+
+
+def _closed(body: Node) -> int | None:
+    return None if body.type == "compound_statement" else body.end_byte
 
 
 def _counter(target: Target, loop: Node) -> bytes | None:
@@ -165,7 +173,9 @@ def _counter(target: Target, loop: Node) -> bytes | None:
                 "value" if one.type == "init_declarator" else "right",
             )
     # Counters around it are constants where those loops are unrolled, too.
-    around_it = {_counter(target, one) for one in around(loop, "for_statement")}
+    outer = [*around(loop, "for_statement")]
+    heads = [head for one in outer if (head := falling(one, target)) is not None]
+    around_it = {*(_counter(target, one) for one in outer), *(one.counter for one in heads)}
     if found is None or not all(
         one.type not in ("identifier", "call_expression", "field_expression")
         or (
@@ -221,7 +231,25 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
     if len(found) != 1:
         return None, False
     (extent,) = found
+    first += _beside(target, body, counter)
     return extent, begins_with_use(target, body, first, len(declared.extents))
+
+
+def _beside(target: Target, body: Node, counter: bytes) -> Iterator[Node]:
+    """Elements that a body uses by the counter, of other local arrays of the same extent."""
+    declared, syntax = target.declared, target.syntax
+    extent = extent_of(declared.array, syntax) if declared and declared.array else None
+    if declared is None or extent is None or len(declared.extents) != 1:
+        return
+    names = known_arrays((body,), extent, syntax)
+    for node in walk(body):
+        if node.type != "subscript_expression":
+            continue
+        array, index = node.child_by_field_name("argument"), _index(node)
+        if array is None or index is None or syntax.text(index) != counter:
+            continue
+        if syntax.text(array) in names:
+            yield node
 
 
 def _uses(target: Target) -> Iterator[Node]:
@@ -281,7 +309,42 @@ def _of(target: Target, position: int) -> bytes | None:
     return str(known[0]).encode() if len(set(known)) == 1 else None
 
 
-def _guarded(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None:
+def _guarded(
+    target: Target, loop: Node, counter: bytes, head: Edit, where: bytes, away: bytes
+) -> tuple[Edit, ...] | None:
+    """Edits that unroll a loop of another head, and guard its body; None where that cannot be.
+
+    Args:
+        target: whose file it is.
+        loop: to unroll.
+        counter: of the loop.
+        head: edit of the head.
+        where: condition of the turns that were not there before.
+        away: what ends these.
+    """
+    syntax, body = target.syntax, loop.child_by_field_name("body")
+    if body is None or body.type == "preproc_call" or in_arguments(loop, target):
+        return None
+    if body.type != "compound_statement" and target.meanings.is_several(
+        words_of([syntax.text(body)])
+    ):
+        return None  # Only the first of a macro's statements is in the loop.
+    names = (one for one in walk(body) if one.type == "identifier")
+    if any(syntax.text(one) == counter and _declares(one) for one in names):
+        return None  # Another variable of the counter's name.
+    if b"\n" in where or b"//" in where:
+        return None
+    opened = _opened(target, loop, body, b"if (" + where + b") " + away + b";")
+    if opened is None:
+        return None
+    own = (head, opened)
+    if any(is_continued(target, syntax.line_start(one.start)) for one in own):
+        return None
+    pragma = unroll_edit(target, loop)
+    return own if pragma is None else (pragma, *own)
+
+
+def _opened(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None:
     """The guard as a body's first statement, behind a brace where it has none."""
     if body.type == "compound_statement":
         return first_in(target, body, guard)
