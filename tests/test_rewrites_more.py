@@ -11,6 +11,7 @@ import pytest
 from docs.generate_rewrites import TARGET, whole
 from lmemscope import rules
 from lmemscope.config.settings import from_flags
+from lmemscope.fixing.edits import together
 from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import (
     CallFacts,
@@ -253,6 +254,13 @@ def test_loops_within_loops_are_bounded_together() -> None:
         "{ auto f = [&] { return a[i]; }; use(f); }",
         "{ x2 += sizeof(a[i]); }",
         '{ asm("exit;"); a[i] = 1; }',
+        "{ if (x[i] > 0) return; a[i] = 1; }",
+        "{ if (x[i] > 0) { use(x); } a[i] = 1; }",
+        "{ for (;;) x2 += 1; a[i] = 1; }",
+        "{ for (int j = 0; j < n; ++j) while (x[j] > 0) x2 += 1; a[i] = 1; }",
+        "{ for (int j = 1; j <= i; ++j) a[i] = 1; }",  # No first turn where i is 0.
+        "{ for (int j = 0; j < i; ++j) a[i] = 1; }",
+        "{ volatile int *p = q; for (int j = 0; j < *p; ++j) x2 += 1; a[i] = 1; }",
     ],
 )
 def test_a_loop_that_may_not_use_an_element_is_a_promise(body: str) -> None:
@@ -261,6 +269,20 @@ def test_a_loop_that_may_not_use_an_element_is_a_promise(body: str) -> None:
     assert found[0].applicability == "unsafe"
     assert found[0].caveat == "`n` never exceeds 16"
     assert f"{{ if (!(i < n)) break; {body[2:]}" in found[2]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{ for (int j = 0; j < n; ++j) if (x[j] > 0) break; a[i] = 1; }",
+        "{ if (x[i] > 0) x2 += 1; else { x2 = 0; } a[i] = 1; }",
+        "{ for (int j = 0; j <= i; ++j) { float y = a[i]; if (y > 0) return; } }",
+    ],
+)
+def test_what_comes_to_its_end_may_stand_before_the_use(body: str) -> None:
+    found = bounded(f"for (int i = 0; i < n; ++i) {body}")
+    assert found is not None
+    assert found[0].applicability == "safe"
 
 
 def test_a_pointer_to_a_row_is_no_use_of_it() -> None:
@@ -291,6 +313,39 @@ def test_a_loop_that_uses_another_array_of_the_size_first_is_bounded_safely() ->
         found[0].applicability for n in (16, 17) if (found := bounded(loop.replace("{}", str(n))))
     ]
     assert verdicts == ["safe", "unsafe"]
+
+
+def test_the_counter_of_a_bounded_loop_needs_no_promise() -> None:
+    found = bounded(
+        "for (int i = 0; i < n; ++i) {\n"
+        "        a[i] = x[i];\n"
+        "        for (int j = 0; j < i; ++j) if (x[j] > 0) a[j] = 1;\n"
+        "    }"
+    )
+    assert found is not None
+    assert found[0].applicability == "safe"
+    assert found[2].count("#pragma unroll") == 2
+
+
+def test_what_one_rewriting_shows_another_needs_no_promise_for() -> None:
+    loop = "for (int i = 0; i < n; ++i) {{ a[i] = x[i]; if (a[i] > {0}) b[i] = 1; }}"
+    text = (
+        "__global__ void k(const float *x, int n) {\n    float a[16];\n    float b[16];\n"
+        f"    {loop.format(0)}\n    for (int i = 0; i < n; ++i) if (x[i] > 3) b[i] = 2;\n}}\n"
+    )
+    alone = []
+    for name in ("a", "b"):
+        given = target(text, "dynamic-index", name=name, declared=f"float {name}", used="for")
+        alone += proposals(bounded_loop.REWRITE, given)
+    assert [one.caveat for one in alone] == [None, "`n` never exceeds 16"]
+    assert [len(one.promises) for one in alone] == [0, 1]
+    both = together(alone)
+    assert both is not None
+    assert both.caveat == "`n` never exceeds 16"  # The second loop is nobody else's.
+    first = dataclasses.replace(alone[1], promises=((alone[0].edits[-1], "`n` never exceeds 16"),))
+    shown = together([alone[0], first])
+    assert shown is not None
+    assert (shown.applicability, shown.caveat) == ("safe", None)
 
 
 def test_a_loop_that_counts_down_begins_at_the_last_element() -> None:

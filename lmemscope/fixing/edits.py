@@ -51,11 +51,23 @@ def together(rewritings: Sequence[Rewriting]) -> Rewriting | None:
     if edits is None:
         return None
     unsafe = [one for one in rewritings if one.applicability == "unsafe"]
-    caveats = dict.fromkeys(one.caveat for one in unsafe if one.caveat)
+    promises = tuple(
+        (edit, text)
+        for one in unsafe
+        for edit, text in one.promises
+        if all(edit not in other.edits or _promised(edit, other) for other in rewritings)
+    )
+    caveats = [one.caveat for one in unsafe if one.caveat and not one.promises]
+    caveats += [text for _, text in promises]
     return Rewriting(
         rewrite="+".join(dict.fromkeys(one.rewrite for one in rewritings)),
-        applicability="unsafe" if unsafe else "safe",
+        applicability="unsafe" if caveats else "safe",
         edits=edits,
         summary="; ".join(dict.fromkeys(one.summary for one in rewritings)),
-        caveat="; ".join(caveats) or None,
+        caveat="; ".join(dict.fromkeys(caveats)) or None,
+        promises=promises if all(one.promises for one in unsafe) else (),
     )
+
+
+def _promised(edit: Edit, rewriting: Rewriting) -> bool:
+    return any(edit == one for one, _ in rewriting.promises)

@@ -52,6 +52,8 @@ class Rewriting:
         edits: of the user's files, none of them overlapping.
         summary: what it does there, in a few words.
         caveat: of an unsafe one, what the user promises by taking it; None of a safe one.
+        promises: which edits want one, where nothing else does: another rewriting that makes such
+            an edit without a promise has shown that it needs none.
     """
 
     rewrite: str
@@ -59,6 +61,7 @@ class Rewriting:
     edits: tuple[Edit, ...]
     summary: str
     caveat: str | None = None
+    promises: tuple[tuple[Edit, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,16 +85,18 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return
     closed = Counter(one.closed for one in bounded if one.closed is not None)
     edits += [target.edit(at, at, b" }" * number) for at, number in closed.items()]
-    promised = [one for one in bounded if not one.is_sure]
-    caveats = dict.fromkeys(
-        f"{one.bound.decode(errors='replace')} {one.extent.decode()}" for one in promised
-    )
+    promised = [
+        (one.edits[-1], f"{one.bound.decode(errors='replace')} {one.extent.decode()}")
+        for one in bounded
+        if not one.is_sure
+    ]
     yield Rewriting(
         "bounded-loop",
         "unsafe" if promised else "safe",
         tuple(dict.fromkeys(edits)),
         f"bound {count(len(bounded), 'loop')} by the size of `{target.name}`, and unroll",
-        " and ".join(caveats) or None,
+        " and ".join(dict.fromkeys(text for _, text in promised)) or None,
+        tuple(promised),
     )
 
 
@@ -125,7 +127,17 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
     edits = _guarded(target, loop, counter, bound, b"!(" + syntax.text(condition) + b")", b"break")
     never = b"never exceeds" if syntax.text(operator) == b"<" else b"never reaches"
     promise = b"`" + syntax.text(right) + b"` " + never
+    is_sure = is_sure or _is_below(target, loop, right, extent)
     return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
+
+
+def _is_below(target: Target, loop: Node, bound: Node, extent: bytes) -> bool:
+    """Whether a bound is the counter of a loop around it, which stays below the extent by then."""
+    for outer in around(loop, "for_statement"):
+        if _counter(target, outer) == target.syntax.text(bound):
+            made = _bounded(target, outer)
+            return made is not None and made.extent == extent
+    return False
 
 
 def _lowered(target: Target, loop: Node) -> _Bounded | None:
@@ -232,7 +244,7 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
         return None, False
     (extent,) = found
     first += _beside(target, body, counter)
-    return extent, begins_with_use(target, body, first, len(declared.extents))
+    return extent, begins_with_use(target, body, first, len(declared.extents), counter)
 
 
 def _beside(target: Target, body: Node, counter: bytes) -> Iterator[Node]:

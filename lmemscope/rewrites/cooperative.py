@@ -28,4 +28,4 @@ def promised(rewriting: Rewriting, target: Target) -> Rewriting:
     if not _WORDS & target.syntax.words():
         return rewriting
     caveat = f"{rewriting.caveat}; {_CAVEAT}" if rewriting.caveat else _CAVEAT
-    return replace(rewriting, applicability="unsafe", caveat=caveat)
+    return replace(rewriting, applicability="unsafe", caveat=caveat, promises=())
