@@ -54,7 +54,7 @@ class Version:
 
     Attributes:
         kind: ``original``, ``fix``, ``patch`` (of the best fixes of several objects, as ``--unsafe
-            --apply`` writes it) or ``hand``.
+            --apply`` writes it), ``hand``, or ``redesigned`` by hand.
         modelled, measured: speed-up over the original.
         same: whether all bytes of the result are the original's.
         difference: the largest one, relative to the largest value of the original.
@@ -119,6 +119,11 @@ def by_hand() -> dict[str, list[Path]]:
     for path in sorted((KERNELS / "hand").glob("*.cu")):
         found[path.name.partition(".")[0]].append(path)
     return found
+
+
+def redesigned() -> frozenset[str]:
+    """Those of them that are other programs, as far as their kernel goes."""
+    return frozenset(json.loads((KERNELS / "kernels.json").read_text())["redesigned"])
 
 
 def apply_patch(text: str, patch: str) -> str:
@@ -253,7 +258,8 @@ def versions_of(launch: Launch, fixes: dict[str, Any]) -> list[Version]:
         known = costs.get(path.name, {})
         modelled = ratio(known.get("cost_before"), known.get("cost_after"))
         name = path.name.removesuffix(".cu").partition(".")[2]
-        found.append(Version(name, "hand", path.read_text(), modelled=modelled))
+        kind = "redesigned" if path.name.removesuffix(".cu") in redesigned() else "hand"
+        found.append(Version(name, kind, path.read_text(), modelled=modelled))
     return found
 
 
@@ -316,18 +322,24 @@ def summary(kernels: Sequence[dict[str, Any]]) -> dict[str, Any]:
     tried = [one for kernel in kernels for one in kernel["versions"] if one["kind"] != "original"]
     known = [one for one in tried if one["modelled"] and one["measured"]]
     fixes = [one for one in known if one["kind"] in ("fix", "patch")]
-    first = near = slower = 0
-    for kernel in kernels:
-        best = max((one["measured"] or 0.0 for one in kernel["versions"]), default=0.0)
-        chosen = first_ranked(kernel["versions"])
-        first += 1
-        near += chosen * NEAR >= best
-        slower += chosen * NOTICED < 1
+    chosen = [first_ranked(kernel["versions"]) for kernel in kernels]
+
+    def near(*kinds: str) -> int:
+        """How many of the first-ranked are near the fastest of some kinds of versions."""
+        fastest = [
+            max(one["measured"] or 0.0 for one in kernel["versions"] if one["kind"] in kinds)
+            for kernel in kernels
+        ]
+        return sum(a * NEAR >= b for a, b in zip(chosen, fastest, strict=True))
+
+    fixed = ("original", "fix", "patch")
     return {
-        "kernels": first,
+        "kernels": len(kernels),
         "versions": len(known),
-        "first_near_fastest": near,
-        "first_slower_than_original": slower,
+        "first_near_fastest_fix": near(*fixed),
+        "first_near_fastest_by_hand": near(*fixed, "hand"),
+        "first_near_fastest_redesigned": near(*fixed, "hand", "redesigned"),
+        "first_slower_than_original": sum(one * NOTICED < 1 for one in chosen),
         "spearman": correlation(known),
         "spearman_of_fixes": correlation(fixes),
         "different_bytes": [

@@ -587,8 +587,42 @@ def test_all_versions_are_timed_and_compared(fix_times: Any) -> None:
     assert len(versions["original"]["times_ms"]) == 5
     assert "does not fit" in versions["packed of best"]["error"]
     assert json.loads(json.dumps(found)) == found
-    assert found["summary"]["kernels"] == len(found["kernels"]) >= 20
-    assert "top8: select of best" in found["summary"]["different_bytes"]
+    summary = found["summary"]
+    assert summary["kernels"] == len(found["kernels"]) >= 20
+    # By the stand-in's clock all but the patched kernel take the same.
+    assert summary["first_near_fastest_fix"] == summary["kernels"]
+    kinds = {one["name"]: one["kind"] for kernel in found["kernels"] for one in kernel["versions"]}
+    assert (kinds["masks"], kinds["uncapped"], kinds["original"]) == (
+        "redesigned",
+        "hand",
+        "original",
+    )
+    assert "top8: select of best" in summary["different_bytes"]
+
+
+def test_versions_by_hand_compete_in_classes(fix_times: Any) -> None:
+    def version(kind: str, measured: float, rank: int | None = None) -> dict[str, Any]:
+        return {
+            "kind": kind,
+            "name": kind,
+            "measured": measured,
+            "modelled": measured,
+            "rank": rank,
+            "same": True,
+            "same_unfused": None,
+            "error": None,
+        }
+
+    versions = [version("original", 1.0), version("fix", 2.0, 1), version("fix", 1.9)]
+    versions += [version("hand", 2.1), version("redesigned", 4.0)]
+    other = [version("original", 1.0), version("fix", 0.8, 1), version("hand", 3.0)]
+    found = fix_times.summary(
+        [{"kernel": "a", "versions": versions}, {"kernel": "b", "versions": other}]
+    )
+    assert found["first_near_fastest_fix"] == 1
+    assert found["first_near_fastest_by_hand"] == 1
+    assert found["first_near_fastest_redesigned"] == 0
+    assert found["first_slower_than_original"] == 1
 
 
 def test_ranks_are_correlated(fix_times: Any) -> None:
