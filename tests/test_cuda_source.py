@@ -30,6 +30,14 @@ def test_kernels_with_attributes_namespaces_and_templates() -> None:
     assert not source.has_host_code
 
 
+def test_a_name_that_a_macro_makes_is_not_the_macros() -> None:
+    source = read_cuda_source(
+        "template <int N> __global__ void NAME(sum)(float *x) {}\n"
+        "template <int N> __global__ void plain(float (*x)(int)) {}\n"
+    )
+    assert [k.name for k in source.template_kernels] == ["plain"]
+
+
 @pytest.mark.parametrize(
     ("launch", "expected"),
     [

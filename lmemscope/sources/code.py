@@ -62,7 +62,10 @@ class Code:
         return self._kernels_before[end] > self._kernels_before[begin]
 
     def kernel_name(self, position: int) -> str | None:
-        """Name of the function declared after ``__global__``: the word before its parameters."""
+        """Name of the function declared after ``__global__``: the word before its parameters.
+
+        None where a macro makes it, as in ``NAME(sum)(float *x)``.
+        """
         seen: list[int] = []
         name = None
         position += 1
@@ -78,6 +81,9 @@ class Code:
             if token.text in _STOPS or token.text == ")":
                 break
             if token.kind == "word" and self.next_is(position, "("):
+                closing = self.closing(position + 1)
+                if self.next_is(closing, "("):
+                    break
                 name = token.text
                 break
             if token.kind == "word" and self.next_is(position, "<"):
