@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -225,6 +226,45 @@ def test_a_signal_while_the_directory_is_made_leaves_none(tmp_path: Path) -> Non
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (143, "", "terminated\n")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.toolchain
+def test_what_was_tried_before_the_end_is_shown(tmp_path: Path) -> None:
+    code = (
+        "import os, signal\n"
+        "from lmemscope.fixing import run\n"
+        "made, seen = run._trial, []\n"
+        "def trial(*args):\n"
+        "    seen.append(made(*args))\n"
+        "    if len(seen) == 2:\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return seen[-1]\n"
+        "run._trial = trial\n"
+        "from lmemscope.__main__ import main\n"
+        "main()"
+    )
+    (tmp_path / "a.cu").write_text(
+        "__global__ void k(float *p, int n) {\n  float a[32];\n"
+        "  for (int i = 0; i < 32; ++i) a[i] = p[i];\n"
+        "  a[n & 31] = 2;\n  float sum = 0;\n"
+        "  for (int i = 0; i < n; ++i) sum += a[(int)p[i] & 31];\n  p[0] = sum;\n}\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "fix", "a.cu", "--block", "64", "--format", "json"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 143, ended.stderr
+    found = json.loads(ended.stdout)
+    assert len(found["candidates"]) == 1
+    assert found["patch"] == ""
+    (note,) = [one for one in found["notes"] if one.startswith("interrupted")]
+    assert note.endswith("rewrites tried, and no patch made of them")
+    assert ended.stderr.startswith("terminated: ")
 
 
 def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:

@@ -106,13 +106,18 @@ def command(
     program = Program(argv, rtol) if argv else None
     kernels = (*settings.kernels, kernel) if separator else settings.kernels
     sink = Sink.open(output, format_name, formats=FORMATS, color=color)
-    _, report = tried([path], settings, Asked(kernels, objects, block, unsafe, program))
-    if sink.format_name == "json":
-        sink.write(fix_document.render(report))
-    elif sink.format_name == "patch":
-        sink.write(report.chosen.patch.encode("utf-8", "surrogateescape"))
-    else:
-        sink.write(fix_table.render(report, color=sink.color, width=sink.width, unsafe=unsafe))
+
+    def show(report: FixReport) -> None:
+        if sink.format_name == "json":
+            sink.write(fix_document.render(report))
+        elif sink.format_name == "patch":
+            sink.write(report.chosen.patch.encode("utf-8", "surrogateescape"))
+        else:
+            sink.write(fix_table.render(report, color=sink.color, width=sink.width, unsafe=unsafe))
+
+    asked = Asked(kernels, objects, block, unsafe, program)
+    _, report = tried([path], settings, asked, show)
+    show(report)
     if sink.format_name == "patch":
         for note in report.notes:
             say(f"note: {note}", err=True)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lmemscope.commands import stopping
 from lmemscope.commands.running import in_workers
 from lmemscope.commands.saved import gathered, is_saved, limited
 from lmemscope.commands.say import say
 from lmemscope.errors import UsageError
+from lmemscope.model import count
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -34,13 +36,19 @@ def fix_options(function: Function) -> Function:
     )(function)
 
 
-def tried(paths: Sequence[str], settings: Settings, asked: Asked) -> tuple[Report, FixReport]:
+def tried(
+    paths: Sequence[str],
+    settings: Settings,
+    asked: Asked,
+    interrupted: Callable[[FixReport], None] | None = None,
+) -> tuple[Report, FixReport]:
     """Analyse inputs and try what may remove their local memory, with worker processes.
 
     Args:
         paths: as the user typed them.
         settings: how to compile.
         asked: which kernels and objects.
+        interrupted: shows what was tried when the user ends the run; without it nothing is shown.
 
     Returns:
         The report of all kernels, whichever were asked for, and what was tried.
@@ -48,9 +56,19 @@ def tried(paths: Sequence[str], settings: Settings, asked: Asked) -> tuple[Repor
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
     """
-    from lmemscope.fixing.run import fix
+    from lmemscope.fixing.run import CutError, fix
 
-    found = in_workers(settings, lambda pool, progress: fix(paths, settings, pool, asked, progress))
+    try:
+        found = in_workers(
+            settings, lambda pool, progress: fix(paths, settings, pool, asked, progress)
+        )
+    except CutError as cut:
+        stopping.take_time()
+        if interrupted is not None:
+            interrupted(cut.report)
+        said, tries = stopping.said(cut.number), count(cut.total, "rewrite")
+        say(f"{said}: {cut.done} of {tries} tried", err=True)
+        raise SystemExit(stopping.exit_code(cut.number)) from cut
     if settings.cache is not None and settings.executor is None:
         from lmemscope.lowering import store
 

@@ -135,6 +135,7 @@ class Attempts:
         self._pending: list[Attempt] = []
         self._objects: dict[int, int] = {}
         self.done: list[Attempt] = []
+        self.total = 0
 
     def start(
         self, target: Target | NumbaTarget, results: Sequence[Result], rewriting: Rewriting
@@ -144,6 +145,7 @@ class Attempts:
         for unit, report in results:
             self._future(unit, rewriting.edits, self._limit(unit, report), names=names)
         self._pending.append(Attempt(target, rewriting, results, names))
+        self.total += 1
         self._objects.setdefault(id(target), len(self._objects) + 1)
 
     def say(self, doing: str) -> None:
@@ -154,11 +156,10 @@ class Attempts:
     def finish(self) -> Iterator[Attempt]:
         """Those that were started, as they end, in their order."""
         pending, self._pending = self._pending, []
-        total = len(self.done) + len(pending)
         for attempt in pending:
             if self._progress is not None:
                 # Before it is waited for: a file with many instances takes a minute.
-                self._progress(len(self.done), total, self._named(attempt))
+                self._progress(len(self.done), self.total, self._named(attempt))
             attempt.outcomes = tuple(
                 self.outcome(unit, attempt.rewriting.edits, names=attempt.named)
                 for unit, _ in attempt.results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from lmemscope import __version__, collect
 from lmemscope.config.settings import Settings
+from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
 from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.cost import cost_of
@@ -19,7 +21,7 @@ from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
 from lmemscope.fixing.targets import Files, targets_of, untried
-from lmemscope.model import FixReport, KernelReport, Report, Rewriting, Trial, Untried
+from lmemscope.model import Chosen, FixReport, KernelReport, Report, Rewriting, Trial, Untried
 from lmemscope.rewrites import numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
@@ -47,6 +49,20 @@ class Asked:
     program: Program | None = None
 
 
+class CutError(Exception):
+    """The user ended the run while rewrites were tried.
+
+    Attributes:
+        report: what came of those that were tried by then; nothing is chosen of them.
+        done, total: rewrites that were tried, and that were to be.
+        number: of the signal.
+    """
+
+    def __init__(self, report: FixReport, done: int, total: int, number: int) -> None:
+        super().__init__(f"{done} of {total} rewrites")
+        self.report, self.done, self.total, self.number = report, done, total, number
+
+
 def fix(
     paths: Sequence[str],
     settings: Settings,
@@ -69,6 +85,7 @@ def fix(
     Raises:
         UsageError: the request is wrong whatever the inputs hold.
         Interrupted: by the user, while units were analysed.
+        CutError: by the user, while rewrites were tried.
         LmemscopeError: the program cannot be run, or fails as it is.
     """
     began = time.monotonic()
@@ -103,8 +120,43 @@ def try_rewrites(
     """
     results = Results(analysed)
     attempts = Attempts(executor, cache, progress, seconds)
-    left = [*_start(results, attempts, asked)]
-    trials = [*_finish(attempts)]
+    trials: list[Trial] = []
+    left: list[Untried] = []
+    every = [kernel for _, report in analysed for kernel in report.kernels]
+    found = FixReport(
+        version=__version__,
+        trials=(),
+        untried=(),
+        chosen=Chosen((), (), "", ()),
+        failures=tuple((one.input, one.failure) for one in report.units if one.failure is not None),
+        kernels=(len(every), sum(one.facts.uses_local_memory for one in every)),
+        notes=report.notes,
+        default_arch=report.default_arch,
+        units=tuple(tried_unit(unit, own, results.files(unit)) for unit, own in results.every),
+    )
+    try:
+        left += _start(results, attempts, asked)
+        _try_all(results, attempts, trials)
+        order = ranked(trials)
+        if asked.program is not None:
+            attempts.say("running the program")
+            order = with_runs(order, asked.program)
+        attempts.say("one patch of the best")
+        chosen = choose(order, results, attempts, _blocks(attempts.done), unsafe=asked.unsafe)
+    except (KeyboardInterrupt, Stopped) as stop:
+        number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+        done, total = len(attempts.done), attempts.total
+        cut = f"interrupted: {done} of {total} rewrites tried, and no patch made of them"
+        known = replace(
+            found, trials=ranked(trials), untried=tuple(left), notes=(*found.notes, cut)
+        )
+        raise CutError(known, done, total, number) from stop
+    return replace(found, trials=order, untried=tuple(left), chosen=chosen)
+
+
+def _try_all(results: Results, attempts: Attempts, trials: list[Trial]) -> None:
+    """What was started, and what follows from what came of it; trials are added as they end."""
+    trials += _finish(attempts)
     trials += _by_others(attempts.done, trials)
     common = [*joint(attempts.done)]
     for alike, rewriting in common:
@@ -119,23 +171,6 @@ def try_rewrites(
         for pair in pairs(alone):
             attempts.start(one.target, results.reading((one.target.path,)), pair)
     trials += _finish(attempts)
-    order = ranked(trials)
-    if asked.program is not None:
-        attempts.say("running the program")
-        order = with_runs(order, asked.program)
-    every = [kernel for _, report in analysed for kernel in report.kernels]
-    attempts.say("one patch of the best")
-    return FixReport(
-        version=__version__,
-        trials=order,
-        untried=tuple(left),
-        chosen=choose(order, results, attempts, _blocks(attempts.done), unsafe=asked.unsafe),
-        failures=tuple((one.input, one.failure) for one in report.units if one.failure is not None),
-        kernels=(len(every), sum(one.facts.uses_local_memory for one in every)),
-        notes=report.notes,
-        default_arch=report.default_arch,
-        units=tuple(tried_unit(unit, found, results.files(unit)) for unit, found in results.every),
-    )
 
 
 def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[Untried]:
