@@ -19,6 +19,7 @@ from lmemscope.analysis.ptx.objects import (
     PtxAccess,
     StackObject,
 )
+from lmemscope.analysis.ptx.own_pointers import kept_indices
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.trig import Reductions
 from lmemscope.model import NULL, Cause, Evidence
@@ -252,6 +253,7 @@ class _Reasons:
         """Causes by index and size, whatever the first cause is."""
         result: list[Cause] = []
         leaves = [a.leaves for a in self._own if a.leaves and not is_copying(self._objects, a)]
+        leaves += kept_indices(self._objects, self._found)
         if any(leaf.is_dynamic for found in leaves for leaf in found) or any(
             self._is_dynamic_inlined(theirs.dataflow, leaf)
             for theirs, access in self._theirs

@@ -64,3 +64,90 @@ extern "C" __global__ void returned_in_memory(unsigned *seed, float *y, int n) {
   }
   y[threadIdx.x] = sum;
 }
+
+struct Ring {
+  float *buffer;
+  int head;
+  float elements[22];
+
+  __device__ float push(float x, int length) {
+#ifndef EXPERIMENT
+    const float old = buffer[head];
+    buffer[head] = x;
+#else
+    float old = 0;
+#pragma unroll
+    for (int i = 0; i < 22; ++i)
+      if (i == head) {
+        old = elements[i];
+        elements[i] = x;
+      }
+#endif
+    head = head + 1 == length ? 0 : head + 1;
+    return x - old;
+  }
+};
+
+/* labels
+[[find]]
+cause = "address-taken"
+object = "ring"
+type = "Ring"
+size = 104
+declared = "ring"
+primary = ["own"]
+also = ["dynamic-index"]
+*/
+// Without the pointer it is indexed at run time, and stays all the same.
+extern "C" __global__ void pointer_into_itself(const float *x, float *y, int n, int length) {
+  Ring ring;  //@ring
+#ifndef EXPERIMENT
+  ring.buffer = ring.elements;  //@own
+#endif
+  ring.head = 0;
+#pragma unroll
+  for (int i = 0; i < 22; ++i) ring.elements[i] = 0;
+  float sum = 0;
+  ROLLED
+  for (int i = 0; i < BOUND(n, 64); ++i) y[i] = sum += ring.push(x[i], length);
+}
+
+struct Hash {
+  unsigned long long length;
+  unsigned char key[64];
+  unsigned char block[128];
+  unsigned state[8];
+  unsigned used;
+};
+
+__constant__ Hash keyed;
+
+/* labels
+[[find]]
+cause = "dynamic-index"
+object = "hash.block"
+type = "unsigned char[128]"
+size = 128
+declared = "hash"
+lines = ["append", "mix"]
+primary = ["append"]
+index = ["[hash.used++]"]
+sources = ["memory keyed | memory hash"]
+optional = ["loop-counter run-time", "parameter n"]
+uniformity = "uniform"
+*/
+// The key is copied with all the rest, and nobody reads it. The line of the index does not
+// name the block.
+extern "C" __global__ void key_that_nobody_reads(const unsigned char *x, unsigned *y, int n) {
+  Hash hash = keyed;  //@hash
+#ifndef EXPERIMENT
+  unsigned char *to = hash.block;
+  for (int i = 0; i < n; ++i) to[hash.used++] = x[i];  //@append
+#else
+  hash.block[5] = x[n];
+#endif
+  unsigned sum = hash.state[0] ^ hash.state[3];
+#pragma unroll
+  for (int i = 0; i < 128; ++i) sum = sum * 31 + hash.block[i];  //@mix
+  y[threadIdx.x] = sum;
+}
