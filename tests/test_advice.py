@@ -921,6 +921,17 @@ def test_what_else_keeps_an_object_is_said_with_how_its_address_goes() -> None:
     assert not taken(2000)[0].is_none
 
 
+def test_a_function_of_cudas_that_gets_the_address_too_is_named() -> None:
+    facts = array("char[80]", 80)
+    (one,) = facts.objects
+    proof = (Evidence("address-passed", "f"), Evidence("address-passed", "free"))
+    made = dataclasses.replace(one, cause="address-taken", evidence=proof)
+    causes = tuple(dataclasses.replace(share, cause="address-taken") for share in facts.causes)
+    found = advice(dataclasses.replace(facts, objects=(made,), causes=causes))
+    assert "while free is called" in found[0].text
+    assert "Inline f " in found[1].text
+
+
 def test_a_promise_that_is_not_written_out_speaks_of_the_float() -> None:
     (promise,) = (one for one in sine("__cudart_i2opi_f", "") if "promise" in one.text)
     assert promise.code is None

@@ -494,3 +494,22 @@ def test_both_ledgers_close() -> None:
         (80, 4, "spill slots"),
         (84, 12, "padding"),
     ]
+
+
+@pytest.mark.parametrize(("guarded", "line"), [(True, 9), (False, None)])
+def test_a_copy_that_became_a_loop_has_the_line_of_what_skips_it(
+    guarded: bool, line: int | None
+) -> None:
+    around = ".loc 1 9 0\n@%p1 bra $END;\n" if guarded else ".loc 1 9 0\n"
+    body = (
+        f"{depot(64)}\n.loc 1 8 0\nld.param.u32 %r9, [k_param_1];\n"
+        "cvt.u64.u32 %rd9, %r9;\nsetp.eq.u32 %p1, %r9, 0;\n"
+        f"{around}.loc 1 0 0\nmov.u64 %rd5, 0;\nadd.u64 %rd8, %SPL, 0;\n"
+        "$LOOP:\nadd.u64 %rd6, %rd8, %rd5;\nst.local.u8 [%rd6], 1;\n"
+        "add.u64 %rd5, %rd5, 1;\nsetp.lt.u64 %p2, %rd5, %rd9;\n@%p2 bra $LOOP;\n"
+        "$END:\nret;"
+    )
+    (found,) = attributed(layers(program(body), stl("st.local"), frame=64)).objects
+    assert found.cause == "dynamic-index"
+    assert found.index is not None
+    assert (found.index.location and found.index.location.line) == line

@@ -193,11 +193,10 @@ class _Reasons:
 
     def _escaping(self) -> ProvenCause | None:
         """Proof that its address is needed, or that it holds addresses of other objects."""
-        for call, _ in self._found.passed_to:
-            if call.callee in _PRINTING:
-                continue
-            shown = Evidence("address-passed", call.callee)
-            return ProvenCause("address-taken", (shown,), self._others())
+        callees = dict.fromkeys(call.callee for call, _ in self._found.passed_to)
+        passed = [Evidence("address-passed", one) for one in callees if one not in _PRINTING]
+        if passed:
+            return ProvenCause("address-taken", tuple(passed), self._others())
         if self._found.stored_at:
             shown = self._said(self._found.stored_at[0])
             return ProvenCause("address-taken", (shown,), self._others())

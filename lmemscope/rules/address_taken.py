@@ -174,16 +174,31 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
             *_by_value(case, receiver),
         )
     if is_librarys(case.facts, receiver.symbol):
-        callee = names_of((receiver.symbol,))
-        return (
-            Advice(
-                f"Nothing removes it while {callee} is called, which takes an address and is "
-                "CUDA's own or a library's: leave it as it is, or do without the call."
-            ),
-        )
+        kept = _kept_by_librarys(case)
+        return (kept,) if kept is not None else ()
+    kept = _kept_by_librarys(case)
     return (
+        *((kept,) if kept is not None else ()),
         *inlining(case, (receiver.symbol,), hands_on=True),
         *_by_value(case, receiver),
+    )
+
+
+def _kept_by_librarys(case: Case) -> Advice | None:
+    """That the object stays while functions get its address that nobody can inline."""
+    passed = (
+        one.subject
+        for one in (case.object.evidence if case.object is not None else ())
+        if one.kind == "address-passed"
+    )
+    callees = [one for one in passed if one is not None and is_librarys(case.facts, one)]
+    if not callees:
+        return None
+    verb, takes = ("is", "takes") if len(callees) == 1 else ("are", "take")
+    return Advice(
+        f"Nothing removes it while {names_of(callees)} {verb} called, which {takes} an address and "
+        f"{verb} CUDA's own or a library's: leave it as it is, or do without the "
+        f"call{'' if len(callees) == 1 else 's'}."
     )
 
 
