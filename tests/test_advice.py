@@ -903,6 +903,43 @@ def test_a_parameter_that_is_changed_cannot_be_read_in_place() -> None:
     assert "__grid_constant__" not in said(changed, source) + codes(changed, source)
 
 
+def test_what_else_keeps_an_object_is_said_with_how_its_address_goes() -> None:
+    def taken(size: int, *also: Cause) -> tuple[Advice, ...]:
+        facts = array(f"char[{size}]", size, also=also)
+        (one,) = facts.objects
+        proof = (Evidence("address-passed", "f"),)
+        made = dataclasses.replace(one, cause="address-taken", evidence=proof)
+        causes = tuple(dataclasses.replace(share, cause="address-taken") for share in facts.causes)
+        return advice(dataclasses.replace(facts, objects=(made,), causes=causes))
+
+    assert not any("stays in memory" in one.text for one in taken(80))
+    indexed = taken(80, "dynamic-index")
+    assert "until dynamic-index is removed too" in indexed[0].text
+    # Registers would not hold it, whoever gets its address.
+    (whole,) = taken(2000, "dynamic-index")
+    assert whole.is_none
+    assert not taken(2000)[0].is_none
+
+
+def test_a_function_of_cudas_that_gets_the_address_too_is_named() -> None:
+    facts = array("char[80]", 80)
+    (one,) = facts.objects
+    proof = (Evidence("address-passed", "f"), Evidence("address-passed", "free"))
+    made = dataclasses.replace(one, cause="address-taken", evidence=proof)
+    causes = tuple(dataclasses.replace(share, cause="address-taken") for share in facts.causes)
+    found = advice(dataclasses.replace(facts, objects=(made,), causes=causes))
+    assert "while free is called" in found[0].text
+    assert "Inline f " in found[1].text
+
+
+def test_a_promise_that_is_not_written_out_speaks_of_the_float() -> None:
+    (promise,) = (one for one in sine("__cudart_i2opi_f", "") if "promise" in one.text)
+    assert promise.code is None
+    assert "(float)x" in promise.text
+    (promise,) = (one for one in sine("__cudart_i2opi_d", "") if "promise" in one.text)
+    assert "(float)x" not in promise.text
+
+
 def sine(subject: str, line: str) -> tuple[Advice, ...]:
     facts = kernel("math-slow-path")
     (one,) = facts.objects

@@ -184,6 +184,90 @@ def test_why_a_function_saves_registers(leaf: str, inside: str, cause: Cause, ki
     assert access.evidence[0].subject == access.function == inside
 
 
+NUMBER_AND_POINTER = "(.param .b64 _, .param .b32 _)"
+THROUGH = "proto : .callprototype {what};\ncall {results}%rd7, (), proto;\nret;"
+
+
+@pytest.mark.parametrize(
+    ("body", "cause", "kind"),
+    [
+        (
+            THROUGH.format(what=f"()_ {NUMBER_AND_POINTER}", results=""),
+            "call-frame",
+            "called-by-pointer",
+        ),
+        ("call %rd7, (), elsewhere;\nret;", "call-frame", "called-by-pointer"),
+        (THROUGH.format(what="()_ (.param .b64 _)", results=""), "callee-save", "not-called"),
+        (
+            THROUGH.format(what="()_ (.param .b64 _, .param .b64 _)", results=""),
+            "callee-save",
+            "not-called",
+        ),
+        (
+            THROUGH.format(what="()_ (.param .b64 _, .param .align 4 .b8 _[4])", results=""),
+            "callee-save",
+            "not-called",
+        ),
+        (
+            THROUGH.format(what=f"(.param .b32 _) _ {NUMBER_AND_POINTER}", results="(retval0), "),
+            "callee-save",
+            "not-called",
+        ),
+        ("ret;", "callee-save", "not-called"),
+        (CALLS, "callee-save", "called-directly"),
+    ],
+)
+def test_what_a_call_through_a_pointer_can_reach(body: str, cause: Cause, kind: str) -> None:
+    table = ".global .align 8 .u64 table[1] = {leaf};"
+    ptx = program(body, leaf=LEAF, variables=(table,))
+    (access,) = attributed(layers(ptx, callees={"leaf": [SAVE]})).accesses
+    assert (access.cause, access.evidence[0].kind) == (cause, kind)
+
+
+def test_what_a_function_calls_that_a_pointer_reaches_is_called_directly() -> None:
+    table = ".global .align 8 .u64 table[1] = {middle};"
+    through = THROUGH.format(what=f"()_ {NUMBER_AND_POINTER}", results="")
+    ptx = program(through, leaf=LEAF, middle=CALLS, variables=(table,))
+    fact = attributed(layers(ptx, callees={"leaf": [SAVE]}))
+    assert [(a.cause, a.evidence[0].kind) for a in fact.accesses] == [
+        ("callee-save", "called-directly")
+    ]
+    assert fact.calls is not None
+    assert (fact.calls.reached, fact.calls.pointed) == ((), ("leaf", "middle"))
+
+
+def returning(read: str, *code: MachineCode, frame: int = 48) -> list[tuple[int, int, str]]:
+    """The frame of a kernel that gets a structure of 40 bytes by a call through a pointer."""
+    call = (
+        "{ // callseq 0, 0\n.param .align 8 .b8 retval0[40];\n"
+        "p0 : .callprototype (.param .align 8 .b8 _[40]) _ ();\ncall (retval0), %rd7, (), p0;\n"
+    )
+    fact = attributed(layers(program(f"{call}{read}\n}}\nret;"), *code, frame=frame))
+    return [(part.offset, part.size, part.owner) for part in fact.frame]
+
+
+def test_all_of_what_a_function_returns_in_memory_is_its_callers() -> None:
+    second = "ld.param.v2.f32 {%f1, %f2}, [retval0+8];"
+    # Of a pair, the second element: the buffer begins at a multiple of 8 bytes.
+    assert returning(second, ldl("ld.param", at=12)) == [
+        (0, 40, "saved registers"),
+        (40, 8, "padding"),
+    ]
+    both = returning(
+        second,
+        ldl("ld.param", at=12),
+        # Joined with the next pair, with the line of this one.
+        ldl("ld.param", at=16, width=8),
+        frame=40,
+    )
+    assert both[0] == (0, 40, "saved registers")
+
+
+def test_a_result_that_is_not_read_has_a_place_of_just_its_size() -> None:
+    assert returning("", frame=40) == [(0, 40, "saved registers")]
+    assert returning("", frame=80) == [(0, 80, "unknown")]
+
+
 @pytest.mark.parametrize(
     ("ptx", "log", "cause", "kind"),
     [
@@ -410,3 +494,22 @@ def test_both_ledgers_close() -> None:
         (80, 4, "spill slots"),
         (84, 12, "padding"),
     ]
+
+
+@pytest.mark.parametrize(("guarded", "line"), [(True, 9), (False, None)])
+def test_a_copy_that_became_a_loop_has_the_line_of_what_skips_it(
+    guarded: bool, line: int | None
+) -> None:
+    around = ".loc 1 9 0\n@%p1 bra $END;\n" if guarded else ".loc 1 9 0\n"
+    body = (
+        f"{depot(64)}\n.loc 1 8 0\nld.param.u32 %r9, [k_param_1];\n"
+        "cvt.u64.u32 %rd9, %r9;\nsetp.eq.u32 %p1, %r9, 0;\n"
+        f"{around}.loc 1 0 0\nmov.u64 %rd5, 0;\nadd.u64 %rd8, %SPL, 0;\n"
+        "$LOOP:\nadd.u64 %rd6, %rd8, %rd5;\nst.local.u8 [%rd6], 1;\n"
+        "add.u64 %rd5, %rd5, 1;\nsetp.lt.u64 %p2, %rd5, %rd9;\n@%p2 bra $LOOP;\n"
+        "$END:\nret;"
+    )
+    (found,) = attributed(layers(program(body), stl("st.local"), frame=64)).objects
+    assert found.cause == "dynamic-index"
+    assert found.index is not None
+    assert (found.index.location and found.index.location.line) == line

@@ -153,6 +153,10 @@ SENTENCES = [
     (Evidence("called-by-pointer", "f"), "f is called through a pointer"),
     (Evidence("called-directly", "f"), "f is called and keeps its caller's registers"),
     (
+        Evidence("not-called", "f"),
+        "f is linked for its address, and no call of the kernel's fits it",
+    ),
+    (
         Evidence("handed-to-child", "f", 9, bytes=8),
         "PTX line 9 stores its address at byte 8 of the parameters of f",
     ),

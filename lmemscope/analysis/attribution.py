@@ -19,6 +19,7 @@ from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.uniformity import requests_per_access, sectors_per_request
+from lmemscope.analysis.result_buffers import result_buffers
 from lmemscope.analysis.saves import saving_cause
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.sites import Site
@@ -51,7 +52,11 @@ def attribute(
     kernel = _Kernel(layers, names, sources, function, facts)
     accesses = tuple(kernel.access(site) for site in function.all_sites)
     objects = tuple(kernel.objects.listed)
-    frame = frame_map(facts.stack_frame, function, accesses, objects, kernel.placements)
+    known = (facts.stack_frame, function, accesses, objects, kernel.placements)
+    frame = frame_map(*known)
+    if layers.flow is not None and any(part.owner == "unknown" for part in frame):
+        read = ((site, layers.origins.of(function, site)) for site in function.sites)
+        frame = frame_map(*known, result_buffers(layers.flow, function, read))
     return replace(
         facts,
         objects=objects,

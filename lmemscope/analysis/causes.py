@@ -19,6 +19,7 @@ from lmemscope.analysis.ptx.objects import (
     PtxAccess,
     StackObject,
 )
+from lmemscope.analysis.ptx.own_pointers import kept_indices
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.trig import Reductions
 from lmemscope.model import NULL, Cause, Evidence
@@ -192,11 +193,10 @@ class _Reasons:
 
     def _escaping(self) -> ProvenCause | None:
         """Proof that its address is needed, or that it holds addresses of other objects."""
-        for call, _ in self._found.passed_to:
-            if call.callee in _PRINTING:
-                continue
-            shown = Evidence("address-passed", call.callee)
-            return ProvenCause("address-taken", (shown,), self._others())
+        callees = dict.fromkeys(call.callee for call, _ in self._found.passed_to)
+        passed = [Evidence("address-passed", one) for one in callees if one not in _PRINTING]
+        if passed:
+            return ProvenCause("address-taken", tuple(passed), self._others())
         if self._found.stored_at:
             shown = self._said(self._found.stored_at[0])
             return ProvenCause("address-taken", (shown,), self._others())
@@ -252,6 +252,7 @@ class _Reasons:
         """Causes by index and size, whatever the first cause is."""
         result: list[Cause] = []
         leaves = [a.leaves for a in self._own if a.leaves and not is_copying(self._objects, a)]
+        leaves += kept_indices(self._objects, self._found)
         if any(leaf.is_dynamic for found in leaves for leaf in found) or any(
             self._is_dynamic_inlined(theirs.dataflow, leaf)
             for theirs, access in self._theirs

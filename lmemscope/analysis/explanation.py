@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.attribution import attribute
@@ -12,6 +12,7 @@ from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names
+from lmemscope.formats.kernel_names import original_name
 from lmemscope.model import (
     Cause,
     CauseShare,
@@ -132,7 +133,8 @@ def _with_pointed_calls(layers: Layers, fact: KernelFacts) -> KernelFacts:
     sites = [access for access in fact.accesses if access.cause == "call-frame"]
     if not sites or any(access.function == fact.name for access in sites):
         return fact
-    place = _shown_at(layers, fact, "call-frame")
+    callees = {original_name(access.function) for access in sites}
+    place = _shown_at(layers, fact, "call-frame", callees)
     shares = tuple(
         replace(share, location=place) if share.cause == "call-frame" else share
         for share in fact.causes
@@ -153,8 +155,17 @@ def _with_libraries(layers: Layers, fact: KernelFacts) -> KernelFacts:
     return replace(fact, calls=replace(fact.calls, library=tuple(found))) if found else fact
 
 
-def _shown_at(layers: Layers, fact: KernelFacts, cause: Cause) -> SourceLocation | None:
-    """The line of a cause without bytes: of the call that makes it, in the deepest loop."""
+def _shown_at(
+    layers: Layers, fact: KernelFacts, cause: Cause, callees: Collection[str] = ()
+) -> SourceLocation | None:
+    """The line of a cause without bytes: of the call that makes it, in the deepest loop.
+
+    Args:
+        layers: the unit's.
+        fact: the kernel's.
+        cause: of the calls.
+        callees: only calls through pointers that may be of one of these; any if there are none.
+    """
     flow = layers.flow
     if flow is None or cause not in ("device-launch", "call-frame"):
         return None
@@ -167,6 +178,8 @@ def _shown_at(layers: Layers, fact: KernelFacts, cause: Cause) -> SourceLocation
                 wanted = callee is not None and _LAUNCHES.match(callee) is not None
             else:
                 wanted = callee is None or name in flow.reached(callee)
+                if callees and callee is None:
+                    wanted = any(flow.fits(name, call, one) for one in callees)
             if not wanted or dataflow is None:
                 continue
             chain = lines.of_instruction(dataflow.body.instructions[call.index])

@@ -62,6 +62,20 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultBuffer:
+    """A structure that a called function returns in its caller's frame.
+
+    Attributes:
+        starts: bytes of the frame that it may begin at; None where no load tells.
+        size, alignment: bytes of the result.
+    """
+
+    starts: frozenset[int] | None
+    size: int
+    alignment: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Owner:
     """Who owns a byte of the frame: as in `FrameRange`."""
 
@@ -70,12 +84,16 @@ class _Owner:
     object: int | None
 
 
+_RETURNED = _Owner(traits_of("call-frame").owner, "call-frame", None)
+
+
 def frame_map(
     frame: int | None,
     function: CubinFunction,
     accesses: Sequence[LocalAccess],
     objects: Sequence[LocalObject],
     placements: Sequence[Placement],
+    results: Sequence[ResultBuffer] = (),
 ) -> tuple[FrameRange, ...]:
     """Ranges that add up to the frame exactly; empty without a frame.
 
@@ -85,6 +103,7 @@ def frame_map(
         accesses: its sites with causes.
         objects: its stack objects.
         placements: sites at constant places of objects.
+        results: what its calls return in memory.
     """
     if not frame:
         return ()
@@ -111,6 +130,7 @@ def frame_map(
         for at in range(site.displacement, min(site.displacement + site.width, frame)):
             if at >= 0 and owners[at] is None:
                 owners[at] = saved
+    returned = _place_results(owners, results)
     # The one depot that no site places has what is left, where that is as large as it.
     unplaced = [(name, end) for name, end in _depot_ends(objects).items() if name not in starts]
     if len(unplaced) == 1:
@@ -122,6 +142,8 @@ def frame_map(
                 unplaced = []
     if not unplaced:
         _fill_between_slots(owners)
+    if {name for name, _ in unplaced} <= {callee.name for callee in function.callees}:
+        _place_unread(owners, returned, alignment)
     return _with_reserve(_ranges(owners, alignment), reserve)
 
 
@@ -151,6 +173,33 @@ def _place(owners: list[_Owner | None], number: int, found: LocalObject, start: 
     for at in range(start + found.offset, min(start + found.offset + found.span, len(owners))):
         if at >= 0 and owners[at] is None:
             owners[at] = mine
+
+
+def _place_results(
+    owners: list[_Owner | None], results: Sequence[ResultBuffer]
+) -> list[ResultBuffer]:
+    """Give what calls return its bytes, where a load tells them; the results that none tells."""
+    for found in results:
+        free = [
+            at
+            for at in found.starts or ()
+            if at + found.size <= len(owners)
+            and all(owner in (None, _RETURNED) for owner in owners[at : at + found.size])
+        ]
+        if len(free) == 1:
+            owners[free[0] : free[0] + found.size] = [_RETURNED] * found.size
+    return [found for found in results if found.starts is None]
+
+
+def _place_unread(
+    owners: list[_Owner | None], results: Sequence[ResultBuffer], alignment: int
+) -> None:
+    """Results of which nothing is read have what is left, where that is as large as one."""
+    for size in sorted({found.size for found in results}, reverse=True):
+        for start in _gaps(owners, size, alignment):
+            end = start + size
+            if end == len(owners) or owners[end] is not None:
+                owners[start:end] = [_RETURNED] * size
 
 
 def _fill_between_slots(owners: list[_Owner | None]) -> None:

@@ -14,6 +14,7 @@ from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import registers_of
+from lmemscope.analysis.ptx.guards import guard_of_copy
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.spelling import Spelling, Written
@@ -274,6 +275,8 @@ class IndexReader:
             instruction = objects.body.instructions[access.index]
             if called is None:
                 place = self._place(kernel, instruction, named)
+                if place is None and (guard := guard_of_copy(objects, access.index)) is not None:
+                    place = self._place(kernel, guard, named)
             else:
                 place = self._lines.reader_line(called, kernel)
             expression = None

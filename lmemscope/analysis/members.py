@@ -9,6 +9,7 @@ from itertools import pairwise
 from lmemscope.analysis.layout import Part, arrays_at, parts_of
 from lmemscope.analysis.mentions import has_no_name
 from lmemscope.analysis.names import NamedObject, Names, ObjectName, relative
+from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.model import Extent
 
@@ -96,7 +97,8 @@ def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) 
     total: Counter[Part] = Counter()
     for access in found.accesses:
         place = relative(places.of(access), found)
-        if not place.step:
+        # A copy of the whole structure begins in its first array, which nobody need index.
+        if not place.step or is_copying(objects, access):
             continue
         near = arrays_at(parts, place)
         if not near:

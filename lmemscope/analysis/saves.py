@@ -6,7 +6,8 @@ from lmemscope.analysis.causes import ProvenCause
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.model import Evidence, KernelFacts
+from lmemscope.formats.kernel_names import original_name
+from lmemscope.model import Cause, Evidence, EvidenceKind, KernelFacts
 
 _CALL_PARTS = frozenset({"call", "ret"})
 
@@ -25,11 +26,8 @@ def saving_cause(
     where = Evidence("no-local-access", ptx_line=origin.ptx_line)
     calls = flow.calls(facts.name)
     if body.kind == "function":
-        if body.name in calls.recursive:
-            return ProvenCause("call-frame", (Evidence("calls-itself", body.name), where))
-        if calls.indirect and body.name not in calls.reached:
-            return ProvenCause("call-frame", (Evidence("called-by-pointer", body.name), where))
-        return ProvenCause("callee-save", (Evidence("called-directly", body.name), where))
+        cause, how = _of_function(flow, facts.name, body.name)
+        return ProvenCause(cause, (Evidence(how, body.name), where))
     opcode = _call_on_line(flow, origin)
     if opcode is not None:
         seen = Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode)
@@ -41,6 +39,27 @@ def saving_cause(
     if calls.reached or calls.indirect:
         return ProvenCause("call-frame", (where, Evidence("calls-without-spill")))
     return ProvenCause("unattributed", (where,))
+
+
+def _of_function(flow: ModuleFlow, kernel: str, name: str) -> tuple[Cause, EvidenceKind]:
+    """Why a function beside a kernel's code keeps registers, and how it is called."""
+    calls, original = flow.calls(kernel), original_name(name)
+    if original in calls.recursive or original in flow.called_below(original):
+        return "call-frame", "calls-itself"
+    # What ptxas adds itself is called by whoever divides, or takes a root.
+    if original in calls.reached or name.startswith("$"):
+        return "callee-save", "called-directly"
+    if flow.ptx.function(original) is None:
+        return (
+            ("call-frame", "called-by-pointer")
+            if calls.indirect
+            else ("callee-save", "called-directly")
+        )
+    if original not in calls.pointed:
+        return "callee-save", "not-called"
+    if flow.ptx.takes_address(original):
+        return "call-frame", "called-by-pointer"
+    return "callee-save", "called-directly"
 
 
 def _call_on_line(flow: ModuleFlow, origin: Origin) -> str | None:

@@ -126,13 +126,13 @@ class PtxFunction:
     def parameters(self) -> tuple[tuple[str, str, int], ...]:
         """Name, PTX type and bytes of each parameter, in order."""
         tokens, name_at = self._named
-        return tuple(_declared(tokens[name_at + 1 :]))
+        return tuple(declared_parameters(tokens[name_at + 1 :]))
 
     @cached_property
     def results(self) -> tuple[tuple[str, str, int], ...]:
         """What it returns, as `parameters`; nothing of a kernel."""
         tokens, name_at = self._named
-        return tuple(_declared(tokens[:name_at]))
+        return tuple(declared_parameters(tokens[:name_at]))
 
     @cached_property
     def _named(self) -> tuple[list[Token], int]:
@@ -159,8 +159,8 @@ class PtxFunction:
         return result
 
 
-def _declared(tokens: Sequence[Token]) -> Iterator[tuple[str, str, int]]:
-    """Name, PTX type and bytes of each ``.param`` up to the end of the first list."""
+def declared_parameters(tokens: Sequence[Token]) -> Iterator[tuple[str, str, int]]:
+    """Name, PTX type and bytes of each ``.param`` up to the end of the first list of a header."""
     statement: list[Token] = []
     for token in tokens:
         if token[1] not in (",", ")"):

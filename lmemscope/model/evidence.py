@@ -29,6 +29,7 @@ EvidenceKind = Literal[
     "calls-itself",
     "called-by-pointer",
     "called-directly",
+    "not-called",
     "reported-spill",
     "calls-without-spill",
     "reported-frame",
@@ -60,6 +61,7 @@ although the accesses are: the object is a temporary.
 ``object-size``: it has more ``bytes`` than registers hold (``limit``).
 ``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
 ``calls-itself``, ``called-by-pointer``, ``called-directly``: how a function is called.
+``not-called``: it is linked for its address, and no call through a pointer can be one of it.
 ``reported-spill``: ``bytes`` of spill stores, as ptxas reports.
 ``calls-without-spill``: the kernel makes calls, and ptxas reports no spill.
 ``reported-frame``, ``reported-stores``, ``reported-loads``: ``bytes`` of a function, by ptxas's
@@ -137,6 +139,9 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "calls-itself": lambda e: f"{e.subject} calls itself",
     "called-by-pointer": lambda e: f"{e.subject} is called through a pointer",
     "called-directly": lambda e: f"{e.subject} is called and keeps its caller's registers",
+    "not-called": lambda e: (
+        f"{e.subject} is linked for its address, and no call of the kernel's fits it"
+    ),
     "reported-spill": lambda e: f"ptxas: {e.bytes} bytes spill stores",
     "calls-without-spill": lambda e: "the kernel makes calls and ptxas reports no spill",
     "reported-frame": lambda e: f"ptxas: {e.subject}: stack frame {e.bytes} B",

@@ -141,6 +141,8 @@ class CallFacts:
             sorted.
         endless: recursive ones of which every path calls one of them again, so that no call of them
             returns; sorted.
+        pointed: those that only calls through pointers can reach, and what these call: their
+            address is taken, and they take and return what such a call says; sorted.
     """
 
     reached: tuple[str, ...]
@@ -150,6 +152,7 @@ class CallFacts:
     external: tuple[str, ...] = ()
     library: tuple[str, ...] = ()
     endless: tuple[str, ...] = ()
+    pointed: tuple[str, ...] = ()
 
 
 DisagreementReason = Literal["called-frames"]

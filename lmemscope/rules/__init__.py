@@ -21,7 +21,7 @@ from lmemscope.model import (
 )
 from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.device_launch import handed
-from lmemscope.rules.inlining import NOT_CALLED, only_linked
+from lmemscope.rules.inlining import not_called, only_linked
 
 
 def _rule_of(cause: Cause) -> Rule:
@@ -72,7 +72,7 @@ def cases(facts: KernelFacts, sources: SourceText) -> Iterator[tuple[Case, Findi
         if _is_librarys(case, finding):
             finding = replace(finding, advice=(_NOT_YOURS,))
         elif _is_never_run(case):
-            finding = replace(finding, advice=(NOT_CALLED,))
+            finding = replace(finding, advice=(not_called(case.facts),))
         yield case, finding
 
 

@@ -30,12 +30,13 @@ When to leave it. Calls into large functions that are called rarely.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope.formats.demangle import demangle
-from lmemscope.model import NULL, Advice, Confidence, Severity
+from lmemscope.model import NULL, Advice, Confidence, LocalObject, Severity
 from lmemscope.rules.base import Case, Rule, by_cost
 from lmemscope.rules.declared import bytes_of
+from lmemscope.rules.indexing import REGISTER_FILE, listed
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
 
@@ -82,10 +83,26 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
+    """By who gets the address; what else keeps the object in memory is said with the first."""
+    found = _by_receiver(case)
+    also = case.object.also if case.object is not None else ()
+    if not also or not found or found[0].is_none:
+        return found
+    stays = f" It stays in memory until {listed(list(also))} is removed too."
+    return (replace(found[0], text=found[0].text + stays), *found[1:])
+
+
+def _is_too_large(found: LocalObject) -> bool:
+    """Whether registers could not hold it even if nobody had its address."""
+    is_indexed = "dynamic-index" in found.also and found.size > REGISTER_FILE
+    return is_indexed or "large-array" in found.also
+
+
+def _by_receiver(case: Case) -> tuple[Advice, ...]:
     """By who gets the address: what is called through a pointer cannot be inlined, others can."""
     receiver = _receiver(case)
     kinds = case.shown
-    if case.object is not None and "large-array" in case.object.also:
+    if case.object is not None and _is_too_large(case.object):
         return (
             Advice(
                 "Nothing removes it without a rewrite: whoever gets its address, registers cannot "
@@ -157,16 +174,31 @@ def advice(case: Case) -> tuple[Advice, ...]:
             *_by_value(case, receiver),
         )
     if is_librarys(case.facts, receiver.symbol):
-        callee = names_of((receiver.symbol,))
-        return (
-            Advice(
-                f"Nothing removes it while {callee} is called, which takes an address and is "
-                "CUDA's own or a library's: leave it as it is, or do without the call."
-            ),
-        )
+        kept = _kept_by_librarys(case)
+        return (kept,) if kept is not None else ()
+    kept = _kept_by_librarys(case)
     return (
+        *((kept,) if kept is not None else ()),
         *inlining(case, (receiver.symbol,), hands_on=True),
         *_by_value(case, receiver),
+    )
+
+
+def _kept_by_librarys(case: Case) -> Advice | None:
+    """That the object stays while functions get its address that nobody can inline."""
+    passed = (
+        one.subject
+        for one in (case.object.evidence if case.object is not None else ())
+        if one.kind == "address-passed"
+    )
+    callees = [one for one in passed if one is not None and is_librarys(case.facts, one)]
+    if not callees:
+        return None
+    verb, takes = ("is", "takes") if len(callees) == 1 else ("are", "take")
+    return Advice(
+        f"Nothing removes it while {names_of(callees)} {verb} called, which {takes} an address and "
+        f"{verb} CUDA's own or a library's: leave it as it is, or do without the "
+        f"call{'' if len(callees) == 1 else 's'}."
     )
 
 

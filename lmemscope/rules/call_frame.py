@@ -26,7 +26,7 @@ from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.indexing import listed
-from lmemscope.rules.inlining import NOT_CALLED, inlining, is_librarys, only_linked
+from lmemscope.rules.inlining import inlining, is_librarys, not_called, only_linked
 
 
 def severity(case: Case) -> Severity:
@@ -92,7 +92,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             ),
         )
     if not case.accesses and only_linked(case.facts):
-        return (NOT_CALLED,)
+        return (not_called(case.facts),)
     called = dict.fromkeys(
         access.function for access in case.accesses if access.function != case.facts.name
     )

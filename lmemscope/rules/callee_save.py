@@ -23,10 +23,10 @@ from __future__ import annotations
 import re
 
 from lmemscope.formats.demangle import short_name
-from lmemscope.formats.kernel_names import stable_name
+from lmemscope.formats.kernel_names import original_name, stable_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
-from lmemscope.rules.inlining import NOT_CALLED, inlining, names_of, only_linked
+from lmemscope.rules.inlining import inlining, names_of, not_called, only_linked
 
 _CLONE = re.compile(r"\$\d+$")
 """Behind the mangled names of copies that ptxas makes."""
@@ -53,6 +53,11 @@ def message(case: Case) -> str:
     if not linked:
         return text
     which = "they are" if linked == functions else f"{names_of(linked)} are"
+    if case.facts.calls is not None and case.facts.calls.indirect:
+        return (
+            f"{text}; {which} linked for their addresses, as virtual functions are, and no call "
+            "through a pointer that the kernel makes fits them"
+        )
     return (
         f"{text}; {which} linked for the addresses that the kernel stores, as those of virtual "
         "functions, and it calls none of them"
@@ -81,10 +86,11 @@ def advice(case: Case) -> tuple[Advice, ...]:
     }
     called = dict.fromkeys(access.function for access in case.accesses)
     linked = only_linked(case.facts)
-    if linked:
+    known = {*case.facts.calls.reached, *case.facts.calls.pointed} if case.facts.calls else set()
+    if linked and not known & {original_name(function) for function in called}:
         # Whatever else saves registers may do so inside of what is not called either.
-        return (NOT_CALLED,)
-    direct = tuple(function for function in called if function not in pointed)
+        return (not_called(case.facts),)
+    direct = tuple(f for f in called if f not in pointed and f not in linked)
     found = inlining(case, direct) if direct else ()
     if not pointed:
         return found

@@ -10,7 +10,7 @@ from lmemscope.rules.base import Case, by_cost
 from lmemscope.rules.shared import shared_room, too_large
 
 _FEW_SITES = 8
-_REGISTER_FILE = 1020
+REGISTER_FILE = 1020
 """Bytes: 255 registers."""
 
 
@@ -85,7 +85,7 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
         places = sorted({found.declared, *others})
         lines = listed([str(one.line) for one in places])
         why = f"several variables share that name and place (lines {lines})"
-    if found.size > _REGISTER_FILE:
+    if found.size > REGISTER_FILE:
         way = (
             "It is too large for registers: work in pieces that fit, or let the threads of a warp "
             "share the work of one."

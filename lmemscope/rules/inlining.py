@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.formats.kernel_names import original_name
 from lmemscope.model import Advice, CallFacts, KernelFacts
 from lmemscope.rules.base import Case
 from lmemscope.rules.indexing import listed
@@ -25,10 +26,18 @@ _PARTS = re.compile(r"\$__internal_\d+_\$(?:__cuda_)?")
 """What ptxas puts before the name of a function of its own."""
 
 
-NOT_CALLED = Advice(
-    "Nothing to do in this kernel: it stores the addresses of these functions and calls none. What "
-    "it costs, it costs in the kernels that call them."
-)
+def not_called(facts: KernelFacts) -> Advice:
+    """What to do about functions that are linked with a kernel and that it does not call."""
+    why = "it stores the addresses of these functions and calls none"
+    if facts.calls is not None and facts.calls.indirect:
+        why = (
+            "these functions are linked for their addresses, and take or return something else "
+            "than its calls through pointers"
+        )
+    return Advice(
+        f"Nothing to do in this kernel: {why}. What it costs, it costs in the kernels that call "
+        "them."
+    )
 
 
 def is_librarys(facts: KernelFacts, symbol: str) -> bool:
@@ -46,15 +55,16 @@ def is_librarys(facts: KernelFacts, symbol: str) -> bool:
 def only_linked(facts: KernelFacts) -> frozenset[str]:
     """Functions that lie beside a kernel's code for their addresses, and that it does not call.
 
-    Virtual functions of what a kernel creates are such. Where anything that it reaches calls
-    through a pointer, they may be called.
+    Virtual functions of what a kernel creates are such, but for those that fit a call through a
+    pointer in anything that it reaches.
     """
     calls = facts.calls
-    if calls is None or calls.indirect:
+    if calls is None:
         return frozenset()
     # What ptxas adds itself is called by whoever divides, or takes a root.
     own = {callee.name for callee in facts.callees if not callee.name.startswith("$")}
-    return frozenset(own - {*calls.reached})
+    run = {*calls.reached, *calls.pointed}
+    return frozenset(name for name in own if original_name(name) not in run)
 
 
 def names_of(symbols: Iterable[str]) -> str:

@@ -115,6 +115,11 @@ def _promise(
             "keep it inside `#ifdef __CUDA_ARCH__`."
         )
     if call is None or not call.is_repeatable:
+        if is_float:
+            text += (
+                " It has to speak of the float that the function gets: of a double, "
+                "`__builtin_assume(fabsf((float)x) < 1e5f)`."
+            )
         return (Advice(text),)
     absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
     code = f"__builtin_assume({absolute}({call.argument}) < {limit});"

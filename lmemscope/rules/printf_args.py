@@ -25,6 +25,7 @@ from lmemscope.model import Advice, Evidence, Severity, calling_line
 from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.declared import written_statement
 from lmemscope.rules.indexing import listed
+from lmemscope.rules.inlining import only_linked
 
 _PRINTS = re.compile(r"(?:if\s*\([^;{}]*\)\s*)?(?:std::|::)?printf\s*\(")
 _ASSERTS = re.compile(r"\bassert\s*\(")
@@ -38,6 +39,11 @@ def severity(case: Case) -> Severity:
 def message(case: Case) -> str:
     """How many bytes of the frame hold arguments."""
     size = case.share.frame_bytes
+    if not size and case.object is not None and case.object.function in only_linked(case.facts):
+        return (
+            "arguments of printf or assert are in the frame of a function that is linked for its "
+            "address, and that the kernel does not call"
+        )
     if not size:
         return "arguments of printf or assert are in the frame of a function that is called"
     return f"{size} bytes hold the arguments of printf or assert"

@@ -10,8 +10,9 @@ What it costs. As for any index at run time; the index is the same in all lanes,
 request.
 
 How to remove it. ``#pragma unroll`` before the loop and before every other loop that indexes the
-array (in place of ``#pragma unroll 1``). It takes trip counts that are compile-time constants, no
-early ``break`` or ``return``, and an array that fits the registers that the kernel does not use.
+array (in place of ``#pragma unroll 1``). It takes trip counts that are compile-time constants and
+an array that fits the registers that the kernel does not use. A loop that may end earlier, by
+``break`` or ``return``, can be unrolled as well.
 Otherwise compare with each index, or use shared memory, as for any index at run time.
 
 When to leave it. When unrolling makes the code too large, or the array too many registers.

@@ -104,7 +104,7 @@ extern "C" __global__ void calls_leaf(const double *c, double *y, int n) {
 
 typedef double (*Model)(const double *, double, int);
 
-__device__ NOINLINE double cubic(const double *c, double x, int n) {
+__device__ NOINLINE double cubic(const double *c, double x, int n) {  //@cubic
   double v[12];
 #pragma unroll
   for (int i = 0; i < 12; ++i) v[i] = c[i] * x;
@@ -117,7 +117,7 @@ __device__ NOINLINE double cubic(const double *c, double x, int n) {
   return s;
 }
 
-__device__ NOINLINE double linear(const double *c, double x, int n) { return c[0] * x + n; }
+__device__ NOINLINE double linear(const double *c, double x, int n) { return c[0] * x + n; }  //@linear
 
 __device__ Model models[2] = {cubic, linear};
 
@@ -306,7 +306,13 @@ __device__ Operation operations[2] = {add, multiply};
 /* labels
 [[find]]
 cause = "call-frame"
+
+[[find]]
+cause = "callee-save"
+primary = ["cubic", "linear"]
 */
+// Without the models, whose table is in this file and fits no call here, nothing of it is in local
+// memory: only the depth of the stack is not known.
 extern "C" __global__ void indirect(const float *x, float *y, int which) {
   y[threadIdx.x] = AT(operations[which], add)(x[threadIdx.x], x[threadIdx.x + 32]);
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 
 from lmemscope.analysis.ptx.graph import Call
@@ -13,6 +13,7 @@ from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.pointees import Pointee
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx import PtxModule
+from lmemscope.formats.ptx_signatures import Signature, prototypes_of, signature_of
 from lmemscope.model import CallFacts, Uniformity
 
 _CALL = re.compile(rb"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([%$\w]+)")
@@ -36,6 +37,7 @@ class ModuleFlow:
         self._calls: dict[str, CallFacts] = {}
         self._levels: dict[tuple[str, str], Uniformity] = {}
         self._passed: dict[tuple[str, str], frozenset[str]] = {}
+        self._prototypes_of: dict[str, dict[str, Signature | None]] = {}
 
     def dataflow(self, name: str) -> Dataflow | None:
         """Data flow of a function, or None where it is not defined here."""
@@ -107,6 +109,10 @@ class ModuleFlow:
             work += self.callees[current]
         return tuple(seen)
 
+    def called_below(self, name: str) -> frozenset[str]:
+        """Functions defined here that calls of a function lead to; itself where it is recursive."""
+        return frozenset(one for c in self.callees.get(name, ()) for one in self.reached(c))
+
     def calls_of(self, function: str, kernel: str | None = None) -> Iterator[tuple[str, Call]]:
         """Direct calls of a function, each with the name of the function that makes it.
 
@@ -128,12 +134,8 @@ class ModuleFlow:
 
     def _find_calls(self, name: str) -> CallFacts:
         reached = self.reached(name)
-        recursive = tuple(
-            sorted(f for f in reached if any(f in self.reached(c) for c in self.callees[f]))
-        )
-        indirect = any(
-            callee.startswith("%") for function in reached for callee in self.callees[function]
-        )
+        recursive = tuple(sorted(f for f in reached if f in self.called_below(f)))
+        indirect = any(map(self._calls_through, reached))
         external = {
             callee
             for function in reached
@@ -145,7 +147,74 @@ class ModuleFlow:
             recursive,
             indirect,
             external=tuple(sorted(external - _RUNTIME)),
+            pointed=self._find_pointed(name, reached) if indirect else (),
         )
+
+    def _calls_through(self, function: str) -> bool:
+        """Whether a function makes a call through a pointer."""
+        return any(callee.startswith("%") for callee in self.callees[function])
+
+    def _find_pointed(self, kernel: str, reached: Iterable[str]) -> tuple[str, ...]:
+        """Functions that only calls through pointers can reach, and what these call."""
+        run = set(reached)
+        while more := {
+            name
+            for start in self._pointed_by(run) - run
+            for name in self.reached(start)
+            if name not in run
+        }:
+            run |= more
+        return tuple(sorted(run - {kernel, *reached}))
+
+    def _pointed_by(self, callers: Iterable[str]) -> set[str]:
+        """Functions whose address is taken, and that a call through a pointer in others fits."""
+        wanted: set[Signature | None] = set()
+        for caller in callers:
+            wanted |= self._wanted(caller)
+        return {
+            name
+            for name, signature in self._addressed.items()
+            if None in wanted or signature in wanted
+        }
+
+    def _wanted(self, caller: str) -> frozenset[Signature | None]:
+        """What a function's calls through pointers hand over; None for one that does not say."""
+        if not self._calls_through(caller):
+            return frozenset()
+        function = self.ptx.function(caller)
+        assert function is not None
+        prototypes = list(self._prototypes(caller).values())
+        calls = sum(m.group(1).startswith(b"%") for m in _CALL.finditer(function.text))
+        return frozenset([*prototypes, *([None] if calls > len(prototypes) else [])])
+
+    @cached_property
+    def _addressed(self) -> dict[str, Signature]:
+        """Functions whose address is in a register or a variable."""
+        return {
+            function.name: signature_of(function)
+            for function in self.ptx.functions
+            if function.kind == "function" and self.ptx.takes_address(function.name)
+        }
+
+    def fits(self, caller: str, call: Call, callee: str) -> bool:
+        """Whether a call through a pointer can be one of a function.
+
+        Args:
+            caller: that makes the call.
+            call: in it.
+            callee: mangled name of a function.
+        """
+        target = self.ptx.function(callee)
+        if call.callee is not None or target is None:
+            return False
+        wanted = self._prototypes(caller).get(call.prototype or "")
+        return wanted is None or wanted == self._addressed.get(callee)
+
+    def _prototypes(self, caller: str) -> dict[str, Signature | None]:
+        if caller not in self._prototypes_of:
+            function = self.ptx.function(caller)
+            self._prototypes_of[caller] = {} if function is None else prototypes_of(function)
+        return self._prototypes_of[caller]
 
     def pointed_at(self, kernel: str, function: str, parameter: str) -> frozenset[ObjectKey]:
         """Objects (function, offset) of callers that a pointer parameter may point into."""

@@ -37,12 +37,14 @@ class Call:
         callee: name, or None for an indirect call.
         arguments: registers that make up each argument, in order.
         results: names of the return parameters.
+        prototype: label of what an indirect call says of its callee; None of a direct one.
     """
 
     index: int
     callee: str | None
     arguments: tuple[tuple[str, ...], ...]
     results: tuple[str, ...]
+    prototype: str | None = None
 
 
 @dataclass(slots=True)
@@ -223,4 +225,5 @@ def _read_call(index: int, instruction: Instruction, stored: dict[str, list[str]
         callee,
         tuple(tuple(stored.get(name, ())) for vector in arguments for name in vector.items),
         tuple(results),
+        names[-1] if callee is None and len(names) > 1 else None,
     )

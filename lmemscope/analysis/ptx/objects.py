@@ -301,6 +301,13 @@ class FunctionObjects:
         found = self._pointees.of(value)
         return value in self._pointees.depot.bases or any(p.kind != "parameter" for p in found)
 
+    def points_only_into(self, value: str, offset: int) -> bool:
+        """Whether a register holds an address of one object of this function, on every path."""
+        if self._pointees.is_start(value):
+            return offset == self._pointees.depot.object_at(0)
+        found = self._pointees.of(value)
+        return bool(found) and all((p.kind, p.offset) == ("depot", offset) for p in found)
+
     def argument_pointees(self, call: Call, position: int) -> frozenset[Pointee]:
         """What a call's argument points into."""
         if position >= len(call.arguments):
