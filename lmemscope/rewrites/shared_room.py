@@ -10,7 +10,7 @@ from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.places import is_declared_name
-from lmemscope.rewrites.reached import running
+from lmemscope.rewrites.reached import may_call_itself, running
 from lmemscope.rewrites.written import declarators, in_file, kernels
 from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
 from lmemscope.sources.syntax import BRANCHES, Declared, walk
@@ -57,7 +57,7 @@ def room_for(variable: LocalArray, target: Target) -> Room:
         parent = parent.parent
     if variable.is_const or variable.is_volatile:
         raise DeclinedError("it is volatile" if variable.is_volatile else "it is const")
-    if _is_recursive(target):
+    if _is_recursive(target) or may_call_itself(target, declared.function, declared.statement):
         raise DeclinedError("its function calls itself")
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
