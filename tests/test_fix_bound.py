@@ -154,6 +154,66 @@ def test_a_table_stays_as_it_is_where_something_tells_its_elements_from_const(
     assert "static-table" in offered(plain, "int[4]")
 
 
+_WORK = (
+    "__device__ int work(const int *p, int n, int deep) {{\n  int a[24];\n  a[n] = 1;\n"
+    "  return a[p[0]] + {};\n}}\n"
+)
+_AGAIN = "__device__ int again(const int *p, int n, int deep) { return work(p, n, deep - 1); }\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "behind", "is_offered"),
+    [
+        ("(deep ? work(p, n + 1, 0) : 0)", "", False),
+        ("(deep ? again(p, n + 1, deep) : 0)", _AGAIN, False),
+        ("(deep ? TWICE : 0)", "#define TWICE work(p, n, 0)\n", False),
+        ("p[n](p, n)", "", True),
+        ("other(p, n, deep)", _AGAIN.replace("work", "min"), True),
+    ],
+)
+def test_a_function_that_may_run_again_has_no_shared_memory(
+    call: str, behind: str, is_offered: bool
+) -> None:
+    """The compiler inlines such calls, and then its kernels show none."""
+    text = _WORK.format(call) + behind + "__global__ void k(const int *p) { work(p, 1, 1); }\n"
+    assert ("shared-memory" in offered(text, "int[24]")) == is_offered
+
+
+def test_functions_that_call_each_other_by_pointers_have_no_shared_memory() -> None:
+    text = _WORK.format("deep(p)").replace("int deep", "int (*deep)(const int *)")
+    more = "__device__ int again(const int *p) { return work(p, 1, leaf); }\n"
+    runs = "__global__ void k(const int *p) { work(p, 1, again); }\n"
+    assert "shared-memory" not in offered(text + more + runs, "int[24]")
+    leaves = more.replace("work", "max")
+    assert "shared-memory" in offered(text + leaves + runs, "int[24]")
+
+
+@pytest.mark.parametrize(
+    ("launch", "applicability"),
+    [
+        ("k<<<2, 64>>>(p, out, n);", "safe"),
+        ("k<<<2, 64, 0, stream>>>(p, out, n);", "safe"),
+        ("other<<<2, 64, 4096>>>(p);", "safe"),
+        ("k<<<2, 64, 4096>>>(p, out, n);", "unsafe"),
+        ("config.dynamicSmemBytes = 4096;", "unsafe"),
+    ],
+)
+def test_a_launch_may_ask_for_memory_that_nobody_uses(launch: str, applicability: str) -> None:
+    text = kernel("int a[32];", "a[n] = 1;", "out[0] = a[p[0]];")
+    text += f"void run(const int *p, float *out, int n) {{ {launch} }}\n"
+    found = proposals(target(text, "a", "int[32]"))[0]
+    assert [one.applicability for one in found if one.rewrite == "shared-memory"] == [applicability]
+
+
+def test_a_grid_that_waits_in_a_header_may_not_fit() -> None:
+    text = '#include "grid.cuh"\n' + kernel("int a[32];", "a[n] = 1;", "out[0] = a[p[0]];")
+    wait = "__device__ void wait() { this_grid().sync(); }\n"
+    for header, applicability in ((wait, "unsafe"), (wait.replace("this_grid", "warp"), "safe")):
+        one = target(text, "a", "int[32]", files={"/p/grid.cuh": header})
+        found = [each for each in proposals(one)[0] if each.rewrite == "shared-memory"]
+        assert [each.applicability for each in found] == [applicability]
+
+
 @pytest.mark.parametrize(
     ("use", "applicability"),
     [

@@ -811,6 +811,12 @@ def test_prints_that_do_more_stay(body: str) -> None:
     assert printed(body) is None
 
 
+def test_a_label_keeps_a_statement() -> None:
+    case = '    switch (n) {\n    case 1:\n    printf("%d", n);\n    }\n'
+    assert printed(case) is None
+    assert printed(case.replace("    }", "    break;\n    }")) is not None
+
+
 def test_why_a_print_stays_is_said() -> None:
     text = "__global__ void k(int n) {\n    TELL(n);\n}\n"
     given = target(text, "printf-args", used="TELL(", name=None)

@@ -119,7 +119,18 @@ def _statement(target: Target, call: Node) -> Node | None:
         if above.child_by_field_name("alternative") is not None or above.has_error:
             return None
         statement = above
-    return None if statement.parent is None or in_arguments(statement, target) else statement
+    if statement.parent is None or in_arguments(statement, target) or _is_all(statement):
+        return None
+    return statement
+
+
+def _is_all(statement: Node) -> bool:
+    """Whether a label would stand before a brace that closes, which not every C++ takes."""
+    above = statement.parent
+    if above is None or above.type != "case_statement" or above.next_named_sibling is not None:
+        return False
+    value = above.child_by_field_name("value")
+    return all(one in (statement, value) or one.type == "comment" for one in above.named_children)
 
 
 def _can_be_left(node: Node, target: Target) -> bool:

@@ -70,16 +70,24 @@ def may_call_itself(target: Target, function: Node, place: Node) -> bool:
         return False
     calls: dict[bytes, set[bytes]] = {}
     handed: set[bytes] = set()
+    macros = {
+        macro: set(_WORD.findall(text))
+        for one in target.meanings.texts
+        for macro, text in _DEFINE.findall(one)
+    }
     for file in dict.fromkeys((target.path, *target.files)):
         tree = target.tree(file)
-        for node in walk(tree.root) if tree is not None else ():
-            name = tree.function_name(node) if tree and node.type == "function_definition" else None
-            if tree is not None and name is not None:
-                calls.setdefault(name, set()).update(_called(node, tree))
-            if tree is not None and node.type == "argument_list":
+        if tree is None:
+            continue
+        for node in walk(tree.root):
+            name = tree.function_name(node) if node.type == "function_definition" else None
+            if name is not None:
+                words = set(_WORD.findall(tree.text(node)))
+                calls.setdefault(name, set()).update(_called(node, tree), words & macros.keys())
+            if node.type == "argument_list":
                 handed |= {tree.text(one) for one in node.named_children}
-        for macro, text in _DEFINE.findall(tree.data) if tree is not None else ():
-            calls.setdefault(macro, set()).update(_WORD.findall(text))
+    for macro, words in macros.items():
+        calls.setdefault(macro, set()).update(words)
     if _called(function, syntax) & _parameters(function, syntax):
         # Functions that are handed on by name may be what it calls.
         calls.setdefault(own, set()).update(handed & calls.keys())
