@@ -178,14 +178,15 @@ def test_the_shipped_kernels_have_fixes(tmp_path: Path) -> None:
     assert "no finding is of a variable nothing" in none.err
 
 
-def test_a_string_of_a_python_file_is_edited_where_it_stands(here: Path) -> None:
+@pytest.mark.parametrize("first", ["\n", ""])
+def test_a_string_of_a_python_file_is_edited_where_it_stands(here: Path, first: str) -> None:
     kernel = RING.partition("extern")[2].replace("last(window, n - i)", "window[(n - i) & 7]")
-    text = f'import cupy\n\nring = cupy.RawKernel(r"""\nextern{kernel}""", "ring")\n'
+    text = f'import cupy\n\nring = cupy.RawKernel(r"""{first}extern{kernel}""", "ring")\n'
     (here / "ring.py").write_text(text)
     done = run_program("fix", "ring.py", "--apply", cwd=here)
     assert done.code == 0, done.err
     written = (here / "ring.py").read_text()
-    assert written.startswith('import cupy\n\nring = cupy.RawKernel(r"""\n')
+    assert written.startswith(f'import cupy\n\nring = cupy.RawKernel(r"""{first}#ifndef')
     assert "lmem_" in written
     scanned = run_program("scan", "ring.py", "--format", "json", cwd=here)
     assert [one["stack_frame"] for one in scanned.document["units"][0]["kernels"]] == [0]

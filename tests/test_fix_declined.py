@@ -424,6 +424,19 @@ def test_volatile_stays_where_it_is_told_or_waited_for(
     assert ("drop-volatile" in offered(text, "int[4]", cause="volatile")) == is_offered
 
 
+def test_a_template_that_tells_volatile_keeps_it() -> None:
+    text = kernel("volatile int a[4];", "a[n] = 1;", "out[0] = tell(a[n]);")
+    trait = (
+        "template <class T> struct kind { static constexpr int v = 1; };\n"
+        "template <class T> struct kind<MARK T> { static constexpr int v = 2; };\n"
+        "template <class T> __device__ int tell(T &x) { return kind<T>::v; }\n"
+    )
+    how = {"cause": "volatile"}
+    assert "drop-volatile" not in offered(trait.replace("MARK", "volatile") + text, "int[4]", **how)
+    cast = "__device__ int w(int *p) { return *reinterpret_cast<volatile int *>(p); }\n"
+    assert "drop-volatile" in offered(trait.replace("MARK", "const") + cast + text, "int[4]", **how)
+
+
 def test_a_class_that_tells_volatile_keeps_it() -> None:
     text = kernel("volatile V a[1];", "out[0] = a[0].get();")
     member = "struct V { int v; __device__ int get() MARK { return v; } };\n"

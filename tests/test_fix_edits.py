@@ -499,6 +499,14 @@ def test_the_text_of_one_literal_stays_where_it_is(line: int, kept: str | None) 
     assert not found[at + len(kept.encode()) :].strip()
 
 
+def test_a_form_feed_ends_no_line_of_python() -> None:
+    text = "a = 1\n\x0c\n# \u2028\nb = '\x85'\ncode = r'''\nfloat a[4];\n'''\n"
+    found = masked(text.encode(), 6)
+    assert found is not None
+    assert found.strip() == b"float a[4];"
+    assert found.index(b"float") == text.encode().index(b"float")
+
+
 def test_what_is_no_python_has_no_literals() -> None:
     assert masked(b"a = '''", 1) is None
     assert masked("a = 'é'".encode("latin-1"), 1) is None

@@ -120,6 +120,30 @@ def test_loops_are_written_out() -> None:
     assert named.caveat == "no other module gives SIZE another value"
 
 
+@pytest.mark.parametrize(
+    ("first", "step", "applicability"),
+    [
+        ("s = x[0]", "s = s * s + j", "unsafe"),  # A `float32` that becomes a `float64`.
+        ("s = float32(1)", "s += x[j]", "unsafe"),
+        ("s = 0", "s = s * 3 + x[j]", "unsafe"),
+        ("s = 0", "if x[j] > 0: s = x[j]", "unsafe"),
+        ("s = 0.5", "s += x[j]", "safe"),
+        ("s = 0.5", "s = x[j] - s * s", "safe"),
+        ("s = 2", "s = s * 3 + j", "safe"),
+        ("s = float32(1)", "s = float32(s * x[j])", "safe"),
+        ("s = 0.5", "s = x[j]", "safe"),
+        ("s = x[0]", "s = x[j] * 2", "safe"),  # Nothing of it is carried.
+    ],
+)
+def test_what_a_loop_carries_keeps_its_type(first: str, step: str, applicability: str) -> None:
+    head, body = "    for j in range(24):\n", "        a[j] = x[j] * i\n"
+    text = KERNEL.replace(head + body, f"    {first}\n{head}        {step}\n{body}")
+    found = tried(text)[0]["unroll"]
+    assert found.applicability == applicability
+    told = "values of one type are all that is given to `s`"
+    assert found.caveat == (told if applicability == "unsafe" else None)
+
+
 def test_loops_in_loops_are_written_out_together() -> None:
     loop = """\
     for j in range(1, 5, 2):
@@ -285,7 +309,7 @@ def k(x, out):
             for m in range(1):
                 e = math.log(a[m, 59 - j]) / math.sqrt(x[n, i] + j)
                 a[m, j] = math.exp(e + math.erf(x[n, j]))
-    s = first(a)
+    s = 0.0 + first(a)
     for j in range(60):
         s += a[0, j]
     out[0, i] = s

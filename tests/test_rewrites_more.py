@@ -786,13 +786,49 @@ def test_spilling_to_shared_memory_is_the_first_statement() -> None:
 # Trigonometric functions.
 
 
-def trigonometry(line: str, *, size: int = 28, head: str = "__global__") -> list[str]:
+def trigonometry(
+    line: str, *, size: int = 28, head: str = "__global__", before: str = ""
+) -> list[str]:
     """The lines after each proposal that stand in the place of one."""
-    text = f"{head} void k(float *o, float x, int n) {{\n    {line}\n}}\n"
+    text = f"{before}{head} void k(float *o, float x, int n) {{\n    {line}\n}}\n"
     given = target(text, "math-slow-path", used=line, name=None, size=size)
     found = proposals(fast_math.REWRITE, given)
     assert all(one.applicability == "unsafe" and one.caveat for one in found)
-    return ["\n".join(after(one, text).split("\n")[1:-2]) for one in found]
+    skipped = 1 + before.count("\n")
+    return ["\n".join(after(one, text).split("\n")[skipped:-2]) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("line", "before"),
+    [
+        ("o[0] = n < 4 ? sinf(o[n]) : 0;", ""),
+        ("o[0] = n < 4 && sinf(o[n]) > 0;", ""),
+        ("o[0] = shrink(x) + sinf(x);", "__device__ float shrink(float &x) { return x = 1; }\n"),
+        ("o[0] = SHRINK + sinf(x);", "#define SHRINK (x = 1)\n"),
+    ],
+)
+def test_no_argument_is_promised_before_it_is_there(line: str, before: str) -> None:
+    assert trigonometry(line, before=before) == [f"    {line}".replace("sinf", "__sinf")]
+    other = "o[0] = sinf(o[n]) > 0 && n < 4;"
+    assert trigonometry(other, before=before)[1:] == [
+        f"    __builtin_assume(fabsf(o[n]) < 1e5f);\n    {other}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "struct V { float x; };\n__device__ float cos(V v) { return v.x; }\n",
+        "#define cos(x) twice(x)\n",
+        "__device__ void other() { auto cos = [](float z) { return z * 2; }; cos(1); }\n",
+        "__device__ float other(F cos) { return cos(1); }\n",
+    ],
+)
+def test_functions_of_the_programs_own_stay(before: str) -> None:
+    line = "o[0] = sinf(x) + cos(x);"
+    changed = "    o[0] = __sinf(x) + cos(x);"
+    assert trigonometry(line, before=before)[0] == changed
+    assert trigonometry(line)[0] == changed.replace("cos(", "__cosf(")
 
 
 def test_float_functions_become_fast_or_get_a_promise() -> None:
@@ -843,8 +879,8 @@ def test_functions_for_the_host_are_not_fast() -> None:
 # Prints.
 
 
-def printed(body: str) -> str | None:
-    text = f"__global__ void k(float *o, int n) {{\n{body}}}\n"
+def printed(body: str, before: str = "") -> str | None:
+    text = f"{before}__global__ void k(float *o, int n) {{\n{body}}}\n"
     call = "assert(" if "assert(" in body else "printf("
     given = target(text, "printf-args", used=call, name=None)
     try:
@@ -853,7 +889,27 @@ def printed(body: str) -> str | None:
         return None
     assert found[0].applicability == "unsafe"
     assert ("assertions" in (found[0].caveat or "")) == ("assert(" in body)
-    return after(found[0], text).removeprefix(text.partition("\n")[0] + "\n").removesuffix("}\n")
+    head = text[: text.index("{\n", len(before)) + 2]
+    return after(found[0], text).removeprefix(head).removesuffix("}\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [
+        ("#define NEXT n++\n", '    printf("%d", NEXT);\n'),
+        ("#define NEXT n++\n", '    if (NEXT > 3) printf("%d", n);\n'),
+        ("struct G { int i; operator int() { return i++; } };\n", '    printf("%d", (int)g);\n'),
+        ("struct G { int i; int operator[](int) { return i++; } };\n", '    printf("%d", g[0]);\n'),
+        ("struct G { int i; bool operator!() { return i++; } };\n", '    if (!g) printf("");\n'),
+        ("#define printf(...) (n++, printf(__VA_ARGS__))\n", '    printf("%d", n);\n'),
+        ("#define assert(x) ((x) ? 0 : n++)\n", "    assert(n > 3);\n"),
+    ],
+)
+def test_what_is_hidden_in_a_print_stays(before: str, body: str) -> None:
+    assert printed(body, before) is None
+    also = "struct G { int i; int operator[](int) { return i++; } };\n#define TWO (n + n)\n"
+    plain = '    printf("%d %d", n, TWO);\n'
+    assert printed(plain, also) == f"#ifdef LMEMSCOPE_PRINT\n{plain}#endif\n"
 
 
 def test_prints_go_with_the_if_that_is_theirs_alone() -> None:
@@ -890,6 +946,12 @@ def test_prints_go_with_the_if_that_is_theirs_alone() -> None:
 )
 def test_prints_that_do_more_stay(body: str) -> None:
     assert printed(body) is None
+
+
+def test_a_label_keeps_a_statement() -> None:
+    case = '    switch (n) {\n    case 1:\n    printf("%d", n);\n    }\n'
+    assert printed(case) is None
+    assert printed(case.replace("    }", "    break;\n    }")) is not None
 
 
 def test_why_a_print_stays_is_said() -> None:

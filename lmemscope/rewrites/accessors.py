@@ -20,6 +20,7 @@ from lmemscope.rewrites.arrays import (
     is_reference_to_element,
 )
 from lmemscope.rewrites.base import DeclinedError
+from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.order import may_move
 from lmemscope.rewrites.reaching import same_object
@@ -33,7 +34,12 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 def accessor_edits(
-    array: Elements, meanings: Meanings, pass_on: Callable[[Use], None], *, is_plain: bool
+    array: Elements,
+    meanings: Meanings,
+    pass_on: Callable[[Use], None],
+    element: bytes,
+    *,
+    is_plain: bool,
 ) -> tuple[Edit, ...]:
     """The edits of all uses.
 
@@ -41,6 +47,7 @@ def accessor_edits(
         array: that becomes a class.
         meanings: of what can be seen around it.
         pass_on: is told of each call that the array is an argument of.
+        element: the elements' type.
         is_plain: whether its elements are of a type of the language, whose operators are known.
 
     Raises:
@@ -65,7 +72,10 @@ def accessor_edits(
             raise DeclinedError(
                 f"line {line} may change a copy of an element, or keep a part of it"
             )
-        if is_reference_to_element(use, array.syntax, meanings) or _is_bound(use, array, meanings):
+        if is_reference_to_element(use, array.syntax, meanings) or (
+            _is_bound(use, array, meanings)
+            or is_taken(use.whole, array.syntax, meanings, element, by_address=False)
+        ):
             raise DeclinedError(f"line {line} may bind a reference to an element")
         made = rewriter.edits(use)
         if made is None:
@@ -190,7 +200,8 @@ class _Rewriter:
         """Whether a function may change what it is given; one that is nowhere to be seen does not:
         those of the language's libraries take values or pointers."""
         called = call.child_by_field_name("function")
-        words = _WORD.findall(self._syntax.text(called)) if called is not None else []
+        text = b"" if called is None else self._syntax.text(called).partition(b"<")[0]
+        words = _WORD.findall(text)
         if not words:
             return True
         return bool({"mutable", "anything"} & self._meanings.taking(words[-1]))
@@ -269,7 +280,7 @@ def _is_discarded(node: Node) -> bool:
 def _is_bound(use: Use, array: Elements, meanings: Meanings) -> bool:
     """Whether a function that gets the element itself may change it, or tell it from a copy."""
     element = use.element
-    if element is None or use.kind != "read":
+    if element is None:
         return False
     whole = same_object(element)
     for call in around(element, "call_expression", "expression_statement", "declaration"):
@@ -279,7 +290,8 @@ def _is_bound(use: Use, array: Elements, meanings: Meanings) -> bool:
         if given is None or not any(one == whole for one in given.named_children):
             continue
         called = call.child_by_field_name("function")
-        words = _WORD.findall(array.syntax.text(called)) if called is not None else []
+        text = b"" if called is None else array.syntax.text(called).partition(b"<")[0]
+        words = _WORD.findall(text)
         # What it binds by reference it may hand on, keep the address of, or cast.
         if not words or {"mutable", "anything", "const"} & meanings.taking(words[-1]):
             return True

@@ -279,6 +279,11 @@ def is_plain(target: Target) -> bool:
     )
 
 
+def element_type(target: Target) -> bytes:
+    """The type of an array's elements, as the compiled kernels have it; empty where none does."""
+    return (target.type or "").partition("[")[0].strip().encode()
+
+
 def has_side_effects(node: Node) -> bool:
     """Whether evaluating an expression twice, or later, may be another thing than once."""
     return any(one.type in _CHANGING for one in walk(node))

@@ -36,6 +36,8 @@ def helper_edits(
         raise DeclinedError("something stands before its function on the same line")
     if ended in syntax.data[:at]:
         return ()
+    if path.endswith(".py"):
+        at = item.start_byte  # The line may begin before the string does.
     if name in target.meanings.words:
         raise DeclinedError(f"the name {name.decode()} is taken")
     # Strings of a Python file are programs of their own, and a branch may be left out.

@@ -25,7 +25,7 @@ def promised(rewriting: Rewriting, target: Target) -> Rewriting:
     Any rewrite may take registers or shared memory of a multiprocessor. A barrier of the program's
     own is not seen.
     """
-    if not _WORDS & target.syntax.words():
+    if not _WORDS & (target.syntax.words() | target.meanings.words):
         return rewriting
     caveat = f"{rewriting.caveat}; {_CAVEAT}" if rewriting.caveat else _CAVEAT
     return replace(rewriting, applicability="unsafe", caveat=caveat, promises=())

@@ -31,6 +31,8 @@ _WHOLE = re.compile(
 """Types of whole numbers, as C++ and its headers call them."""
 _CAVEAT = "results may differ in the last bits, as products and sums may be fused"
 _MEMBERS = re.compile(rb"\)\s*(?:const\s+)?volatile\b")
+_TOLD = re.compile(rb"(?<!_cast)<[^<>;{}()]*\bvolatile\b[^<>;{}()]*>|\bis_volatile")
+"""A template that does something else for what is volatile."""
 _STORED = ("static", "extern", "thread_local")
 
 
@@ -84,6 +86,8 @@ def _is_own(target: Target, declared: Declared) -> bool:
     """Whether every variable of the declaration is the thread's, and used by plain code alone."""
     syntax = target.syntax
     head = syntax.text(declared.statement).split()
+    if target.meanings.has(_TOLD):
+        return False
     stored = any(word.encode() in head for word in _STORED)
     if stored or any(word.startswith(b"__") and word.endswith(b"__") for word in head):
         return False

@@ -3,13 +3,16 @@
 Where an argument is written as pi times something, `sinpi`, `cospi` or `sincospi` of that factor
 take the place of the call. Other calls of float arguments become `__sinf`, `__cosf`, `__tanf` or
 `__sincosf`. And before the statements, `__builtin_assume(fabs(x) < 1e5)` promises that the argument
-is small.
+is small: where the statement makes the call whatever happens, and nothing else in it can change the
+argument.
 
-All of it is unsafe. The functions of half turns differ in the last bits, and by more where pi is
+All of it is unsafe. The functions of half turns differ by what rounding does to the product with
+pi, the last bits of a small argument and all of a large one, and by more where pi is
 written with few digits, being nearer to what is meant. The fast functions have an absolute error of
 about 1e-6 within pi of zero, which grows beyond, and for large arguments the result is wrong. With
 the promise results are the same within its range, and wrong beyond. The fast functions do not exist
-for the host: declined where a function is compiled for it too.
+for the host: declined where a function is compiled for it too, and where the program has a function
+or a variable of its own that is called so.
 """
 
 from __future__ import annotations
@@ -20,12 +23,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, SourceLocation, calling_line
+from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Hit, Rewrite, Target
+from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.written import (
     BLOCKS,
     before,
     is_here,
     is_pure,
+    is_pure_call,
     names_in,
 )
 from lmemscope.rules.enclosing import is_for_host
@@ -40,8 +46,12 @@ _CALLED = re.compile(rb"(?<!\w)(?:std::|::)?(?P<name>sincos|sin|cos|tan)(?P<floa
 _SCRATCH = {28: True, 40: False}
 """Bytes that the reduction keeps: whether it is of a float argument."""
 _FAST = "the error may be 1e-6 within pi of zero, and grows without bound beyond"
-_TURNS = "results differ in the last bits, and as the pi that is written differs from pi"
+_TURNS = (
+    "results differ by what rounding does to the arguments, more the larger these are, and as the "
+    "pi that is written differs from pi"
+)
 _PROMISE = "arguments stay below 1e5 whenever these statements run"
+_ASKING = (b"&&", b"||", b"and", b"or")
 _HEADS = ("for_statement", "while_statement", "do_statement", "switch_statement")
 
 
@@ -159,8 +169,21 @@ def _call(
     inside = [] if given is None else [one for one in given.named_children if one.type != "comment"]
     if said is None or not inside or node.has_error:
         return None
+    if called is not None and _is_own(called, target):
+        return None
     is_float = True if said["float"] else (next(iter(kinds)) if len(kinds) == 1 else None)
     return _Call(node, said["name"].decode(), inside[0], is_float, place)
+
+
+def _is_own(called: Node, target: Target) -> bool:
+    """Whether what is called may be the program's own function, variable or macro of the name."""
+    name = target.syntax.text(called)
+    if b"::" in name:
+        return bool(target.meanings.definitions((name.rpartition(b"::")[2],)))
+    return bool(target.meanings.reached((name,))) or any(
+        one.type == "identifier" and target.syntax.text(one) == name and is_declared_name(one)
+        for one in walk(target.syntax.root)
+    )
 
 
 def _half_turns(target: Target, call: _Call) -> tuple[Edit, ...] | None:
@@ -208,6 +231,8 @@ def _promise(target: Target, call: _Call) -> tuple[Edit, ...] | None:
         return None
     if names_in(call.argument, target) & _set_in(target, statement):
         return None
+    if not _is_certain(call.node, statement, target) or not _is_alone(statement, target):
+        return None
     absolute, limit = (b"fabsf", b"1e5f") if call.is_float else (b"fabs", b"1e5")
     argument = b" ".join(target.syntax.text(call.argument).split())
     if b"//" in argument or b"/*" in argument:
@@ -217,6 +242,36 @@ def _promise(target: Target, call: _Call) -> tuple[Edit, ...] | None:
     lines = (b"#ifdef __CUDA_ARCH__", line, b"#endif") if on_host else (line,)
     edit = before(target, statement, *lines)
     return None if edit is None else (edit,)
+
+
+def _is_certain(call: Node, statement: Node, target: Target) -> bool:
+    """Whether a statement makes a call whatever happens: its argument may not be there else."""
+    node = call
+    while node != statement and node.parent is not None:
+        above = node.parent
+        if above.type == "conditional_expression":
+            if node != above.child_by_field_name("condition"):
+                return False
+        elif above.type == "binary_expression" and node == above.child_by_field_name("right"):
+            operator = above.child_by_field_name("operator")
+            if operator is None or target.syntax.text(operator) in _ASKING:
+                return False
+        node = above
+    return True
+
+
+def _is_alone(statement: Node, target: Target) -> bool:
+    """Whether nothing that a statement calls can change an argument before it is used."""
+    return not target.meanings.has_effects(words_of([target.syntax.text(statement)])) and all(
+        is_pure_call(one, target) or _CALLED.fullmatch(_name(one, target)) is not None
+        for one in walk(statement)
+        if one.type == "call_expression"
+    )
+
+
+def _name(call: Node, target: Target) -> bytes:
+    called = call.child_by_field_name("function")
+    return b"" if called is None else target.syntax.text(called)
 
 
 def _set_in(target: Target, statement: Node) -> frozenset[bytes]:

@@ -6,9 +6,10 @@ the kernel in the file changes.
 
 It is safe where only its members are read: a parameter that is changed does not compile when it is
 const, and what could take the const away again, a cast in C's way or inline assembly, is declined.
-Where a function gets it, or a member function is called, a reference is bound to a part of it, or
-classes have operators that are not const, it is unsafe: there may be another overload for what is
-const, or a cast. Reads whose address differs between lanes go through the L1 cache.
+Where a function gets it, or a member function is called, a reference is bound to a part of it, an
+array in it turns into a pointer, or classes have operators that are not const, it is unsafe: there
+may be another overload for what is const, or a cast. Reads whose address differs between lanes go
+through the L1 cache.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import Use, is_reference_to_element
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.reaching import same_object
 from lmemscope.rewrites.written import casts_const_away, declarators, kernels, said_of
-from lmemscope.sources.syntax import around, walk
+from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -99,7 +101,7 @@ def _is_shared(target: Target, kernel: Node, name: bytes) -> bool:
         node = use
         while node.parent is not None and node.parent.type in _REACHING:
             node = node.parent
-        above = node.parent
+        above = same_object(node).parent
         if above is None or above.type in (
             "call_expression",
             "argument_list",
@@ -112,9 +114,25 @@ def _is_shared(target: Target, kernel: Node, name: bytes) -> bool:
             return True
         if is_reference_to_element(Use(use, node, (), "read", node), syntax, target.meanings):
             return True
-        if node == use and above.type != "sizeof_expression":
+        if above.type != "sizeof_expression" and (node == use or _is_pointer(node, target)):
             return True
     return False
+
+
+def _is_pointer(node: Node, target: Target) -> bool:
+    """Whether a part of the parameter is an array, which turns into a pointer, or may be.
+
+    Whoever gets that may cast the const away, or tell it.
+    """
+    inner: Node | None = node
+    subscripts = 0
+    while inner is not None and inner.type in ("subscript_expression", "parenthesized_expression"):
+        subscripts += inner.type == "subscript_expression"
+        inner = inner.child_by_field_name("argument") or first_named(inner)
+    field = inner.child_by_field_name("field") if inner is not None else None
+    if field is None:
+        return False
+    return target.meanings.turns_into_pointer(target.syntax.text(field), subscripts)
 
 
 def _edit(target: Target, parameter: Node) -> Edit | None:

@@ -10,12 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Literal
 
-from lmemscope.formats.statements import parts_of
-
-Taking = Literal["value", "const", "mutable", "anything"]
-"""How a parameter is bound: a copy, ``const T &``, ``T &``, or ``T &&``."""
+from lmemscope.rewrites.references import ADDRESS, Reference, Taking, closed, references, taking_of
 
 _DEFINE = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*((?:[^\n\\]|\\\r?\n|\\.)*)",
@@ -30,11 +26,6 @@ _CONDITIONAL = re.compile(
     rb"|decltype|noexcept|typeid|asm)\b"
 )
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
-_LONGEST = 2000
-_ADDRESS = re.compile(
-    rb"(?:[=(),{;:?+\-*/%!~|^]|\breturn)\s*&(?![&=])|\b(?:__builtin_)?addressof\b|\breinterpret_cast\b"
-)
-"""Code that takes an address; a parameter's `&` stands behind its type."""
 _BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}()]*|:[^;{}]*)*\{")
 _CLASS = re.compile(rb"\b(?:struct|class|union)\b[^;{}()=]*\{")
 _OPERATOR = re.compile(
@@ -61,6 +52,7 @@ class Meanings:
     def __init__(self, texts: Iterable[bytes]) -> None:
         self.texts = tuple(dict.fromkeys(texts))
         self._taking: dict[bytes, frozenset[Taking]] = {}
+        self._references: dict[tuple[bytes | None, bytes], tuple[Reference, ...]] = {}
 
     @cached_property
     def _macros(self) -> dict[bytes, tuple[bytes, ...]]:
@@ -115,7 +107,7 @@ class Meanings:
         """Whether a function of a name may tell what is volatile."""
         pattern = re.compile(rb"\b%b\s*\(" % re.escape(name))
         return any(
-            b"volatile" in text[start.end() : _closed(text, start.end(), b"()")]
+            b"volatile" in text[start.end() : closed(text, start.end(), b"()")]
             for text in self.texts
             for start in pattern.finditer(text)
         )
@@ -143,7 +135,7 @@ class Meanings:
             return True
         for text in self.texts:
             for start in _CLASS.finditer(text):
-                body = text[start.end() : _closed(text, start.end(), b"{}")]
+                body = text[start.end() : closed(text, start.end(), b"{}")]
                 if any(one[1] != b"const" for one in _OPERATOR.findall(body)):
                     return True
         return self.has(_MUTABLE_OPERATOR)
@@ -158,7 +150,7 @@ class Meanings:
             return True
         pattern = re.compile(rb"\b(?:struct|class)\s+%b\b[^;{}()]*\{" % re.escape(name))
         return any(
-            b"&" in text[start.end() : _closed(text, start.end(), b"{}")]
+            b"&" in text[start.end() : closed(text, start.end(), b"{}")]
             for text in self.texts
             for start in pattern.finditer(text)
         )
@@ -166,7 +158,7 @@ class Meanings:
     def holds_references(self) -> bool:
         """Whether a class of the program has a member that is a reference."""
         return any(
-            re.search(rb"&\s*\w+\s*[;{=]", text[start.end() : _closed(text, start.end(), b"{}")])
+            re.search(rb"&\s*\w+\s*[;{=]", text[start.end() : closed(text, start.end(), b"{}")])
             for text in self.texts
             for start in _CLASS.finditer(text)
         )
@@ -179,6 +171,24 @@ class Meanings:
             mark == b"[" or self.has(_array_of(kind)) for kind, mark in found if kind
         )
 
+    def turns_into_pointer(self, name: bytes, subscripts: int) -> bool:
+        """Whether a member with so many subscripts may still be an array.
+
+        Args:
+            name: of the member.
+            subscripts: how many follow it.
+        """
+        if not subscripts:
+            return self.is_array(name)
+        declared = re.compile(
+            rb"([\w>*&]+)\s+\**%b\s*((?:\[[^\[\]]*\]\s*)+)[;,={]" % re.escape(name)
+        )
+        return any(
+            extents.count(b"[") > subscripts or self.has(_array_of(kind))
+            for text in self.texts
+            for kind, extents in declared.findall(text)
+        )
+
     def taking(self, name: bytes) -> frozenset[Taking]:
         """How the functions of a name that can be seen take their arguments, any of them."""
         if name not in self._taking:
@@ -187,9 +197,32 @@ class Meanings:
             pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*" + lambda_ + rb"\(")
             for text in self.texts:
                 for start in pattern.finditer(text):
-                    found |= _parameters(text, start.end())
+                    found |= {taking for taking, _ in taking_of(text, start.end())}
             self._taking[name] = frozenset(found)
         return self._taking[name]
+
+    @cached_property
+    def classes(self) -> frozenset[bytes]:
+        """Names of the program's classes, which their constructors have, too."""
+        named = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?(\w+)[^;{}()=]*\{")
+        return frozenset(name for text in self.texts for name in named.findall(text))
+
+    def references(self, name: bytes | None, element: bytes) -> tuple[Reference, ...]:
+        """The functions of a name, or all, that may take an element of a type by reference."""
+        key = (name, element)
+        if key not in self._references:
+            found = (one for text in self.texts for one in references(text, name, element))
+            self._references[key] = tuple(found)
+        return self._references[key]
+
+    def is_held(self, name: bytes) -> bool:
+        """Whether a class of a name has a member that is a reference."""
+        pattern = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?%b\b[^;{}()]*\{" % re.escape(name))
+        return bool(name) and any(
+            re.search(rb"&\s*\w+\s*[;{=]", text[start.end() : closed(text, start.end(), b"{}")])
+            for text in self.texts
+            for start in pattern.finditer(text)
+        )
 
     def takes_addresses(self, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
         """Whether a function that gets a reference takes an address, or a macro: of that, maybe.
@@ -203,7 +236,7 @@ class Meanings:
         if {"mutable", "const", "anything"} & self.taking(name):
             bodies += self._bodies(name)
         called = {one for body in bodies for one in _CALLED.findall(body)}
-        return any(_ADDRESS.search(b"(" + body) is not None for body in bodies) or any(
+        return any(ADDRESS.search(b"(" + body) is not None for body in bodies) or any(
             self.takes_addresses(one, seen | {name}) for one in called
         )
 
@@ -237,15 +270,15 @@ class Meanings:
         pattern = re.compile(rb"\b%b\s*(?:=\s*\[[^\]]*\]\s*)?\(" % spelled)
         bare = re.compile(rb"\b%b\s*=\s*\[[^\]]*\]\s*\{" % spelled)
         found = [
-            text[end : _closed(text, body.end(), b"{}")]
+            text[end : closed(text, body.end(), b"{}")]
             for text in self.texts
             for start in pattern.finditer(text)
-            for end in [_closed(text, start.end(), b"()")]
+            for end in [closed(text, start.end(), b"()")]
             for body in [_BODY.match(text, end)]
             if body is not None
         ]
         found += [
-            text[start.end() : _closed(text, start.end(), b"{}")]
+            text[start.end() : closed(text, start.end(), b"{}")]
             for text in self.texts
             for start in bare.finditer(text)
         ]
@@ -266,28 +299,3 @@ def _array_of(kind: bytes) -> re.Pattern[bytes]:
     """The declaration of a type's name that stands for arrays."""
     name = re.escape(kind)
     return re.compile(rb"\busing\s+%b\s*=[^;{}]*\[|\btypedef\b[^;{}]*\b%b\s*\[" % (name, name))
-
-
-def _parameters(text: bytes, start: int) -> set[Taking]:
-    """How a parameter list takes its arguments; a call's looks like one that takes values."""
-    at = _closed(text, start, b"()", start + _LONGEST)
-    found: set[Taking] = set()
-    for part in parts_of(text[start : at - 1].decode("latin-1")):
-        # Two words with `&` between them are a parameter, or an expression that combines bits.
-        if re.search(r"\w\s*>?\s*&&\s*(?:\.\.\.)?\s*\w*\s*$", part):
-            found.add("anything")
-        elif re.search(r"[\w>]\s*&\s*(?:__restrict__\s*)?\w*\s*$", part):
-            found.add("const" if re.search(r"\bconst\b", part) else "mutable")
-        else:
-            found.add("value")
-    return found
-
-
-def _closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> int:
-    """Where what was opened before a place is closed."""
-    depth, at = 1, start
-    opening, closing = marks[:1], marks[1:]
-    while depth and at < min(len(text), last or len(text)):
-        depth += (text[at : at + 1] == opening) - (text[at : at + 1] == closing)
-        at += 1
-    return at

@@ -4,7 +4,8 @@ The call of `printf` or `assert` goes between `#ifdef LMEMSCOPE_PRINT` and `#end
 that it alone stands under; all calls that share the buffer of the finding go together.
 
 It is unsafe: nothing is printed, and no assertion is checked, unless the program is compiled with
-`-DLMEMSCOPE_PRINT`. Declined where the arguments or the condition change something, and where the
+`-DLMEMSCOPE_PRINT`. Declined where the arguments or the condition change something, or an operator
+or a macro in them may, where `printf` or `assert` is a macro of the program's own, and where the
 call stands neither in braces nor under an `if` that does. It costs nothing.
 """
 
@@ -14,14 +15,26 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, calling_line
+from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_here, is_pure
+from lmemscope.sources.syntax import walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _PRINTS = (b"printf", b"::printf", b"std::printf")
 _CHECKS = (b"assert",)
+_OPERATING = (
+    "binary_expression",
+    "unary_expression",
+    "pointer_expression",
+    "subscript_expression",
+    "field_expression",
+    "cast_expression",
+    "call_expression",
+)
+"""Expressions that a class may have an operator for."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -45,7 +58,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
             raise DeclinedError(f"line {line} names no printf or assert: a macro may")
         for call, name in found:
             statement = _statement(target, call)
-            if statement is None:
+            if statement is None or not _is_the_librarys(name, target):
                 raise DeclinedError(
                     f"the call on line {line} cannot be left out: its arguments, or its condition, "
                     "may do something"
@@ -94,17 +107,45 @@ def _statement(target: Target, call: Node) -> Node | None:
     given = call.child_by_field_name("arguments")
     if statement is None or statement.type != "expression_statement" or given is None:
         return None
-    if not is_pure(given, target) or call.has_error:
+    if not _can_be_left(given, target) or call.has_error:
         return None
     while statement.parent is not None and statement.parent.type not in BLOCKS:
         above = statement.parent
         condition = above.child_by_field_name("condition")
-        if above.type != "if_statement" or condition is None or not is_pure(condition, target):
+        if above.type != "if_statement" or condition is None:
+            return None
+        if not _can_be_left(condition, target):
             return None
         if above.child_by_field_name("alternative") is not None or above.has_error:
             return None
         statement = above
-    return None if statement.parent is None or in_arguments(statement, target) else statement
+    if statement.parent is None or in_arguments(statement, target) or _is_all(statement):
+        return None
+    return statement
+
+
+def _is_all(statement: Node) -> bool:
+    """Whether a label would stand before a brace that closes, which not every C++ takes."""
+    above = statement.parent
+    if above is None or above.type != "case_statement" or above.next_named_sibling is not None:
+        return False
+    value = above.child_by_field_name("value")
+    return all(one in (statement, value) or one.type == "comment" for one in above.named_children)
+
+
+def _can_be_left(node: Node, target: Target) -> bool:
+    """Whether evaluating an expression changes nothing, in macros and operators neither."""
+    meanings = target.meanings
+    if not is_pure(node, target) or meanings.has_effects(words_of([target.syntax.text(node)])):
+        return False
+    asked = node.type == "condition_clause" or any(one.type in _OPERATING for one in walk(node))
+    return not asked or not meanings.tells_const()
+
+
+def _is_the_librarys(name: bytes, target: Target) -> bool:
+    """Whether no macro of the program has the name, which might do more than print."""
+    word = name.rpartition(b":")[2]
+    return not target.meanings.definitions((word,))
 
 
 def _runs(target: Target, statements: list[Node]) -> Iterator[tuple[Node, Node]]:

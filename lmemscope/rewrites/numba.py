@@ -2,7 +2,8 @@
 
 ``unroll``: loops of a constant range, whose variable indexes the array, are written out. Numba has
 no pragma for it. It is safe: a copy assigns the variable the value that it has in that iteration.
-Where the range is a module's variable, another module may set that: then it is a promise.
+Where the range is a module's variable, another module may set that: then it is a promise, and so it
+is that what the loop carries from turn to turn keeps its type, where the text does not tell that.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import replace
 from lmemscope.model import Cause, Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.numba_arrays import NumbaArray, NumbaTarget, array_of, shared
+from lmemscope.rewrites.numba_carried import changing_types
 from lmemscope.sources.python_places import PythonText
 
 _INDEXED: frozenset[Cause] = frozenset(
@@ -77,7 +79,14 @@ def _unrolled(target: NumbaTarget, array: NumbaArray) -> Rewriting:
             first, last = text.line_start(loop.lineno), text.line_end(loop.end_lineno or 0)
             edits.append(Edit(target.path, first, last, text.newline.join(lines)))
     names = sorted({name for loop in loops for name in _names(loop)})
-    caveat = f"no other module gives {' or '.join(names)} another value" if names else None
+    carried = {name for loop in loops for name in changing_types(loop, array.function)}
+    carried -= {one.target.id for one in loops if isinstance(one.target, ast.Name)}
+    promises = [f"no other module gives {' or '.join(names)} another value"] if names else []
+    if carried:
+        # Numba gives what a loop carries one type, and written out each copy its own.
+        told = ", ".join(f"`{name}`" for name in sorted(carried))
+        promises.append(f"values of one type are all that is given to {told}")
+    caveat = "; ".join(promises) or None
     lines_of = ", ".join(str(one.lineno) for one in loops)
     noun = "loop" if len(loops) == 1 else "loops"
     return Rewriting(

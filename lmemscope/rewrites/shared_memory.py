@@ -25,11 +25,13 @@ from lmemscope.rewrites.arrays import (
     Elements,
     LocalArray,
     Use,
+    element_type,
     is_captured,
     is_plain,
     local_array,
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.reaching import is_pointed_to, steps_on
@@ -44,7 +46,7 @@ _NAMES = (b"lmem_column", b"lmem_plane", b"lmem_space")
 
 def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as a view of a shared array, and functions that take it."""
-    array = local_array(target)
+    array, kind = local_array(target), element_type(target)
     room, dimensions = room_for(array, target), len(array.extents)
     if dimensions > len(_NAMES):
         raise DeclinedError("it has many dimensions")
@@ -67,7 +69,11 @@ def propose(target: Target) -> Iterator[Rewriting]:
             line = use.name.start_point.row + 1
             if use.kind == "passed":
                 pass_on(use)
-            elif use.kind == "other" or is_pointed_to(use, elements.syntax, target.meanings):
+            elif (
+                use.kind == "other"
+                or is_pointed_to(use, elements.syntax, target.meanings)
+                or is_taken(use.whole, elements.syntax, target.meanings, kind, by_address=True)
+            ):
                 raise DeclinedError(f"line {line} needs elements that follow each other in memory")
         return ()
 

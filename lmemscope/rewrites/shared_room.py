@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.places import is_declared_name
-from lmemscope.rewrites.reached import running
+from lmemscope.rewrites.reached import may_call_itself, running
 from lmemscope.rewrites.written import declarators, in_file, kernels
-from lmemscope.rules.shared import STATIC_BYTES, has_dynamic
+from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.syntax import BRANCHES, Declared, walk
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def room_for(variable: LocalArray, target: Target) -> Room:
         parent = parent.parent
     if variable.is_const or variable.is_volatile:
         raise DeclinedError("it is volatile" if variable.is_volatile else "it is const")
-    if _is_recursive(target):
+    if _is_recursive(target) or may_call_itself(target, declared.function, declared.statement):
         raise DeclinedError("its function calls itself")
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
@@ -81,7 +82,7 @@ def room_for(variable: LocalArray, target: Target) -> Room:
     if edits is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")
     caveat = f"no launch has more than {threads} threads in a block, or it fails"
-    if any(has_dynamic(hit.case) for hit in target.hits):
+    if any(may_be_dynamic(target, hit) for hit in target.hits):
         caveat += "; dynamic shared memory comes on top"
     return Room(threads, edits, caveat)
 
@@ -97,7 +98,7 @@ def _has_own_lanes(target: Target) -> bool:
 
 
 def _caveat(target: Target, declared: Declared, threads: int) -> str | None:
-    if any(has_dynamic(hit.case) for hit in target.hits):
+    if any(may_be_dynamic(target, hit) for hit in target.hits):
         return "launches ask for dynamic shared memory, which comes on top"
     if target.asked_block == threads:
         return None

@@ -27,11 +27,13 @@ from lmemscope.rewrites.ages import Ages, Counter, is_whole
 from lmemscope.rewrites.arrays import (
     LocalArray,
     Use,
+    element_type,
     is_reference_to_element,
     local_array,
     words_of,
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.calls import is_given_away
 from lmemscope.rewrites.classes import helper_edits
 from lmemscope.rewrites.extents import Extents
@@ -410,10 +412,10 @@ def _holds(outer: Node, inner: Node) -> bool:
 
 
 def _keeps_place(use: Use, array: LocalArray) -> bool:
+    meanings, kind = array.target.meanings, element_type(array.target)
     return any(
-        keeps(use, array.syntax, array.target.meanings)
-        for keeps in (is_pointed_to, is_reference_to_element)
-    )
+        keeps(use, array.syntax, meanings) for keeps in (is_pointed_to, is_reference_to_element)
+    ) or is_taken(use.whole, array.syntax, meanings, kind, by_address=True)
 
 
 REWRITE = Rewrite("shift", frozenset({"dynamic-index", "rolled-loop"}), propose, __name__)

@@ -5,7 +5,8 @@ to shared memory as far as it has room there (CUDA 13 and newer; older ones igno
 
 It is safe: the program does the same, and ptxas knows from the launch bounds how many threads share
 the memory. It costs shared memory of the block, and with it L1 cache; beside dynamic shared memory
-ptxas refuses it.
+ptxas refuses it, and a launch that asks for some may find no room: declined where there is any in
+sight.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from collections.abc import Iterator
 
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import Hit, Rewrite, Target
+from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.written import first_in, kernels
 from lmemscope.rules.register_cap import spilling_rooms
-from lmemscope.rules.shared import has_dynamic
 
 _PRAGMA = b'asm volatile(".pragma \\"enable_smem_spilling\\";");'
 _WORD = 4
@@ -26,7 +27,7 @@ _WORD = 4
 def propose(target: Target) -> Iterator[Rewriting]:
     """The pragma in each kernel that spills."""
     found = kernels(target)
-    if not found or not all(_has_room(hit) for hit in target.hits):
+    if not found or not all(_has_room(target, hit) for hit in target.hits):
         return
     edits = []
     for kernel in found:
@@ -40,10 +41,10 @@ def propose(target: Target) -> Iterator[Rewriting]:
     yield Rewriting("smem-spilling", "safe", tuple(edits), "spill to shared memory")
 
 
-def _has_room(hit: Hit) -> bool:
+def _has_room(target: Target, hit: Hit) -> bool:
     """Whether ptxas knows the block, and some architecture has room for a word of each thread."""
     bounds = hit.facts.launch_bounds
-    if bounds is None or not bounds.max_threads or hit.facts.callees or has_dynamic(hit.case):
+    if bounds is None or not bounds.max_threads or hit.facts.callees or may_be_dynamic(target, hit):
         return False
     taken = (hit.facts.ptxas.shared if hit.facts.ptxas is not None else None) or 0
     return max(spilling_rooms(bounds.max_threads)) - taken >= _WORD * bounds.max_threads

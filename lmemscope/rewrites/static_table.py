@@ -18,9 +18,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
-from lmemscope.rewrites.arrays import Use, is_for_host, is_reference_to_element
+from lmemscope.rewrites.arrays import Use, element_type, is_for_host, is_reference_to_element
 from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.meanings import Meanings
+from lmemscope.rewrites.reaching import same_object
 from lmemscope.rewrites.written import casts_const_away
 from lmemscope.sources.syntax import Declared, Syntax, around, walk
 
@@ -119,7 +121,7 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
             return False  # What is const may be another thing to it.
         if _is_changed(use):
             return False  # It would not compile.
-        if not is_const and not _is_read(use, syntax, target.meanings):
+        if not is_const and not _is_read(use, target):
             # Whoever gets a pointer may cast the const away; of a reference, another overload may.
             return False
         if casts_const_away(use, syntax) or any(True for _ in around(use, "gnu_asm_expression")):
@@ -127,21 +129,25 @@ def _can_be_const(target: Target, declared: Declared) -> bool:
     return True
 
 
-def _is_read(use: Node, syntax: Syntax, meanings: Meanings) -> bool:
+def _is_read(use: Node, target: Target) -> bool:
     """Whether it is subscripted, and the address of what that is is not taken; or its size."""
+    syntax, meanings = target.syntax, target.meanings
     node = use
     if any(True for _ in around(use, "sizeof_expression")):
         return True
     while node.parent is not None and node.parent.type in _REACHING:
         node = node.parent
-    above = node.parent
+    if node == use or is_taken(node, syntax, meanings, element_type(target), by_address=False):
+        return False
+    above = same_object(node).parent
     if above is not None and above.type == "argument_list" and above.parent is not None:
         called = above.parent.child_by_field_name("function")
-        words = re.findall(rb"[A-Za-z_]\w*", syntax.text(called)) if called is not None else []
+        text = b"" if called is None else syntax.text(called).partition(b"<")[0]
+        words = re.findall(rb"[A-Za-z_]\w*", text)
         if not words or {"mutable", "anything"} & meanings.taking(words[-1]):
             return False
     taken = above is not None and above.type == "pointer_expression"
-    return node != use and not (taken and above is not None and syntax.text(above)[:1] == b"&")
+    return not (taken and above is not None and syntax.text(above)[:1] == b"&")
 
 
 def _tells(use: Node, syntax: Syntax, meanings: Meanings) -> bool:

@@ -28,7 +28,8 @@ def masked(data: bytes, line: int) -> bytes | None:
         return None
     if text.startswith("\ufeff"):
         return None
-    lines = text.splitlines(keepends=True)
+    # Lines as Python counts them: a form feed ends none.
+    lines = [*io.StringIO(text, newline="")]
     for token in tokens:
         if token.type != tokenize.STRING or not token.start[0] <= line <= token.end[0]:
             continue

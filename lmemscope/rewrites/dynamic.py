@@ -1,0 +1,36 @@
+"""Whether launches of a kernel may ask for dynamic shared memory."""
+
+from __future__ import annotations
+
+import re
+
+from lmemscope.formats.statements import parts_of
+from lmemscope.rewrites.base import Hit, Target
+from lmemscope.rewrites.written import plain_name
+from lmemscope.rules.shared import has_dynamic
+
+_DYNAMIC = re.compile(
+    r"\bextern\b[^;]*\b__shared__\b|\bdynamicSmemBytes\b|\bcudaFuncAttributeMaxDynamicSharedMemorySize"
+    r"|\bcu(?:da)?Launch(?:Cooperative)?Kernel(?:ExC?)?\b"
+)
+"""Such memory, or a launch that may ask for it, of whatever kernel."""
+
+
+def may_be_dynamic(target: Target, hit: Hit) -> bool:
+    """Whether a file around a kernel declares such memory, or a launch there asks for some.
+
+    A launch may ask for memory that nobody uses, so that fewer blocks run at a time.
+    """
+    if has_dynamic(hit.case):
+        return True
+    name = re.escape(plain_name(hit.facts.demangled))
+    launch = re.compile(rf"(?<!\w){name}\s*(?:<[^;{{}}]*?>)?\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>")
+    for file in target.files:
+        text = hit.case.sources.code(file)
+        if _DYNAMIC.search(text) is not None:
+            return True
+        for found in launch.finditer(text):
+            parts = [one.strip() for one in parts_of(found["shape"])]
+            if len(parts) > 2 and parts[2] != "0":
+                return True
+    return False

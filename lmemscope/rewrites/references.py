@@ -1,0 +1,141 @@
+"""Functions that take something of a type by reference, as a file's text has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from lmemscope.formats.statements import parts_of
+
+Taking = Literal["value", "const", "mutable", "anything"]
+"""How a parameter is bound: a copy, ``const T &``, ``T &``, or ``T &&``."""
+
+_LONGEST = 2000
+ADDRESS = re.compile(
+    rb"(?:[=(),{;:?+\-*/%!~|^]|\breturn)\s*&(?![&=])|\b(?:__builtin_)?addressof\b|\breinterpret_cast\b"
+)
+"""Code that takes an address; a parameter's `&` stands behind its type."""
+_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}()]*|:[^;{}]*)*\{")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_QUALIFIERS = frozenset(b"const volatile __restrict__ register typename struct class".split())
+_PRIMITIVE = frozenset(b"unsigned signed char short int long float double bool wchar_t".split())
+_ANY = re.compile(rb"(?:\b[A-Za-z_]\w*|\])\s*\(")
+_NO_FUNCTION = frozenset(b"if for while switch return sizeof defined decltype".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A function that takes something by reference.
+
+    Attributes:
+        name: of the function, empty of a lambda.
+        taking: how.
+        is_kept: whether it takes an address, or returns what it is given by reference.
+    """
+
+    name: bytes
+    taking: Taking
+    is_kept: bool
+
+
+def taking_of(text: bytes, start: int) -> Iterator[tuple[Taking, bytes]]:
+    """How a parameter list takes its arguments, and each as written.
+
+    A call's list looks like one that takes values.
+
+    Args:
+        text: of a file.
+        start: behind the bracket that opens the list.
+    """
+    at = closed(text, start, b"()", start + _LONGEST)
+    for part in parts_of(text[start : at - 1].decode("latin-1")):
+        # Two words with `&` between them are a parameter, or an expression that combines bits.
+        written = part.encode("latin-1")
+        if re.search(r"\w\s*>?\s*&&\s*(?:\.\.\.)?\s*\w*\s*$", part):
+            yield "anything", written
+        elif re.search(r"[\w>]\s*&\s*(?:__restrict__\s*)?\w*\s*$", part):
+            yield ("const" if re.search(r"\bconst\b", part) else "mutable"), written
+        else:
+            yield "value", written
+
+
+def references(text: bytes, name: bytes | None, element: bytes) -> Iterator[Reference]:
+    """The functions of a name that may take an element by reference.
+
+    Args:
+        text: of a file.
+        name: of the function, such as ``operator<<``; None means any function, or lambda.
+        element: the elements' type.
+    """
+    for found in _named(name).finditer(text):
+        own = _WORD.findall(found[0])
+        if name is None and own and own[-1] in _NO_FUNCTION:
+            continue
+        end = closed(text, found.end(), b"()", found.end() + _LONGEST)
+        body = _BODY.match(text, end)
+        inside = b"" if body is None else text[end : closed(text, body.end(), b"{}")]
+        if name is None and body is None:
+            continue
+        returns_it = text[: found.start()].rstrip().endswith(b"&")
+        for taking, part in taking_of(text, found.end()):
+            base, _, behind = part.partition(b"&")
+            if taking == "value" or not _may_be(base, element, text):
+                continue
+            given = (_WORD.findall(behind) or [b""])[0]
+            handed = returns_it and re.search(rb"\breturn\b[^;]*\b%b\b" % given, inside) is not None
+            is_kept = handed or ADDRESS.search(b"(" + inside) is not None
+            yield Reference(name or b"", taking, is_kept)
+
+
+def closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> int:
+    """Where what was opened before a place is closed."""
+    depth, at = 1, start
+    opening, closing = marks[:1], marks[1:]
+    while depth and at < min(len(text), last or len(text)):
+        depth += (text[at : at + 1] == opening) - (text[at : at + 1] == closing)
+        at += 1
+    return at
+
+
+def _named(name: bytes | None) -> re.Pattern[bytes]:
+    if name is None:
+        return _ANY
+    if not name.startswith(b"operator") or name[8:9].isalnum():
+        return re.compile(rb"\b%b\s*\(" % re.escape(name))
+    sign = rb"\s*".join(re.escape(name[at : at + 1]) for at in range(8, len(name)))
+    return re.compile(rb"\boperator\s*%b\s*\(" % sign)
+
+
+def _may_be(base: bytes, element: bytes, text: bytes) -> bool:
+    """Whether a parameter's type may be that of elements: it is, or nothing says what it is."""
+    if b"*" in base or b"*" in element:
+        return (b"*" in base) == (b"*" in element) or _is_open(_words(base), text)
+    one, other = _words(base), _words(element)
+    if {*one} <= _PRIMITIVE and {*other} <= _PRIMITIVE:
+        return _plain(one) == _plain(other)
+    if _is_open(one, text) or _is_open(other, text):
+        return True
+    return one[-1:] == other[-1:] or (b"<" in base and one[:1] == other[:1])
+
+
+def _words(type_: bytes) -> list[bytes]:
+    return [one for one in _WORD.findall(type_) if one not in _QUALIFIERS]
+
+
+def _is_open(words: list[bytes], text: bytes) -> bool:
+    """Whether a type is a template's parameter, or another name of one."""
+    if len(words) != 1 or words[0] in _PRIMITIVE:
+        return False
+    return re.search(rb"\b(?:struct|class|union|enum)\s+%b\b" % words[0], text) is None
+
+
+def _plain(words: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The words of a plain type in one order, without those that say nothing."""
+    found = sorted(words)
+    if found != [b"int"] and {b"short", b"long", b"unsigned"} & {*found}:
+        found = [one for one in found if one != b"int"]
+    if b"char" not in found:
+        found = [one for one in found if one != b"signed"] or [b"int"]
+    return tuple(found)
