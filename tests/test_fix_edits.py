@@ -417,6 +417,35 @@ def test_shared_memory_is_safe_only_where_the_block_is_bounded() -> None:
     assert shared.caveat
 
 
+@pytest.mark.parametrize(
+    ("declared", "kind", "store", "view"),
+    [
+        ("float a[18];", "float[18]", "float a_lmem[18][64];", "lmem_column<float, 64>"),
+        (
+            "unsigned char a[18];",
+            "unsigned char[18]",
+            "__align__(4) unsigned char a_lmem[5][64][4];",
+            "lmem_narrow_column<unsigned char, 64>",
+        ),
+        (
+            "short a[3][N + 1];",
+            "short[3][8]",
+            "__align__(4) short a_lmem[3][((N + 1) + 1) / 2][64][2];",
+            "lmem_narrow_plane<short, N + 1, 64>",
+        ),
+    ],
+)
+def test_elements_that_share_a_word_are_one_threads(
+    declared: str, kind: str, store: str, view: str
+) -> None:
+    use = "a[n]" if kind.count("[") == 1 else "a[n][p[0]]"
+    text = kernel(declared, f"{use} = 1;", f"out[0] = {use};", before="#define N 7\n")
+    made = rewritten(text, "a", kind, "shared-memory", block=64)
+    assert made is not None
+    assert f"__shared__ {store}\n" in made
+    assert f"const {view} a = {{a_lmem, " in made
+
+
 def test_an_array_of_the_host_too_is_not_shared() -> None:
     text = kernel("float a[8];", "out[0] = a[n];").replace("__global__", "__host__ __device__")
     found, reasons = proposals(target(text, "a", "float[8]"))

@@ -1,8 +1,10 @@
 """Keep the array in shared memory
 
 Each thread gets a column of a shared array: element `i` of thread `t` is at `[i][t]`, so that the
-lanes of a warp use different banks whatever their indices are. The variable becomes a view of its
-column, and an element stays what it was, something that can be assigned and bound to a reference.
+lanes of a warp use different banks whatever their indices are. Of elements narrower than a word,
+those that share one follow each other, or four lanes would share a bank. The variable becomes a
+view of its column, and an element stays what it was, something that can be assigned and bound to a
+reference.
 What may get from one element to the next in memory is declined: pointers, a function that takes the
 address of what it gets by reference, a cast to a larger type.
 
@@ -42,6 +44,19 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _NAMES = (b"lmem_column", b"lmem_plane", b"lmem_space")
+_NARROW_NAMES = (b"lmem_narrow_column", b"lmem_narrow_plane", b"lmem_narrow_space")
+_WORD = 4
+_NARROW = {
+    b"bool": 1,
+    b"char": 1,
+    b"signed char": 1,
+    b"unsigned char": 1,
+    b"short": 2,
+    b"unsigned short": 2,
+    b"__half": 2,
+    b"__nv_bfloat16": 2,
+}
+"""Types that several of are in a 32-bit word of a bank, by their bytes."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -53,8 +68,11 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if any(use.kind == "size" for use in array.uses):
         raise DeclinedError("its size is asked for")
 
+    together = _together(target)
+
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
-        needed = zip(_NAMES[:dimensions], _CLASSES, strict=False)
+        names, classes = (_NARROW_NAMES, _NARROW_CLASSES) if together else (_NAMES, _CLASSES)
+        needed = zip(names[:dimensions], classes, strict=False)
         return tuple(
             edit
             for name, text in needed
@@ -62,7 +80,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         )
 
     def spelling(element: bytes, is_const: bool, extents: Sequence[bytes]) -> bytes:
-        return b"const " + _view(element, room.threads, extents) + b" "
+        return b"const " + _view(element, room.threads, extents, together) + b" "
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         for use in elements.uses:
@@ -87,29 +105,46 @@ def propose(target: Target) -> Iterator[Rewriting]:
     yield Rewriting(
         "shared-memory",
         "unsafe" if room.caveat else "safe",
-        joined((*helper, *_declaration(array, room.threads), *carrier.edits, *room.edits)),
+        joined(
+            (*helper, *_declaration(array, room.threads, together), *carrier.edits, *room.edits)
+        ),
         f"`{target.name}` in a column of shared memory for each of {room.threads} threads",
         room.caveat,
     )
 
 
-def _view(element: bytes, threads: int, extents: Sequence[bytes]) -> bytes:
-    name = _NAMES[len(extents) - 1]
+def _together(target: Target) -> int | None:
+    """How many elements are in a word, where that is known and more than one."""
+    types = {(hit.finding.type or "").partition("[")[0].strip().encode() for hit in target.hits}
+    sizes = {_NARROW.get(one) for one in types}
+    size = sizes.pop() if len(sizes) == 1 else None
+    return _WORD // size if size is not None else None
+
+
+def _view(element: bytes, threads: int, extents: Sequence[bytes], together: int | None) -> bytes:
+    name = (_NARROW_NAMES if together else _NAMES)[len(extents) - 1]
     return name + b"<" + b", ".join((element, *extents[1:], b"%d" % threads)) + b">"
 
 
-def _declaration(array: LocalArray, threads: int) -> tuple[Edit, ...]:
+def _declaration(array: LocalArray, threads: int, together: int | None) -> tuple[Edit, ...]:
     syntax = array.syntax
     store = array.name + b"_lmem"
     if store in syntax.words():
         raise DeclinedError(f"the name {store.decode()} is taken")
-    extents = b"".join(b"[" + extent + b"]" for extent in array.extents)
+    extents, rows, word = array.extents, b"[%d]" % threads, b""
+    if together:
+        last = b"((" + extents[-1] + b") + %d) / %d" % (together - 1, together)
+        if extents[-1].isdigit():
+            last = b"%d" % -(-int(extents[-1]) // together)
+        extents = (*extents[:-1], last)
+        rows, word = rows + b"[%d]" % together, b"__align__(%d) " % _WORD
+    space_of = b"".join(b"[" + extent + b"]" for extent in extents) + rows
     end = syntax.lines_end() + syntax.indent(array.declared.statement)
     fill = fill_of(array, end)
     if fill is None:
         raise DeclinedError("its initializer is of a form that is not rewritten")
-    space = b"__shared__ " + array.element + b" " + store + extents + b"[%d];" % threads + end
-    view = space + b"const " + _view(array.element, threads, array.extents)
+    space = b"__shared__ " + word + array.element + b" " + store + space_of + b";" + end
+    view = space + b"const " + _view(array.element, threads, array.extents, together)
     return declared_as(array, view, b" = {" + store + b", int(" + LANE + b")}" + fill)
 
 
@@ -144,6 +179,41 @@ struct lmem_space {
 """,
 )
 """Of an array of one, two and three dimensions; each needs those before it."""
+_NARROW_CLASSES = (
+    b"""\
+// A thread's own column of words of a shared array, each of several elements.
+template <class Element, int Threads>
+struct lmem_narrow_column {
+    enum { each = 4 / sizeof(Element) };
+    Element (*words)[Threads][each];
+    int lane;
+    __host__ __device__ __forceinline__ Element &operator[](int i) const {
+        return words[unsigned(i) / each][lane][unsigned(i) % each];
+    }
+};
+""",
+    b"""\
+template <class Element, int Inner, int Threads>
+struct lmem_narrow_plane {
+    enum { each = 4 / sizeof(Element) };
+    Element (*planes)[(Inner + each - 1) / each][Threads][each];
+    int lane;
+    __host__ __device__ __forceinline__ lmem_narrow_column<Element, Threads>
+    operator[](int i) const { return {planes[i], lane}; }
+};
+""",
+    b"""\
+template <class Element, int Inner, int Innermost, int Threads>
+struct lmem_narrow_space {
+    enum { each = 4 / sizeof(Element) };
+    Element (*spaces)[Inner][(Innermost + each - 1) / each][Threads][each];
+    int lane;
+    __host__ __device__ __forceinline__ lmem_narrow_plane<Element, Innermost, Threads>
+    operator[](int i) const { return {spaces[i], lane}; }
+};
+""",
+)
+"""The same of elements narrower than a word."""
 
 
 REWRITE = Rewrite(
