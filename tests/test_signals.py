@@ -259,6 +259,17 @@ def test_what_was_tried_before_the_end_is_shown(tmp_path: Path) -> None:
         check=False,
     )
     assert ended.returncode == 143, ended.stderr
+    explained = subprocess.run(
+        [sys.executable, "-c", code, "explain", "a.cu", "--fix", "--no-cache"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert explained.returncode == 143, explained.stderr
+    assert "dynamic-index" in explained.stdout
     found = json.loads(ended.stdout)
     assert len(found["candidates"]) == 1
     assert found["patch"] == ""

@@ -53,14 +53,30 @@ def command(
     """
     from dataclasses import replace
 
-    from lmemscope.exporters.explanation import Explainer
-
     path, separator, kernel = target.partition("::")
     if separator:
         settings = replace(settings, kernels=(*settings.kernels, kernel))
     chosen = {"ptx": show_ptx, "sass": show_sass, "live": True}
     quotes = tuple(quote for quote in get_args(Quote) if chosen[quote])
-    report = gathered_with_fixes([path], replace(settings, quotes=quotes), with_fix, fix_from)
+
+    def written(report: Report) -> None:
+        _write(report, color, everything=bool(separator) or show_all)
+
+    report = gathered_with_fixes(
+        [path], replace(settings, quotes=quotes), with_fix, fix_from, written
+    )
+    written(report)
+    _complain(report)
+    if separator and not any(unit.kernels for unit in report.units):
+        _say_unmatched(report, path, kernel)
+        raise SystemExit(EXIT_INCOMPLETE)
+    raise SystemExit(exit_code(report))
+
+
+def _write(report: Report, color: str, *, everything: bool) -> None:
+    """The text of all kernels, or of those that use local memory."""
+    from lmemscope.exporters.explanation import Explainer
+
     width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
     explainer = Explainer(
         color=color_wanted(color, None), width=min(width, 110), left_out=report.left_out
@@ -69,7 +85,7 @@ def command(
         explainer.explain(unit, found)
         for unit in report.units
         for found in sorted(unit.kernels, key=lambda k: tuple(-part for part in k.verdict.rank))
-        if found.findings or separator or show_all
+        if found.findings or everything
     ]
     if report.links:
         from lmemscope.exporters.escape_terminal import document
@@ -82,11 +98,6 @@ def command(
         show("\n".join(texts))
     elif any(unit.kernels for unit in report.units):
         say("No kernel uses local memory.")
-    _complain(report)
-    if separator and not any(unit.kernels for unit in report.units):
-        _say_unmatched(report, path, kernel)
-        raise SystemExit(EXIT_INCOMPLETE)
-    raise SystemExit(exit_code(report))
 
 
 def _complain(report: Report) -> None:

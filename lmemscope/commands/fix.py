@@ -17,7 +17,7 @@ from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from lmemscope.model import FixReport
+    from lmemscope.model import FixReport, Report
 
 FORMATS: Formats = {"table": (".txt",), "patch": (".patch", ".diff"), "json": (".json",)}
 _MOST_THREADS = 1024
@@ -107,7 +107,7 @@ def command(
     kernels = (*settings.kernels, kernel) if separator else settings.kernels
     sink = Sink.open(output, format_name, formats=FORMATS, color=color)
 
-    def show(report: FixReport) -> None:
+    def show(_: Report, report: FixReport) -> None:
         if sink.format_name == "json":
             sink.write(fix_document.render(report))
         elif sink.format_name == "patch":
@@ -116,8 +116,8 @@ def command(
             sink.write(fix_table.render(report, color=sink.color, width=sink.width, unsafe=unsafe))
 
     asked = Asked(kernels, objects, block, unsafe, program)
-    _, report = tried([path], settings, asked, show)
-    show(report)
+    analysed, report = tried([path], settings, asked, show)
+    show(analysed, report)
     if sink.format_name == "patch":
         for note in report.notes:
             say(f"note: {note}", err=True)

@@ -40,7 +40,7 @@ def tried(
     paths: Sequence[str],
     settings: Settings,
     asked: Asked,
-    interrupted: Callable[[FixReport], None] | None = None,
+    interrupted: Callable[[Report, FixReport], None] | None = None,
 ) -> tuple[Report, FixReport]:
     """Analyse inputs and try what may remove their local memory, with worker processes.
 
@@ -65,7 +65,7 @@ def tried(
     except CutError as cut:
         stopping.take_time()
         if interrupted is not None:
-            interrupted(cut.report)
+            interrupted(cut.analysed, cut.report)
         said, tries = stopping.said(cut.number), count(cut.total, "rewrite")
         say(f"{said}: {cut.done} of {tries} tried", err=True)
         raise SystemExit(stopping.exit_code(cut.number)) from cut
@@ -77,7 +77,11 @@ def tried(
 
 
 def gathered_with_fixes(
-    paths: Sequence[str], settings: Settings, with_fix: bool, fix_from: str | None
+    paths: Sequence[str],
+    settings: Settings,
+    with_fix: bool,
+    fix_from: str | None,
+    interrupted: Callable[[Report], None] | None = None,
 ) -> Report:
     """The report of inputs; where asked for, findings show the best proven fix, and no advice that
     was tried in vain.
@@ -87,6 +91,8 @@ def gathered_with_fixes(
         settings: how to compile and what to keep.
         with_fix: whether rewrites are tried now.
         fix_from: path of a saved document of ``fix``, or None.
+        interrupted: shows what is known when the user ends the run while rewrites are tried;
+            without it nothing is shown.
 
     Raises:
         UsageError: both are asked for; or rewrites are to be tried on a saved report.
@@ -100,10 +106,14 @@ def gathered_with_fixes(
                 hint="leave one of them out",
             )
         return _with_saved(paths, settings, fix_from)
-    return _with_tried(paths, settings) if with_fix else gathered(paths, settings)
+    if not with_fix:
+        return gathered(paths, settings)
+    return _with_tried(paths, settings, interrupted)
 
 
-def _with_tried(paths: Sequence[str], settings: Settings) -> Report:
+def _with_tried(
+    paths: Sequence[str], settings: Settings, interrupted: Callable[[Report], None] | None
+) -> Report:
     from lmemscope.fixing.attach import with_fixes
     from lmemscope.fixing.run import Asked
 
@@ -114,12 +124,19 @@ def _with_tried(paths: Sequence[str], settings: Settings) -> Report:
             f"{saved} is a saved report: --fix compiles",
             hint="name the source instead, or take what `fix` saved with --fix-from",
         )
-    report, found = tried(paths, settings, Asked(settings.kernels))
-    report = with_fixes(report, found)
-    if not settings.kernels:
-        return report
-    # Trials looked at every kernel, for each may be harmed.
-    return replace(report, units=tuple(limited(one, settings.kernels) for one in report.units))
+
+    def shown(report: Report, found: FixReport) -> Report:
+        report = with_fixes(report, found)
+        if not settings.kernels:
+            return report
+        # Trials looked at every kernel, for each may be harmed.
+        return replace(report, units=tuple(limited(one, settings.kernels) for one in report.units))
+
+    def cut(report: Report, found: FixReport) -> None:
+        if interrupted is not None:
+            interrupted(shown(report, found))
+
+    return shown(*tried(paths, settings, Asked(settings.kernels), cut))
 
 
 def _with_saved(paths: Sequence[str], settings: Settings, path: str) -> Report:

@@ -53,14 +53,18 @@ class CutError(Exception):
     """The user ended the run while rewrites were tried.
 
     Attributes:
+        analysed: all kernels.
         report: what came of those that were tried by then; nothing is chosen of them.
         done, total: rewrites that were tried, and that were to be.
         number: of the signal.
     """
 
-    def __init__(self, report: FixReport, done: int, total: int, number: int) -> None:
+    def __init__(
+        self, analysed: Report, report: FixReport, done: int, total: int, number: int
+    ) -> None:
         super().__init__(f"{done} of {total} rewrites")
-        self.report, self.done, self.total, self.number = report, done, total, number
+        self.analysed, self.report = analysed, report
+        self.done, self.total, self.number = done, total, number
 
 
 def fix(
@@ -150,7 +154,7 @@ def try_rewrites(
         known = replace(
             found, trials=ranked(trials), untried=tuple(left), notes=(*found.notes, cut)
         )
-        raise CutError(known, done, total, number) from stop
+        raise CutError(report, known, done, total, number) from stop
     return replace(found, trials=order, untried=tuple(left), chosen=chosen)
 
 
