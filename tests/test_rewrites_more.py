@@ -389,6 +389,163 @@ def test_other_loops_down_are_left_as_they_are(loop: str) -> None:
     assert found is None or "continue" not in found[2]
 
 
+DOWN = "for (int i = n - 1; i >= 0; --i) {{ a[i] = x[i]; if (a[i] > 3) {} }}"
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        ("int &m{n};", "m = 0;"),
+        ("int &m(n);", "m = 0;"),
+        ("int &m = (n);", "m = 0;"),
+        ("int &m = x[0] > 3 ? n : n;", "m = 0;"),
+        ("int &m = same(n);", "m = 0;"),
+        ("int *m = &(n);", "*m = 0;"),
+        ("Ref m{n};", "m.r = 0;"),
+        ("", "(n) = 0;"),
+        ("", "(x[0] > 3 ? n : n) = 0;"),
+        ("", "change((n));"),
+        ("", "Ref(n).r = 0;"),
+        ("", "in >> n;"),
+        ("", "{ int &j{i}; j += 4; }"),
+        ("", "change((i));"),
+        ("int m = n; if (int &n = m)", "m = 0;"),
+    ],
+)
+def test_a_start_that_something_else_may_change_is_left(before: str, change: str) -> None:
+    found = bounded(f"{before} {DOWN.format(change)}")
+    assert found is None or "continue" not in found[2]
+
+
+@pytest.mark.parametrize("change", ["y = n;", "y = x[n - 1] * (n + i);", "y = sqrtf(n);"])
+def test_a_start_that_is_read_alone_is_bounded(change: str) -> None:
+    found = bounded(f"float y = n; int m = n; {DOWN.format(change)}")
+    assert found is not None
+    assert found[0].applicability == "safe"
+
+
+@pytest.mark.parametrize(
+    ("loop", "caveat"),
+    [
+        ("for (char i = n; i >= 0; --i) {}", "`(char)(n)` never reaches 16"),
+        ("long m = n; for (int i = m; i >= 0; --i) {}", "`(int)(m)` never reaches 16"),
+        ("for (unsigned i = 0; i < n; ++i) {}", "`n` is never negative and never exceeds 16"),
+        ("unsigned m = n; for (unsigned i = 0; i < m; ++i) {}", "`m` never exceeds 16"),
+    ],
+)
+def test_a_promise_is_of_what_is_compared(loop: str, caveat: str) -> None:
+    found = bounded(loop.replace("{}", "{ if (x[i] > 0) a[i] = 1; }"))
+    assert found is not None
+    assert found[0].caveat == caveat
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int i = n - 1; i >= 1u; --i) a[i] = x[i];",  # Minus one is above it.
+        "for (int i = ~3; i < n; ++i) a[i] = x[i];",
+    ],
+)
+def test_what_is_compared_without_a_sign_or_begins_below_zero_is_left(loop: str) -> None:
+    assert bounded(loop) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{ Ref r{a[i]}; if (x[i] > 0) r.r = 1; }",
+        "{ Ref r = {a[i]}; if (x[i] > 0) r.r = 1; }",
+        "{ Ref r = a[i]; if (x[i] > 0) r.r = 1; }",
+        "{ Box<float> r{a[i]}; if (x[i] > 0) r.r = 1; }",
+        "{ (void)a[i]; if (x[i] > 0) a[i] = 1; }",
+        "{ a[i]; if (x[i] > 0) a[i] = 1; }",
+        "{ Ref l{x2}; l << i; a[i] = 1; }",
+        "{ x2 += make_step(i); a[i] = 1; }",
+    ],
+)
+def test_what_only_names_an_element_or_may_end_is_a_promise(body: str) -> None:
+    text = (
+        'struct Ref { float &r; void operator<<(int i) { if (i > 3) asm("exit;"); } };\n'
+        if "<<" in body
+        else "struct Ref { float &r; };\n"
+    )
+    text += "__device__ int make_step(int i) { if (i > 3) __trap(); return i; }\n" * (
+        "step" in body
+    )
+    text += (
+        "__global__ void k(const float *x, int n) {\n    float a[16]; float x2 = 0;\n"
+        f"    for (int i = 0; i < n; ++i) {body}\n}}\n"
+    )
+    given = target(text, "dynamic-index", declared="float a", used="for")
+    (found,) = proposals(bounded_loop.REWRITE, given)
+    assert found.caveat == "`n` never exceeds 16"
+
+
+def test_rows_by_a_name_are_no_values() -> None:
+    text = (
+        "typedef float Row[4];\n__global__ void k(const float *x, int n) {\n    Row a[16];\n"
+        "    for (int i = 0; i < n; ++i) { float *p = a[i]; if (x[i] > 0) p[0] = 1; }\n}\n"
+    )
+    given = target(text, "dynamic-index", declared="Row a", used="for", kind="float[16][4]")
+    (found,) = proposals(bounded_loop.REWRITE, given)
+    assert found.applicability == "unsafe"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "float b[16][4]; {}",
+        "float b[16]; auto f = [&](const float *b) { {} };",
+        "float b[16]; auto f = [&, b = x] { {} };",
+        "float b[16]; if (const float *b = x) { {} }",
+        "float b[16]; for (const float *b : rows) { {} }",
+    ],
+)
+def test_another_array_is_the_one_that_is_meant_where_the_loop_is(loop: str) -> None:
+    body = "for (int i = 0; i < n; ++i) { float y = b[i]; if (x[i] > 0) a[i] = y; }"
+    found = bounded(loop.replace("{}", body))
+    assert found is not None
+    assert found[0].caveat == "`n` never exceeds 16"
+
+
+@pytest.mark.parametrize(
+    ("constant", "applicability"),
+    [("constexpr int N = {};", "unsafe"), ("enum {{ N = {} }};", "unsafe"), ("", "safe")],
+)
+def test_an_extent_by_a_name_is_the_same_only_in_its_scope(
+    constant: str, applicability: str
+) -> None:
+    text = (
+        "constexpr int N = 16;\n__global__ void k(const float *x, int n) {\n"
+        f"    float b[N]; use(b);\n    {{ {constant.format(16)} float a[N];\n"
+        "    for (int i = 0; i < n; ++i) { float y = b[i]; if (y > 0) a[i] = y; } }\n}\n"
+    )
+    given = target(text, "dynamic-index", declared="float a", used="for")
+    (found,) = proposals(bounded_loop.REWRITE, given)
+    assert found.applicability == applicability
+
+
+@pytest.mark.parametrize("inner", ["{ enum { N = 4 }; {} }", "for (int N : sizes) {}"])
+def test_an_extent_by_a_name_that_is_another_at_the_loop_is_left(inner: str) -> None:
+    loop = inner.replace("{}", "for (int i = 0; i < n; ++i) a[i] = x[i];", 1)
+    text = (
+        "constexpr int N = 16;\n__global__ void k(const float *x, int n) {\n    float a[N];\n"
+        f"    {loop}\n}}\n"
+    )
+    given = target(text, "dynamic-index", declared="float a", used="a[i]")
+    assert proposals(bounded_loop.REWRITE, given) == []
+
+
+@pytest.mark.parametrize("change", ["bump(i);", "int &q{i}; q += 20;", "bump((i));"])
+def test_a_counter_that_something_else_may_change_bounds_no_loop_within(change: str) -> None:
+    found = bounded(
+        f"for (int i = 0; i < n; ++i) {{ a[i] = x[i]; {change}\n"
+        "        for (int j = 0; j < i; ++j) if (x[j] > 0) a[j] = 1;\n    }"
+    )
+    assert found is not None
+    assert found[0].caveat == "`i` never exceeds 16"
+
+
 @pytest.mark.parametrize(
     "loop",
     [
@@ -722,6 +879,13 @@ def test_bounds_ask_for_fewer_blocks() -> None:
         (1024, "", "void f(float *o) { k<<<8, 512>>>(o); }\n", ["1024, 1", "512, 1"]),
         (1024, "", "void f(float *o) { k<<<8, 1024>>>(o); }\n", ["1024, 1"]),
         (256, "", "", ["256, 1"]),  # Half of it may have no more than 255, either.
+        # Another kernel of the name, whose blocks are none of those that are promised.
+        (
+            1024,
+            ", 1",
+            "namespace m { __global__ void __launch_bounds__(768, 1) k(int *o); }\n",
+            [],
+        ),
     ],
 )
 def test_bounds_of_half_a_block_leave_more_registers(

@@ -26,13 +26,22 @@ from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.falling import falling
 from lmemscope.rewrites.first_use import begins_with_use, position_of
 from lmemscope.rewrites.loops import (
+    constant_at,
     counters,
     indexing_loops,
     is_constant,
     is_constant_name,
     unroll_edit,
 )
-from lmemscope.rewrites.places import extent_of, is_declared_again, known_arrays
+from lmemscope.rewrites.places import (
+    array_at,
+    extent_of,
+    is_declared_again,
+    is_declared_name,
+    known_arrays,
+)
+from lmemscope.rewrites.steady import is_steady
+from lmemscope.rewrites.variables import number_at
 from lmemscope.rewrites.written import first_in, in_arguments, is_continued, is_pure
 from lmemscope.sources.syntax import Declared, around, walk
 
@@ -43,7 +52,6 @@ MOST = 128
 """Turns: beyond these the code of an unrolled loop is larger than what it saves."""
 _BOUNDS = ("<", "<=")
 _EXTENT = re.compile(r"\[(\d+)\]")
-_DECLARING = ("declaration", "parameter_declaration", "lambda_capture_initializer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +134,36 @@ def _bounded(target: Target, loop: Node) -> _Bounded | None:
     bound = target.edit(condition.start_byte, condition.end_byte, counter + b" < " + extent)
     edits = _guarded(target, loop, counter, bound, b"!(" + syntax.text(condition) + b")", b"break")
     never = b"never exceeds" if syntax.text(operator) == b"<" else b"never reaches"
-    promise = b"`" + syntax.text(right) + b"` " + never
+    promise = b"`" + syntax.text(right) + b"` " + _unlike(target, loop, counter, right) + never
     is_sure = is_sure or _is_below(target, loop, right, extent)
     return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
+
+
+def _unlike(target: Target, loop: Node, counter: bytes, bound: Node) -> bytes:
+    """What is promised of a bound besides: a negative one is above any that an unsigned counter
+    is below."""
+    update = loop.child_by_field_name("update")
+    number = None if update is None else number_at(counter, update, target.syntax)
+    if number is None or number.is_signed:
+        return b""
+    names = [one for one in walk(bound) if one.type == "identifier"]
+    numbers = [number_at(target.syntax.text(one), bound, target.syntax) for one in names]
+    if all(one is not None and not one.is_signed for one in numbers) and numbers:
+        return b""
+    return b"is never negative and "
 
 
 def _is_below(target: Target, loop: Node, bound: Node, extent: bytes) -> bool:
     """Whether a bound is the counter of a loop around it, which stays below the extent by then."""
     for outer in around(loop, "for_statement"):
-        if _counter(target, outer) == target.syntax.text(bound):
-            made = _bounded(target, outer)
-            return made is not None and made.extent == extent
+        counter, update = _counter(target, outer), outer.child_by_field_name("update")
+        if counter is None or counter != target.syntax.text(bound):
+            continue
+        number = number_at(counter, bound, target.syntax)
+        if number is None or outer.has_error or not is_steady(number, outer, target, update):
+            return False
+        made = _bounded(target, outer)
+        return made is not None and made.extent == extent
     return False
 
 
@@ -152,7 +179,8 @@ def _lowered(target: Target, loop: Node) -> _Bounded | None:
     begun = target.edit(head.start.start_byte, head.start.end_byte, extent + b" - 1")
     above = head.counter + b" > (" + head.type + b")(" + start + b")"
     edits = _guarded(target, loop, head.counter, begun, above, b"continue")
-    promise = b"`" + start + b"` never reaches"
+    begun_at = start if head.is_exact else b"(" + head.type + b")(" + start + b")"
+    promise = b"`" + begun_at + b"` never reaches"
     return None if edits is None else _Bounded(edits, _closed(body), is_sure, promise, extent)
 
 
@@ -187,17 +215,26 @@ def _counter(target: Target, loop: Node) -> bytes | None:
     # Counters around it are constants where those loops are unrolled, too.
     outer = [*around(loop, "for_statement")]
     heads = [head for one in outer if (head := falling(one, target)) is not None]
-    around_it = {*(_counter(target, one) for one in outer), *(one.counter for one in heads)}
+    natural = (one.counter for one in heads if one.is_natural)
+    around_it = {*(_counter(target, one) for one in outer), *natural}
     if found is None or not all(
         one.type not in ("identifier", "call_expression", "field_expression")
         or (
             one.type == "identifier"
-            and (is_constant_name(one, target) or target.syntax.text(one) in around_it)
+            and (_is_natural(one, target) or target.syntax.text(one) in around_it)
         )
         for one in walk(found)
     ):
         return None
-    return None if b"-" in target.syntax.text(found) else name
+    return None if re.search(rb"[-~]", target.syntax.text(found)) else name
+
+
+def _is_natural(name: Node, target: Target) -> bool:
+    """Whether a name is of a constant that is not negative."""
+    if not is_constant_name(name, target):
+        return False
+    value = constant_at(name, target)
+    return value is not None and value >= 0
 
 
 def _is_repeatable(bound: Node, target: Target) -> bool:
@@ -244,7 +281,16 @@ def _extent(target: Target, loop: Node, counter: bytes, body: Node) -> tuple[byt
         return None, False
     (extent,) = found
     first += _beside(target, body, counter)
-    return extent, begins_with_use(target, body, first, len(declared.extents), counter)
+    is_sure = not _is_of_rows(declared.statement, target) and begins_with_use(
+        target, body, first, len(declared.extents), counter
+    )
+    return extent, is_sure
+
+
+def _is_of_rows(statement: Node, target: Target) -> bool:
+    """Whether a declaration's type is a name for arrays."""
+    kind = statement.child_by_field_name("type")
+    return kind is None or target.meanings.is_row(target.syntax.text(kind))
 
 
 def _beside(target: Target, body: Node, counter: bytes) -> Iterator[Node]:
@@ -253,15 +299,39 @@ def _beside(target: Target, body: Node, counter: bytes) -> Iterator[Node]:
     extent = extent_of(declared.array, syntax) if declared and declared.array else None
     if declared is None or extent is None or len(declared.extents) != 1:
         return
-    names = known_arrays((body,), extent, syntax)
+    names, own = known_arrays((body,), extent, syntax), declared.statement
     for node in walk(body):
         if node.type != "subscript_expression":
             continue
         array, index = node.child_by_field_name("argument"), _index(node)
         if array is None or index is None or syntax.text(index) != counter:
             continue
-        if syntax.text(array) in names:
+        other = array_at(syntax.text(array), node, syntax) if syntax.text(array) in names else None
+        statement = None if other is None else next(around(other, "declaration"), None)
+        if other is None or statement is None or _is_of_rows(statement, target):
+            continue
+        inner = other.child_by_field_name("declarator")
+        if inner is None or inner.type != "identifier":
+            continue  # Its elements are rows.
+        if not _is_local_name(extent.text, min(statement.start_byte, own.start_byte), target):
             yield node
+
+
+def _is_local_name(text: bytes, before: int, target: Target) -> bool:
+    """Whether arrays behind a byte may see another meaning of a name in their extents each.
+
+    What a function declares by such a name itself must be one thing, before both.
+    """
+    declared, words = target.declared, set(words_of([text]))
+    assert declared is not None
+    local = [
+        node
+        for node in walk(declared.function)
+        if node.type in ("identifier", "type_identifier")
+        and target.syntax.text(node) in words
+        and is_declared_name(node)
+    ]
+    return len(local) > 1 or any(node.start_byte >= before for node in local)
 
 
 def _uses(target: Target) -> Iterator[Node]:
@@ -282,17 +352,8 @@ def _is_shadowed(target: Target, declared: Declared) -> bool:
     syntax = target.syntax
     name = syntax.text(declared.name)
     return name in syntax.macros or any(
-        _declares(node) for node in syntax.uses(declared.name, declared.scope)
+        is_declared_name(node) for node in syntax.uses(declared.name, declared.scope)
     )
-
-
-def _declares(name: Node) -> bool:
-    """Whether a name is declared where it stands."""
-    parent = name.parent
-    if parent is None or parent.type in _DECLARING:
-        return parent is not None
-    given = (parent.child_by_field_name("value"), parent.child_by_field_name("size"))
-    return parent.type.endswith("declarator") and name not in given
 
 
 def _index(subscript: Node) -> Node | None:
@@ -342,7 +403,7 @@ def _guarded(
     ):
         return None  # Only the first of a macro's statements is in the loop.
     names = (one for one in walk(body) if one.type == "identifier")
-    if any(syntax.text(one) == counter and _declares(one) for one in names):
+    if any(syntax.text(one) == counter and is_declared_name(one) for one in names):
         return None  # Another variable of the counter's name.
     if b"\n" in where or b"//" in where:
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
-from lmemscope.rewrites.written import is_pure_call
+from lmemscope.rewrites.written import is_pure_call, plain_name
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -20,6 +21,16 @@ _LEAVING = (
     *("switch_statement", "co_await_expression", "co_return_statement"),
 )
 _CONDITIONAL = ("conditional_expression", "lambda_expression", "sizeof_expression", "decltype")
+_BARE = (
+    *("parenthesized_expression", "comma_expression", "initializer_list", "argument_list"),
+    "conditional_expression",
+)
+_NUMBERS = ("primitive_type", "sized_type_specifier", "placeholder_type_specifier")
+_VECTORS = re.compile(rb"u?(?:char|short|int|long|longlong|float|double)[1-4]")
+_ENDING = re.compile(
+    rb"\b(?:asm|__asm__|__asm)\b[^;]*\b(?:exit|trap|brkpt)\b|\b__(?:trap|brkpt)\s*\("
+)
+"""What ends a thread, where no call is seen: in an operator, or a constructor."""
 
 
 def begins_with_use(
@@ -63,10 +74,12 @@ def _comes_to_its_end(statement: Node, target: Target) -> bool:
     is_branching = statement.type in _BRANCHING
     if is_branching and b"volatile" in target.meanings.words:
         return False  # A loop may wait for another thread, and never end.
+    if target.meanings.classes and target.meanings.has(_ENDING):
+        return False
     for one in walk(statement):
         if one.type in _LEAVING or one.type.startswith("preproc"):
             return False
-        if one.type == "call_expression" and not is_pure_call(one, target):
+        if one.type == "call_expression" and not _returns(one, target):
             return False
         if one.type == "for_statement" and one.child_by_field_name("condition") is None:
             return False
@@ -75,6 +88,15 @@ def _comes_to_its_end(statement: Node, target: Target) -> bool:
             if inner is None or not _is_within(inner, statement):
                 return False
     return not target.meanings.is_conditional(words_of([syntax.text(statement)]))
+
+
+def _returns(call: Node, target: Target) -> bool:
+    """Whether a call is of a function of the language's that computes: not of the program's own."""
+    called = call.child_by_field_name("function")
+    if called is None or not is_pure_call(call, target):
+        return False
+    name = plain_name(target.syntax.text(called).decode(errors="replace")).encode()
+    return not target.meanings.reached((name,))
 
 
 def _first_turn(statement: Node, counter: bytes, target: Target) -> Node | None:
@@ -98,7 +120,7 @@ def _first_turn(statement: Node, counter: bytes, target: Target) -> Node | None:
 
 def _is_certain(use: Node, statement: Node, target: Target) -> bool:
     """Whether a statement reads or writes an element whatever happens."""
-    node = use
+    node, is_bare = use, True
     while node != statement and node.parent is not None:
         above = node.parent
         if above.type in _CONDITIONAL and node != above.child_by_field_name("condition"):
@@ -109,14 +131,48 @@ def _is_certain(use: Node, statement: Node, target: Target) -> bool:
                 return False
         if above.type == "pointer_expression":
             return False
-        if above.type == "init_declarator":
-            declarator = above.child_by_field_name("declarator")
-            if declarator is None or declarator.type == "reference_declarator":
+        if above.type == "init_declarator" and not _is_read_into(above, use, is_bare, target):
+            return False
+        if above.type == "cast_expression":
+            kind = above.child_by_field_name("type")
+            text = b"void" if kind is None else target.syntax.text(kind)
+            if text == b"void" or b"&" in text:
                 return False
+        if above.type == "call_expression":
+            called = above.child_by_field_name("function")
+            text = b"&" if called is None else target.syntax.text(called)
+            if b"&" in text or b"void" in text:
+                return False
+        if is_bare and above.type == "expression_statement":
+            return False  # `a[i];` reads nothing.
         if above.type == "field_expression" and node != use:
             return False
+        is_bare = is_bare and above.type in _BARE
         node = above
     return True
+
+
+def _is_read_into(declarator: Node, use: Node, is_bare: bool, target: Target) -> bool:
+    """Whether what is made of an element is a value: an object may hold a reference to it."""
+    named, statement = declarator.child_by_field_name("declarator"), declarator.parent
+    if named is None or named.type == "reference_declarator" or statement is None:
+        return False
+    kind = statement.child_by_field_name("type")
+    if not is_bare or kind is None or kind.type in _NUMBERS:
+        return True
+    text, own = target.syntax.text(kind), target.declared
+    if own is not None and target.syntax.text(own.name) == _name(use, target):
+        element = own.statement.child_by_field_name("type")
+        if element is not None and target.syntax.text(element) == text:
+            return not target.meanings.copies_otherwise()
+    return _VECTORS.fullmatch(text) is not None or not (
+        b"<" in text or text.rpartition(b"::")[2] in target.meanings.classes
+    )
+
+
+def _name(use: Node, target: Target) -> bytes:
+    """Of the array that an element is of."""
+    return target.syntax.text(use).partition(b"[")[0].strip()
 
 
 def position_of(subscript: Node) -> int:

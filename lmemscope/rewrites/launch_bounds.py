@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING
 
 from lmemscope.formats.statements import parts_of
 from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.written import is_here, kernels, plain_name, said_of
 from lmemscope.rules.register_cap import cap_of, registers_for, smaller_block
+from lmemscope.sources.syntax import walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -105,6 +107,8 @@ def _halved(target: Target, arguments: list[list[_Argument]]) -> Iterator[Rewrit
     block = target.block
     if len(threads) != 1 or any(cap_of(hit.facts).kind != "launch-bounds" for hit in target.hits):
         return
+    if not _is_one_number(target, arguments):
+        return
     (whole,) = threads
     half = smaller_block(whole, registers_for(whole, 1)) if whole else None
     if half is None or (block is not None and block.is_exact and block.threads > half):
@@ -113,6 +117,27 @@ def _halved(target: Target, arguments: list[list[_Argument]]) -> Iterator[Rewrit
     one = _rewriting(edits, f"for blocks of {half} threads")
     caveat = f"launches, and whatever else counts on blocks of {whole} threads, change with it"
     yield replace(one, applicability="unsafe", caveat=caveat)
+
+
+def _is_one_number(target: Target, arguments: list[list[_Argument]]) -> bool:
+    """Whether the bounds are one number of threads wherever they stand, in any instance.
+
+    What depends on a template's parameter, or is another in another declaration, may be the bounds
+    of kernels that the promise says nothing of.
+    """
+    texts = {one[0].text for one in arguments}
+    words = words_of(texts)
+    return (
+        len(texts) == 1
+        and not target.meanings.is_redefined(words)
+        and not any(
+            target.syntax.text(one) in words
+            for template in walk(target.syntax.root)
+            if template.type == "template_parameter_list"
+            for one in walk(template)
+            if one.type in ("identifier", "type_identifier")
+        )
+    )
 
 
 def _with(target: Target, minimum: list[_Argument], blocks: int) -> Rewriting:

@@ -151,6 +151,11 @@ def is_constant(loop: Node, target: Target) -> bool:
 
 def is_number(node: Node, target: Target) -> bool:
     """Whether an expression is a number that can be computed from constants in sight."""
+    return constant_at(node, target) is not None
+
+
+def constant_at(node: Node, target: Target) -> int | None:
+    """The number that an expression of constants in sight is; None of others."""
     text = target.syntax.text(node).decode(errors="replace")
     place = SourceLocation(target.path, node.start_point.row + 1)
     sources = target.hits[0].case.sources
@@ -158,7 +163,7 @@ def is_number(node: Node, target: Target) -> bool:
         for own in (hit.facts.location, target.declared_at, hit.finding.location):
             if own is not None and is_here(target, own):
                 place = SourceLocation(own.file, place.line)
-    return number_of(text, sources, place) is not None
+    return number_of(text, sources, place)
 
 
 def is_constant_name(name: Node, target: Target) -> bool:

@@ -171,6 +171,10 @@ class Meanings:
             mark == b"[" or self.has(_array_of(kind)) for kind, mark in found if kind
         )
 
+    def is_row(self, kind: bytes) -> bool:
+        """Whether a type's name stands for arrays: an element of it is a row, and no value."""
+        return self.has(_array_of(kind))
+
     def turns_into_pointer(self, name: bytes, subscripts: int) -> bool:
         """Whether a member with so many subscripts may still be an array.
 

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.sources.syntax import Declared, Syntax, walk
+from lmemscope.rewrites.variables import CONDITIONAL, is_in_head
+from lmemscope.sources.syntax import Declared, Syntax, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -78,6 +79,10 @@ def array_at(name: bytes, place: Node, syntax: Syntax) -> Node | None:
     node = place
     while node.parent is not None:
         above = node.parent
+        if above.type in CONDITIONAL and is_in_head(above, name, syntax):
+            return None
+        if above.type == "lambda_expression" and _is_own(above, name, syntax):
+            return None
         for one in above.named_children if above.type in _HOLDING else ():
             if one.start_byte >= node.start_byte:
                 continue
@@ -93,7 +98,7 @@ def is_declared_again(text: bytes, declared: Declared, syntax: Syntax) -> bool:
     """Whether a name in an array's extent is another one's, too, behind the array's declaration."""
     wanted = set(re.findall(rb"[A-Za-z_]\w*", text))
     return any(
-        node.type == "identifier"
+        node.type in ("identifier", "type_identifier")
         and node.start_byte >= declared.statement.end_byte
         and syntax.text(node) in wanted
         and is_declared_name(node)
@@ -104,13 +109,38 @@ def is_declared_again(text: bytes, declared: Declared, syntax: Syntax) -> bool:
 def is_declared_name(name: Node) -> bool:
     """Whether a name is declared where it stands."""
     parent = name.parent
-    if parent is None or parent.type in _DECLARING:
+    if parent is None:
+        return True
+    if name.type == "type_identifier":
+        own = [parent.child_by_field_name(one) for one in ("name", "declarator")]
+        return parent.type in _TYPES and name in own
+    if parent.type == "enumerator":
+        return name == parent.child_by_field_name("name")
+    if parent.type == "for_range_loop":
+        return name == parent.child_by_field_name("declarator")
+    if parent.type in _DECLARING:
         return True
     given = (parent.child_by_field_name("value"), parent.child_by_field_name("size"))
     return parent.type.endswith("declarator") and name not in given
 
 
-_DECLARING = ("declaration", "parameter_declaration", "lambda_capture_initializer")
+def _is_own(function: Node, name: bytes, syntax: Syntax) -> bool:
+    """Whether a name is a lambda's parameter, or a capture that it initializes."""
+    heads = (function.child_by_field_name(one) for one in ("declarator", "captures"))
+    inside = (one for head in heads if head is not None for one in walk(head))
+    return any(
+        one.type == "identifier" and syntax.text(one) == name and is_declared_name(one)
+        for one in inside
+        if any(True for _ in around(one, *_GIVING))
+    )
+
+
+_TYPES = ("alias_declaration", "type_definition", "struct_specifier", "class_specifier")
+_GIVING = ("parameter_list", "lambda_capture_initializer")
+_DECLARING = (
+    *("declaration", "parameter_declaration", "lambda_capture_initializer"),
+    "optional_parameter_declaration",
+)
 _SUBSCRIPT = "subscript_expression"
 _HOLDING = ("compound_statement", "case_statement", "for_statement")
 

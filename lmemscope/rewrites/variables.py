@@ -27,6 +27,20 @@ _CHANGING = {
 }
 
 
+CONDITIONAL = ("if_statement", "while_statement", "switch_statement", "for_range_loop")
+"""Statements that may declare something in their heads."""
+
+
+def is_in_head(statement: Node, name: bytes, syntax: Syntax) -> bool:
+    """Whether the head of a statement, as of `CONDITIONAL`, may declare a name."""
+    given = [statement.child_by_field_name(one) for one in ("condition", "declarator")]
+    given.append(statement.child_by_field_name("initializer"))
+    heads = [one for one in given if one is not None]
+    if statement.type != "for_range_loop":
+        heads = [one for head in heads for one in walk(head) if one.type.endswith("declaration")]
+    return any(_has(one, name, syntax) for one in heads)
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
     """A local variable that is a whole number.
@@ -76,6 +90,8 @@ def number_at(name: bytes, place: Node, syntax: Syntax) -> Number | None:
                     return found[0]
         elif above.type == "for_range_loop" or above.type in FUNCTIONS:
             return _parameter(above, name, syntax)
+        elif above.type in CONDITIONAL and is_in_head(above, name, syntax):
+            return None
         node = above
     return None
 

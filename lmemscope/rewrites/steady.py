@@ -1,0 +1,124 @@
+"""Whether only what is seen to change a local number can change it: every use of it is a reading.
+
+A reference, a pointer, a lambda or a macro that has it may change it anywhere. What is not known to
+read is taken for one of these.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lmemscope.rewrites.base import Target
+from lmemscope.rewrites.variables import Number
+from lmemscope.rewrites.written import is_pure_call
+from lmemscope.sources.syntax import around, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PLACES = ("parenthesized_expression", "conditional_expression", "comma_expression")
+"""What may give the variable itself, not its value."""
+_READING = (
+    *("unary_expression", "binary_expression", "subscript_argument_list", "return_statement"),
+    *("condition_clause", "for_statement", "do_statement", "expression_statement"),
+    *("sizeof_expression", "array_declarator"),
+)
+_NUMBERS = ("primitive_type", "sized_type_specifier", "placeholder_type_specifier")
+_LISTS = ("argument_list", "initializer_list")
+_BY_VALUE = re.compile(rb"__\w+|atomic\w+|printf")
+"""Functions of the language's own, which take numbers by value."""
+
+
+def is_steady(number: Number, loop: Node, target: Target, update: Node | None = None) -> bool:
+    """Whether nothing in a loop changes a variable, but its update where that is given."""
+    syntax = target.syntax
+    name = syntax.text(number.name)
+    if number.is_const:
+        return True
+    if name in syntax.macros or name in _words_of_macros(target):
+        return False
+    for node in walk(number.scope):
+        if syntax.text(node) != name or node == number.name:
+            continue
+        if node.type == "type_identifier":
+            return False  # `int &m(n)` reads as a function's declaration.
+        if node.type != "identifier" or _is_within(node, update):
+            continue
+        if not _reads(node, target, may_assign=not _is_within(node, loop)):
+            return False
+        for inside in around(node, "lambda_expression", "gnu_asm_expression"):
+            if inside.start_byte >= number.scope.start_byte:
+                return False
+    return True
+
+
+def _words_of_macros(target: Target) -> frozenset[bytes]:
+    meanings = target.meanings
+    return frozenset(re.findall(rb"[A-Za-z_]\w*", meanings.definitions(meanings.words)))
+
+
+def _reads(name: Node, target: Target, *, may_assign: bool) -> bool:
+    """Whether a use takes a variable's value, or assigns to it by its name where that may be."""
+    syntax = target.syntax
+    node, above = name, name.parent
+    while above is not None and above.type in _PLACES:
+        node, above = above, above.parent
+    if above is None:
+        return False
+    if above.type == "binary_expression":
+        # What is no number may have operators that take references: streams do.
+        operator = above.child_by_field_name("operator")
+        sides = [above.child_by_field_name(side) for side in ("left", "right")]
+        is_shift = operator is None or syntax.text(operator) in (b"<<", b">>")
+        return not is_shift or any(
+            one is not None and one.type == "number_literal" for one in sides
+        )
+    if above.type in _READING:
+        return True
+    if above.type in ("update_expression", "assignment_expression"):
+        is_left = above.type == "update_expression" or node == above.child_by_field_name("left")
+        return not is_left or (may_assign and node == name)
+    if above.type == "cast_expression":
+        kind = above.child_by_field_name("type")
+        return kind is not None and b"&" not in syntax.text(kind)
+    if above.type in _LISTS and above.parent is not None:
+        above, node = above.parent, above
+        if above.type == "call_expression":
+            return _takes_value(above, target)
+    return above.type in ("init_declarator", "declaration") and _makes_number(above, node)
+
+
+def _makes_number(declarator: Node, value: Node) -> bool:
+    """Whether an initializer makes a number, or an array of them: no reference, and no object."""
+    if declarator.child_by_field_name("value") != value:
+        return False
+    named = declarator.child_by_field_name("declarator")
+    statement = declarator.parent if declarator.type == "init_declarator" else declarator
+    kind = None if statement is None else statement.child_by_field_name("type")
+    if named is None or kind is None or kind.type not in _NUMBERS:
+        return False
+    if kind.type == "placeholder_type_specifier" and value.type in _LISTS:
+        return False
+    return named.type in ("identifier", "array_declarator")
+
+
+def _takes_value(call: Node, target: Target) -> bool:
+    called = call.child_by_field_name("function")
+    if called is None:
+        return False
+    text = target.syntax.text(called)
+    name = re.split(rb"<|::|\.|->", text.partition(b"<")[0])[-1].strip()
+    taking = target.meanings.taking(name)
+    if b"&" in text or {"mutable", "anything", "const"} & taking:
+        return False
+    if target.meanings.definitions((name,)):
+        return False
+    is_seen = bool(target.meanings.reached((name,)))  # A call reads as a declaration, too.
+    return is_seen or is_pure_call(call, target) or _BY_VALUE.fullmatch(name) is not None
+
+
+def _is_within(node: Node, outer: Node | None) -> bool:
+    if outer is None:
+        return False
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
