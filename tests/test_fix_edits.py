@@ -418,6 +418,31 @@ def test_shared_memory_is_safe_only_where_the_block_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "is_offered"),
+    [
+        ("typedef unsigned char BYTE;\n#define N 8 // as many as a has\n", True),
+        ('using BYTE = unsigned char;\n#define TEXT "// a"\n', True),
+        ("typedef long long BYTE;\n", False),
+        ("typedef unsigned char BYTE;\nnamespace n { typedef double BYTE; }\n", False),
+        ("struct BYTE { double x; };\n", False),
+    ],
+)
+def test_names_of_small_types_and_comments_of_macros_keep_no_row_away(
+    before: str, is_offered: bool
+) -> None:
+    text = kernel("int a[8];", "a[n] = 1;", "out[0] = ((BYTE *)a)[n];", before=before)
+    found, _ = proposals(target(text, "a", "int[8]"))
+    assert ("shared-row" in {one.rewrite for one in found}) == is_offered
+
+
+@pytest.mark.parametrize(("macro", "is_offered"), [("8 // of a", True), ("(a[0] + 8)", False)])
+def test_a_comment_in_a_macro_uses_nothing(macro: str, is_offered: bool) -> None:
+    text = kernel("int a[8];", "a[n] = 1;", "out[0] = a[n];", before=f"#define COUNT {macro}\n")
+    found, _ = proposals(target(text, "a", "int[8]"))
+    assert ("select" in {one.rewrite for one in found}) == is_offered
+
+
+@pytest.mark.parametrize(
     ("declared", "kind", "store", "view"),
     [
         ("float a[18];", "float[18]", "float a_lmem[18][64];", "lmem_column<float, 64>"),

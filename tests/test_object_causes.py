@@ -74,6 +74,34 @@ ret;"""
     assert cause(body) == expected
 
 
+@pytest.mark.parametrize(
+    ("taken_back", "expected"),
+    [("0", "rolled-loop"), ("%p4", "dynamic-index"), ("-1", "dynamic-index")],
+)
+def test_a_flag_may_end_a_loop_after_two_turns(taken_back: str, expected: Cause) -> None:
+    body = f"""{ADDRESS}
+ld.param.u32 %r9, [k_param_1];
+setp.ne.u32 %p4, %r9, 7;
+mov.b64 %rd21, 0;
+mov.pred %p5, -1;
+$L1:
+mov.pred %p1, %p5;
+add.s64 %rd16, %rd1, %rd21;
+st.local.b64 [%rd16], %rd19;
+add.s64 %rd21, %rd21, 16;
+mov.pred %p5, {taken_back};
+@%p1 bra $L1;
+ret;"""
+    assert cause(body) == expected
+
+
+def test_a_large_table_of_constants_needs_no_registers() -> None:
+    table = "add.u64 %rd1, %SPL, 0;\nst.local.u32 [%rd1], 3;\nst.local.u32 [%rd1+4], 5;\n"
+    body = counted("16", size=1024).replace("add.u64 %rd1, %SPL, 0;\n", table)
+    assert proven(body) == ("const-table", Evidence("constant-stores"))
+    assert cause(body.replace("], 5", "], 3")) == "large-array"
+
+
 def test_what_no_registers_can_hold_is_large_whatever_its_index() -> None:
     size = Evidence("object-size", bytes=1024, limit=1020)
     assert proven(counted("16", size=1024)) == ("large-array", size)

@@ -219,6 +219,9 @@ class _Reasons:
             also = tuple(c for c in self._others() if c != "dynamic-index")
             return ProvenCause("dynamic-index", (self._said(dynamic.index),), also)
         if self._found.size > REGISTER_FILE_BYTES:
+            if indexed and self._contents.is_table:
+                # Constants need no registers, however many they are.
+                return ProvenCause("const-table", (Evidence("constant-stores"),))
             limit = REGISTER_FILE_BYTES
             size = Evidence("object-size", bytes=self._found.size, limit=limit)
             return ProvenCause("large-array", (size,))

@@ -41,6 +41,9 @@ _COPYING = re.compile(
 )
 _CALLED = re.compile(rb"\b(\w+)\s*\(")
 
+_ALIASES = 4
+"""Names of types that stand for each other, at most."""
+
 
 class Meanings:
     """What can be seen.
@@ -267,6 +270,29 @@ class Meanings:
             rb"\busing\s+%b\s*=[^;]*&[^;]*;|\btypedef\b[^;]*&\s*%b\s*;" % (name, name)
         )
         return self.has(said)
+
+    def spelled_out(self, type_: bytes) -> bytes:
+        """A type as written, with what names in it stand for, as far as the texts say one thing."""
+        for _ in range(_ALIASES):
+            made = re.sub(rb"[A-Za-z_]\w*", lambda found: self._meant(found[0]), type_)
+            if made == type_:
+                break
+            type_ = made
+        return type_
+
+    def _meant(self, name: bytes) -> bytes:
+        """What a name of a type stands for; itself where that is not known or differs."""
+        if name in self._macros:
+            return name
+        said = re.compile(
+            rb"\btypedef\s+([\w\s:]+?)\s+%b\s*;|\busing\s+%b\s*=\s*([\w\s:]+);" % (name, name)
+        )
+        found = {
+            b" ".join((one[1] or one[2]).split())
+            for text in self.texts
+            for one in said.finditer(text)
+        }
+        return found.pop() if len(found) == 1 else name
 
     def _bodies(self, name: bytes) -> tuple[bytes, ...]:
         """What functions, constructors and lambdas of a name do, as far as they can be seen."""

@@ -32,9 +32,12 @@ from lmemscope.sources.syntax import Syntax, around
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+    from lmemscope.rewrites.meanings import Meanings
+
 _NAME = b"lmem_row"
 _CLASS = b"""\
-// What one thread has, an odd number of words long: the rows of a warp begin in different banks.
+// What one thread has, an odd number of words long (of 8 bytes where it is aligned so), so that the
+// rows of a warp begin in as many banks as can be.
 template <class Own>
 union lmem_row {
     static constexpr int word = alignof(Own) > 4 ? alignof(Own) : 4;
@@ -63,7 +66,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if target.meanings.has(_LOCAL):
         raise DeclinedError("a pointer may be taken for one into local memory")
     uses = whole.syntax.uses(variable.declared.name, variable.declared.scope)
-    if any(_is_cast(use, whole.syntax) for use in uses):
+    if any(_is_cast(use, whole.syntax, target.meanings) for use in uses):
         raise DeclinedError("a cast may need an alignment that a row does not have")
     copied = root[1] == target.name and is_plain(target)
     if any(_is_told(use, is_plain=copied) for use in uses):
@@ -112,14 +115,14 @@ def _value(variable: LocalArray, end: bytes) -> bytes | None:
     return b";" + end + variable.name + b" = " + syntax.text(value)
 
 
-def _is_cast(use: Node, syntax: Syntax) -> bool:
+def _is_cast(use: Node, syntax: Syntax, meanings: Meanings) -> bool:
     """Whether a pointer to it becomes one of a type that may be aligned otherwise than by words."""
     for cast in around(use, "cast_expression", "call_expression"):
         to = cast.child_by_field_name("type") or cast.child_by_field_name("function")
         text = b"" if to is None else syntax.text(to)
         if cast.type == "call_expression" and not text.startswith(b"reinterpret_cast"):
             continue
-        if (b"*" in text or b"&" in text) and not _WORDS.search(text):
+        if (b"*" in text or b"&" in text) and not _WORDS.search(meanings.spelled_out(text)):
             return True
     return False
 

@@ -39,6 +39,10 @@ from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import REGISTER_FILE, listed
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
+_BY_VALUE = 128
+"""Bytes up to which a function takes and returns an object in registers: 32 words do, and 52 lie on
+the caller's stack, once for each way (`-Xptxas -v` for sm_90)."""
+
 
 def severity(case: Case) -> Severity:
     """By loop and divergence, but never a note: the address can be avoided in most kernels."""
@@ -203,7 +207,12 @@ def _kept_by_librarys(case: Case) -> Advice | None:
 
 
 def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
-    """To pass values, unless the object is, or may be, the one whose own function is called."""
+    """To pass values, unless the object is, or may be, the one whose own function is called.
+
+    Nor is it said of what is too large for it: then each way has a copy on the stack.
+    """
+    if case.object is not None and case.object.size > _BY_VALUE:
+        return ()
     kind = (case.object.type if case.object is not None else None) or ""
     element = kind.partition("[")[0].rstrip()
     # Numbers, vectors of CUDA's and pointers have no functions of their own.

@@ -25,6 +25,8 @@ _DECLARATORS = (
     "attributed_declarator",
 )
 _NAMES = ("identifier", "field_identifier")
+_COMMENT = re.compile(rb"\"(?:\\.|[^\"\\])*\"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+"""Comments, and strings, which may hold what looks like one."""
 FUNCTIONS = ("function_definition", "lambda_expression")
 BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
 _OUTER = (
@@ -244,12 +246,18 @@ class Syntax:
         for node in walk(self.root):
             if node.type in ("preproc_def", "preproc_function_def"):
                 value = node.child_by_field_name("value")
-                found |= set(re.findall(rb"[A-Za-z_]\w*", self.text(value)) if value else ())
+                body = _COMMENT.sub(_without, self.text(value)) if value is not None else b""
+                found |= set(re.findall(rb"[A-Za-z_]\w*", body))
         return frozenset(found)
 
     def words(self) -> frozenset[bytes]:
         """Every word of the file."""
         return frozenset(re.findall(rb"[A-Za-z_]\w*", self.data))
+
+
+def _without(found: re.Match[bytes]) -> bytes:
+    """A string as it is, and nothing of a comment."""
+    return b" " if found[0].startswith(b"/") else found[0]
 
 
 def is_broken(node: Node, name: bytes) -> bool:

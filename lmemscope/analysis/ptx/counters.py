@@ -62,6 +62,8 @@ class TripCounts:
         operation = instruction.operation
         if instruction.predicate is not None:
             return False
+        if operation == "mov" and operands and operands[0].startswith("%"):
+            return self._ends(value, operands[0], loop, when=when)
         if operation == "not":
             return self._ends(value, operands[0], loop, when=not when)
         if operation in ("and", "or"):
@@ -82,6 +84,14 @@ class TripCounts:
     def _ends_by_choice(self, join: Join, loop: Loop, *, when: bool) -> bool:
         """Whether a predicate is a constant where a counter says so: ``i < 9 && data[i] > d``."""
         incoming = self._values.incoming(join)
+        if self._control.loop_at.get(join.block) is loop:
+            # A counter to two can become a flag: set before the loop, and taken back in it.
+            inside = self._control.blocks_of(loop)
+            brought = [value for before, value in incoming.items() if before in inside]
+            return all(
+                value is not None and self._is_constant_predicate(value, when=when)
+                for value in brought
+            )
         if join.block in self._control.loop_at or not any(
             value is not None and self._is_constant_predicate(value, when=when)
             for value in incoming.values()
