@@ -14,6 +14,7 @@ from lmemscope.model import (
     Advice,
     Edit,
     Figures,
+    IndexFacts,
     LaunchBounds,
     ProvenFix,
     PtxasFacts,
@@ -469,6 +470,19 @@ def test_elements_that_share_a_word_are_one_threads(
     assert made is not None
     assert f"__shared__ {store}\n" in made
     assert f"const {view} a = {{a_lmem, " in made
+
+
+def test_lanes_of_one_index_may_share_a_word() -> None:
+    text = kernel("char a[18];", "a[n] = 1;", "out[0] = a[n];")
+    given = target(text, "a", "char[18]", block=64)
+    (hit,) = given.hits
+    for uniformity, store in (("uniform", "a_lmem[18][64];"), ("data-dependent", "a_lmem[5][64]")):
+        index = IndexFacts("n", (), uniformity, None, None)  # type: ignore[arg-type]
+        finding = dataclasses.replace(hit.finding, index=index)
+        known = dataclasses.replace(hit, finding=finding)
+        found, _ = proposals(dataclasses.replace(given, hits=(known,)))
+        one = next(one for one in found if one.rewrite == "shared-memory")
+        assert store in patched(text.encode(), one.edits).decode()
 
 
 def test_an_array_of_the_host_too_is_not_shared() -> None:

@@ -114,7 +114,14 @@ def propose(target: Target) -> Iterator[Rewriting]:
 
 
 def _together(target: Target) -> int | None:
-    """How many elements are in a word, where that is known and more than one."""
+    """How many elements are in a word, where that is known and more than one.
+
+    None also where all lanes use one index: lanes that share a word of a row then read it at once,
+    and its place takes fewer instructions to compute.
+    """
+    indices = [hit.finding.index for hit in target.hits]
+    if all(one is not None and one.uniformity == "uniform" for one in indices):
+        return None
     types = {(hit.finding.type or "").partition("[")[0].strip().encode() for hit in target.hits}
     sizes = {_NARROW.get(one) for one in types}
     size = sizes.pop() if len(sizes) == 1 else None
