@@ -1,0 +1,48 @@
+"""What a trial is called by a kernel's figures before and after."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from lmemscope import rules
+from lmemscope.fixing.judge import judge
+from lmemscope.model import CauseShare, KernelReport, SiteClass, UnitReport, Work
+from lmemscope.rewrites.base import Hit
+from tests.builders import judged, report, source_text
+
+
+def unit(kernel: KernelReport) -> UnitReport:
+    return report(kernel).units[0]
+
+
+def verdict(before: KernelReport, after: KernelReport) -> str:
+    case, finding = next(iter(rules.cases(before.facts, source_text({}))))
+    assert finding.cause == "dynamic-index"
+    found = judge(unit(before), unit(after), [Hit(before.facts, finding, case)])
+    return found[before.facts.name].verdict
+
+
+@pytest.mark.parametrize(("lines", "expected"), [(32.0, "no-effect"), (10.0, "reduced")])
+def test_a_loop_that_is_unrolled_otherwise_reduces_nothing(lines: float, expected: str) -> None:
+    # 16 copies that run twice, and half of 16 steps that are left over, are 40; rolled it is 32.
+    before = dataclasses.replace(judged("k", "dynamic-index"), work=Work(local_lines=40.0))
+    after = dataclasses.replace(before, work=Work(local_lines=lines))
+    assert verdict(before, after) == expected
+
+
+@pytest.mark.parametrize(("slots", "expected"), [(0, "removed"), (80, "reduced")])
+def test_frames_without_spill_slots_have_their_objects(slots: int, expected: str) -> None:
+    before = judged("k", "dynamic-index")
+    spills = CauseShare("register-spill", None, slots, SiteClass(1, 1, 4, 4))
+    ptxas = before.facts.ptxas
+    assert ptxas is not None
+    more, less = (dataclasses.replace(ptxas, stack_frame=size) for size in (160, 80))
+    causes = (*before.facts.causes, spills)
+    facts = dataclasses.replace(before.facts, causes=causes, ptxas=more)
+    after = dataclasses.replace(before.facts, ptxas=less)
+    # A trial without names of variables: what is left has none.
+    made = KernelReport(after, before.verdict, work=Work(local_lines=1.0))
+    before = dataclasses.replace(before, facts=facts, work=Work(local_lines=40.0))
+    assert verdict(before, made) == expected
