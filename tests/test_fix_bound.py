@@ -205,6 +205,21 @@ def test_a_launch_may_ask_for_memory_that_nobody_uses(launch: str, applicability
     assert [one.applicability for one in found if one.rewrite == "shared-memory"] == [applicability]
 
 
+@pytest.mark.parametrize(
+    ("more", "applicability"),
+    [
+        ('extern "C" __global__ void other(int *p) { __shared__ int s[4]; s[0] = *p; }\n', "safe"),
+        ("extern __shared__ int more[];\n", "unsafe"),
+        ("extern __align__(16) __shared__ int more[];\n", "unsafe"),
+        ('extern "C" __shared__ int more[];\n', "unsafe"),
+    ],
+)
+def test_memory_of_a_launch_is_declared_extern(more: str, applicability: str) -> None:
+    text = more + kernel("int a[32];", "a[n] = 1;", "out[0] = a[p[0]];")
+    found = proposals(target(text, "a", "int[32]"))[0]
+    assert [one.applicability for one in found if one.rewrite == "shared-memory"] == [applicability]
+
+
 def test_a_grid_that_waits_in_a_header_may_not_fit() -> None:
     text = '#include "grid.cuh"\n' + kernel("int a[32];", "a[n] = 1;", "out[0] = a[p[0]];")
     wait = "__device__ void wait() { this_grid().sync(); }\n"

@@ -7,10 +7,10 @@ import re
 from lmemscope.formats.statements import parts_of
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.written import plain_name
-from lmemscope.rules.shared import has_dynamic
+from lmemscope.rules.shared import DYNAMIC, has_dynamic
 
 _DYNAMIC = re.compile(
-    r"\bextern\b[^;]*\b__shared__\b|\bdynamicSmemBytes\b|\bcudaFuncAttributeMaxDynamicSharedMemorySize"
+    DYNAMIC + r"|\bdynamicSmemBytes\b|\bcudaFuncAttributeMaxDynamicSharedMemorySize"
     r"|\bcu(?:da)?Launch(?:Cooperative)?Kernel(?:ExC?)?\b"
 )
 """Such memory, or a launch that may ask for it, of whatever kernel."""

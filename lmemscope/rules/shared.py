@@ -32,7 +32,9 @@ _BLOCK = 128
 _WARP = 32
 _FREE = 64
 """Bytes per thread that every architecture from 7.5 on has for all its resident threads."""
-_DYNAMIC = re.compile(r"\bextern\b[^;]*\b__shared__\b")
+DYNAMIC = r"\bextern\b(?:[^;{}()]|\([^;{}()]*\))*\b__shared__\b"
+"""Its declaration: what ``extern "C"`` defines may have shared memory of another kind inside."""
+_DYNAMIC = re.compile(DYNAMIC)
 _VECTOR = re.compile(
     r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]|(?:nv_|__nv_)?bfloat162?"
     r"|(?:__)?half2?"
