@@ -6,7 +6,8 @@ started them. The kernel can see to all of it: a pipe, whose writing end only th
 its reading end when it is closed, and that end can be made to answer with a signal to a whole group
 (fcntl(2): ``O_ASYNC``, ``F_SETOWN``, ``F_SETSIG``). No code of ours has to be running for that.
 
-Linux alone has this; elsewhere a worker ends when it next asks for a task.
+Linux alone has this; elsewhere a worker ends when it next asks for a task. A group is tied just
+after it has been started: who is killed between the two leaves it behind.
 """
 
 from __future__ import annotations
