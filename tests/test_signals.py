@@ -64,6 +64,17 @@ def numbers(file: Path, lines: int = 1) -> list[int]:
     return [int(word) for word in file.read_text().split()]
 
 
+def assert_stopped(process: int) -> None:
+    """Wait for all threads of a process: a signal that stops it is sent before it does."""
+    deadline = time.monotonic() + SECONDS
+    while any(
+        stat.read_text().rpartition(")")[2].split()[0] != "T"
+        for stat in Path(f"/proc/{process}/task").glob("*/stat")
+    ):
+        assert time.monotonic() < deadline, "still running"
+        time.sleep(0.01)
+
+
 def assert_all_end(processes: list[int]) -> None:
     deadline = time.monotonic() + SECONDS
     while left := [process for process in processes if running(process)]:
@@ -106,6 +117,7 @@ def test_what_a_tool_started_ends_when_the_worker_was_killed_first(tmp_path: Pat
         worker, *tools = numbers(file)
         # The program cannot see to the worker's tools: it is stopped, and then killed.
         program.send_signal(signal.SIGSTOP)
+        assert_stopped(program.pid)
         os.kill(worker, signal.SIGKILL)
         assert_all_end([worker])
         assert all(map(running, tools))
