@@ -140,6 +140,23 @@ def test_a_header_outside_of_the_directory_is_named_from_where_a_patch_applies(
     assert "lmem_" in (here / "inc" / "ring.cuh").read_text()
 
 
+@pytest.mark.parametrize("breaks", [False, True])
+def test_an_edit_is_tried_in_every_source_that_reads_one_of_its_files(
+    here: Path, breaks: bool
+) -> None:
+    helper, kernel = RING.split("\n\n")
+    (here / "step.cuh").write_text(helper + "\n")
+    (here / "ring.cu").write_text('#include "step.cuh"\n' + kernel)
+    (here / "b.cu").write_text(
+        ("int lmem_column;\n" if breaks else "")
+        + '#include "step.cuh"\n__global__ void l(float *p) { p[0] = last(p, 1); }\n'
+    )
+    done = run_program("fix", ".", "--format", "json", cwd=Path.cwd())
+    found = [c for c in json.loads(done.out)["candidates"] if c["rewrite"] == "shared-memory"]
+    assert [one["rank"] for one in found] == [None if breaks else 1]
+    assert ("b.cu is not compiled any more" in (found[0]["error"] or "")) == breaks
+
+
 def test_another_kernel_that_is_harmed_forbids_it(here: Path) -> None:
     # Under the cap the one has no room for 40 elements in registers.
     text = RING.replace("[8]", "[40]").replace("& 7", "% 40")

@@ -358,7 +358,9 @@ def test_candidates_are_compiled_and_compute_the_same(
     tmp_path: Path, source: str, kind: str, result: str, best: list[str], removed: set[str]
 ) -> None:
     (tmp_path / "k.py").write_text(source)
-    done = run_program("fix", "k.py", "--run-python", "--format", "json", cwd=tmp_path)
+    done = run_program(
+        "fix", "k.py", "--run-python", "--timeout", "300", "--format", "json", cwd=tmp_path
+    )
     assert done.code == 0, done.err
     found = {one["rewrite"]: one for one in done.document["candidates"]}
     assert {name for name, one in found.items() if one["verdict"] == "removed"} == removed

@@ -963,6 +963,42 @@ def trigonometry(
 
 
 @pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        ("__device__ float own(float x) {\n    return cosf(x);\n}\n", None),
+        ("inline float own(float x) {\n    return cosf(x);\n}\n", "the host's compiler"),
+        ("__device__ float own(float x) {\n    return COS(x);\n}\n", "line 2 of x.cuh shows no"),
+        (None, "line 2 of x.cuh is in a file that is not edited"),
+    ],
+)
+def test_a_slow_path_of_calls_in_two_files_takes_edits_in_both(
+    header: str | None, reason: str | None
+) -> None:
+    text = "__global__ void k(float *o, float x, int n) {\n    o[0] = sinf(o[n]);\n}\n"
+    given = target(text, "math-slow-path", used="sinf", name=None, size=28)
+    other = os.path.abspath("x.cuh")
+    (hit,) = given.hits
+    there = (*hit.case.accesses, access("math-slow-path", chain=(InlineFrame(at("x.cuh"), None),)))
+    hit = dataclasses.replace(hit, case=dataclasses.replace(hit.case, accesses=there))
+    trees = {other: Syntax(header.encode())} if header is not None else {}
+    given = dataclasses.replace(given, hits=(hit,), tree=trees.get)
+    if reason is not None:
+        with pytest.raises(DeclinedError, match=reason):
+            proposals(fast_math.REWRITE, given)
+        return
+    fast, promise = proposals(fast_math.REWRITE, given)
+    assert {(edit.file, edit.text) for edit in fast.edits} == {
+        (given.path, b"__sinf"),
+        (other, b"__cosf"),
+    }
+    assert {edit.file for edit in promise.edits} == {given.path, other}
+
+
+def at(file: str) -> SourceLocation:
+    return SourceLocation(file, 2)
+
+
+@pytest.mark.parametrize(
     ("line", "before"),
     [
         ("o[0] = n < 4 ? sinf(o[n]) : 0;", ""),

@@ -147,7 +147,8 @@ def _checking(row: Option) -> Callable[[click.Context, click.Parameter, Any], An
     negative = row.flag.startswith("--no-")
 
     def callback(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        unsaid = context.get_parameter_source(parameter.name or "") in _UNSAID
+        # Click 8.4.0 says where a value is from only after its callback.
+        unsaid = value is None or context.get_parameter_source(parameter.name or "") in _UNSAID
         if unsaid or context.resilient_parsing:
             return value
         if row.kind.shape == "switch":

@@ -45,6 +45,10 @@ class Results:
         """The units that read any of some files: what an edit of a header does to each of them."""
         return tuple(one for one in self.every if not self._looked_up(one[0])[0].isdisjoint(files))
 
+    def changed(self, target: Target | NumbaTarget, rewriting: Rewriting) -> tuple[Result, ...]:
+        """The units that a target's rewriting changes, or that read the target's file."""
+        return self.reading({target.path, *(edit.file for edit in rewriting.edits)})
+
     def files(self, unit: Unit) -> frozenset[str] | None:
         """The user's files that a unit is compiled from; None where there may be more of them."""
         found, is_whole = self._looked_up(unit)

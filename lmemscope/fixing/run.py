@@ -16,12 +16,12 @@ from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.joint import joint
-from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, judge
+from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, harm, judge
 from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
 from lmemscope.fixing.targets import Files, targets_of, untried
-from lmemscope.model import Chosen, FixReport, KernelReport, Report, Rewriting, Trial, Untried
+from lmemscope.model import Chosen, FixReport, KernelReport, Report, Rewriting, Trial, Unit, Untried
 from lmemscope.rewrites import numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
@@ -168,12 +168,12 @@ def _try_all(results: Results, attempts: Attempts, trials: list[Trial]) -> None:
     trials += _finish(attempts)
     for one in _unsolved(attempts.done, trials):
         for rewriting in one.otherwise():
-            attempts.start(one.target, results.reading((one.target.path,)), rewriting)
+            attempts.start(one.target, results.changed(one.target, rewriting), rewriting)
     trials += _finish(attempts)
     for one in _unsolved(attempts.done, trials):
         alone = [own for own in one.compiled if all(own != taken for _, taken in common)]
         for pair in pairs(alone):
-            attempts.start(one.target, results.reading((one.target.path,)), pair)
+            attempts.start(one.target, results.changed(one.target, pair), pair)
     trials += _finish(attempts)
 
 
@@ -196,10 +196,9 @@ def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[Untri
                     target.hits, unit, "only CUDA C++ in sources and Python strings is rewritten"
                 )
                 continue
-            where = results.reading((target.path,))
             rewritings, reasons = _proposals(target)
             for rewriting in rewritings:
-                attempts.start(target, where, rewriting)
+                attempts.start(target, results.changed(target, rewriting), rewriting)
             if not rewritings:
                 why = "; ".join(reasons) or "no rewrite is known for it"
                 yield untried(target.hits, unit, why)
@@ -225,10 +224,26 @@ def _trials(attempt: Attempt, hits: Sequence[Hit]) -> Iterator[Trial]:
         verdicts: Mapping[str, Judged] = {}
         if outcome.report is not None:
             verdicts = judge(report, outcome.report, own)
+        elsewhere = _harm_elsewhere(attempt, unit) if own else None
         for hit in _each_kernel(own):
             judged = verdicts.get(hit.facts.name)
+            if judged is not None and elsewhere is not None and judged.verdict != "failed":
+                judged = Judged("worse", judged.after, elsewhere)
             before = next(one for one in report.kernels if one.facts is hit.facts)
             yield _trial(attempt, unit.name, unit.arch, hit, before, judged, outcome.error)
+
+
+def _harm_elsewhere(attempt: Attempt, own: Unit) -> str | None:
+    """What an attempt does wrong in another input that reads a file it changes; None: nothing."""
+    for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
+        if (unit.path, unit.variant) == (own.path, own.variant) or unit.arch != own.arch:
+            continue
+        if outcome.report is None:
+            return f"{unit.name} is not compiled any more: {outcome.error}"
+        harmed = harm(report, outcome.report)
+        if harmed is not None:
+            return f"in {unit.name}, {harmed}"
+    return None
 
 
 def _by_others(attempts: Sequence[Attempt], trials: Sequence[Trial]) -> Iterator[Trial]:

@@ -17,19 +17,20 @@ or a variable of its own that is called so.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, SourceLocation, calling_line
-from lmemscope.rewrites.arrays import words_of
-from lmemscope.rewrites.base import Hit, Rewrite, Target
+from lmemscope.rewrites.arrays import is_for_device, words_of
+from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.written import (
     BLOCKS,
     before,
-    is_here,
+    in_file,
     is_pure,
     is_pure_call,
     names_in,
@@ -60,6 +61,7 @@ class _Call:
     """A call on a finding's line.
 
     Attributes:
+        target: with the file to edit that the call is in.
         node: the call.
         name: of the function, without `f`.
         argument: the first.
@@ -67,6 +69,7 @@ class _Call:
         place: its line.
     """
 
+    target: Target
     node: Node
     name: str
     argument: Node
@@ -77,19 +80,17 @@ class _Call:
 def propose(target: Target) -> Iterator[Rewriting]:
     """What the findings' lines call; then all that their functions do, which may share the path."""
     own = _calls(target)
-    if not own:
-        return
     seen: set[tuple[Edit, ...]] = set()
-    for calls in (own, _beside(target, own)):
-        for one in _proposals(target, calls):
+    for calls in (own, _beside(own)):
+        for one in _proposals(calls):
             if one.edits not in seen:
                 seen.add(one.edits)
                 yield one
 
 
-def _proposals(target: Target, calls: list[_Call]) -> Iterator[Rewriting]:
+def _proposals(calls: list[_Call]) -> Iterator[Rewriting]:
     """Half turns; fast functions; a promise: the last two of what is no multiple of pi."""
-    turned = [_half_turns(target, call) for call in calls]
+    turned = [_half_turns(call) for call in calls]
     turns = [edits for edits in turned if edits is not None]
     if turns:
         yield _rewriting(turns, "half turns where an argument has a factor of pi", [_TURNS])
@@ -100,7 +101,7 @@ def _proposals(target: Target, calls: list[_Call]) -> Iterator[Rewriting]:
         (_fast, "fast functions of less accuracy", _FAST),
         (_promise, "promise that arguments are small", _PROMISE),
     ):
-        made = [turn or way(target, call) for turn, call in zip(turned, calls, strict=True)]
+        made = [turn or way(call) for turn, call in zip(turned, calls, strict=True)]
         known = [one for one in made if one is not None]
         if len(known) == len(made):
             yield _rewriting(known, summary, [caveat, *also])
@@ -111,46 +112,60 @@ def _rewriting(edits: list[tuple[Edit, ...]], summary: str, caveats: list[str]) 
     return Rewriting("fast-math", "unsafe", every, summary, "; ".join(caveats))
 
 
-def _beside(target: Target, own: list[_Call]) -> list[_Call]:
+def _beside(own: list[_Call]) -> list[_Call]:
     """The calls of such functions in the functions that some are in, of the same type as these."""
     kinds = {call.is_float for call in own}
-    functions: list[Node] = []
+    functions: dict[tuple[str, int], tuple[_Call, Node]] = {}
     for call in own:
         function = outermost(call.node, FUNCTIONS)
-        if function is not None and function not in functions:
-            functions.append(function)
-    if len(kinds) != 1 or any(one.has_error for one in functions):
+        if function is not None:
+            functions.setdefault((call.target.path, function.start_byte), (call, function))
+    if len(kinds) != 1 or any(function.has_error for _, function in functions.values()):
         return own
-    file = own[0].place.file
     found: list[_Call] = []
-    for node in (one for function in functions for one in walk(function)):
-        made = _call(target, node, kinds, SourceLocation(file, node.start_point.row + 1))
-        if made is not None and {made.is_float} == kinds:
-            found.append(made)
+    for call, function in functions.values():
+        for node in walk(function):
+            place = SourceLocation(call.place.file, node.start_point.row + 1)
+            made = _call(call.target, node, kinds, place)
+            if made is not None and {made.is_float} == kinds:
+                found.append(made)
     return found
 
 
 def _calls(target: Target) -> list[_Call]:
-    """The calls on the findings' lines; none where one of these is elsewhere or hidden."""
-    found: list[_Call] = []
-    kinds: dict[int, set[bool | None]] = {}
-    places: dict[int, SourceLocation] = {}
+    """The calls on the findings' lines, in whichever files of the user's these are.
+
+    Raises:
+        DeclinedError: one of the lines is in a file that is not edited, or shows no such call.
+    """
+    kinds: dict[SourceLocation, set[bool | None]] = {}
     for hit in target.hits:
         for place in _places(hit):
-            if not is_here(target, place):
-                return []
-            kinds.setdefault(place.line, set()).add(is_float_path(hit.case))
-            places[place.line] = place
-    for line, kind in sorted(kinds.items()):
+            kinds.setdefault(place, set()).add(is_float_path(hit.case))
+    found: list[_Call] = []
+    for place, kind in sorted(kinds.items()):
+        here = in_file(target, place.file)
+        where = f"line {place.line} of {os.path.basename(place.file)}"
+        if here is None:
+            raise DeclinedError(f"the call on {where} is in a file that is not edited")
+        if here is not target and not _is_for_device(here, place.line):
+            raise DeclinedError("the host's compiler may read its header, too")
         own = [
             call
-            for node in target.syntax.on_line(line)
-            if (call := _call(target, node, kind, places[line])) is not None
+            for node in here.syntax.on_line(place.line)
+            if (call := _call(here, node, kind, place)) is not None
         ]
         if not own:
-            return []
+            raise DeclinedError(f"{where} shows no call of a function of the library's")
         found += own
     return found
+
+
+def _is_for_device(here: Target, line: int) -> bool:
+    """Whether a line is compiled by CUDA alone: in a source, or in functions that say so."""
+    return here.path.endswith(".cu") or all(
+        is_for_device(one, here.syntax) for one in here.syntax.functions_at(line)
+    )
 
 
 def _places(hit: Hit) -> set[SourceLocation]:
@@ -172,7 +187,7 @@ def _call(
     if called is not None and _is_own(called, target):
         return None
     is_float = True if said["float"] else (next(iter(kinds)) if len(kinds) == 1 else None)
-    return _Call(node, said["name"].decode(), inside[0], is_float, place)
+    return _Call(target, node, said["name"].decode(), inside[0], is_float, place)
 
 
 def _is_own(called: Node, target: Target) -> bool:
@@ -186,8 +201,9 @@ def _is_own(called: Node, target: Target) -> bool:
     )
 
 
-def _half_turns(target: Target, call: _Call) -> tuple[Edit, ...] | None:
+def _half_turns(call: _Call) -> tuple[Edit, ...] | None:
     """The function of half turns, where the argument is visibly pi times something."""
+    target = call.target
     if call.name == "tan" or call.is_float is None:
         return None
     text = target.syntax.text(call.argument).decode(errors="replace")
@@ -205,7 +221,8 @@ def _half_turns(target: Target, call: _Call) -> tuple[Edit, ...] | None:
     )
 
 
-def _fast(target: Target, call: _Call) -> tuple[Edit, ...] | None:
+def _fast(call: _Call) -> tuple[Edit, ...] | None:
+    target = call.target
     if not call.is_float or is_for_host(target.hits[0].case.sources, call.place):
         return None
     called = call.node.child_by_field_name("function")
@@ -214,8 +231,9 @@ def _fast(target: Target, call: _Call) -> tuple[Edit, ...] | None:
     return (target.edit(called.start_byte, called.end_byte, name),)
 
 
-def _promise(target: Target, call: _Call) -> tuple[Edit, ...] | None:
+def _promise(call: _Call) -> tuple[Edit, ...] | None:
     """The promise before the statement; None where the argument is not yet known there."""
+    target = call.target
     if call.is_float is None or not is_pure(call.argument, target):
         return None
     if any(one.type in ("call_expression", "string_literal") for one in walk(call.argument)):

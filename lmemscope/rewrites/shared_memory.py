@@ -13,7 +13,8 @@ the block, and no kernel uses dynamic shared memory. Otherwise, as of a function
 other sources may include, it is unsafe: a launch with more threads in a block than the array has
 columns would write outside of it, and one with dynamic shared memory may ask for more than there
 is. Where nothing says how many threads there are, the kernels get `__launch_bounds__` as well, so
-that a larger launch fails at once.
+that a larger launch fails at once. How many is read from the project's other files, too: what they
+give the variable that a launch has as its block, through calls and what a device allows.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.dynamic import may_be_dynamic
+from lmemscope.rewrites.launched_elsewhere import largest_block
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.reached import may_call_itself, running
 from lmemscope.rewrites.written import declarators, in_file, kernels
@@ -23,6 +25,7 @@ LANE = b"threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
 """A thread's number in its block."""
 _BLOCKS = ("compound_statement", "case_statement")
 _LANE_MACRO = re.compile(rb"#[ \t]*define[ \t]+(?:threadIdx|blockDim)\b")
+_WARP = 32
 _USUAL = (256, 128, 64)
 """Threads of a block where nothing says how many there are: the most that find room."""
 
@@ -74,14 +77,24 @@ def room_for(variable: LocalArray, target: Target) -> Room:
         return Room(block.threads, (), _caveat(target, declared, block.threads))
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
-    fitting = [one for whole in (frame, size) for one in _USUAL if whole * one <= STATIC_BYTES]
+    launched = largest_block(target)
+    blocks = (-(-launched // _WARP) * _WARP,) if launched is not None else _USUAL
+    fitting = [one for whole in (frame, size) for one in blocks if whole * one <= STATIC_BYTES]
     threads = next(iter(fitting), None)
     if threads is None:
-        raise DeclinedError(f"{size} bytes for each of {_USUAL[-1]} threads do not fit")
+        which = f"the {launched} threads that the project" if launched else f"{_USUAL[-1]} threads"
+        launches = " launches it with" if launched else ""
+        raise DeclinedError(f"{size} bytes for each of {which}{launches} do not fit")
     edits = _bounded(target, threads)
     if edits is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")
     caveat = f"no launch has more than {threads} threads in a block, or it fails"
+    if running(target, declared.function) is None:
+        # Kernels that have no finding here, or are in other sources, get no bounds.
+        header = os.path.basename(target.path)
+        caveat += (
+            f"; nor has any of another kernel that runs it from `{header}`, which nothing stops"
+        )
     if any(may_be_dynamic(target, hit) for hit in target.hits):
         caveat += "; dynamic shared memory comes on top"
     return Room(threads, edits, caveat)

@@ -99,6 +99,11 @@ def _launched(case: Case) -> Block | None:
     return Block(max(known), text, is_exact=True, is_dynamic=dynamic)
 
 
+def threads_of(written: str, sources: SourceText, place: SourceLocation) -> int | None:
+    """Threads of a block as a launch has it written; None where that is no constant in sight."""
+    return _threads(written, sources, place, {}, _DEPTH)
+
+
 def _arguments(short: str) -> tuple[str, ...]:
     """The template arguments of an instance, ``("float", "4")`` of ``ns::k<float, 4>``."""
     inside = short.partition("<")[2].rpartition(">")[0]

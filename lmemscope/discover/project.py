@@ -1,0 +1,64 @@
+"""The sources of the project that a file belongs to: where else its kernels may be launched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from lmemscope.discover.checkouts import is_top, upwards
+
+_ENDINGS = (
+    *(".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc"),
+    *(".CU", ".CPP", ".C", ".H"),
+)
+_SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules", "build", "third_party"})
+_FILES = 2000
+"""Files up to which a project is read for this; of a larger one the first are."""
+_BYTES = 1 << 20
+"""A source that is larger was generated, and launches nothing."""
+
+
+def project_sources(path: str) -> tuple[str, ...]:
+    """Absolute paths of C++ and CUDA sources of the project around a file, nearest folders first.
+
+    The project is the file's checkout; without one, the working directory where the file is below
+    it, else the file's own folder. Hidden folders, those of builds and links are left out, and so
+    is what is larger than a megabyte.
+
+    Args:
+        path: absolute, of a file of the project.
+    """
+    found = sorted(_sources(_top(path)), key=lambda one: (_apart(path, one), one))
+    return tuple(found)
+
+
+def _top(path: str) -> str:
+    own = os.path.dirname(path)
+    for directory in upwards(own):
+        if is_top(directory):
+            return directory
+    working = os.path.abspath(os.curdir)
+    is_below = os.path.commonpath((own, working)) == working and working != os.path.sep
+    return working if is_below else own
+
+
+def _sources(top: str) -> Iterator[str]:
+    count = 0
+    for root, names, files in os.walk(top):
+        names[:] = sorted(one for one in names if not one.startswith(".") and one not in _SKIPPED)
+        for name in sorted(files):
+            path = os.path.join(root, name)
+            if name.endswith(_ENDINGS) and not os.path.islink(path):
+                if count == _FILES:
+                    return
+                count += 1
+                try:
+                    if os.path.getsize(path) <= _BYTES:
+                        yield path
+                except OSError:
+                    continue  # Gone since the folder was listed.
+
+
+def _apart(one: str, other: str) -> int:
+    """Folders between two files."""
+    return os.path.relpath(other, os.path.dirname(one)).count(os.path.sep)

@@ -1,0 +1,93 @@
+"""How large the blocks are that a project launches a kernel with, wherever it says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lmemscope.discover.project import project_sources
+from lmemscope.model import SourceText
+from lmemscope.rewrites.launched_elsewhere import largest_launch
+
+KERNEL = "__global__ void own(int *p) { }\n"
+
+
+def largest(**files: str) -> int | None:
+    texts = {f"{name}.cu": text.splitlines() for name, text in files.items()}
+    return largest_launch(("own",), tuple(texts), SourceText(lambda file: texts.get(file, [])))
+
+
+@pytest.mark.parametrize(
+    ("host", "threads"),
+    [
+        ("void f() { own<<<4, 96>>>(p); }", 96),
+        ("void f() { const int n = 512;\n own<<<4, n>>>(p); }", 512),
+        ("void f() { dim3 block(16, 16);\n own<<<4, block>>>(p); }", 256),
+        ("void f(int n) { own<<<4, n>>>(p); }\nvoid g() { f(384); }", 384),
+        ("void f(int n) { own<<<4, n>>>(p); }\nvoid g() { const int m = 640;\n f(m); }", 640),
+        (
+            "void f(int a) { int top = 1024;\n int m = a < top ? a : top;\n own<<<4, m>>>(p); }",
+            1024,
+        ),
+        (
+            "void f() { size_t n = of.threads;\n n = device.maxThreadsPerBlock;\n"
+            " own<<<4, n>>>(p); }",
+            1024,
+        ),
+        (
+            "void f() { int n, g; cudaOccupancyMaxPotentialBlockSize(&g, &n, own);\n"
+            " own<<<g, n>>>(p); }",
+            1024,
+        ),
+        ("void f(int n) { own<<<4, n>>>(p); }", None),
+        ("void f() { other<<<4, 512>>>(p); }", None),
+        ("void f() { // own<<<4, 512>>>(p);\n}", None),
+    ],
+)
+def test_a_block_is_followed_through_variables_and_parameters(
+    host: str, threads: int | None
+) -> None:
+    assert largest(a=KERNEL, b=host) == threads
+
+
+def test_the_largest_of_several_launches_counts() -> None:
+    assert (
+        largest(
+            a=f"{KERNEL}void f() {{ own<<<1, 64>>>(p); }}", b="void g() { own<<<1, 192>>>(p); }"
+        )
+        == 192
+    )
+
+
+def test_a_name_that_is_given_itself_ends() -> None:
+    assert largest(a=KERNEL, b="void f(int n) { n = n; own<<<4, n>>>(p); f(n); }") is None
+
+
+def test_the_sources_of_a_checkout_belong_to_it(tmp_path: Path) -> None:
+    for name in (
+        ".git/x.cu",
+        "a/own.cu",
+        "host/main.cpp",
+        "build/made.cu",
+        ".hidden/b.cu",
+        "a/read.md",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "a" / "link.cu").symlink_to(tmp_path / "a" / "own.cu")
+    found = project_sources(str(tmp_path / "a" / "own.cu"))
+    assert found == (str(tmp_path / "a" / "own.cu"), str(tmp_path / "host" / "main.cpp"))
+
+
+def test_without_a_checkout_the_working_directory_is_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("work/a/own.cu", "work/main.cu", "other.cu"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    own = str(tmp_path / "work" / "a" / "own.cu")
+    monkeypatch.chdir(tmp_path / "work")
+    assert project_sources(own) == (own, str(tmp_path / "work" / "main.cu"))
+    monkeypatch.chdir(tmp_path / "work" / "a")
+    assert project_sources(own) == (own,)
