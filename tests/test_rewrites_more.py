@@ -1097,10 +1097,10 @@ def printed(body: str, before: str = "") -> str | None:
     ("before", "body"),
     [
         ("#define NEXT n++\n", '    printf("%d", NEXT);\n'),
-        ("#define NEXT n++\n", '    if (NEXT > 3) printf("%d", n);\n'),
+        ("#define NEXT n++\n", '    if (n > 3) printf("%d", NEXT);\n'),
         ("struct G { int i; operator int() { return i++; } };\n", '    printf("%d", (int)g);\n'),
         ("struct G { int i; int operator[](int) { return i++; } };\n", '    printf("%d", g[0]);\n'),
-        ("struct G { int i; bool operator!() { return i++; } };\n", '    if (!g) printf("");\n'),
+        ("struct G { int i; bool operator!() { return i++; } };\n", '    printf("%d", !g);\n'),
         ("#define printf(...) (n++, printf(__VA_ARGS__))\n", '    printf("%d", n);\n'),
         ("#define assert(x) ((x) ? 0 : n++)\n", "    assert(n > 3);\n"),
     ],
@@ -1134,10 +1134,6 @@ def test_prints_go_with_the_if_that_is_theirs_alone() -> None:
     [
         '    printf("%d", n++);\n',
         '    printf("%d", next());\n',
-        '    if (n++ > 3) printf("%d", n);\n',
-        '    if (n > 3) printf("%d", n); else o[0] = 1;\n',
-        '    if (n > 3) o[0] = 1; else printf("%d", n);\n',
-        '    for (int i = 0; i < n; ++i) printf("%d", i);\n',
         '    n = printf("%d", n);\n',
         '    n > 3 ? printf("%d", n) : 0;\n',
         '    EACH(printf("%d", n);)\n',
@@ -1146,6 +1142,28 @@ def test_prints_go_with_the_if_that_is_theirs_alone() -> None:
 )
 def test_prints_that_do_more_stay(body: str) -> None:
     assert printed(body) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "head", "behind"),
+    [
+        ("", "if (n++ > 3)", ""),
+        ("#define NEXT n++\n", "if (NEXT > 3)", ""),
+        ("struct G { int i; bool operator!() { return i++; } };\n", "if (!g)", ""),
+        ("", "if (n > 3)", "    else o[0] = 1;\n"),
+        ("", "if (n > 3) o[0] = 1; else", ""),
+        ("", "for (int i = 0; i < n; ++i)", ""),
+        ("", "for (int i = 0; i < n; ++i) if (i)", ""),
+        ("", "while (o[n++] > 0)", ""),
+    ],
+)
+def test_a_print_that_is_a_body_leaves_an_empty_one(before: str, head: str, behind: str) -> None:
+    assert printed(f'    {head}\n        printf("%d", n);\n{behind}', before) == (
+        f'    {head}\n#ifdef LMEMSCOPE_PRINT\n        printf("%d", n);\n#else\n;\n#endif\n{behind}'
+    )
+    assert printed(f'    {head} printf("%d", n);\n{behind}', before) == (
+        f'    {head} \n#ifdef LMEMSCOPE_PRINT\nprintf("%d", n);\n#else\n;\n#endif\n{behind}'
+    )
 
 
 def test_a_label_keeps_a_statement() -> None:

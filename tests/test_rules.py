@@ -148,6 +148,66 @@ def test_unrolling_is_advised_at_the_loops_line() -> None:
     assert finding.advice[0].code == "#pragma unroll\nfor (int i = 0; i < 20; ++i) s += table[i];"
 
 
+TABLE = """\
+__global__ void k(float *o) {
+  // the table
+  float table[20] = {1, 2, 3};
+  for (int i = 0; i < 20; ++i) o[i] = table[i];
+  USE
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "is_table"),
+    [
+        ("o[1] = table[3] == table[2];", True),
+        ("table[3] = o[1];", False),
+        ("table[3] += o[1];", False),
+        ("++table[3];", False),
+        ("table[3]++;", False),
+        ("change(table);", False),
+        ("change(&table[2]);", False),
+        ("o[1] = *table;", False),
+        ("o[1] = other.table[3];", True),
+    ],
+)
+def test_a_table_that_a_loop_reads_can_be_one_for_all_threads(use: str, is_table: bool) -> None:
+    index = IndexFacts(
+        "i", (IndexSource("loop-counter", None),), "uniform", SourceLocation("a.cu", 4)
+    )
+    full = {"cubin": CubinFacts(32, 0, 0, 32), "ptxas": None}
+    facts = dataclasses.replace(kernel("rolled-loop", index=index), **full)
+    finding = only(find(facts, {"a.cu": TABLE.replace("USE", use)}))
+    rewrites = [advice.rewrite for advice in finding.advice]
+    assert ("static-table" in rewrites) == is_table, finding.advice
+
+
+def test_a_loop_over_pointers_is_unrolled_by_its_line() -> None:
+    source = "// one\nwhile (h != end) {\n  --h;\n}\n"
+    index = IndexFacts(
+        None, (IndexSource("loop-counter", None),), "uniform", SourceLocation("a.cu", 2)
+    )
+    plain = kernel("rolled-loop", index=index)
+    own = dataclasses.replace(plain.objects[0], name=None, type=None, declared=None)
+    nameless = dataclasses.replace(plain, objects=(own,))
+    (advice, *_) = only(find(nameless, {"a.cu": source})).advice
+    assert advice.code == "#pragma unroll\nwhile (h != end) {"
+    assert "line 2" in advice.text
+    (other, *_) = only(find(nameless, {"a.cu": source.replace("while (", "NEXT(")})).advice
+    assert other.rewrite is None
+
+
+@pytest.mark.parametrize(("width", "is_whole"), [(4, True), (1, False)])
+def test_what_is_stored_in_pieces_is_not_compared_by_elements(width: int, is_whole: bool) -> None:
+    source = TABLE.replace("USE", "fill((char *)o, table); table[n] = 1;")
+    store = access("dynamic-index", is_store=True, width=width, loop_depth=1)
+    index = IndexFacts("n", (IndexSource("parameter", "n", 1),), "uniform", None)
+    facts = dataclasses.replace(kernel("dynamic-index", index=index), accesses=(store,))
+    finding = only(find(facts, {"a.cu": source}))
+    assert ("select" in [advice.rewrite for advice in finding.advice]) == is_whole, finding.advice
+
+
 def test_unmarked_spills_are_only_likely() -> None:
     marked = kernel("register-spill", with_object=False)
     assert only(find(marked)).confidence == "certain"
@@ -181,6 +241,19 @@ def test_what_is_said_of_addresses_that_nobody_gets(kind: str, said: str, advise
     finding = only(find(facts))
     assert said in finding.message
     assert advised in finding.advice[0].text
+
+
+@pytest.mark.parametrize(("others", "is_store"), [((1,), True), ((1,), False), ((), True)])
+def test_what_is_copied_to_be_changed_is_written_back(
+    others: tuple[int, ...], is_store: bool
+) -> None:
+    plain = kernel("address-taken")
+    first = dataclasses.replace(plain.objects[0], evidence=(Evidence("chosen-address", None),))
+    reads = access("address-taken", others=(1,))
+    uses = access("address-taken", others=others, is_store=is_store)
+    both = dataclasses.replace(plain, objects=(first, first), accesses=(reads, uses))
+    advice = only(finding for finding in find(both) if finding.advice)
+    assert ("write it back" in advice.advice[0].text) == (is_store and bool(others))
 
 
 @pytest.mark.parametrize(

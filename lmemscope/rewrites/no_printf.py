@@ -4,9 +4,10 @@ The call of `printf` or `assert` goes between `#ifdef LMEMSCOPE_PRINT` and `#end
 that it alone stands under; all calls that share the buffer of the finding go together.
 
 It is unsafe: nothing is printed, and no assertion is checked, unless the program is compiled with
-`-DLMEMSCOPE_PRINT`. Declined where the arguments or the condition change something, or an operator
-or a macro in them may, where `printf` or `assert` is a macro of the program's own, and where the
-call stands neither in braces nor under an `if` that does. It costs nothing.
+`-DLMEMSCOPE_PRINT`. Declined where the arguments change something, or an operator or a macro in
+them may, and where `printf` or `assert` is a macro of the program's own. Where the condition may,
+or the call is the body of a loop or of an `if` with an `else`, an empty statement takes its place.
+It costs nothing.
 """
 
 from __future__ import annotations
@@ -35,12 +36,15 @@ _OPERATING = (
     "call_expression",
 )
 """Expressions that a class may have an operator for."""
+_BODIES = ("if_statement", "else_clause", "for_statement", "while_statement", "for_range_loop")
+"""Statements of which a single one may be the body, without braces."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
     """The statements of all calls behind the findings."""
     names: set[bytes] = set()
     statements: list[Node] = []
+    bodies: list[Node] = []
     places = {
         place
         for hit in target.hits
@@ -57,18 +61,19 @@ def propose(target: Target) -> Iterator[Rewriting]:
         if not found:
             raise DeclinedError(f"line {line} names no printf or assert: a macro may")
         for call, name in found:
-            statement = _statement(target, call)
-            if statement is None or not _is_the_librarys(name, target):
+            left = _statement(target, call)
+            if left is None or not _is_the_librarys(name, target):
                 raise DeclinedError(
-                    f"the call on line {line} cannot be left out: its arguments, or its condition, "
-                    "may do something"
+                    f"the call on line {line} cannot be left out: its arguments may do something, "
+                    "or it is no statement of its own"
                 )
             names.add(name)
-            if statement not in statements:
-                statements.append(statement)
+            statement, is_body = left
+            if statement not in statements and statement not in bodies:
+                (bodies if is_body else statements).append(statement)
     edits: list[Edit] = []
-    for first, last in _runs(target, statements):
-        made = _between(target, first, last)
+    for first, last in (*_runs(target, statements), *((one, one) for one in bodies)):
+        made = _between(target, first, last, b";" if first in bodies else b"")
         if made is None:
             raise DeclinedError("something else is on the lines of the calls")
         edits += made
@@ -101,27 +106,29 @@ def _calls(target: Target, line: int) -> list[tuple[Node, bytes]]:
     return found
 
 
-def _statement(target: Target, call: Node) -> Node | None:
-    """The statement that goes with a call; None where it cannot be left out."""
-    statement = call.parent
+def _statement(target: Target, call: Node) -> tuple[Node, bool] | None:
+    """The statement that goes with a call, and whether an empty one takes its place.
+
+    An `if` that it alone stands under goes with it; of any other statement it is the body. None
+    where it cannot be left out.
+    """
+    own = call.parent
     given = call.child_by_field_name("arguments")
-    if statement is None or statement.type != "expression_statement" or given is None:
+    if own is None or own.type != "expression_statement" or given is None:
         return None
-    if not _can_be_left(given, target) or call.has_error:
+    if not _can_be_left(given, target) or call.has_error or in_arguments(own, target):
         return None
+    statement = own
     while statement.parent is not None and statement.parent.type not in BLOCKS:
         above = statement.parent
         condition = above.child_by_field_name("condition")
-        if above.type != "if_statement" or condition is None:
-            return None
-        if not _can_be_left(condition, target):
-            return None
-        if above.child_by_field_name("alternative") is not None or above.has_error:
+        is_if = above.type == "if_statement" and above.child_by_field_name("alternative") is None
+        if not is_if or condition is None or not _can_be_left(condition, target):
+            return (own, True) if own.parent is not None and own.parent.type in _BODIES else None
+        if above.has_error:
             return None
         statement = above
-    if statement.parent is None or in_arguments(statement, target) or _is_all(statement):
-        return None
-    return statement
+    return None if statement.parent is None or _is_all(statement) else (statement, False)
 
 
 def _is_all(statement: Node) -> bool:
@@ -160,8 +167,8 @@ def _runs(target: Target, statements: list[Node]) -> Iterator[tuple[Node, Node]]
         yield run[0], run[-1]
 
 
-def _between(target: Target, first: Node, last: Node) -> tuple[Edit, ...] | None:
-    """The directives around statements that follow each other."""
+def _between(target: Target, first: Node, last: Node, instead: bytes) -> tuple[Edit, ...] | None:
+    """The directives around statements that follow each other, and what stands there without."""
     syntax, end = target.syntax, target.syntax.lines_end()
     start, close = first.start_byte, last.end_byte
     begin = syntax.line_start(start)
@@ -172,10 +179,11 @@ def _between(target: Target, first: Node, last: Node) -> tuple[Edit, ...] | None
         opened = target.edit(start, start, end + b"#ifdef LMEMSCOPE_PRINT" + end)
     else:
         opened = target.edit(begin, begin, b"#ifdef LMEMSCOPE_PRINT" + end)
-    return opened, _ended(target, close, end)
+    closing = b"#else" + end + instead + end + b"#endif" if instead else b"#endif"
+    return opened, _ended(target, close, end, closing)
 
 
-def _ended(target: Target, close: int, end: bytes) -> Edit:
+def _ended(target: Target, close: int, end: bytes, closing: bytes) -> Edit:
     """What follows a statement on its line, a comment aside, begins a line behind the directive."""
     data = target.syntax.data
     stop = data.find(b"\n", close)
@@ -183,8 +191,8 @@ def _ended(target: Target, close: int, end: bytes) -> Edit:
     rest = data[close:stop].strip()
     if not rest or rest.startswith(b"//"):
         at = stop - 1 if data[:stop].endswith(b"\r") else stop
-        return target.edit(at, at, end + b"#endif")
-    return target.edit(close, close, end + b"#endif" + end)
+        return target.edit(at, at, end + closing)
+    return target.edit(close, close, end + closing + end)
 
 
 REWRITE = Rewrite("no-printf", frozenset({"printf-args"}), propose, __name__)

@@ -143,14 +143,14 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
         return (
             Advice(
                 "Copy what is chosen instead of pointing at it (`if (…) chosen = a; else chosen = "
-                "b;`): values can be in registers."
+                f"b;`){_written_back(case)}: values can be in registers."
             ),
         )
     if "chosen-address" in kinds:
         return (
             Advice(
                 "Choose between values instead of addresses: read the other memory into a variable "
-                f"under the condition, and {case.name} otherwise."
+                f"under the condition, and {case.name} otherwise{_written_back(case)}."
             ),
         )
     if receiver is None and _is_printed(case):
@@ -221,6 +221,14 @@ def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
         if callee is None or "::" in callee:
             return ()
     return (Advice("Or pass values instead of the pointer, and return what the callee writes."),)
+
+
+def _written_back(case: Case) -> str:
+    """What a copy takes besides, where the program stores through the pointer that is chosen."""
+    chosen = (*case.generic, *(one for one in case.accesses if len(one.touched) > 1))
+    if not any(one.is_store for one in chosen):
+        return ""
+    return ", and write it back the same way when it has been changed"
 
 
 def _may_be_null(case: Case) -> bool:

@@ -22,15 +22,22 @@ from __future__ import annotations
 import re
 
 from lmemscope.model import Advice, Severity
+from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, Rule, by_cost, certain
-from lmemscope.rules.declared import declaration_of
+from lmemscope.rules.declared import declaration_of, rest_of_block
 from lmemscope.rules.indexing import index_clause
 
-_LINES_LOOKED_AT = 40
+_LINES_LOOKED_AT = 128
+_LINES_SHOWN = 16
+"""Lines of a table that are shown with its new head."""
 _TABLE = re.compile(
     r"(?:(?:const|constexpr|static|__device__)\s+)*(?P<rest>[\w:]+[^;={}]*=\s*\{[^;]*\};)",
     re.DOTALL,
 )
+
+
+_CHANGED = re.compile(r"\s*(?:[-+*/%&|^]=|(?:<<|>>)=|=(?!=)|\+\+|--|\.|->|\[)")
+"""What behind an element changes it, or may: a member function, a component."""
 
 
 def severity(case: Case) -> Severity:
@@ -74,13 +81,33 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if written is None:
         values = " Its values must be constants: write them out, or use a `constexpr` function."
         return (Advice(text + values, rewrite="static-table"),)
-    return (
-        Advice(
-            text,
-            f"{'__constant__' if constant else 'static const'} {written}",
-            rewrite="static-table",
-        ),
-    )
+    is_short = written.count("\n") < _LINES_SHOWN
+    code = f"{'__constant__' if constant else 'static const'} {written}" if is_short else None
+    return (Advice(text, code, rewrite="static-table"),)
+
+
+def unchanged_table(case: Case) -> tuple[Advice, ...]:
+    """One copy for all threads of an array that its text shows to be a table.
+
+    It is declared with numbers, and its function only reads elements of it: each mention has an
+    index, and nothing is assigned there.
+    """
+    found, made = case.object, declaration_of(case)
+    if found is None or found.declared is None or made is None or made.is_member:
+        return ()
+    written = _written(case) if made.extents and found.confidence == "certain" else None
+    if written is None or not _is_literal(written) or case.generic or namesakes(case):
+        return ()
+    rest = rest_of_block(case.sources, found.declared, made.name)
+    behind = rest.partition(";")[2]
+    indexed = rf"\s*(?:\[[^\[\]]*\]\s*){{{len(made.extents)}}}"
+    for use in re.finditer(rf"(?<![\w.>]){re.escape(made.name)}(?!\w)", behind):
+        element = re.match(indexed, behind[use.end() :])
+        if element is None or _CHANGED.match(behind[use.end() + element.end() :]):
+            return ()
+        if re.search(r"(?:&|\+\+|--)\s*$", behind[: use.start()]):
+            return ()
+    return advice(case)
 
 
 def _written(case: Case) -> str | None:

@@ -13,6 +13,7 @@ How to remove it. ``#pragma unroll`` before the loop and before every other loop
 array (in place of ``#pragma unroll 1``). It takes trip counts that are compile-time constants and
 an array that fits the registers that the kernel does not use. A loop that may end earlier, by
 ``break`` or ``return``, can be unrolled as well.
+A table that nothing changes can be one copy for all threads.
 Otherwise compare with each index, or use shared memory, as for any index at run time.
 
 When to leave it. When unrolling makes the code too large, or the array too many registers.
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
+from lmemscope.rules.const_table import unchanged_table
 from lmemscope.rules.indexing import unnamed, with_members, without_usable_advice
 from lmemscope.rules.shared import shared_memory
 from lmemscope.rules.unrolling import unrolled_loop
@@ -46,6 +48,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
     unrolled = unrolled_loop(case)
     if unrolled:
         return with_members(case, unrolled)
+    table = unchanged_table(case)
+    if table:
+        return table
     return (*unnamed(case), *shared_memory(case)) or without_usable_advice(case)
 
 

@@ -41,7 +41,7 @@ def selection(case: Case) -> tuple[Advice, ...]:
         return ()
     if namesakes(case) or (is_reinterpreted(case) and not _selects_elements(case, made)):
         return ()
-    if made.registers > spare_registers(case):
+    if made.registers > spare_registers(case) or _has_pieces_stored(case, made):
         return ()
     if any(access.function != found.function for access in case.accesses):
         return ()
@@ -63,6 +63,19 @@ def _selects_elements(case: Case, made: Declaration) -> bool:
     place = case.index.location if case.index is not None else None
     indexed = _accesses_on(case, place)
     return bool(indexed) and all(access.width == made.element_bytes for access in indexed)
+
+
+def _has_pieces_stored(case: Case, made: Declaration) -> bool:
+    """Whether a store is narrower than an element: compilers read less of one, never store less.
+
+    Some pointer of another type leads to it then, wherever that was made.
+    """
+    size = made.element_bytes
+    return (
+        size is not None
+        and made.is_arithmetic
+        and any(one.is_store and one.width < size for one in (*case.accesses, *case.generic))
+    )
 
 
 def _accesses_on(case: Case, place: SourceLocation | None) -> list[LocalAccess]:

@@ -27,6 +27,7 @@ _RING = re.compile(r"\(?\s*\w+(?:\s*[+-]\s*\w+)*\s*\)?\s*[%&]\s*[\w() +-]+")
 """An index that advances by one and begins anew at the end: ``(head + i) % size``."""
 
 
+_WHILE = re.compile(r"\s*(?:while\s*\(|do\b|for\s*\()")
 _MOST_GUARDED = 32
 """Elements of an array up to which a loop over all of them is worth its conditions."""
 _ABOVE = 12
@@ -71,7 +72,7 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
         return ()
     loop = _rolled_one(case)
     if loop is None and declaration_of(case) is None:
-        return ()
+        return _unrolled_where(case, index.loop, condition)
     if loop is None:
         text = (
             f"Unroll every loop that indexes {case.name} (`#pragma unroll`), those in macros and "
@@ -95,6 +96,18 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     if early_exit(case.sources, loop.file, loop.line) is not None:
         text += " It may leave early: each turn is then written out with the test."
     return (Advice(text, f"#pragma unroll\n{loop.text}", rewrite="unroll"),)
+
+
+def _unrolled_where(case: Case, place: SourceLocation | None, condition: str) -> tuple[Advice, ...]:
+    """To unroll a loop whose head counts nothing, such as one over pointers, by its line."""
+    if place is None or _WHILE.match(case.sources.line(place.file, place.line)) is None:
+        return ()
+    text = (
+        f"Unroll the loop at {case.line(place)} fully, and every other loop that indexes "
+        f"{case.name}.{outcome(case)}{condition}"
+    )
+    head = case.sources.line(place.file, place.line).strip()
+    return (Advice(text, f"#pragma unroll\n{head}", rewrite="unroll"),)
 
 
 def _known_end(case: Case, loop: Loop) -> str:
