@@ -320,6 +320,33 @@ ld.local.u32 %r2, [%rd6];
 ret;"""
     found = reasons(body, offset=offset)
     assert (found.cause, found.evidence[0].kind) == ("address-taken", "chosen-address")
+    # Neither path has null.
+    assert found.evidence[0].subject is None
+    starts = "add.u64 %rd3, %SP, 0;\nadd.u64 %rd4, %SP, 16;\n"
+    choice = "selp.b64 %rd5, %rd3, %rd4, %p1;\ncvta.to.local.u64 %rd6, %rd5;"
+    generic = body.replace("selp.b64 %rd6, %rd1, %rd2, %p1;", starts + choice)
+    assert reasons(generic, offset=offset).evidence[0].subject is None
+
+
+@pytest.mark.parametrize("chosen", ["%rd1", "%rd1, 0", "%rd1, %rd2"])
+def test_a_pointer_is_null_on_other_paths_only_if_one_sets_it_so(chosen: str) -> None:
+    """Null, too, is chosen before the address is converted to one of local memory."""
+    first, _, second = chosen.partition(", ")
+    body = f"""{depot(32)}
+add.u64 %rd1, %SP, 0;
+add.u64 %rd2, %SP, 16;
+ld.param.u32 %r1, [k_param_1];
+setp.ne.s32 %p1, %r1, 0;
+st.u32 [%rd2], 1;
+selp.b64 %rd6, {first}, {second or first}, %p1;
+cvta.to.local.u64 %rd7, %rd6;
+ld.local.u32 %r2, [%rd7];
+ret;"""
+    flow = ModuleFlow(program(body))
+    objects = flow.objects("k")
+    assert objects is not None
+    at = objects.accesses[-1].index
+    assert objects.is_it_or_null(at) == (second == "0")
 
 
 @pytest.mark.parametrize(("other", "expected"), [("0", "address-taken"), ("%rd2", "dynamic-index")])
