@@ -550,3 +550,40 @@ def test_a_copy_that_became_a_loop_has_the_line_of_what_skips_it(
     assert found.cause == "dynamic-index"
     assert found.index is not None
     assert (found.index.location and found.index.location.line) == line
+    assert [(s.kind, s.name, s.constant_trip) for s in found.index.sources] == [
+        ("copy", None, None)
+    ]
+    # What is loaded behind the loop only if it ran does not hide what skips it.
+    behind = body.replace("$END:", ".loc 1 10 0\nld.local.u32 %r8, [%rd8];\n$END:")
+    (found,) = attributed(layers(program(behind), stl("st.local"), frame=64)).objects
+    assert found.index is not None
+    assert (found.index.location and found.index.location.line) == line
+
+
+@pytest.mark.parametrize(
+    ("length", "cause", "kinds"),
+    [
+        # A largest value is no constant length, where no loop of the source has it.
+        ("and.b64 %rd9, %rd7, 31;", "dynamic-index", ["copy"]),
+        ("mov.u64 %rd9, 31;", "unattributed", ["loop-counter"]),
+    ],
+)
+def test_a_length_of_a_narrow_type_is_no_constant(
+    length: str, cause: str, kinds: list[str]
+) -> None:
+    body = (
+        f"{depot(64)}\n.loc 1 9 0\nld.param.u64 %rd7, [k_param_0];\n{length}\n"
+        "setp.eq.u64 %p1, %rd9, 0;\n@%p1 bra $END;\n"
+        ".loc 1 0 0\nmov.u64 %rd5, 0;\nadd.u64 %rd8, %SPL, 0;\n"
+        "$LOOP:\nadd.u64 %rd6, %rd8, %rd5;\nst.local.u8 [%rd6], 1;\n"
+        "add.u64 %rd5, %rd5, 1;\nsetp.lt.u64 %p2, %rd5, %rd9;\n@%p2 bra $LOOP;\n"
+        "$END:\nret;"
+    )
+    (found,) = attributed(layers(program(body), stl("st.local"), frame=64)).objects
+    assert found.cause == cause
+    assert found.index is not None
+    assert [source.kind for source in found.index.sources] == kinds
+    lined = body.replace("st.local", ".loc 1 9 0\nst.local")
+    (own,) = attributed(layers(program(lined), stl("st.local"), frame=64)).objects
+    assert own.index is not None
+    assert {source.kind for source in own.index.sources} == {"loop-counter"}

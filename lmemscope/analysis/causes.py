@@ -13,6 +13,7 @@ from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.flow import is_generic_access
+from lmemscope.analysis.ptx.guards import open_copy
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import (
     FunctionObjects,
@@ -213,6 +214,10 @@ class _Reasons:
         accesses = [*self._own, *(access for _, access in self._theirs)]
         indexed = [access for access in accesses if access.leaves]
         dynamic = next((a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)), None)
+        if dynamic is None:
+            # Of a narrow type, a length has a largest value; no loop of the source has it.
+            own = (a for a in self._own if open_copy(self._objects, a) is not None)
+            dynamic = next(own, None)
         if dynamic is not None:
             if self._contents.is_table:
                 return ProvenCause("const-table", (Evidence("constant-stores"),))

@@ -14,7 +14,7 @@ from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import registers_of
-from lmemscope.analysis.ptx.guards import guard_of_copy
+from lmemscope.analysis.ptx.guards import guard_of_copy, open_copy
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.spelling import Spelling, Written
@@ -349,8 +349,12 @@ class IndexReader:
     ) -> set[IndexSource]:
         """Leaves as a reader knows them; ``called`` is None of an access of another function."""
         found: set[IndexSource] = set()
+        copy = open_copy(objects, access) if called is not None else None
         for leaf in leaves:
             names: Iterable[str | None] = [leaf.name]
+            if copy is not None and leaf.header == copy.header:
+                found.add(IndexSource("copy", None))
+                continue
             if called is not None and leaf.offset >= 0:
                 names = _names_of(objects, access, leaf, called)
             found |= {self._source(leaf, name) for name in names}

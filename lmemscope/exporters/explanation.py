@@ -403,7 +403,7 @@ def _unknown(kinds: set[SourceKind]) -> str:
 
 
 _COMPUTED: frozenset[SourceKind] = frozenset(
-    {"parameter", "thread-id", "block-id", "loop-counter", "symbol"}
+    {"parameter", "thread-id", "block-id", "loop-counter", "copy", "symbol"}
 )
 """Sources that make an index differ in each lane by ``threadIdx`` alone; what a call, a shuffle or
 memory brings in may be equal again."""

@@ -29,7 +29,8 @@ class IndexSource:
     """A leaf of an index: where it comes from, and under which name an author knows it.
 
     Attributes:
-        kind, name: of the contract; the name is the source's own where it is known.
+        kind, name: of the contract; the name is the source's own where it is known. ``copy``: a
+            ``memcpy`` or ``memset`` of run-time length, which becomes a loop over bytes.
         position: of a parameter, from 0.
         constant_trip: of a loop counter: whether the loop's trip count is a constant.
     """

@@ -28,6 +28,8 @@ def index_clause(case: Case) -> str:
     if not made:
         return f"{expression}{f'; other indices depend on {others}' if others else ''}"
     apart = f"; other indices depend on {others}, too" if others else ""
+    if {source.kind for source in index.sources} == {"copy"}:
+        return f" by {made}{apart}"
     return f"{expression}, which depends on {made}{apart}"
 
 
@@ -153,6 +155,8 @@ def _source(source: IndexSource) -> str:
         return f"values loaded from {source.name}" if source.name else "values loaded from memory"
     if source.kind == "call":
         return f"the result of {source.name}" if source.name else "the result of a call"
+    if source.kind == "copy":
+        return "a `memcpy` or `memset` of run-time length"
     if source.kind == "loop-counter":
         return "a loop counter" if source.constant_trip else "the counter of a run-time loop"
     return source.name or "a computed value"

@@ -141,6 +141,9 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
     index = case.index
     made_of = index.all_sources if index is not None else ()
     counters = [source for source in made_of if source.kind == "loop-counter"]
+    if index is not None and {source.kind for source in index.sources} == {"copy"}:
+        # Whatever loop is around it does not count it.
+        return _written_out(case) if _fits_registers(case) and not namesakes(case) else ()
     if index is None or not counters or not _fits_registers(case) or namesakes(case):
         return ()
     if index.least_uniform == "data-dependent" and len(counters) == len(made_of):
@@ -242,6 +245,11 @@ def outcome(case: Case, *, of_one_loop: bool = False) -> str:
     counted = made_of is not None and all(s.kind == "loop-counter" for s in made_of)
     if counted and not of_one_loop:
         return " Then every index is a constant."
+    if any(source.kind == "copy" for source in made_of or ()):
+        return (
+            " Then this index is a constant; every other must be one too: write each `memcpy` or "
+            "`memset` of run-time length as such a loop."
+        )
     return " Then this index is a constant; every other must be one too."
 
 
@@ -257,6 +265,20 @@ def _fits_registers(case: Case) -> bool:
     size = case.object.size // 4 if case.object is not None else 0
     need = made.registers if made is not None and made.registers is not None else size
     return need <= spare_registers(case)
+
+
+def _written_out(case: Case) -> tuple[Advice, ...]:
+    """A copy of run-time length as a loop over all elements."""
+    made = declaration_of(case)
+    if made is None or len(made.extents) != 1 or made.extents[0] > _MOST_GUARDED:
+        return ()
+    return (
+        Advice(
+            "Give the `memcpy` or `memset` a constant length, or write it as a loop over all "
+            f"{made.extents[0]} elements that is unrolled (`#pragma unroll`), with its length as a "
+            "condition inside. Then this index is a constant; every other must be one too."
+        ),
+    )
 
 
 def _shift(case: Case, made: Declaration) -> Advice:
