@@ -446,6 +446,15 @@ def test_a_buffer_of_arguments_in_the_place_of_a_variable_explains_nothing_of_it
     assert cause(f"{ADDRESS}\nst.local.u32 [%rd1], 7;\n{printed}\nret;") == "printf-args"
 
 
+def test_what_is_behind_the_arguments_of_a_print_is_padding() -> None:
+    printed = call("vprintf", "%rd1")
+    store = "st.local.v2.u64 [%rd1], {%rd5, %rd5};\nst.local.u32 [%rd1+16], 7;"
+    assert reasons(f"{ADDRESS}\n{store}\n{printed}\nret;").size == 20
+    assert reasons(f"{ADDRESS}\n{printed}\nret;").size is None
+    second = f"{depot(64)}\nadd.u64 %rd1, %SPL, 32;"
+    assert reasons(f"{second}\n{store}\n{printed}\nret;", offset=32).size == 20
+
+
 READS = "ld.param.u64 %rd1, [{0}_param_0];\nld.param.u32 %r1, [{0}_param_1];\n"
 BY_NUMBER = "mul.wide.s32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nld.u32 %r2, [%rd3];\nret;"
 BY_LANE = f"mov.u32 %r1, %tid.x;\n{BY_NUMBER}"

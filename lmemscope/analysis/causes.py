@@ -178,7 +178,8 @@ class _Reasons:
             return ProvenCause("volatile", (self._said(volatile.index),), self._others())
         for call, _ in self._found.passed_to:
             if call.callee in _PRINTING and self._is_for_printing():
-                return ProvenCause("printf-args", (Evidence("address-passed", call.callee),))
+                passed = (Evidence("address-passed", call.callee),)
+                return ProvenCause("printf-args", passed, size=self._written())
             if call.callee is not None and call.callee.startswith(_LAUNCHING):
                 return ProvenCause("device-launch", (Evidence("address-passed", call.callee),))
         reduction = self._reduction
@@ -191,6 +192,18 @@ class _Reasons:
         to nobody else. Otherwise a variable and such a buffer have its place in turn."""
         written = all(access.is_store and not access.leaves for access in self._own)
         return written and all(call.callee in _PRINTING for call, _ in self._found.passed_to)
+
+    def _written(self) -> int | None:
+        """Bytes up to the last one that is stored at a constant place: what is behind is padding.
+
+        None where nothing is stored, or a place is not known.
+        """
+        ends = [
+            access.offset + access.width - self._found.offset
+            for access in self._stores
+            if access.offset is not None
+        ]
+        return max(ends) if ends and len(ends) == len(self._stores) else None
 
     def _escaping(self) -> ProvenCause | None:
         """Proof that its address is needed, or that it holds addresses of other objects."""
