@@ -346,6 +346,7 @@ setp.lt.u32 %p6, %r60, %r51;
         ("st.local.u32 [%rd1+64], %r50;", "", "x = h.data[h.len];", "lane-varying"),
         # Nothing says that the store stays in `data`, and `len` lies behind it.
         ("st.local.u32 [%rd1+64], %r51;", "", "put(&h);", "lane-varying"),
+        ("st.local.u32 [%rd1+64], %r51;", "", "data[i] = x;", "lane-varying"),
         # Whoever leaves for good reads nothing any more; whoever comes later does.
         ("@%p7 bra $OUT;\nst.local.u32 [%rd1+64], %r51;", "", "x = h.data[h.len];", "uniform"),
         (
@@ -364,7 +365,9 @@ def test_what_is_stored_in_an_array_does_not_change_the_member_behind_it(
 ) -> None:
     ptx = program(f"{START}{before}{APPENDED}{after}{READ}")
     given = layers(ptx, ldl("ld.local.u8 %r55", base=4), frame=100)
-    fact = attributed(given, [HASH], {"a.cu": f"\n\n\n{line}\n"})
+    # A pointer to all of it may be called as the member is.
+    bytes_of_it = variable("data", "unsigned char *", 8, 2, is_parameter=True)
+    fact = attributed(given, [HASH, bytes_of_it], {"a.cu": f"\n\n\n{line}\n"})
     assert [access.uniformity for access in fact.accesses] == [level]
     (index,) = [one.index for one in fact.objects if one.index is not None]
     assert index.least_uniform == level

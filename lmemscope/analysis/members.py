@@ -145,11 +145,12 @@ def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) 
 def _is_selecting(names: Names, objects: FunctionObjects, index: int, array: Part) -> bool:
     """Whether an access is for sure one of an array, and not of more that lies behind it.
 
-    Its line says so. Stores that are merged have no line; nor has a loop that copies or clears a
-    structure up to a length of run time, but that has the counter of its own loop as the index.
+    Its line says so; a function that gets the whole as bytes may call them by the same name. Stores
+    that are merged have no line; nor has a loop that copies or clears a structure up to a length of
+    run time, but that has the counter of its own loop as the index.
     """
     access, flow = objects.access_at[index], objects.dataflow.flow
-    if names.said(objects, [access], _word(array)):
+    if names.says_member(objects, access, _word(array)):
         return True
     loc, around = objects.body.instructions[index].loc, flow.innermost(frozenset({index}))
     if loc is None or loc.line:
