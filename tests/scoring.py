@@ -377,7 +377,8 @@ def _index(claim: Claim) -> _Index:
     written = _plain(index.expression) if index.expression is not None else None
     if written is not None and not written.startswith("["):
         written = f"[{written}]"
-    return _Index(written, frozenset(map(spelled, index.sources)), index.uniformity)
+    # Labels say of an object what all of its indices are made of.
+    return _Index(written, frozenset(map(spelled, index.all_sources)), index.least_uniform)
 
 
 def _declared(claim: Claim, file: str) -> int | None:

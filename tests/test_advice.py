@@ -584,6 +584,24 @@ def test_a_bound_that_is_not_constant_is_named() -> None:
     assert "for (int i = 0; i < 20; ++i) if (i < n)" in codes(facts, source)
 
 
+def test_a_copy_of_run_time_length_is_no_loop_to_bound() -> None:
+    copy = IndexSource("copy", None)
+    source = "\n\n\n\n\nfor (int i = 0; i < n; ++i)\n  memcpy(table, p, i);\n"
+    facts = kernel("dynamic-index", index=indexed(copy), depth=1)
+    assert "ends at `n`" not in said(facts, source)
+    assert "write it as a loop over all 20 elements" in said(facts, source)
+    assert "compare instead" not in said(facts, source)
+    large = kernel("dynamic-index", index=indexed(copy), depth=1, kind="float[40]")
+    assert "memcpy" not in said(large, source)
+    # Beside a loop of the source, it is to be written as one, too.
+    both = dataclasses.replace(indexed(OPEN_COUNTER, expression="i"), other_sources=(copy,))
+    looped = source.replace("memcpy(table, p, i)", "s += table[i]")
+    text = said(kernel("dynamic-index", index=both, depth=1), looped)
+    assert "ends at `n`" in text
+    assert "Then every index is a constant" not in text
+    assert "write each `memcpy` or `memset` of run-time length as such a loop" in text
+
+
 @pytest.mark.parametrize("change", ["n += 2;", "++n;", "i = next[i];", "shrink(&n);"])
 def test_a_bound_that_the_body_changes_is_no_condition_for_each_turn(change: str) -> None:
     facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="i"), depth=1)

@@ -362,11 +362,48 @@ ret;"""
     reading = body.replace("st.local.u32 [%rd3], %r8;", "ld.local.u32 %r8, [%rd3];")
     (read,) = attributed(layers(program(reading), frame=64), [bins], files).objects
     assert read.index is not None
-    assert {(s.kind, s.constant_trip) for s in read.index.sources} == {
-        ("thread-id", None),
-        ("loop-counter", True),
-    }
+    assert [s.kind for s in read.index.sources] == ["thread-id"]
+    assert [(s.kind, s.constant_trip) for s in read.index.other_sources] == [("loop-counter", True)]
     assert (read.index.expression, read.index.uniformity) == ("threadIdx.x", "lane-varying")
+    assert read.index.other_uniformity is None
+
+
+@pytest.mark.parametrize("looped", ["n", "threadIdx.x"])
+def test_what_other_indices_are_made_of_stands_apart(looped: str) -> None:
+    def shown(index: str, line: int, text: str) -> str:
+        body = f".loc 1 {line} 0\n{text}\n"
+        if index != looped:
+            return body
+        more = f"add.s32 %r9, %r9, 1;\nsetp.lt.s32 %p{line}, %r9, 99;\n@%p{line} bra $L{line};\n"
+        return f"mov.u32 %r9, 0;\n$L{line}:\n{body}{more}"
+
+    start, _, _ = INDEXED.partition("st.local")
+    lanes = "mov.u32 %r6, %tid.x;\nmul.wide.s32 %rd6, %r6, 4;\nadd.s64 %rd7, %rd1, %rd6;\n"
+    own = shown("n", 4, "ld.local.u32 %r2, [%rd3];")
+    others = shown("threadIdx.x", 5, "ld.local.u32 %r3, [%rd7];")
+    bins = variable("bins", "int[16]", 64)
+    n = variable("n", "int", 4, 1, is_parameter=True)
+    files = {"a.cu": "\n\n\nx = bins[n];\ny = bins[threadIdx.x];\n"}
+    unit = layers(program(f"{start}{lanes}{own}{others}ret;"), frame=64)
+    (found,) = attributed(unit, [bins, n], files).objects
+    index = found.index
+    assert index is not None
+    assert (index.expression, index.location and index.location.line) == (
+        looped,
+        4 if looped == "n" else 5,
+    )
+    assert [source.kind for source in index.sources] == [
+        "parameter" if looped == "n" else "thread-id"
+    ]
+    assert [source.kind for source in index.other_sources] == [
+        "thread-id" if looped == "n" else "parameter"
+    ]
+    uniform = index.uniformity, index.other_uniformity, index.least_uniform
+    assert uniform == (
+        ("uniform", "lane-varying", "lane-varying")
+        if looped == "n"
+        else ("lane-varying", None, "lane-varying")
+    )
 
 
 def test_a_loop_is_named_only_where_counters_are_all_there_is() -> None:
@@ -513,3 +550,40 @@ def test_a_copy_that_became_a_loop_has_the_line_of_what_skips_it(
     assert found.cause == "dynamic-index"
     assert found.index is not None
     assert (found.index.location and found.index.location.line) == line
+    assert [(s.kind, s.name, s.constant_trip) for s in found.index.sources] == [
+        ("copy", None, None)
+    ]
+    # What is loaded behind the loop only if it ran does not hide what skips it.
+    behind = body.replace("$END:", ".loc 1 10 0\nld.local.u32 %r8, [%rd8];\n$END:")
+    (found,) = attributed(layers(program(behind), stl("st.local"), frame=64)).objects
+    assert found.index is not None
+    assert (found.index.location and found.index.location.line) == line
+
+
+@pytest.mark.parametrize(
+    ("length", "cause", "kinds"),
+    [
+        # A largest value is no constant length, where no loop of the source has it.
+        ("and.b64 %rd9, %rd7, 31;", "dynamic-index", ["copy"]),
+        ("mov.u64 %rd9, 31;", "unattributed", ["loop-counter"]),
+    ],
+)
+def test_a_length_of_a_narrow_type_is_no_constant(
+    length: str, cause: str, kinds: list[str]
+) -> None:
+    body = (
+        f"{depot(64)}\n.loc 1 9 0\nld.param.u64 %rd7, [k_param_0];\n{length}\n"
+        "setp.eq.u64 %p1, %rd9, 0;\n@%p1 bra $END;\n"
+        ".loc 1 0 0\nmov.u64 %rd5, 0;\nadd.u64 %rd8, %SPL, 0;\n"
+        "$LOOP:\nadd.u64 %rd6, %rd8, %rd5;\nst.local.u8 [%rd6], 1;\n"
+        "add.u64 %rd5, %rd5, 1;\nsetp.lt.u64 %p2, %rd5, %rd9;\n@%p2 bra $LOOP;\n"
+        "$END:\nret;"
+    )
+    (found,) = attributed(layers(program(body), stl("st.local"), frame=64)).objects
+    assert found.cause == cause
+    assert found.index is not None
+    assert [source.kind for source in found.index.sources] == kinds
+    lined = body.replace("st.local", ".loc 1 9 0\nst.local")
+    (own,) = attributed(layers(program(lined), stl("st.local"), frame=64)).objects
+    assert own.index is not None
+    assert {source.kind for source in own.index.sources} == {"loop-counter"}

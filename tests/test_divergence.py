@@ -283,10 +283,15 @@ def test_a_limit_that_is_loaded_again_is_one_limit() -> None:
 @pytest.mark.parametrize(
     ("stored", "at", "level"),
     [
-        ("%r9", "%rd90", "uniform"),
-        ("%r8", "%rd90", "lane-varying"),
-        ("%r7", "%rd90", "data-dependent"),
-        ("%r8", "%rd91", "uniform"),
+        ("%r9", "%rd90+4", "uniform"),
+        ("%r8", "%rd90+4", "lane-varying"),
+        ("%r7", "%rd90+4", "data-dependent"),
+        ("%r8", "%rd90+1", "lane-varying"),
+        ("%r8", "%rd90+7", "lane-varying"),
+        # Other bytes of it, and another array.
+        ("%r8", "%rd90", "uniform"),
+        ("%r8", "%rd90+8", "uniform"),
+        ("%r8", "%rd91+4", "uniform"),
     ],
 )
 def test_a_lanes_own_array_holds_what_was_stored_in_it(stored: str, at: str, level: str) -> None:

@@ -231,3 +231,11 @@ def test_lanes_differ_for_certain_only_by_the_threads_own_place(
     index = IndexFacts("i", sources, uniformity, None)
     text = explained(shown_kernel(kernel_with("dynamic-index", index=index)))
     assert f"The index {said}" in text
+
+
+def test_an_index_that_is_less_uniform_than_the_quoted_one_is_said() -> None:
+    quoted, other = IndexSource("parameter", "n", 0), IndexSource("memory", "p", 1)
+    index = IndexFacts("n", (quoted,), "uniform", None, None, (other,), "data-dependent")
+    text = " ".join(explained(shown_kernel(kernel_with("dynamic-index", index=index))).split())
+    assert "by `n`, which depends on the parameter n; other indices depend on values" in text
+    assert "The index is the same in all lanes of a warp: 4 sectors per request. Another is" in text

@@ -286,3 +286,88 @@ ret;"""
     inner = variable("sums", "float[16]", 64, function=other)
     fact = attributed(given, [inner], {"a.cu": "\nsums[i] = 1;\n\nstep(y);\n"})
     assert [found.name for found in fact.objects] == ["sums"]
+
+
+# What lanes differ in.
+
+HASH = variable(
+    "h",
+    "Hash",
+    100,
+    members=(
+        Member("data", 0, 64, "unsigned char[64]"),
+        Member("len", 64, 4, "unsigned int"),
+        Member("state", 68, 32, "unsigned int[8]"),
+    ),
+)
+
+
+START = f"""{depot(100)}
+add.u64 %rd1, %SPL, 0;
+.loc 1 5 0
+mov.u32 %r50, %tid.x;
+ld.param.u32 %r51, [k_param_1];
+setp.gt.s32 %p7, %r50, 9;
+"""
+APPENDED = """
+ld.local.u32 %r52, [%rd1+64];
+cvt.u64.u32 %rd50, %r52;
+add.s64 %rd51, %rd1, %rd50;
+.loc 1 4 0
+st.local.u8 [%rd51], %r50;
+st.local.u32 [%rd1+68], %r50;
+.loc 1 5 0
+"""
+READ = """
+ld.local.u32 %r54, [%rd1+64];
+cvt.u64.u32 %rd53, %r54;
+add.s64 %rd54, %rd1, %rd53;
+.loc 1 4 0
+ld.local.u8 %r55, [%rd54];
+$OUT:
+ret;"""
+MERGED = ".loc 1 0 0\nst.local.u8 [%rd51], %r50;"
+COPY = """.loc 1 0 0
+mov.u32 %r60, 0;
+$L1:
+cvt.u64.u32 %rd60, %r60;
+add.s64 %rd61, %rd1, %rd60;
+st.local.u8 [%rd61], %r50;
+add.s32 %r60, %r60, 1;
+setp.lt.u32 %p6, %r60, %r51;
+@%p6 bra $L1;
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line", "level"),
+    [
+        ("st.local.u32 [%rd1+64], %r51;", "", "x = h.data[h.len];", "uniform"),
+        ("st.local.u32 [%rd1+64], %r50;", "", "x = h.data[h.len];", "lane-varying"),
+        # Nothing says that the store stays in `data`, and `len` lies behind it.
+        ("st.local.u32 [%rd1+64], %r51;", "", "put(&h);", "lane-varying"),
+        ("st.local.u32 [%rd1+64], %r51;", "", "data[i] = x;", "lane-varying"),
+        # Whoever leaves for good reads nothing any more; whoever comes later does.
+        ("@%p7 bra $OUT;\nst.local.u32 [%rd1+64], %r51;", "", "x = h.data[h.len];", "uniform"),
+        (
+            "@%p7 bra $ON;\nst.local.u32 [%rd1+64], %r51;\n$ON:",
+            "",
+            "x = h.data[h.len];",
+            "lane-varying",
+        ),
+        # What has no line is the array's, but for a copy into all of the structure.
+        ("st.local.u32 [%rd1+64], %r51;", MERGED, "x = h.data[h.len];", "uniform"),
+        ("st.local.u32 [%rd1+64], %r51;", COPY, "x = h.data[h.len];", "lane-varying"),
+    ],
+)
+def test_what_is_stored_in_an_array_does_not_change_the_member_behind_it(
+    before: str, after: str, line: str, level: str
+) -> None:
+    ptx = program(f"{START}{before}{APPENDED}{after}{READ}")
+    given = layers(ptx, ldl("ld.local.u8 %r55", base=4), frame=100)
+    # A pointer to all of it may be called as the member is.
+    bytes_of_it = variable("data", "unsigned char *", 8, 2, is_parameter=True)
+    fact = attributed(given, [HASH, bytes_of_it], {"a.cu": f"\n\n\n{line}\n"})
+    assert [access.uniformity for access in fact.accesses] == [level]
+    (index,) = [one.index for one in fact.objects if one.index is not None]
+    assert index.least_uniform == level

@@ -320,6 +320,33 @@ ld.local.u32 %r2, [%rd6];
 ret;"""
     found = reasons(body, offset=offset)
     assert (found.cause, found.evidence[0].kind) == ("address-taken", "chosen-address")
+    # Neither path has null.
+    assert found.evidence[0].subject is None
+    starts = "add.u64 %rd3, %SP, 0;\nadd.u64 %rd4, %SP, 16;\n"
+    choice = "selp.b64 %rd5, %rd3, %rd4, %p1;\ncvta.to.local.u64 %rd6, %rd5;"
+    generic = body.replace("selp.b64 %rd6, %rd1, %rd2, %p1;", starts + choice)
+    assert reasons(generic, offset=offset).evidence[0].subject is None
+
+
+@pytest.mark.parametrize("chosen", ["%rd1", "%rd1, 0", "%rd1, %rd2"])
+def test_a_pointer_is_null_on_other_paths_only_if_one_sets_it_so(chosen: str) -> None:
+    """Null, too, is chosen before the address is converted to one of local memory."""
+    first, _, second = chosen.partition(", ")
+    body = f"""{depot(32)}
+add.u64 %rd1, %SP, 0;
+add.u64 %rd2, %SP, 16;
+ld.param.u32 %r1, [k_param_1];
+setp.ne.s32 %p1, %r1, 0;
+st.u32 [%rd2], 1;
+selp.b64 %rd6, {first}, {second or first}, %p1;
+cvta.to.local.u64 %rd7, %rd6;
+ld.local.u32 %r2, [%rd7];
+ret;"""
+    flow = ModuleFlow(program(body))
+    objects = flow.objects("k")
+    assert objects is not None
+    at = objects.accesses[-1].index
+    assert objects.is_it_or_null(at) == (second == "0")
 
 
 @pytest.mark.parametrize(("other", "expected"), [("0", "address-taken"), ("%rd2", "dynamic-index")])
@@ -417,3 +444,55 @@ def test_a_buffer_of_arguments_in_the_place_of_a_variable_explains_nothing_of_it
     assert proven(both) == ("address-taken", Evidence("address-passed", "leaf"))
     assert cause(f"{ADDRESS}\n{READ}\n{printed}\nret;") == "dynamic-index"
     assert cause(f"{ADDRESS}\nst.local.u32 [%rd1], 7;\n{printed}\nret;") == "printf-args"
+
+
+def test_what_is_behind_the_arguments_of_a_print_is_padding() -> None:
+    printed = call("vprintf", "%rd1")
+    store = "st.local.v2.u64 [%rd1], {%rd5, %rd5};\nst.local.u32 [%rd1+16], 7;"
+    assert reasons(f"{ADDRESS}\n{store}\n{printed}\nret;").size == 20
+    assert reasons(f"{ADDRESS}\n{printed}\nret;").size is None
+    second = f"{depot(64)}\nadd.u64 %rd1, %SPL, 32;"
+    assert reasons(f"{second}\n{store}\n{printed}\nret;", offset=32).size == 20
+
+
+READS = "ld.param.u64 %rd1, [{0}_param_0];\nld.param.u32 %r1, [{0}_param_1];\n"
+BY_NUMBER = "mul.wide.s32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nld.u32 %r2, [%rd3];\nret;"
+BY_LANE = f"mov.u32 %r1, %tid.x;\n{BY_NUMBER}"
+AT_ONE_PLACE = "ld.u32 %r2, [%rd1+8];\nret;"
+
+
+@pytest.mark.parametrize(
+    ("number", "first", "second", "also"),
+    [
+        ("%r9", BY_NUMBER, BY_NUMBER, ("dynamic-index",)),
+        # Inlined, it would have a constant.
+        ("5", BY_NUMBER, BY_NUMBER, ()),
+        ("5", BY_LANE, BY_LANE, ("dynamic-index",)),
+        # Not all that may be called has an index.
+        ("%r9", BY_NUMBER, AT_ONE_PLACE, ()),
+        ("%r9", AT_ONE_PLACE, AT_ONE_PLACE, ()),
+    ],
+)
+def test_what_is_called_through_a_table_indexes_what_it_gets(
+    number: str, first: str, second: str, also: tuple[Cause, ...]
+) -> None:
+    body = f"""{depot(64)}
+add.u64 %rd1, %SP, 0;
+ld.param.u32 %r9, [k_param_1];
+st.u32 [%rd1], 0;
+{{
+.param .b64 param0;
+st.param.b64 [param0+0], %rd1;
+.param .b32 param1;
+st.param.b32 [param1+0], {number};
+proto : .callprototype ()_ (.param .b64 _, .param .b32 _);
+call %rd7, (param0, param1), proto;
+}}
+ret;"""
+    table = ".global .align 8 .u64 table[2] = {one, two};"
+    functions = {"one": READS.format("one") + first, "two": READS.format("two") + second}
+    flow = ModuleFlow(program(body, variables=(table,), **functions))
+    objects = flow.objects("k")
+    assert objects is not None
+    found = object_causes(flow, "k", objects)[0]
+    assert (found.cause, found.also) == ("address-taken", also)

@@ -608,6 +608,19 @@ def test_a_table_becomes_static_by_how_lanes_read_it() -> None:
         assert [one.split("\n")[1].strip() for one in made] == wanted
 
 
+def test_a_table_is_constant_memory_only_if_no_index_differs_between_lanes() -> None:
+    declaration = "float a[] = {1, 2, 3};"
+    text = f"__global__ void k(float *o, int n) {{\n    {declaration}\n    o[0] = a[n];\n}}\n"
+    given = target(text, "const-table", declared=declaration, used="a[n]", uniformity="uniform")
+    (hit,) = given.hits
+    assert hit.finding.index is not None
+    index = dataclasses.replace(hit.finding.index, other_uniformity="lane-varying")
+    finding = dataclasses.replace(hit.finding, index=index)
+    other = dataclasses.replace(given, hits=(dataclasses.replace(hit, finding=finding),))
+    first = [proposals(static_table.REWRITE, one)[0].edits[0].text for one in (given, other)]
+    assert first == [b"static __constant__ const ", b"static __device__ const "]
+
+
 def test_const_and_pointers_keep_their_words() -> None:
     plain, pointer = [b"static __device__ "], [b"static __device__ ", b"const "]
     assert first_edit(table("const float a[2] = {1, 2};")) == plain

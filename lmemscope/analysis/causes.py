@@ -13,6 +13,7 @@ from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.flow import is_generic_access
+from lmemscope.analysis.ptx.guards import open_copy
 from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.objects import (
     FunctionObjects,
@@ -177,7 +178,8 @@ class _Reasons:
             return ProvenCause("volatile", (self._said(volatile.index),), self._others())
         for call, _ in self._found.passed_to:
             if call.callee in _PRINTING and self._is_for_printing():
-                return ProvenCause("printf-args", (Evidence("address-passed", call.callee),))
+                passed = (Evidence("address-passed", call.callee),)
+                return ProvenCause("printf-args", passed, size=self._written())
             if call.callee is not None and call.callee.startswith(_LAUNCHING):
                 return ProvenCause("device-launch", (Evidence("address-passed", call.callee),))
         reduction = self._reduction
@@ -190,6 +192,18 @@ class _Reasons:
         to nobody else. Otherwise a variable and such a buffer have its place in turn."""
         written = all(access.is_store and not access.leaves for access in self._own)
         return written and all(call.callee in _PRINTING for call, _ in self._found.passed_to)
+
+    def _written(self) -> int | None:
+        """Bytes up to the last one that is stored at a constant place: what is behind is padding.
+
+        None where nothing is stored, or a place is not known.
+        """
+        ends = [
+            access.offset + access.width - self._found.offset
+            for access in self._stores
+            if access.offset is not None
+        ]
+        return max(ends) if ends and len(ends) == len(self._stores) else None
 
     def _escaping(self) -> ProvenCause | None:
         """Proof that its address is needed, or that it holds addresses of other objects."""
@@ -213,6 +227,10 @@ class _Reasons:
         accesses = [*self._own, *(access for _, access in self._theirs)]
         indexed = [access for access in accesses if access.leaves]
         dynamic = next((a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)), None)
+        if dynamic is None:
+            # Of a narrow type, a length has a largest value; no loop of the source has it.
+            own = (a for a in self._own if open_copy(self._objects, a) is not None)
+            dynamic = next(own, None)
         if dynamic is not None:
             if self._contents.is_table:
                 return ProvenCause("const-table", (Evidence("constant-stores"),))
@@ -258,7 +276,7 @@ class _Reasons:
         leaves += kept_indices(self._objects, self._found)
         if any(leaf.is_dynamic for found in leaves for leaf in found) or any(
             self._is_dynamic_inlined(theirs.dataflow, leaf)
-            for theirs, access in self._theirs
+            for theirs, access in [*self._theirs, *self._in_pointed()]
             for leaf in access.leaves
         ):
             result.append("dynamic-index")
@@ -271,6 +289,38 @@ class _Reasons:
         if self._reduction is not None:
             result.append("math-slow-path")
         return tuple(result)
+
+    def _in_pointed(self) -> list[tuple[FunctionObjects, PtxAccess]]:
+        """Accesses through the object's address of functions that are called through a pointer.
+
+        Those of one that may be called stand for all, and only where each of them has an index.
+        """
+        own, result = self._objects.dataflow.function.name, []
+        for call, position in self._found.passed_to:
+            if call.callee is not None:
+                continue
+            called = self._module.calls(self._kernel).pointed
+            found = [
+                self._indexed_in(name, position)
+                for name in called
+                if self._module.fits(own, call, name)
+            ]
+            if found and all(found):
+                result += found[0]
+        return result
+
+    def _indexed_in(self, name: str, position: int) -> list[tuple[FunctionObjects, PtxAccess]]:
+        """Accesses with an index that stays unknown if inlined, through a function's parameter."""
+        theirs = self._module.objects(name)
+        if theirs is None or position >= len(theirs.dataflow.function.parameters):
+            return []
+        parameter, _, _ = theirs.dataflow.function.parameters[position]
+        return [
+            (theirs, access)
+            for access in theirs.accesses
+            if any(p.kind == "parameter" and p.name == parameter for p in access.pointees)
+            and any(self._is_dynamic_inlined(theirs.dataflow, leaf) for leaf in access.leaves)
+        ]
 
     def _is_dynamic_inlined(self, callee: Dataflow, leaf: Leaf) -> bool:
         """Whether an index of a callee's stays unknown where its calls are inlined.
@@ -306,7 +356,11 @@ class _Reasons:
         if parameter not in names:
             return False
         position = names.index(parameter)
-        for caller, call in self._module.calls_of(function.name, self._kernel):
+        calls = [
+            *self._module.calls_of(function.name, self._kernel),
+            *self._module.pointed_calls_of(function.name, self._kernel),
+        ]
+        for caller, call in calls:
             dataflow = self._module.dataflow(caller)
             assert dataflow is not None
             passed = call.arguments[position] if position < len(call.arguments) else ()

@@ -14,7 +14,7 @@ from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import registers_of
-from lmemscope.analysis.ptx.guards import guard_of_copy
+from lmemscope.analysis.ptx.guards import guard_of_copy, open_copy
 from lmemscope.analysis.ptx.leaves import Leaf, worst
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.spelling import Spelling, Written
@@ -126,7 +126,7 @@ class IndexReader:
         if not leaves:
             return self._alternating(kernel, objects, found, named, called)
         inside = [access for access in deciding if access.leaves and access in own]
-        primary = self._primary(kernel, objects, found, inside or _decisive(own), named)
+        primary, alike = self._primary(kernel, objects, found, inside or _decisive(own), named)
         loop = None
         if primary is not None and not any(leaf.is_dynamic for leaf in leaves):
             header = min(leaf.header for leaf in _leaves([primary.access]))
@@ -134,14 +134,18 @@ class IndexReader:
         expression = primary.expression if primary is not None else None
         if expression is not None and loop is not None and named is not None:
             expression = self._of_loop(expression, loop, named)
+        sources = self._made_of(objects, alike or _telling(indexed), theirs, called)
+        others = self._made_of(objects, _telling(indexed), theirs, called) - sources
+        uniformity = worst(access.uniformity for access in alike or deciding)
+        least = worst((uniformity, *(access.uniformity for access in deciding)))
         return IndexFacts(
             expression=expression,
-            sources=tuple(
-                sorted(self._made_of(objects, _telling(indexed), theirs, called), key=str)
-            ),
-            uniformity=worst(access.uniformity for access in deciding),
+            sources=tuple(sorted(sources, key=str)),
+            uniformity=uniformity,
             loop=loop,
             location=primary.location if primary is not None else None,
+            other_sources=tuple(sorted(others, key=str)),
+            other_uniformity=least if least != uniformity else None,
         )
 
     def _of_loop(self, expression: str, loop: SourceLocation, named: ObjectName) -> str | None:
@@ -164,7 +168,7 @@ class IndexReader:
         loop = next((one for one in around if one is not None), None)
         if loop is None:
             return None
-        primary = self._primary(kernel, objects, found, accesses, named)
+        primary, _ = self._primary(kernel, objects, found, accesses, named)
         return IndexFacts(
             expression=primary.expression if primary is not None else None,
             sources=tuple(sorted(self._choosing(objects, accesses, called), key=str)),
@@ -237,11 +241,15 @@ class IndexReader:
         found: StackObject,
         accesses: Sequence[PtxAccess],
         named: ObjectName | None,
-    ) -> _Indexed | None:
+    ) -> tuple[_Indexed | None, list[PtxAccess]]:
         """The access to look at: in the deepest loop, then across lanes, then of most bytes.
 
         What fills the array with a constant comes last, wherever it stands. Of lines that cost the
         same, one that reads, and one whose index can be quoted, says more.
+
+        Returns:
+            the access, and with it those of its line that are written as it is: copies that an
+            unrolled loop makes, and those whose index cannot be told apart. Nothing without a line.
         """
         lines: dict[SourceLocation | None, list[_Indexed]] = defaultdict(list)
         for one in self._shown(kernel, objects, found, accesses, named):
@@ -258,7 +266,10 @@ class IndexReader:
 
         best = min(lines, key=rank, default=None)
         there = lines.get(best, [])
-        return min(there, key=lambda o: (_reversed(o.cost), o.expression is None), default=None)
+        primary = min(there, key=lambda o: (_reversed(o.cost), o.expression is None), default=None)
+        if primary is None or best is None:
+            return primary, []
+        return primary, [one.access for one in there if one.expression == primary.expression]
 
     def _shown(
         self,
@@ -338,8 +349,12 @@ class IndexReader:
     ) -> set[IndexSource]:
         """Leaves as a reader knows them; ``called`` is None of an access of another function."""
         found: set[IndexSource] = set()
+        copy = open_copy(objects, access) if called is not None else None
         for leaf in leaves:
             names: Iterable[str | None] = [leaf.name]
+            if copy is not None and leaf.header == copy.header:
+                found.add(IndexSource("copy", None))
+                continue
             if called is not None and leaf.offset >= 0:
                 names = _names_of(objects, access, leaf, called)
             found |= {self._source(leaf, name) for name in names}

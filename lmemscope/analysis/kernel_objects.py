@@ -14,7 +14,7 @@ from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.members import Member, split, whole
 from lmemscope.analysis.names import NamedObject, Names, ObjectName
-from lmemscope.analysis.ptx.callgraph import ObjectKey
+from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.trig import call_lines
 from lmemscope.formats.cubin import CubinFunction
@@ -86,16 +86,11 @@ def find_objects(
             continue
         if name not in inside and _has_own_section(layers, name):
             continue
-        objects = flow.objects(name)
-        assert objects is not None
-        found = list(objects.objects.values())
-        causes = object_causes(flow, kernel.name, objects)
+        objects, causes, listed = _listed(flow, names, kernel.name, name)
+        if flow.confine(name, _confined(objects, listed)):
+            objects, causes, listed = _listed(flow, names, kernel.name, name)
         calls = call_lines(flow, kernel.name, name)
         called_from = tuple(layers.paths.shown(line) for line in calls)
-        listed = [
-            (named, [whole(named)] if names is None else split(names, objects, named))
-            for named in _named(names, objects, found, causes)
-        ]
         called = _called(listed)
         for named, members in listed:
             cause = _commonest([causes[offset] for offset in named.pieces])
@@ -123,6 +118,33 @@ def find_objects(
                 apart = member.found.accesses if len(members) > 1 else ()
                 result.add(made, keys, ((name, one.index) for one in apart))
     return result
+
+
+def _listed(
+    flow: ModuleFlow, names: Names | None, kernel: str, function: str
+) -> tuple[FunctionObjects, dict[int, ProvenCause], list[tuple[NamedObject, list[Member]]]]:
+    """A function's stack objects, their causes by offset, and what each named one is divided in."""
+    objects = flow.objects(function)
+    assert objects is not None
+    causes = object_causes(flow, kernel, objects)
+    listed = [
+        (named, [whole(named)] if names is None else split(names, objects, named))
+        for named in _named(names, objects, list(objects.objects.values()), causes)
+    ]
+    return objects, causes, listed
+
+
+def _confined(
+    objects: FunctionObjects, listed: Sequence[tuple[NamedObject, Sequence[Member]]]
+) -> dict[int, range]:
+    """What arrays in structures tell of their accesses; nothing where lanes do not differ."""
+    if all(access.uniformity == "uniform" for access in objects.accesses):
+        return {}
+    found: dict[int, range] = {}
+    for _, members in listed:
+        for member in members:
+            found |= member.confined
+    return found
 
 
 def _among_its_own(cause: ProvenCause, objects: FunctionObjects, named: NamedObject) -> ProvenCause:

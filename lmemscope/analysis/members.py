@@ -23,12 +23,27 @@ class Member:
         name: or None.
         extent: what of the named type it is; None without a name.
         size: bytes of its own in the depot.
+        selecting: instructions that select an element of it for sure: their lines say its name.
     """
 
     found: StackObject
     name: ObjectName | None
     extent: Extent | None
     size: int
+    selecting: frozenset[int] = frozenset()
+
+    @property
+    def confined(self) -> dict[int, range]:
+        """Bytes of the depot that the instructions stay in which select an element of it.
+
+        What is selected through a pointer to one object or another stays in neither.
+        """
+        own = range(self.found.offset, self.found.offset + self.size)
+        return {
+            access.index: own
+            for access in self.found.accesses
+            if access.index in self.selecting and len(access.pointees) == 1
+        }
 
 
 def split(names: Names, objects: FunctionObjects, named: NamedObject) -> list[Member]:
@@ -64,7 +79,12 @@ def split(names: Names, objects: FunctionObjects, named: NamedObject) -> list[Me
             found.offset + array.offset, array.size, [found.accesses[n] for n in inside[array]]
         )
         called = names.name(name.variable, array, name.confidence)
-        members.append(Member(own, called, "whole", array.size))
+        selecting = frozenset(
+            index
+            for index, part in indexed.items()
+            if part == array and _is_selecting(names, objects, index, part)
+        )
+        members.append(Member(own, called, "whole", array.size, selecting))
     rest = size - sum(array.size for array in arrays)
     if rest > 0:
         left = [a for n, a in enumerate(found.accesses) if n not in taken]
@@ -120,6 +140,23 @@ def _indexed_arrays(names: Names, objects: FunctionObjects, named: NamedObject) 
         if not has_no_name(name.variable) and not names.said(objects, indexed, word):
             return {}
     return arrays
+
+
+def _is_selecting(names: Names, objects: FunctionObjects, index: int, array: Part) -> bool:
+    """Whether an access is for sure one of an array, and not of more that lies behind it.
+
+    Its line says so; a function that gets the whole as bytes may call them by the same name. Stores
+    that are merged have no line; nor has a loop that copies or clears a structure up to a length of
+    run time, but that has the counter of its own loop as the index.
+    """
+    access, flow = objects.access_at[index], objects.dataflow.flow
+    if names.says_member(objects, access, _word(array)):
+        return True
+    loc, around = objects.body.instructions[index].loc, flow.innermost(frozenset({index}))
+    if loc is None or loc.line:
+        return False
+    own = around.header if around is not None else -1
+    return all(leaf.kind != "loop-counter" or leaf.header != own for leaf in access.leaves)
 
 
 def _word(part: Part) -> str:

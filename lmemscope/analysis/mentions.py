@@ -168,7 +168,7 @@ class Mentions:
         if named is None or is_store is None:
             return 1.0
         frame, words = chain[0], named[1]
-        texts = [text for text in self._levels(frame) if any(contains(text, w) for w in words)]
+        texts = [text for text in self.levels(frame) if any(contains(text, w) for w in words)]
         text = texts[0] if texts else self._text(frame)
         return 1.0 if any(is_on_side(text, word, is_store) for word in words) else _OTHER_SIDE
 
@@ -335,14 +335,14 @@ class Mentions:
         place = frame.location
         key = (place.file, place.line, name)
         if key not in self._said:
-            self._said[key] = any(contains(text, name) for text in self._levels(frame))
+            self._said[key] = any(contains(text, name) for text in self.levels(frame))
         return self._said[key]
 
     def any_says(self, lines: AccessLines, name: str) -> bool:
         """Whether any of the lines, those inside calls too, holds a name as a word."""
         return any(self.says(frame, name) for chain, _, _ in lines.chains for frame in chain)
 
-    def _levels(self, frame: InlineFrame) -> tuple[str, ...]:
+    def levels(self, frame: InlineFrame) -> tuple[str, ...]:
         """A line's text as it stands, then with its macros replaced."""
         place = frame.location
         return (self._text(frame), *self._expansion.of_line(place.file, place.line))

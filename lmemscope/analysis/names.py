@@ -10,6 +10,7 @@ declarations decides between equals, and lowers the confidence.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -235,6 +236,20 @@ class Names:
             count * any(self._mentions.says(frame, word) for frame in chain)
             for chain, _, count in lines.chains
         )
+
+    def says_member(self, objects: FunctionObjects, access: PtxAccess, word: str) -> bool:
+        """Whether the line of an access itself, not of a call around it, names a member.
+
+        A name alone is one where no variable of the line's function has it.
+        """
+        chain = self._mentions.chain(objects.body.instructions[access.index])
+        if not chain or not self._mentions.says(chain[0], word):
+            return False
+        accessed = re.compile(rf"(?:\.|->)\s*{re.escape(word)}\b")
+        if any(accessed.search(text) for text in self._mentions.levels(chain[0])):
+            return True
+        function = chain[0].function or objects.dataflow.function.name
+        return all(variable.name != word for variable in self.declared_in(function))
 
     def _lines_of(self, objects: FunctionObjects, found: StackObject) -> AccessLines:
         owner = same_function(objects.dataflow.function.name)

@@ -15,6 +15,7 @@ from lmemscope.model import (
     Finding,
     FrameRange,
     IndexFacts,
+    IndexSource,
     KernelReport,
     LeftOut,
     LineUse,
@@ -23,6 +24,7 @@ from lmemscope.model import (
     SiteKind,
     SourceKind,
     SourceLocation,
+    Uniformity,
     UnitReport,
     count,
     reader_line,
@@ -371,18 +373,24 @@ def _sentence(text: str) -> str:
 
 
 def _index(index: IndexFacts) -> str:
-    kinds = {source.kind for source in index.sources}
-    if index.uniformity == "lane-varying" and "thread-id" in kinds and kinds <= _COMPUTED:
-        meaning = "is different in each lane: up to 32 sectors per request"
-    else:
-        warp = "a warp (of 32 neighbours in x)" if "thread-id" in kinds else "a warp"
-        meaning = {
-            "uniform": f"is the same in all lanes of {warp}: 4 sectors per request",
-            "lane-varying": "may differ from lane to lane: up to 32 sectors per request",
-            "data-dependent": "is from data, so lanes may differ: up to 32 sectors per request",
-            "unknown": f"is not known to be the same in all lanes: it {_unknown(kinds)}",
-        }[index.uniformity]
-    return f"The index {meaning}."
+    said = f"The index {_in_lanes(index.uniformity, index.sources)}."
+    if index.other_uniformity is not None:
+        said += f" Another {_in_lanes(index.other_uniformity, index.all_sources)}."
+    return said
+
+
+def _in_lanes(uniformity: Uniformity, sources: Sequence[IndexSource]) -> str:
+    """What uniformity means for what an access costs."""
+    kinds = {source.kind for source in sources}
+    if uniformity == "lane-varying" and "thread-id" in kinds and kinds <= _COMPUTED:
+        return "is different in each lane: up to 32 sectors per request"
+    warp = "a warp (of 32 neighbours in x)" if "thread-id" in kinds else "a warp"
+    return {
+        "uniform": f"is the same in all lanes of {warp}: 4 sectors per request",
+        "lane-varying": "may differ from lane to lane: up to 32 sectors per request",
+        "data-dependent": "is from data, so lanes may differ: up to 32 sectors per request",
+        "unknown": f"is not known to be the same in all lanes: it {_unknown(kinds)}",
+    }[uniformity]
 
 
 def _unknown(kinds: set[SourceKind]) -> str:
@@ -395,7 +403,7 @@ def _unknown(kinds: set[SourceKind]) -> str:
 
 
 _COMPUTED: frozenset[SourceKind] = frozenset(
-    {"parameter", "thread-id", "block-id", "loop-counter", "symbol"}
+    {"parameter", "thread-id", "block-id", "loop-counter", "copy", "symbol"}
 )
 """Sources that make an index differ in each lane by ``threadIdx`` alone; what a call, a shuffle or
 memory brings in may be equal again."""

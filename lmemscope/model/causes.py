@@ -29,7 +29,8 @@ class IndexSource:
     """A leaf of an index: where it comes from, and under which name an author knows it.
 
     Attributes:
-        kind, name: of the contract; the name is the source's own where it is known.
+        kind, name: of the contract; the name is the source's own where it is known. ``copy``: a
+            ``memcpy`` or ``memset`` of run-time length, which becomes a loop over bytes.
         position: of a parameter, from 0.
         constant_trip: of a loop counter: whether the loop's trip count is a constant.
     """
@@ -47,10 +48,14 @@ class IndexFacts:
     Attributes:
         expression: the index as written in the source, or None.
         sources: what it is made of, sorted.
-        uniformity: the least uniform of its accesses.
+        uniformity: its own across the lanes of a warp; of several that are written alike on that
+            line the least uniform.
         loop: line of the loop whose counter it is, where that is all it is.
         location: the line to look at: of the access whose index decides, in the deepest loop, then
             across lanes, then of most bytes; the expression stands there.
+        other_sources: what the object's other indices are made of beside, sorted.
+        other_uniformity: the least uniform of the object's other accesses, where that is less
+            uniform; else None.
     """
 
     expression: str | None
@@ -58,6 +63,18 @@ class IndexFacts:
     uniformity: Uniformity
     loop: SourceLocation | None
     location: SourceLocation | None = None
+    other_sources: tuple[IndexSource, ...] = ()
+    other_uniformity: Uniformity | None = None
+
+    @property
+    def all_sources(self) -> tuple[IndexSource, ...]:
+        """What all of the object's indices are made of: what removes it has to do with each."""
+        return tuple(sorted({*self.sources, *self.other_sources}, key=str))
+
+    @property
+    def least_uniform(self) -> Uniformity:
+        """Of all of the object's indices."""
+        return self.other_uniformity or self.uniformity
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ SourceKind = Literal[
     "thread-id",
     "block-id",
     "loop-counter",
+    "copy",
     "memory",
     "call",
     "other",

@@ -121,7 +121,7 @@ def _together(target: Target) -> int | None:
     and its place takes fewer instructions to compute.
     """
     indices = [hit.finding.index for hit in target.hits]
-    if all(one is not None and one.uniformity == "uniform" for one in indices):
+    if all(one is not None and one.least_uniform == "uniform" for one in indices):
         return None
     types = {(hit.finding.type or "").partition("[")[0].strip().encode() for hit in target.hits}
     sizes = {_NARROW.get(one) for one in types}

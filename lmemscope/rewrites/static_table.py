@@ -60,7 +60,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     kinds = [b"static "]
     if not is_for_host(target, declared):
         uniform = all(
-            hit.finding.index is not None and hit.finding.index.uniformity == "uniform"
+            hit.finding.index is not None and hit.finding.index.least_uniform == "uniform"
             for hit in target.hits
         )
         # Lanes that differ read the constant cache one after the other.

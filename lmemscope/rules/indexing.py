@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lmemscope.model import Advice, IndexSource, traits_of
@@ -15,21 +16,30 @@ REGISTER_FILE = 1020
 
 
 def index_clause(case: Case) -> str:
-    """What follows "is indexed at run time": by which index, made of what, if that is known."""
+    """What follows "is indexed at run time": by which index, made of what, if that is known.
+
+    What other indices of the object are made of beside stands apart.
+    """
     index = case.index
     if index is None:
         return ""
     expression = f" by `{index.expression}`" if index.expression is not None else ""
-    made = index_sources(case)
-    return f"{expression}{f', which depends on {made}' if made else ''}"
+    made, others = _listed_sources(index.sources), _listed_sources(index.other_sources)
+    if not made:
+        return f"{expression}{f'; other indices depend on {others}' if others else ''}"
+    apart = f"; other indices depend on {others}, too" if others else ""
+    if {source.kind for source in index.sources} == {"copy"}:
+        return f" by {made}{apart}"
+    return f"{expression}, which depends on {made}{apart}"
 
 
 def index_sources(case: Case) -> str:
-    """What an index is made of, in words; empty where it is not known."""
-    index = case.index
-    if index is None:
-        return ""
-    made = [_source(source) for source in index.sources if source.kind != "other" or source.name]
+    """What all indices of an object are made of, in words; empty where it is not known."""
+    return _listed_sources(case.index.all_sources) if case.index is not None else ""
+
+
+def _listed_sources(sources: Sequence[IndexSource]) -> str:
+    made = [_source(source) for source in sources if source.kind != "other" or source.name]
     return listed(list(dict.fromkeys(made)))
 
 
@@ -79,7 +89,7 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
         return ()
     place = case.location
     where = f" at {case.line(place)}" if place is not None else ""
-    sources = case.index.sources if case.index is not None else ()
+    sources = case.index.all_sources if case.index is not None else ()
     why = f"the variable's name is {'not known' if found.name is None else 'not known for sure'}"
     if others and found.declared is not None:
         places = sorted({found.declared, *others})
@@ -145,6 +155,8 @@ def _source(source: IndexSource) -> str:
         return f"values loaded from {source.name}" if source.name else "values loaded from memory"
     if source.kind == "call":
         return f"the result of {source.name}" if source.name else "the result of a call"
+    if source.kind == "copy":
+        return "a `memcpy` or `memset` of run-time length"
     if source.kind == "loop-counter":
         return "a loop counter" if source.constant_trip else "the counter of a run-time loop"
     return source.name or "a computed value"

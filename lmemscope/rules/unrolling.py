@@ -68,7 +68,7 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     index = case.index
     if index is None or namesakes(case):
         return ()
-    if any(s.kind != "loop-counter" or s.constant_trip is False for s in index.sources):
+    if any(s.kind != "loop-counter" or s.constant_trip is False for s in index.all_sources):
         return ()
     loop = _rolled_one(case)
     if loop is None and declaration_of(case) is None:
@@ -152,10 +152,14 @@ def _rolled_one(case: Case) -> Loop | None:
 def constant_bound(case: Case) -> tuple[Advice, ...]:
     """What makes an index constant that counts a loop whose number of trips is not constant."""
     index = case.index
-    counters = [s for s in index.sources if s.kind == "loop-counter"] if index is not None else []
+    made_of = index.all_sources if index is not None else ()
+    counters = [source for source in made_of if source.kind == "loop-counter"]
+    if index is not None and {source.kind for source in index.sources} == {"copy"}:
+        # Whatever loop is around it does not count it.
+        return _written_out(case) if _fits_registers(case) and not namesakes(case) else ()
     if index is None or not counters or not _fits_registers(case) or namesakes(case):
         return ()
-    if index.uniformity == "data-dependent" and len(counters) == len(index.sources):
+    if index.least_uniform == "data-dependent" and len(counters) == len(made_of):
         return ()  # Some counter counts data: no loop's end makes it a constant.
     made, loop = declaration_of(case), _open_loop(case)
     expression = index.expression or ""
@@ -170,7 +174,7 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
             return (_guarded(case, made, loop, extent),)
         if of_one_dimension:
             return ()
-    if len(counters) != len(index.sources):
+    if len(counters) != len(made_of):
         return ()
     sites = case.share.sites
     moves = sites.load_sites and sites.store_sites
@@ -250,9 +254,15 @@ def outcome(case: Case, *, of_one_loop: bool = False) -> str:
     also = case.object.also if case.object is not None else ()
     if also:
         return f" It stays in memory until {listed(list(also))} is removed too."
-    counted = case.index is not None and all(s.kind == "loop-counter" for s in case.index.sources)
+    made_of = case.index.all_sources if case.index is not None else None
+    counted = made_of is not None and all(s.kind == "loop-counter" for s in made_of)
     if counted and not of_one_loop:
         return " Then every index is a constant."
+    if any(source.kind == "copy" for source in made_of or ()):
+        return (
+            " Then this index is a constant; every other must be one too: write each `memcpy` or "
+            "`memset` of run-time length as such a loop."
+        )
     return " Then this index is a constant; every other must be one too."
 
 
@@ -268,6 +278,20 @@ def _fits_registers(case: Case) -> bool:
     size = case.object.size // 4 if case.object is not None else 0
     need = made.registers if made is not None and made.registers is not None else size
     return need <= spare_registers(case)
+
+
+def _written_out(case: Case) -> tuple[Advice, ...]:
+    """A copy of run-time length as a loop over all elements."""
+    made = declaration_of(case)
+    if made is None or len(made.extents) != 1 or made.extents[0] > _MOST_GUARDED:
+        return ()
+    return (
+        Advice(
+            "Give the `memcpy` or `memset` a constant length, or write it as a loop over all "
+            f"{made.extents[0]} elements that is unrolled (`#pragma unroll`), with its length as a "
+            "condition inside. Then this index is a constant; every other must be one too."
+        ),
+    )
 
 
 def _shift(case: Case, made: Declaration) -> Advice:

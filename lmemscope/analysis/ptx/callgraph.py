@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 
 from lmemscope.analysis.ptx.graph import Call
@@ -34,6 +34,7 @@ class ModuleFlow:
         self._library = Library(ptx)
         self._dataflows: dict[str, Dataflow] = {}
         self._objects: dict[str, FunctionObjects] = {}
+        self._confined: dict[str, dict[int, range]] = {}
         self._calls: dict[str, CallFacts] = {}
         self._levels: dict[tuple[str, str], Uniformity] = {}
         self._passed: dict[tuple[str, str], frozenset[str]] = {}
@@ -45,8 +46,28 @@ class ModuleFlow:
             function = self.ptx.function(name)
             if function is None:
                 return None
-            self._dataflows[name] = Dataflow(function, partial(self._given, name), self._library)
+            self._dataflows[name] = Dataflow(
+                function, partial(self._given, name), self._library, self._confined.get(name)
+            )
         return self._dataflows[name]
+
+    def confine(self, name: str, confined: Mapping[int, range]) -> bool:
+        """Look at a function again, with what names tell of its arrays that PTX does not.
+
+        Args:
+            name: of the function.
+            confined: bytes of its depot that indexed accesses stay in, as `Dataflow` takes them.
+
+        Returns:
+            whether it was not known before: all that was made of the function is then old.
+        """
+        if not confined or self._confined.get(name) == confined:
+            return False
+        self._confined[name] = dict(confined)
+        self._dataflows.pop(name, None)
+        self._objects.pop(name, None)
+        self._levels.clear()
+        return True
 
     def has_dataflow(self, name: str) -> bool:
         """Whether a function's data flow was asked for before."""
@@ -124,6 +145,16 @@ class ModuleFlow:
             dataflow = self.dataflow(caller) if function in self.callees[caller] else None
             for call in dataflow.flow.calls if dataflow is not None else ():
                 if call.callee == function:
+                    yield caller, call
+
+    def pointed_calls_of(self, function: str, kernel: str) -> Iterator[tuple[str, Call]]:
+        """Calls through pointers that may be of a function, as `calls_of` gives direct ones."""
+        if function not in self._addressed:
+            return
+        for caller in filter(self._calls_through, self.reached(kernel)):
+            dataflow = self.dataflow(caller)
+            for call in dataflow.flow.calls if dataflow is not None else ():
+                if self.fits(caller, call, function):
                     yield caller, call
 
     def calls(self, name: str) -> CallFacts:

@@ -6,6 +6,7 @@ registers where nothing else needs the variable's address, and becomes a loop on
 
 from __future__ import annotations
 
+from lmemscope.analysis.ptx.guards import open_copy
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
 
 
@@ -20,6 +21,8 @@ def is_copying(objects: FunctionObjects, access: PtxAccess) -> bool:
         False without line information, where nothing tells whose loop it is.
     """
     leaves = access.leaves
+    if open_copy(objects, access) is not None:
+        return False
     loc = objects.body.instructions[access.index].loc
     if not leaves or loc is None or loc.line > 0 or any(leaf.is_dynamic for leaf in leaves):
         return False

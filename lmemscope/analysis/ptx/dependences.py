@@ -24,6 +24,7 @@ from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.products import Products
 from lmemscope.analysis.ptx.remainders import Remainders
 from lmemscope.analysis.ptx.roots import Root, Roots
+from lmemscope.analysis.ptx.stored import Stored
 from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import Uniformity
@@ -36,6 +37,7 @@ class Dependences:
         code: its definitions.
         given: how uniform what callers give for a parameter is.
         library: what of the module is the mathematical library's; None where that is not known.
+        confined: bytes of the depot that indexed accesses stay in, where that is known.
 
     Attributes:
         values, control, roots, products: of the function.
@@ -46,6 +48,7 @@ class Dependences:
         code: Definitions,
         given: Callable[[str], Uniformity],
         library: Library | None = None,
+        confined: Mapping[int, range] | None = None,
     ) -> None:
         self._given = given
         self._code, self._body, self._flow = code, code.body, code.flow
@@ -54,10 +57,13 @@ class Dependences:
         self.roots = Roots(code, self.values)
         self.products = Products(code, self.values, self.roots, library)
         self._library = library
+        self._stored = Stored(code, self.values, self.roots, confined or {})
         self._iterations = Iterations(code, self.values, self.control)
         self._remainders = Remainders(code, self.values, self.control, self._iterations)
         self._butterflies = Butterflies(code, self.values)
         self._nodes: dict[Value, Node] = {}
+        self._contents: dict[tuple[int, range | None], Value] = {}
+        self._content_of: list[tuple[int, range | None]] = []
         self._scratch: dict[int, dict[int, list[tuple[int, str]]]] = {}
         self._ended: dict[tuple[int, Value], Inputs] = {}
 
@@ -65,7 +71,7 @@ class Dependences:
         """What a value depends on.
 
         Numbers above the instructions stand for what lanes may differ in beside values: first
-        whether they run a block, then the content of a stack object.
+        whether they run a block, then the content of a stack object, or of bytes of it.
         """
         known = self._nodes.get(value)
         if known is None:
@@ -103,7 +109,7 @@ class Dependences:
             return self._computed(value)
         if beyond < len(self._flow.blocks):
             return self._running(beyond)
-        return self._content(beyond - len(self._flow.blocks))
+        return self._content(*self._content_of[beyond - len(self._flow.blocks)])
 
     def read(self, index: int, register: str) -> Inputs:
         """What an instruction's register holds, and what ended the loops it comes out of."""
@@ -240,7 +246,8 @@ class Dependences:
         for offset in offsets:
             if offset in self._escaping:
                 level = "unknown"
-            behind.add(self._content_value(offset))
+            place = self._stored.place(index) if len(roots) == 1 else None
+            behind.add(self._content_value(offset, place))
         found.update(behind.only_between_lanes())
         reduced = self._reduced(index, roots)
         for at, register in reduced:
@@ -280,7 +287,7 @@ class Dependences:
     def _reductions(self, offset: int) -> dict[int, list[tuple[int, str]]]:
         """What each store to a stack object keeps products of; empty if any keeps anything else."""
         if offset not in self._scratch:
-            stores = self._stores.get(offset, []) if offset >= 0 else []
+            stores = self._stored.to(offset) if offset >= 0 else []
             kept = stores if stores and self.products.are_stored(stores) else []
             reduced = {store: self.products.arguments(store) for store in kept}
             self._scratch[offset] = reduced if all(reduced.values()) else {}
@@ -346,35 +353,50 @@ class Dependences:
     def _running_value(self, block: int) -> Value:
         return len(self._body.instructions) + block
 
-    def _content_value(self, offset: int) -> Value:
-        return self._running_value(len(self._flow.blocks)) + offset
+    def _content_value(self, offset: int, place: range | None) -> Value:
+        key = (offset, place)
+        if key not in self._contents:
+            first = self._running_value(len(self._flow.blocks))
+            self._contents[key] = first + len(self._content_of)
+            self._content_of.append(key)
+        return self._contents[key]
 
-    def _content(self, offset: int) -> Node:
-        """What makes a stack object's content differ between lanes: values, places, conditions."""
+    def _content(self, offset: int, place: range | None) -> Node:
+        """What makes the content of a stack object, or of bytes of the depot that are in it, differ
+        between lanes: stored values, places, conditions."""
         found = Inputs()
-        for index in self._stores.get(offset, ()):
+        for index in self._stored.to(offset, place):
             self._add(found, index, self._code.depends_on(index))
             found.add(self._running_value(self._flow.block_of(index)))
         return Node((), tuple(found.only_between_lanes().lanes))
 
     def _running(self, block: int) -> Node:
-        """What decides whether a lane runs a block."""
-        branches = self.control.branches(block)
+        """What decides whether a lane that may still read a stack object has run a block."""
+        branches = {
+            one
+            for one in self.control.branches(block)
+            if self._reading.issuperset(self._flow.blocks[one].successors)
+        }
         found = self._conditions(branches)
         for branch in branches:
             found.add(self._running_value(branch))
         return Node((), tuple(found.only_between_lanes().lanes))
 
     @cached_property
-    def _stores(self) -> dict[int, list[int]]:
-        """Stores to each stack object, by its offset in the depot."""
-        result: dict[int, list[int]] = {}
-        for index, instruction in enumerate(self._body.instructions):
-            if instruction.operation == "st" and "param" not in instruction.modifiers:
-                for root in self.roots.of_address(index):
-                    if root.offset >= 0:
-                        result.setdefault(root.offset, []).append(index)
-        return result
+    def _reading(self) -> frozenset[int]:
+        """Blocks that lead to a load of a stack object; lanes anywhere else read none any more."""
+        found = {
+            self._flow.block_of(index)
+            for index, instruction in enumerate(self._body.instructions)
+            if instruction.operation in ("ld", "ldu") and "param" not in instruction.modifiers
+            if any(root.offset >= 0 for root in self.roots.of_address(index))
+        }
+        work = list(found)
+        while work:
+            more = set(self._flow.blocks[work.pop()].predecessors) - found
+            found |= more
+            work += more
+        return frozenset(found)
 
     @cached_property
     def _escaping(self) -> frozenset[int]:

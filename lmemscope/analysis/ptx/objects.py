@@ -197,10 +197,11 @@ class FunctionObjects:
         return self._chosen[key] and (is_generic or self.dataflow.is_one_of_constants(base, index))
 
     def is_it_or_null(self, index: int) -> bool:
-        """Whether an access's pointer is null wherever it is no object's address."""
-        address = self.body.instructions[index].address
-        base = address.base if address is not None else None
-        return base is not None and not self._reaches(base, self._foreign)
+        """Whether an access's pointer can be null, and is wherever it is no object's address."""
+        base = self._base(index)
+        if base is None or self._reaches(base, self._foreign):
+            return False
+        return self._reaches(base, self._zero)
 
     def _reaches(self, pointer: str, step: Callable[[int], list[str] | None]) -> bool:
         """Whether a definition behind a register is what a question looks for.
@@ -250,6 +251,13 @@ class FunctionObjects:
         values = {"mov": 1, "selp": 2}.get(instruction.operation, 0)
         read = [str(operand) for operand in instruction.operands[1 : 1 + values]]
         return None if "0" in read else [one for one in read if one.startswith("%")]
+
+    def _zero(self, definition: int) -> list[str] | None:
+        """As `_nulled`, through conversions of address spaces."""
+        instruction = self.body.instructions[definition]
+        if instruction.operation != "cvta":
+            return self._nulled(definition)
+        return [r for operand in instruction.operands[1:] for r in registers_of(operand)]
 
     def _must_be_local(self, parameters: frozenset[str] = frozenset()) -> frozenset[str]:
         if parameters not in self._local:

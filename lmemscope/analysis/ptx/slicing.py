@@ -7,7 +7,7 @@ depends on does, its controlling branches included.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from lmemscope.analysis.ptx.components import strong_components
 from lmemscope.analysis.ptx.control import Control
@@ -33,6 +33,8 @@ class Dataflow(Definitions):
         given: how uniform what callers give for a parameter is; None where nothing is known of
             them. Parameters of kernels are uniform.
         library: what of the module is the mathematical library's; None where that is not known.
+        confined: bytes of the depot that loads and stores at a computed place stay in, by the index
+            of the instruction, where that is known.
     """
 
     def __init__(
@@ -40,9 +42,11 @@ class Dataflow(Definitions):
         function: PtxFunction,
         given: Callable[[str], Uniformity] | None = None,
         library: Library | None = None,
+        confined: Mapping[int, range] | None = None,
     ) -> None:
         super().__init__(function)
-        self._graph = Dependences(self, given or (lambda name: "unknown"), library)
+        given = given or (lambda name: "unknown")
+        self._graph = Dependences(self, given, library, confined)
         self._trips = TripCounts(self, self._graph.values, self._graph.control)
         self._leaves: dict[Value, frozenset[Leaf]] = {}
         self._levels: dict[Value, Uniformity] = {}

@@ -1,0 +1,95 @@
+"""Stores to stack objects, told apart by the bytes that they can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.depot import Depot
+from lmemscope.analysis.ptx.roots import Roots
+from lmemscope.analysis.ptx.transfers import access_width
+from lmemscope.analysis.ptx.values import Values
+from lmemscope.formats.ptx_body import number_of
+
+_STEPS = 8
+"""Additions of constants that are followed from an address to the start of the memory."""
+
+
+class Stored:
+    """Which stores a load of a stack object may read from.
+
+    Args:
+        code: the function.
+        values, roots: its own.
+        confined: bytes of the depot that loads and stores with a computed place stay in, by the
+            index of the instruction: those of the array that the source indexes there. PTX alone
+            does not tell where an array ends and the next member of its structure begins.
+    """
+
+    def __init__(
+        self, code: Definitions, values: Values, roots: Roots, confined: Mapping[int, range]
+    ) -> None:
+        self._code, self._values, self._roots = code, values, roots
+        self._confined = confined
+        self._depot = Depot(code.body)
+        self._places: dict[int, range | None] = {}
+
+    def to(self, offset: int, place: range | None = None) -> list[int]:
+        """Stores to a stack object, in the order of the text.
+
+        Args:
+            offset: byte of the depot at which it begins.
+            place: only those that may write to these bytes of the depot.
+        """
+        found = self._by_object.get(offset, [])
+        if place is None:
+            return found
+        return [index for index in found if _overlap(self.place(index), place)]
+
+    def place(self, index: int) -> range | None:
+        """Bytes of the depot that a load or a store stays in; None where they are not known."""
+        if index not in self._places:
+            constant = self._constant(index)
+            self._places[index] = self._confined.get(index) if constant is None else constant
+        return self._places[index]
+
+    def _constant(self, index: int) -> range | None:
+        instruction = self._code.body.instructions[index]
+        if instruction.address is None:
+            return None
+        base, offset, at = instruction.address.base, instruction.address.offset, index
+        for _ in range(_STEPS):
+            if base is None:
+                return None
+            if base in self._depot.names or base in self._depot.bases:
+                return range(offset, offset + access_width(instruction))
+            value = self._values.read(at, base)
+            if value is None or value < 0:
+                return None
+            at, made = value, self._code.body.instructions[value]
+            if made.predicate is not None:
+                return None
+            if made.operation == "add" and len(made.operands) == 3:
+                added = number_of(made.operands[2])
+                if added is None:
+                    return None
+                offset += added
+            elif made.operation not in ("mov", "cvta") or len(made.operands) != 2:
+                return None
+            base = str(made.operands[1])
+        return None
+
+    @cached_property
+    def _by_object(self) -> dict[int, list[int]]:
+        result: dict[int, list[int]] = {}
+        for index, instruction in enumerate(self._code.body.instructions):
+            if instruction.operation == "st" and "param" not in instruction.modifiers:
+                for root in self._roots.of_address(index):
+                    if root.offset >= 0:
+                        result.setdefault(root.offset, []).append(index)
+        return result
+
+
+def _overlap(one: range | None, other: range) -> bool:
+    return one is None or (one.start < other.stop and other.start < one.stop)
