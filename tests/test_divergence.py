@@ -413,6 +413,22 @@ def test_trip_counts_with_a_constant_maximum(exit_test: str, constant: bool) -> 
     assert counter.constant_trip == constant
 
 
+@pytest.mark.parametrize(
+    ("exit_test", "size"),
+    [
+        ("setp.ge.s32 %p1, %r1, 16;", 16 * 3),
+        ("setp.ge.s32 %p1, %r1, 16;\nadd.s32 %r8, %r7, 1;", 16 * 4),
+        ("setp.ge.s32 %p1, %r1, %r9;", None),
+        ("min.s32 %r3, %r9, 16;\nsetp.ge.s32 %p1, %r1, %r3;", 16 * 4),
+    ],
+)
+def test_what_a_loop_is_written_out(exit_test: str, size: int | None) -> None:
+    flow = dataflow(f"mov.u32 %r1, 0;\n$L1:\nadd.s32 %r1, %r1, 1;\n{exit_test}\n@!%p1 bra $L1;")
+    (loop,) = flow.flow.loops
+    assert flow.written_out(loop.header) == size
+    assert flow.written_out(loop.header + 1) is None
+
+
 def test_an_exit_that_some_iterations_skip_is_no_maximum() -> None:
     guarded = "setp.gt.s32 %p3, %r7, 3;\n@%p3 bra $SKIP;\nsetp.gt.s32 %p4, %r1, 8;\n"
     body = counted("%r9", f"{guarded}@%p4 bra $OUT;\n$SKIP:") + "$OUT:"

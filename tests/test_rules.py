@@ -183,6 +183,16 @@ def test_a_table_that_a_loop_reads_can_be_one_for_all_threads(use: str, is_table
     assert ("static-table" in rewrites) == is_table, finding.advice
 
 
+def test_a_loop_that_nvcc_does_not_write_out_is_not_to_be_unrolled() -> None:
+    source = "// one\nfor (int i = 0; i < 20; ++i) s += table[i];\n"
+    at = SourceLocation("a.cu", 2)
+    counter = (IndexSource("loop-counter", None),)
+    for size, unrolls in ((131072, True), (131073, False), (None, True)):
+        index = IndexFacts("i", counter, "uniform", at, written_out=size)
+        finding = only(find(kernel("rolled-loop", index=index), {"a.cu": source}))
+        assert ("unroll" in [advice.rewrite for advice in finding.advice]) == unrolls
+
+
 def test_a_loop_over_pointers_is_unrolled_by_its_line() -> None:
     source = "// one\nwhile (h != end) {\n  --h;\n}\n"
     index = IndexFacts(

@@ -127,10 +127,11 @@ class IndexReader:
             return self._alternating(kernel, objects, found, named, called)
         inside = [access for access in deciding if access.leaves and access in own]
         primary, alike = self._primary(kernel, objects, found, inside or _decisive(own), named)
-        loop = None
+        loop = written_out = None
         if primary is not None and not any(leaf.is_dynamic for leaf in leaves):
             header = min(leaf.header for leaf in _leaves([primary.access]))
             loop = self._loop_line(objects, header)
+            written_out = objects.dataflow.written_out(header)
         expression = primary.expression if primary is not None else None
         if expression is not None and loop is not None and named is not None:
             expression = self._of_loop(expression, loop, named)
@@ -146,6 +147,7 @@ class IndexReader:
             location=primary.location if primary is not None else None,
             other_sources=tuple(sorted(others, key=str)),
             other_uniformity=least if least != uniformity else None,
+            written_out=written_out,
         )
 
     def _of_loop(self, expression: str, loop: SourceLocation, named: ObjectName) -> str | None:

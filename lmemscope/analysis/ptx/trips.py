@@ -106,6 +106,30 @@ class Trips:
             self._weights[loop.header] = self._find(loop)
         return self._weights[loop.header]
 
+    def written_out(self, loop: Loop) -> int | None:
+        """Instructions that a loop is when each iteration stands for itself, at most.
+
+        Loops in it count once, as they are. None where it does not count from a number to a number.
+        """
+        found: list[float] = []
+        for index, register, when in self._control.endings(loop):
+            test = self._test(index, register, loop, when)
+            found += self._exactly(test, loop) if test is not None else []
+        return round(max(min(found), 1.0)) * len(loop.members) if found else None
+
+    def _exactly(self, test: _Test, loop: Loop) -> list[float]:
+        """Iterations until a test ends the loop, from a number to a number; empty if not."""
+        for first, bound in ((test.first, test.second), (test.second, test.first)):
+            counter = self._counter(self._values.read(test.index, first), loop)
+            if counter is None or counter.number is None:
+                continue
+            limit = self._number(self._values.read(test.index, bound), number_of(bound))
+            count = None
+            if limit is not None:
+                count = _passed(test, counter, limit, swapped=first == test.second)
+            return [count] if count is not None else []
+        return []
+
     def _find(self, loop: Loop) -> float:
         found: list[float] = []
         for index, register, when in self._control.endings(loop):
