@@ -4,7 +4,8 @@ Each thread gets a column of a shared array: element `i` of thread `t` is at `[i
 lanes of a warp use different banks whatever their indices are. Of elements narrower than a word,
 those that share one follow each other, or four lanes would share a bank. The variable becomes a
 view of its column, and an element stays what it was, something that can be assigned and bound to a
-reference.
+reference. A function that takes it gets a copy beside it that takes the view, and one for several
+arrays that may all become views.
 What may get from one element to the next in memory is declined: pointers, a function that takes the
 address of what it gets by reference, a cast to a larger type.
 
@@ -99,7 +100,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         raise DeclinedError("a class gets from one of its elements to the next")
     if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
         raise DeclinedError("a lambda captures it")
-    carrier = Carrier(target, array.extents, spelling, body, before)
+    carrier = Carrier(target, array.extents, spelling, body, before, is_view=True)
     body(array.elements, carrier.carry(target.path, target.syntax))
     helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
