@@ -62,7 +62,7 @@ def room_for(variable: LocalArray, target: Target) -> Room:
         raise DeclinedError("its function calls itself")
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
-    if _has_own_lanes(target):
+    if has_own_lanes(target):
         raise DeclinedError("`threadIdx` or `blockDim` is something of the program's own")
     if is_for_host(target, declared):
         raise DeclinedError("its function is the host's, too")
@@ -87,7 +87,7 @@ def room_for(variable: LocalArray, target: Target) -> Room:
     return Room(threads, edits, caveat)
 
 
-def _has_own_lanes(target: Target) -> bool:
+def has_own_lanes(target: Target) -> bool:
     """Whether the file has variables or macros that are called as a thread's number is."""
     return target.meanings.has(_LANE_MACRO) or any(
         node.type == "identifier"
