@@ -42,8 +42,8 @@ class Room:
     caveat: str | None
 
 
-def room_for(variable: LocalArray, target: Target) -> Room:
-    """Room for a variable in the blocks of the kernels.
+def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
+    """Room for a variable in the blocks of the kernels, or for a part of its bytes.
 
     Where nothing says how large they are, the kernels are given launch bounds: a launch of more
     threads then fails, and does not write where another thread's variable is.
@@ -67,6 +67,7 @@ def room_for(variable: LocalArray, target: Target) -> Room:
     if is_for_host(target, declared):
         raise DeclinedError("its function is the host's, too")
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
+    size = -(-size // part)
     block = target.block
     if block is not None:
         if size * block.threads > STATIC_BYTES:
