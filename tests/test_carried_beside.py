@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -20,12 +21,17 @@ __device__ void swap(float *x, int *y, int i, int j) {
   int g = y[i]; y[i] = y[j]; y[j] = g;
 }
 """
+LOCAL = ("a", "b", "c")
 BODY = ("float a[16];", "int b[16];", "a[n] = n;", "b[n] = n;", "swap(a, b, n, 3);")
 
 
 def proposed(text: str, name: str, type_: str, rewrite: str = "shared-memory") -> Rewriting | None:
-    line = f" {name}["
-    found = proposals(target(text, name, type_, line=line))[0]
+    given = target(text, name, type_, line=f" {name}[")
+    (hit,) = given.hits
+    # The kernel's arrays in local memory; `rows` is none of them.
+    others = [dataclasses.replace(hit.facts.objects[0], name=one) for one in LOCAL]
+    facts = dataclasses.replace(hit.facts, objects=(*hit.facts.objects, *others))
+    found = proposals(dataclasses.replace(given, hits=(dataclasses.replace(hit, facts=facts),)))[0]
     return next((one for one in found if one.rewrite == rewrite), None)
 
 
@@ -66,6 +72,7 @@ def test_three_arrays_have_a_copy_for_each_choice() -> None:
         (SWAP, "swap(a, &b[1], n, 3);"),
         (SWAP, "swap(a, nullptr, n, 3);"),
         (SWAP, "swap(a, global, n, 3);"),
+        (SWAP, "int kept[16]; swap(a, kept, n, 3);"),
         (SWAP, "int *own = new int[4]; swap(a, own, n, 3);"),
         (SWAP.replace("int *y", "int *&y"), "int *q = b; swap(a, q, n, 3);"),
         (SWAP.replace("int *y", "void *z, int *y"), "swap(a, nullptr, other, n, 3);"),

@@ -21,7 +21,7 @@ from lmemscope.rewrites.arrays import Elements, Use, elements, is_for_device
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.places import array_at
 from lmemscope.sources.edits import patched
-from lmemscope.sources.syntax import Syntax, around, is_broken, outermost, walk
+from lmemscope.sources.syntax import Syntax, is_broken, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -76,8 +76,14 @@ class Carrier:
         """The copies, and what they need before them."""
         return tuple(dict.fromkeys(self._edits))
 
-    def carry(self, path: str, syntax: Syntax) -> Callable[[Use], None]:
+    def carry(
+        self, path: str, syntax: Syntax, views: frozenset[bytes] = frozenset()
+    ) -> Callable[[Use], None]:
         """Takes calls in a file that the array is an argument of.
+
+        Args:
+            path, syntax: of the file.
+            views: parameters of the calling function that are views of other arrays there.
 
         Raises:
             DeclinedError: a function that gets it cannot be copied.
@@ -97,7 +103,7 @@ class Carrier:
             beside = [
                 n
                 for n, one in enumerate(arguments)
-                if n > position and self._is_view and _is_array(one, syntax)
+                if n > position and self._is_view and self._may_be_view(one, syntax, views)
             ]
             self._copy(path, name[0].decode(), position, len(arguments), line, beside)
 
@@ -151,12 +157,14 @@ class Carrier:
         type_ = self._spelling(element, is_const, extents)
         made = [Edit(home, parameter.start_byte, parameter.end_byte, type_ + uses.name)]
         deduced = [b"int " + one for one in extents if one not in self._extents and one in type_]
+        names: set[bytes] = set()
         for number, view in enumerate(views):
-            given, edit = self._as_view(home, syntax, function, view, number, name)
+            given, edit, known = self._as_view(home, syntax, function, view, number, name)
             deduced += given
             made.append(edit)
+            names.add(known)
         made += _with_parameters(home, item, deduced, name, line)
-        made += self._body(uses, self.carry(home, syntax))
+        made += self._body(uses, self.carry(home, syntax, frozenset(names)))
         made += _inlined(home, function, syntax)
         end = syntax.lines_end()
         copy = patched(syntax.text(item), made, item.start_byte)
@@ -164,10 +172,19 @@ class Carrier:
         # Another array's rewriting may bring the same copy.
         self._edits.append(Edit(home, item.end_byte, item.end_byte, end + end + copy, "file"))
 
+    def _may_be_view(self, argument: Node, syntax: Syntax, views: frozenset[bytes]) -> bool:
+        """Whether an argument is the name of another array in local memory, which may leave it."""
+        if argument.type != "identifier":
+            return False
+        name = syntax.text(argument)
+        found = {one.name for hit in self._target.hits for one in hit.facts.objects}
+        is_known = name.decode(errors="replace") in found
+        return name in views or (is_known and array_at(name, argument, syntax) is not None)
+
     def _as_view(
         self, home: str, syntax: Syntax, function: Node, position: int, number: int, name: str
-    ) -> tuple[list[bytes], Edit]:
-        """What a template is given for a parameter that takes a view, and that parameter."""
+    ) -> tuple[list[bytes], Edit, bytes]:
+        """What a template is given for a parameter that takes a view, that, and its name."""
         parameter = syntax.parameters(function)[position]
         own, _, _ = _parameter(parameter, syntax, 1, name)
         words = [b"lmem_%s_%d" % (one, number) for one in (b"View", b"Other", b"number")]
@@ -178,7 +195,7 @@ class Carrier:
         type_ = b"const " + view + b"<" + element + b", " + count + b"> "
         edit = Edit(home, parameter.start_byte, parameter.end_byte, type_ + syntax.text(own))
         heads = [b"template <class, int> class " + view, b"class " + element, b"int " + count]
-        return heads, edit
+        return heads, edit, syntax.text(own)
 
     def _extents_in(self, syntax: Syntax) -> tuple[bytes, ...]:
         """What a copy calls the extents: a name may mean nothing, or another thing, where it is."""
@@ -205,18 +222,6 @@ class Carrier:
             what = "is not defined in sight" if not found else "has several definitions"
             raise DeclinedError(f"`{name}`, which line {line} gives it to, {what}")
         return found[0]
-
-
-def _is_array(argument: Node, syntax: Syntax) -> bool:
-    """Whether an argument is the name of a local array, or of what a function got one as."""
-    if argument.type != "identifier":
-        return False
-    name = syntax.text(argument)
-    if array_at(name, argument, syntax) is not None:
-        return True
-    function = next(around(argument, "function_definition"), None)
-    own = syntax.parameters(function) if function is not None else ()
-    return any(name in syntax.text(one).replace(b"*", b" ").split() for one in own)
 
 
 def _is_pointer(parameter: Node, syntax: Syntax, function: str) -> bool:

@@ -54,13 +54,15 @@ _CLASS = b"""\
 template <class Element, class Kept, int Threads>
 struct lmem_kept {
     enum { each = 4 / sizeof(Kept) };
-    Kept (*words)[Threads][each];
-    int lane;
+    Kept *own;
+    __host__ __device__ __forceinline__ static int at(int i) {
+        return unsigned(i) / each * (Threads * each) + unsigned(i) % each;
+    }
     __host__ __device__ __forceinline__ Element get(int i) const {
-        return static_cast<Element>(words[unsigned(i) / each][lane][unsigned(i) % each]);
+        return static_cast<Element>(own[at(i)]);
     }
     __host__ __device__ __forceinline__ Element set(int i, Element value) const {
-        words[unsigned(i) / each][lane][unsigned(i) % each] = static_cast<Kept>(value);
+        own[at(i)] = static_cast<Kept>(value);
         return value;
     }
     __host__ __device__ __forceinline__ const Element operator[](int i) const { return get(i); }
@@ -206,7 +208,7 @@ def _declaration(array: LocalArray, threads: int, kept: bytes, size: int) -> tup
     space = b"__shared__ __align__(%d) " % _WORD + kept + b" " + store
     space += b"[" + rows + b"][%d][%d];" % (threads, each) + end
     view = space + b"const " + _view(array.element, kept, threads)
-    return declared_as(array, view, b" = {" + store + b", int(" + LANE + b")}")
+    return declared_as(array, view, b" = {&" + store + b"[0][" + LANE + b"][0]}")
 
 
 REWRITE = Rewrite(

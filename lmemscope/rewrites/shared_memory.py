@@ -153,36 +153,38 @@ def _declaration(array: LocalArray, threads: int, together: int | None) -> tuple
         raise DeclinedError("its initializer is of a form that is not rewritten")
     space = b"__shared__ " + word + array.element + b" " + store + space_of + b";" + end
     view = space + b"const " + _view(array.element, threads, array.extents, together)
-    return declared_as(array, view, b" = {" + store + b", int(" + LANE + b")}" + fill)
+    first = b"&" + store + b"[0]" * len(array.extents) + b"[" + LANE + b"]"
+    if together:
+        first += b"[0]"
+    return declared_as(array, view, b" = {" + first + b"}" + fill)
 
 
 _CLASSES = (
     b"""\
-// A thread's own column of a shared array: element i is in row i.
+// A thread's own column of a shared array, by its element in the first row: element i is in row i.
 template <class Element, int Threads>
 struct lmem_column {
-    Element (*rows)[Threads];
-    int lane;
-    __host__ __device__ __forceinline__ Element &operator[](int i) const { return rows[i][lane]; }
+    Element *own;
+    __host__ __device__ __forceinline__ Element &operator[](int i) const {
+        return own[i * Threads];
+    }
 };
 """,
     b"""\
 template <class Element, int Inner, int Threads>
 struct lmem_plane {
-    Element (*planes)[Inner][Threads];
-    int lane;
+    Element *own;
     __host__ __device__ __forceinline__ lmem_column<Element, Threads> operator[](int i) const {
-        return {planes[i], lane};
+        return {own + i * (Inner * Threads)};
     }
 };
 """,
     b"""\
 template <class Element, int Inner, int Innermost, int Threads>
 struct lmem_space {
-    Element (*spaces)[Inner][Innermost][Threads];
-    int lane;
+    Element *own;
     __host__ __device__ __forceinline__ lmem_plane<Element, Innermost, Threads>
-    operator[](int i) const { return {spaces[i], lane}; }
+    operator[](int i) const { return {own + i * (Inner * Innermost * Threads)}; }
 };
 """,
 )
@@ -193,10 +195,9 @@ _NARROW_CLASSES = (
 template <class Element, int Threads>
 struct lmem_narrow_column {
     enum { each = 4 / sizeof(Element) };
-    Element (*words)[Threads][each];
-    int lane;
+    Element *own;
     __host__ __device__ __forceinline__ Element &operator[](int i) const {
-        return words[unsigned(i) / each][lane][unsigned(i) % each];
+        return own[unsigned(i) / each * (Threads * each) + unsigned(i) % each];
     }
 };
 """,
@@ -204,20 +205,22 @@ struct lmem_narrow_column {
 template <class Element, int Inner, int Threads>
 struct lmem_narrow_plane {
     enum { each = 4 / sizeof(Element) };
-    Element (*planes)[(Inner + each - 1) / each][Threads][each];
-    int lane;
+    Element *own;
     __host__ __device__ __forceinline__ lmem_narrow_column<Element, Threads>
-    operator[](int i) const { return {planes[i], lane}; }
+    operator[](int i) const {
+        return {own + i * ((Inner + each - 1) / each * (Threads * each))};
+    }
 };
 """,
     b"""\
 template <class Element, int Inner, int Innermost, int Threads>
 struct lmem_narrow_space {
     enum { each = 4 / sizeof(Element) };
-    Element (*spaces)[Inner][(Innermost + each - 1) / each][Threads][each];
-    int lane;
+    Element *own;
     __host__ __device__ __forceinline__ lmem_narrow_plane<Element, Innermost, Threads>
-    operator[](int i) const { return {spaces[i], lane}; }
+    operator[](int i) const {
+        return {own + i * (Inner * ((Innermost + each - 1) / each) * (Threads * each))};
+    }
 };
 """,
 )
