@@ -32,6 +32,7 @@ from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.packed import BITS
 from lmemscope.rewrites.ranges import NOTHING, Range, Ranges
 from lmemscope.rewrites.reaching import same_object
+from lmemscope.rewrites.shared_memory import as_rows
 from lmemscope.rewrites.shared_room import LANE, Room, room_for
 from lmemscope.sources.syntax import Syntax
 
@@ -54,15 +55,15 @@ _CLASS = b"""\
 template <class Element, class Kept, int Threads>
 struct lmem_kept {
     enum { each = 4 / sizeof(Kept) };
-    Kept *own;
-    __host__ __device__ __forceinline__ static int at(int i) {
-        return unsigned(i) / each * (Threads * each) + unsigned(i) % each;
+    Kept (*words)[Threads][each];
+    __host__ __device__ __forceinline__ Kept &at(int i) const {
+        return words[unsigned(i) / each][0][unsigned(i) % each];
     }
     __host__ __device__ __forceinline__ Element get(int i) const {
-        return static_cast<Element>(own[at(i)]);
+        return static_cast<Element>(at(i));
     }
     __host__ __device__ __forceinline__ Element set(int i, Element value) const {
-        own[at(i)] = static_cast<Kept>(value);
+        at(i) = static_cast<Kept>(value);
         return value;
     }
     __host__ __device__ __forceinline__ const Element operator[](int i) const { return get(i); }
@@ -208,7 +209,8 @@ def _declaration(array: LocalArray, threads: int, kept: bytes, size: int) -> tup
     space = b"__shared__ __align__(%d) " % _WORD + kept + b" " + store
     space += b"[" + rows + b"][%d][%d];" % (threads, each) + end
     view = space + b"const " + _view(array.element, kept, threads)
-    return declared_as(array, view, b" = {&" + store + b"[0][" + LANE + b"][0]}")
+    column = store + b"[0][" + LANE + b"]"
+    return declared_as(array, view, b" = {" + as_rows(store, column) + b"}")
 
 
 REWRITE = Rewrite(

@@ -153,10 +153,13 @@ def _declaration(array: LocalArray, threads: int, together: int | None) -> tuple
         raise DeclinedError("its initializer is of a form that is not rewritten")
     space = b"__shared__ " + word + array.element + b" " + store + space_of + b";" + end
     view = space + b"const " + _view(array.element, threads, array.extents, together)
-    first = b"&" + store + b"[0]" * len(array.extents) + b"[" + LANE + b"]"
-    if together:
-        first += b"[0]"
-    return declared_as(array, view, b" = {" + first + b"}" + fill)
+    column = store + b"[0]" * len(array.extents) + b"[" + LANE + b"]"
+    return declared_as(array, view, b" = {" + as_rows(store, column) + b"}" + fill)
+
+
+def as_rows(store: bytes, column: bytes) -> bytes:
+    """The address of a thread's own column, as one of rows: no lane is added at each access."""
+    return b"(decltype(&" + store + b"[0])) &" + column
 
 
 _CLASSES = (
@@ -164,27 +167,25 @@ _CLASSES = (
 // A thread's own column of a shared array, by its element in the first row: element i is in row i.
 template <class Element, int Threads>
 struct lmem_column {
-    Element *own;
-    __host__ __device__ __forceinline__ Element &operator[](int i) const {
-        return own[i * Threads];
-    }
+    Element (*rows)[Threads];
+    __host__ __device__ __forceinline__ Element &operator[](int i) const { return rows[i][0]; }
 };
 """,
     b"""\
 template <class Element, int Inner, int Threads>
 struct lmem_plane {
-    Element *own;
+    Element (*planes)[Inner][Threads];
     __host__ __device__ __forceinline__ lmem_column<Element, Threads> operator[](int i) const {
-        return {own + i * (Inner * Threads)};
+        return {planes[i]};
     }
 };
 """,
     b"""\
 template <class Element, int Inner, int Innermost, int Threads>
 struct lmem_space {
-    Element *own;
+    Element (*spaces)[Inner][Innermost][Threads];
     __host__ __device__ __forceinline__ lmem_plane<Element, Innermost, Threads>
-    operator[](int i) const { return {own + i * (Inner * Innermost * Threads)}; }
+    operator[](int i) const { return {spaces[i]}; }
 };
 """,
 )
@@ -195,9 +196,9 @@ _NARROW_CLASSES = (
 template <class Element, int Threads>
 struct lmem_narrow_column {
     enum { each = 4 / sizeof(Element) };
-    Element *own;
+    Element (*words)[Threads][each];
     __host__ __device__ __forceinline__ Element &operator[](int i) const {
-        return own[unsigned(i) / each * (Threads * each) + unsigned(i) % each];
+        return words[unsigned(i) / each][0][unsigned(i) % each];
     }
 };
 """,
@@ -205,22 +206,18 @@ struct lmem_narrow_column {
 template <class Element, int Inner, int Threads>
 struct lmem_narrow_plane {
     enum { each = 4 / sizeof(Element) };
-    Element *own;
+    Element (*planes)[(Inner + each - 1) / each][Threads][each];
     __host__ __device__ __forceinline__ lmem_narrow_column<Element, Threads>
-    operator[](int i) const {
-        return {own + i * ((Inner + each - 1) / each * (Threads * each))};
-    }
+    operator[](int i) const { return {planes[i]}; }
 };
 """,
     b"""\
 template <class Element, int Inner, int Innermost, int Threads>
 struct lmem_narrow_space {
     enum { each = 4 / sizeof(Element) };
-    Element *own;
+    Element (*spaces)[Inner][(Innermost + each - 1) / each][Threads][each];
     __host__ __device__ __forceinline__ lmem_narrow_plane<Element, Innermost, Threads>
-    operator[](int i) const {
-        return {own + i * (Inner * ((Innermost + each - 1) / each) * (Threads * each))};
-    }
+    operator[](int i) const { return {spaces[i]}; }
 };
 """,
 )
