@@ -490,6 +490,16 @@ def test_of_what_costs_the_same_the_one_with_less_beside_memory_is_first() -> No
     assert order(costing("more", 30.0), costing("less", 20.0)) == [("less", 1), ("more", 2)]
 
 
+def test_of_what_costs_the_same_the_one_with_less_shared_memory_is_first() -> None:
+    def taking(name: str, shared: int, cost: float = 50.0) -> Trial:
+        one = trial(name, cost)
+        assert one.after is not None
+        return dataclasses.replace(one, after=dataclasses.replace(one.after, shared=shared))
+
+    more, less, none = taking("more", 4096), taking("less", 1024), taking("none", 0, 60.0)
+    assert order(more, less, none) == [("less", 1), ("more", 2), ("none", 3)]
+
+
 def test_without_a_model_fixes_are_still_offered() -> None:
     assert order(trial("one", None), trial("two", 50)) == [("two", 1), ("one", 2)]
     assert order(trial("slow", 110), trial("one", None)) == [("one", 1), ("slow", None)]

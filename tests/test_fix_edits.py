@@ -469,7 +469,7 @@ def test_elements_that_share_a_word_are_one_threads(
     made = rewritten(text, "a", kind, "shared-memory", block=64)
     assert made is not None
     assert f"__shared__ {store}\n" in made
-    assert f"const {view} a = {{a_lmem, " in made
+    assert f"const {view} a = {{(decltype(&a_lmem[0])) &a_lmem[0]" in made
 
 
 def test_lanes_of_one_index_may_share_a_word() -> None:

@@ -26,7 +26,7 @@ WHILE = ("while (j > 0 && a[j - 1] < v) {", "  a[j] = a[j - 1];", "  --j;", "}",
 
 
 def test_each_place_compares_and_moves_or_inserts() -> None:
-    ((made, text),) = proposed(REWRITE, kernel(*WHILE), "a", "float[8]")
+    (made, text), _ = proposed(REWRITE, kernel(*WHILE), "a", "float[8]")
     assert (made.applicability, made.caveat) == ("safe", None)
     block = text[text.index("    {\n") : text.index("  float s = 0;")]
     assert block == (
@@ -92,6 +92,46 @@ SPELLINGS = {
         ("while (j < 8 && v > a[j]) { a[j - 1] = a[j]; j++; }", "a[j - 1] = v;"),
     ),
 }
+
+
+def partly(text: str, size: int = 8) -> int:
+    """How many loops are unrolled four times, in any proposal."""
+    found = proposed(
+        REWRITE, text.replace("8", str(size)).replace("7", str(size - 1)), "a", f"float[{size}]"
+    )
+    assert found
+    return max(made.count("#pragma unroll 4\n") for _, made in found)
+
+
+def test_the_loop_around_it_is_unrolled_some_times() -> None:
+    text = kernel(*WHILE)
+    (_, first), (made, text_4) = proposed(REWRITE, text, "a", "float[8]")
+    assert made.applicability == "safe"
+    loop = "  for (int k = 0; k < n; ++k) {\n"
+    assert text_4 == first.replace(loop, "  #pragma unroll 4\n" + loop)
+    assert partly(text, 16) == 1
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int k = 0; k < 20; ++k) {",
+        "int k = 0; while (k++ < n) {",
+        "#pragma unroll 1\n  for (int k = 0; k < n; ++k) {",
+        "#pragma unroll 2\n  for (int k = 0; k < n; ++k) {",
+        "int k = n; {",
+        "int k = 0; do {",
+    ],
+)
+def test_other_loops_around_it_stay(loop: str) -> None:
+    text = kernel(*WHILE).replace("for (int k = 0; k < n; ++k) {", loop)
+    if loop.endswith("do {"):
+        text = text.replace("  }\n  float s", "  } while (++k < n);\n  float s")
+    assert partly(text) == 0
+
+
+def test_nor_is_one_around_a_long_array() -> None:
+    assert partly(kernel(*WHILE), 17) == 0
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -184,20 +224,20 @@ def test_a_macro_that_moves_elements_hides_them() -> None:
 def test_another_array_of_the_name_is_no_payload() -> None:
     body = (*WHILE[:2], "  b[j] = b[j - 1];", "  --j;", "}", "a[j] = v;", "b[j] = k;")
     shared = kernel(*body, before="__device__ int b[8];\n")
-    ((_, text),) = proposed(REWRITE, shared, "a", "float[8]")
+    (_, text), *_ = proposed(REWRITE, shared, "a", "float[8]")
     assert "b[j] = b[j - 1];" in text  # Only local arrays are to be registers.
     local = kernel(*body).replace("float a[8];", "float a[8]; int b[8];")
     for name, kind in (("a", "float[8]"), ("b", "int[8]")):
-        ((_, text),) = proposed(REWRITE, local, name, kind)
+        (_, text), *_ = proposed(REWRITE, local, name, kind)
         assert "b[lmem_i] = b[lmem_i - 1];" in text
     larger = kernel(*body).replace("float a[8];", "float a[8]; int b[9];")
-    ((_, text),) = proposed(REWRITE, larger, "a", "float[8]")
+    (_, text), *_ = proposed(REWRITE, larger, "a", "float[8]")
     assert "b[j] = b[j - 1];" in text
 
 
 def test_a_template_keeps_its_extent() -> None:
     text = kernel(*WHILE, begin="int j = N - 1;").replace("a[8]", "a[N]")
-    ((_, made),) = proposed(REWRITE, "template <int N>\n" + text, "a", "float[8]")
+    (_, made), *_ = proposed(REWRITE, "template <int N>\n" + text, "a", "float[8]")
     assert "for (int lmem_i = int(N) - 1; lmem_i >= 1; --lmem_i) {" in made
 
 

@@ -17,9 +17,9 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """Trials by input, architecture, kernel and finding, the best of each first, and numbered.
 
     By modelled cost; of what costs the same, what removes more is first, then what is safe, then
-    what leaves a multiprocessor less to do and to wait for beside memory, then what was proposed
-    first. One by which the kernel becomes slower has no number: leaving it as it is is better
-    (`leave_reason`).
+    what takes less shared memory, then what leaves a multiprocessor less to do and to wait for
+    beside memory, then what was proposed first. One by which the kernel becomes slower has no
+    number: leaving it as it is is better (`leave_reason`).
     """
     harmful = {
         trial.rewriting.edits
@@ -40,7 +40,7 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     return tuple(made)
 
 
-def _order(trial: Trial) -> tuple[bool, int, float, int, bool, float]:
+def _order(trial: Trial) -> tuple[bool, int, float, int, bool, int, float]:
     made = trial.made
     cost = trial.cost_after if trial.cost_after is not None else math.inf
     steps = round(math.log(cost) / math.log(NOTICED)) if 0 < cost < math.inf else cost
@@ -50,6 +50,8 @@ def _order(trial: Trial) -> tuple[bool, int, float, int, bool, float]:
         steps,
         _VERDICTS.index(trial.verdict),
         trial.rewriting.applicability == "unsafe",
+        # A fix of another object may need the room, or all blocks of a grid run at a time.
+        (trial.after.shared or 0) if trial.after is not None else 0,
         # What memory hides in the model it may not hide on another GPU, or beside other kernels.
         made.issue + made.waiting if made is not None else math.inf,
     )

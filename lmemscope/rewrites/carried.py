@@ -2,18 +2,24 @@
 
 A function that takes a pointer gets an overload beside it that takes the array as the class it has
 become. Calls with the array choose it, and all other calls stay as they are.
+
+Where a call has several arrays, each is carried for itself, and one patch of all needs a function
+that takes all as classes. The first of them brings it: a template of whatever views the others may
+become. Only a view fits its parameters, so that without one the compiler makes nothing of it.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit
 from lmemscope.rewrites.arrays import Elements, Use, elements, is_for_device
 from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.places import array_at
 from lmemscope.sources.edits import patched
 from lmemscope.sources.syntax import Syntax, is_broken, outermost, walk
 
@@ -27,6 +33,8 @@ Body = Callable[[Elements, Callable[[Use], None]], tuple[Edit, ...]]
 
 _MOST = 6
 """Functions that an array is carried into."""
+_MOST_BESIDE = 2
+"""Other arrays of a call that a function may take as views, too: copies for each choice of them."""
 _INLINING = re.compile(rb"\b(?:__noinline__|__forceinline__)\s*")
 _SPECIFIERS = frozenset(b"__device__ __host__ static const constexpr __restrict__".split())
 _KEPT = (b"static", b"__shared__", b"__device__", b"__constant__")
@@ -43,6 +51,8 @@ class Carrier:
         spelling: of parameters that take it.
         body: edits what a copy does with it.
         before: what each file that holds a copy needs before it.
+        is_view: whether the class is a view, which other arrays may become beside this one: a
+            template of a type and a number, of which a copy is the same elements.
     """
 
     def __init__(
@@ -52,10 +62,13 @@ class Carrier:
         spelling: Spelling,
         body: Body,
         before: Callable[[str, Syntax, Node], tuple[Edit, ...]],
+        *,
+        is_view: bool = False,
     ) -> None:
         self._target, self._extents = target, tuple(extents)
         self._spelling, self._body, self._before = spelling, body, before
-        self._done: set[tuple[str, int, int]] = set()
+        self._is_view = is_view
+        self._done: set[tuple[str, int, int, tuple[int, ...]]] = set()
         self._edits: list[Edit] = []
 
     @property
@@ -63,8 +76,14 @@ class Carrier:
         """The copies, and what they need before them."""
         return tuple(dict.fromkeys(self._edits))
 
-    def carry(self, path: str, syntax: Syntax) -> Callable[[Use], None]:
+    def carry(
+        self, path: str, syntax: Syntax, views: frozenset[bytes] = frozenset()
+    ) -> Callable[[Use], None]:
         """Takes calls in a file that the array is an argument of.
+
+        Args:
+            path, syntax: of the file.
+            views: parameters of the calling function that are views of other arrays there.
 
         Raises:
             DeclinedError: a function that gets it cannot be copied.
@@ -81,18 +100,39 @@ class Carrier:
             position = next(n for n, one in enumerate(arguments) if one == use.name)
             if not name:
                 raise DeclinedError(f"line {line} gives it to a function that is not known")
-            self._copy(path, name[0].decode(), position, len(arguments), line)
+            beside = [
+                n
+                for n, one in enumerate(arguments)
+                if n > position and self._is_view and self._may_be_view(one, syntax, views)
+            ]
+            self._copy(path, name[0].decode(), position, len(arguments), line, beside)
 
         return pass_on
 
-    def _copy(self, path: str, name: str, position: int, count: int, line: int) -> None:
+    def _copy(
+        self, path: str, name: str, position: int, count: int, line: int, beside: Sequence[int]
+    ) -> None:
         home, syntax, function = self._definition(path, name, count, line)
-        key = (home, function.start_byte, position)
-        if key in self._done:
-            return
-        self._done.add(key)
-        if len(self._done) > _MOST:
-            raise DeclinedError("it is given to too many functions")
+        parameters = syntax.parameters(function)
+        views = [one for one in beside if _is_pointer(parameters[one], syntax, name)]
+        for chosen in _choices(views):
+            key = (home, function.start_byte, position, chosen)
+            if key not in self._done:
+                self._done.add(key)
+                if len({one[:3] for one in self._done}) > _MOST:
+                    raise DeclinedError("it is given to too many functions")
+                self._written(home, syntax, function, name, line, position, chosen)
+
+    def _written(
+        self,
+        home: str,
+        syntax: Syntax,
+        function: Node,
+        name: str,
+        line: int,
+        position: int,
+        views: Sequence[int],
+    ) -> None:
         if outermost(function, _ELSEWHERE) is not None:
             raise DeclinedError(f"`{name}` (line {line}) is a member or has C linkage")
         if not home.endswith((".cu", ".py")) and not is_for_device(function, syntax):
@@ -116,14 +156,46 @@ class Carrier:
         extents = self._extents_in(syntax)
         type_ = self._spelling(element, is_const, extents)
         made = [Edit(home, parameter.start_byte, parameter.end_byte, type_ + uses.name)]
-        deduced = [one for one in extents if one not in self._extents and one in type_]
+        deduced = [b"int " + one for one in extents if one not in self._extents and one in type_]
+        names: set[bytes] = set()
+        for number, view in enumerate(views):
+            given, edit, known = self._as_view(home, syntax, function, view, number, name)
+            deduced += given
+            made.append(edit)
+            names.add(known)
         made += _with_parameters(home, item, deduced, name, line)
-        made += self._body(uses, self.carry(home, syntax))
+        made += self._body(uses, self.carry(home, syntax, frozenset(names)))
         made += _inlined(home, function, syntax)
         end = syntax.lines_end()
         copy = patched(syntax.text(item), made, item.start_byte)
         self._edits += self._before(home, syntax, function)
-        self._edits.append(Edit(home, item.end_byte, item.end_byte, end + end + copy))
+        # Another array's rewriting may bring the same copy.
+        self._edits.append(Edit(home, item.end_byte, item.end_byte, end + end + copy, "file"))
+
+    def _may_be_view(self, argument: Node, syntax: Syntax, views: frozenset[bytes]) -> bool:
+        """Whether an argument is the name of another array in local memory, which may leave it."""
+        if argument.type != "identifier":
+            return False
+        name = syntax.text(argument)
+        found = {one.name for hit in self._target.hits for one in hit.facts.objects}
+        is_known = name.decode(errors="replace") in found
+        return name in views or (is_known and array_at(name, argument, syntax) is not None)
+
+    def _as_view(
+        self, home: str, syntax: Syntax, function: Node, position: int, number: int, name: str
+    ) -> tuple[list[bytes], Edit, bytes]:
+        """What a template is given for a parameter that takes a view, that, and its name."""
+        parameter = syntax.parameters(function)[position]
+        own, _, _ = _parameter(parameter, syntax, 1, name)
+        words = [b"lmem_%s_%d" % (one, number) for one in (b"View", b"Other", b"number")]
+        for word in words:
+            if word in syntax.words():
+                raise DeclinedError(f"the name {word.decode()} is taken")
+        view, element, count = words
+        type_ = b"const " + view + b"<" + element + b", " + count + b"> "
+        edit = Edit(home, parameter.start_byte, parameter.end_byte, type_ + syntax.text(own))
+        heads = [b"template <class, int> class " + view, b"class " + element, b"int " + count]
+        return heads, edit, syntax.text(own)
 
     def _extents_in(self, syntax: Syntax) -> tuple[bytes, ...]:
         """What a copy calls the extents: a name may mean nothing, or another thing, where it is."""
@@ -152,6 +224,21 @@ class Carrier:
         return found[0]
 
 
+def _is_pointer(parameter: Node, syntax: Syntax, function: str) -> bool:
+    """Whether a parameter takes an array of one dimension."""
+    try:
+        _parameter(parameter, syntax, 1, function)
+    except DeclinedError:
+        return False
+    return True
+
+
+def _choices(positions: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Any of some parameters: all are as they were first."""
+    for size in range(min(len(positions), _MOST_BESIDE) + 1):
+        yield from itertools.combinations(positions[:_MOST_BESIDE], size)
+
+
 def _with_parameters(
     path: str, item: Node, names: Sequence[bytes], function: str, line: int
 ) -> list[Edit]:
@@ -162,7 +249,7 @@ def _with_parameters(
     """
     if not names:
         return []
-    text = b", ".join(b"int " + one for one in names)
+    text = b", ".join(names)
     given = item.child_by_field_name("parameters")
     if item.type != "template_declaration":
         return [Edit(path, item.start_byte, item.start_byte, b"template <" + text + b"> ")]

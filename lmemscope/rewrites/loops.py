@@ -36,6 +36,13 @@ def unroll_edit(target: Target, loop: Node) -> Edit | None:
     return target.edit(start, end, plain)
 
 
+def partly_unrolled(target: Target, loop: Node, times: int) -> Edit | None:
+    """The edit that has a loop unrolled a number of times; None where something is said already."""
+    if _said(loop, target) is not None:
+        return None
+    return before(target, loop, b"#pragma unroll %d" % times)
+
+
 def _said(loop: Node, target: Target) -> tuple[int, int] | None:
     """Where the pragma before a loop is, which says how often to unroll it."""
     node = loop.prev_sibling

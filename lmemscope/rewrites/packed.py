@@ -26,7 +26,7 @@ from lmemscope.sources.syntax import Syntax
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_BITS = {
+BITS = {
     b"bool": 1,
     b"char": 8,
     b"signed char": 8,
@@ -72,7 +72,7 @@ struct lmem_packed {
 def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as one integer, its uses, and functions that take it."""
     array = local_array(target)
-    bits, numbers = _BITS.get(array.element), array.numbers
+    bits, numbers = BITS.get(array.element), array.numbers
     if bits is None or numbers is None or len(numbers) != 1 or numbers[0] * bits > _WORD:
         return
     sizes = {hit.finding.type_bytes for hit in target.hits}

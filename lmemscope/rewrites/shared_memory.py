@@ -4,7 +4,8 @@ Each thread gets a column of a shared array: element `i` of thread `t` is at `[i
 lanes of a warp use different banks whatever their indices are. Of elements narrower than a word,
 those that share one follow each other, or four lanes would share a bank. The variable becomes a
 view of its column, and an element stays what it was, something that can be assigned and bound to a
-reference.
+reference. A function that takes it gets a copy beside it that takes the view, and one for several
+arrays that may all become views.
 What may get from one element to the next in memory is declined: pointers, a function that takes the
 address of what it gets by reference, a cast to a larger type.
 
@@ -100,7 +101,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         raise DeclinedError("a class gets from one of its elements to the next")
     if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
         raise DeclinedError("a lambda captures it")
-    carrier = Carrier(target, array.extents, spelling, body, before)
+    carrier = Carrier(target, array.extents, spelling, body, before, is_view=True)
     body(array.elements, carrier.carry(target.path, target.syntax))
     helper = before(target.path, target.syntax, array.declared.function)
     yield Rewriting(
@@ -153,26 +154,30 @@ def _declaration(array: LocalArray, threads: int, together: int | None) -> tuple
         raise DeclinedError("its initializer is of a form that is not rewritten")
     space = b"__shared__ " + word + array.element + b" " + store + space_of + b";" + end
     view = space + b"const " + _view(array.element, threads, array.extents, together)
-    return declared_as(array, view, b" = {" + store + b", int(" + LANE + b")}" + fill)
+    column = store + b"[0]" * len(array.extents) + b"[" + LANE + b"]"
+    return declared_as(array, view, b" = {" + as_rows(store, column) + b"}" + fill)
+
+
+def as_rows(store: bytes, column: bytes) -> bytes:
+    """The address of a thread's own column, as one of rows: no lane is added at each access."""
+    return b"(decltype(&" + store + b"[0])) &" + column
 
 
 _CLASSES = (
     b"""\
-// A thread's own column of a shared array: element i is in row i.
+// A thread's own column of a shared array, by its element in the first row: element i is in row i.
 template <class Element, int Threads>
 struct lmem_column {
     Element (*rows)[Threads];
-    int lane;
-    __host__ __device__ __forceinline__ Element &operator[](int i) const { return rows[i][lane]; }
+    __host__ __device__ __forceinline__ Element &operator[](int i) const { return rows[i][0]; }
 };
 """,
     b"""\
 template <class Element, int Inner, int Threads>
 struct lmem_plane {
     Element (*planes)[Inner][Threads];
-    int lane;
     __host__ __device__ __forceinline__ lmem_column<Element, Threads> operator[](int i) const {
-        return {planes[i], lane};
+        return {planes[i]};
     }
 };
 """,
@@ -180,9 +185,8 @@ struct lmem_plane {
 template <class Element, int Inner, int Innermost, int Threads>
 struct lmem_space {
     Element (*spaces)[Inner][Innermost][Threads];
-    int lane;
     __host__ __device__ __forceinline__ lmem_plane<Element, Innermost, Threads>
-    operator[](int i) const { return {spaces[i], lane}; }
+    operator[](int i) const { return {spaces[i]}; }
 };
 """,
 )
@@ -194,9 +198,8 @@ template <class Element, int Threads>
 struct lmem_narrow_column {
     enum { each = 4 / sizeof(Element) };
     Element (*words)[Threads][each];
-    int lane;
     __host__ __device__ __forceinline__ Element &operator[](int i) const {
-        return words[unsigned(i) / each][lane][unsigned(i) % each];
+        return words[unsigned(i) / each][0][unsigned(i) % each];
     }
 };
 """,
@@ -205,9 +208,8 @@ template <class Element, int Inner, int Threads>
 struct lmem_narrow_plane {
     enum { each = 4 / sizeof(Element) };
     Element (*planes)[(Inner + each - 1) / each][Threads][each];
-    int lane;
     __host__ __device__ __forceinline__ lmem_narrow_column<Element, Threads>
-    operator[](int i) const { return {planes[i], lane}; }
+    operator[](int i) const { return {planes[i]}; }
 };
 """,
     b"""\
@@ -215,9 +217,8 @@ template <class Element, int Inner, int Innermost, int Threads>
 struct lmem_narrow_space {
     enum { each = 4 / sizeof(Element) };
     Element (*spaces)[Inner][(Innermost + each - 1) / each][Threads][each];
-    int lane;
     __host__ __device__ __forceinline__ lmem_narrow_plane<Element, Innermost, Threads>
-    operator[](int i) const { return {spaces[i], lane}; }
+    operator[](int i) const { return {spaces[i]}; }
 };
 """,
 )

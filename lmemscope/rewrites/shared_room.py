@@ -45,8 +45,8 @@ class Room:
     caveat: str | None
 
 
-def room_for(variable: LocalArray, target: Target) -> Room:
-    """Room for a variable in the blocks of the kernels.
+def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
+    """Room for a variable in the blocks of the kernels, or for a part of its bytes.
 
     Where nothing says how large they are, the kernels are given launch bounds: a launch of more
     threads then fails, and does not write where another thread's variable is.
@@ -65,11 +65,12 @@ def room_for(variable: LocalArray, target: Target) -> Room:
         raise DeclinedError("its function calls itself")
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
-    if _has_own_lanes(target):
+    if has_own_lanes(target):
         raise DeclinedError("`threadIdx` or `blockDim` is something of the program's own")
     if is_for_host(target, declared):
         raise DeclinedError("its function is the host's, too")
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
+    size = -(-size // part)
     block = target.block
     if block is not None:
         if size * block.threads > STATIC_BYTES:
@@ -100,7 +101,7 @@ def room_for(variable: LocalArray, target: Target) -> Room:
     return Room(threads, edits, caveat)
 
 
-def _has_own_lanes(target: Target) -> bool:
+def has_own_lanes(target: Target) -> bool:
     """Whether the file has variables or macros that are called as a thread's number is."""
     return target.meanings.has(_LANE_MACRO) or any(
         node.type == "identifier"

@@ -51,7 +51,7 @@ _WORDS = re.compile(
     rb"|(?<!long )int)\s*(?:const\s*)?[*&]"
 )
 """Types of at most a word, which rows are aligned by."""
-_LOCAL = re.compile(rb"\.local\b|\b(?:cvta|isspacep|__isLocal|__cvta_generic_to_local)\b")
+LOCAL = re.compile(rb"\.local\b|\b(?:cvta|isspacep|__isLocal|__cvta_generic_to_local)\b")
 """Code that asks whether a pointer is one into local memory, or takes it for one."""
 
 
@@ -63,7 +63,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     whole = replace(target, name=root[1], type=target.type if root[1] == target.name else None)
     variable = local_variable(whole)
     room = room_for(variable, target)
-    if target.meanings.has(_LOCAL):
+    if target.meanings.has(LOCAL):
         raise DeclinedError("a pointer may be taken for one into local memory")
     uses = whole.syntax.uses(variable.declared.name, variable.declared.scope)
     if any(_is_cast(use, whole.syntax, target.meanings) for use in uses):

@@ -9,7 +9,9 @@ It is safe: the same comparisons are made with the same elements in the same ord
 elements are moved, so that equal elements keep their order, and what a comparison with NaN decides
 is decided as before; nothing is assumed to be sorted. The index keeps its value, too. It costs a
 comparison and two selections for each place and array, whether an element moves or not: long arrays
-into which little is inserted are better off in shared memory.
+into which little is inserted are better off in shared memory. Into arrays of up to 16 elements a
+second proposal inserts in four turns of the loop around it at a time (`#pragma unroll 4`), so that
+what these load is waited for together.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from lmemscope.rewrites.loops import (
     LOOPS,
     indexing_loops,
     is_constant,
+    partly_unrolled,
     unroll_edit,
 )
 from lmemscope.rewrites.places import Extent, extent_of, is_declared_again, known_arrays
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
 
 MOST = 64
 """Elements: beyond these the code is larger than what it saves."""
+_SMALL, _TURNS = 16, 4
+"""Elements up to which the loop around an insertion is unrolled too, and how often: what its turns
+load is loaded together then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,21 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if set(every) != set(first):
         around_it = f" in {count(len(every) - len(first), 'unrolled loop')}"
         yield Rewriting("sort", "safe", tuple(every), summary + around_it)
+    if 0 < largest <= _SMALL:
+        outer = (one for one in (_outer(own, target) for own in made) if one is not None)
+        partly = (partly_unrolled(target, one, _TURNS) for one in dict.fromkeys(outer))
+        edits = [one for one in partly if one is not None]
+        if edits:
+            ahead = f", {_TURNS} turns of the loop around it at a time"
+            yield Rewriting("sort", "safe", (*first, *edits), summary + ahead)
+
+
+def _outer(one: _Insertion, target: Target) -> Node | None:
+    """The loop that inserts again and again; None where it has a constant number of turns."""
+    loop = next(around(one.loop.loop, *LOOPS), None)
+    if loop is None or loop.type != "for_statement" or loop.has_error:
+        return None
+    return None if is_constant(loop, target) else loop
 
 
 def _loops(target: Target) -> Iterator[Stepped]:

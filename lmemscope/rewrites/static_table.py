@@ -51,7 +51,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return
     if not declared.is_alone or declared.value.type not in ("initializer_list", "string_literal"):
         return
-    if not _can_be_const(target, declared):
+    if not can_be_const(target, declared):
         return
     const = _const(target, declared)
     if const is None:
@@ -100,7 +100,7 @@ def _const(target: Target, declared: Declared) -> tuple[bytes, tuple[Edit, ...]]
     return (b"", ()) if b"const" in words else (b"const ", ())
 
 
-def _can_be_const(target: Target, declared: Declared) -> bool:
+def can_be_const(target: Target, declared: Declared) -> bool:
     """Whether nothing could change the table but what does not compile once it is const."""
     syntax = target.syntax
     name = syntax.text(declared.name)
