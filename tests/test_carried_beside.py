@@ -162,4 +162,4 @@ def test_both_arrays_leave_local_memory_in_one_patch(
     assert frames[0]["stack_frame"] > 0
     assert frames[1]["stack_frame"] == 0
     text = (tmp_path / "k.cu").read_text()
-    assert text.count("index_lmem") == text.count("dist_lmem") == 2
+    assert text.count("index_lmem") == text.count("dist_lmem") == 3
