@@ -518,3 +518,13 @@ def test_one_matcher_for_flags_and_limits(pattern: str, meant: bool) -> None:
 @pytest.mark.parametrize(("error", "code"), [(UsageError, 2), (InputError, 3), (CompileError, 3)])
 def test_the_exit_code_belongs_to_the_error(error: Callable[..., Any], code: int) -> None:
     assert error("stage", "message").exit_code == code
+
+
+@pytest.mark.parametrize("parameter", scan_command.params, ids=lambda one: one.name)
+def test_what_nobody_gave_is_not_read_before_click_says_where_it_is_from(
+    parameter: click.Parameter,
+) -> None:
+    # As with click 8.4.0: callbacks run first.
+    context = click.Context(scan_command)
+    if parameter.callback is not None and not isinstance(parameter, click.Argument):
+        assert parameter.callback(context, parameter, None) is None
