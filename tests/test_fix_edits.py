@@ -238,7 +238,7 @@ def test_a_structure_has_a_row_for_its_member() -> None:
     [
         (("S s;", "decltype(s) t;", "out[0] = s.a[n] + t.n;"), "", "its type is asked for"),
         (("S s{};", "out[0] = s.a[n];"), "", "its initializer"),
-        (("S s(n);", "out[0] = s.a[n];"), "", "is not seen"),
+        (("S s(n);", "out[0] = s.a[n];"), "", "form that is not read"),
         (("const S s = {};", "out[0] = s.a[n];"), "", "it is const"),
         (("static S s;", "out[0] = s.a[n];"), "", "automatic storage"),
         (('S s; asm("cvta.to.local.u64 %0, %0;");', "out[0] = s.a[n];"), "", "local memory"),

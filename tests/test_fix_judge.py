@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from lmemscope import rules
-from lmemscope.fixing.judge import judge
+from lmemscope.fixing.judge import frees, judge
 from lmemscope.model import CauseShare, KernelReport, SiteClass, UnitReport, Work
 from lmemscope.rewrites.base import Hit
 from tests.builders import judged, report, source_text
@@ -46,3 +46,17 @@ def test_frames_without_spill_slots_have_their_objects(slots: int, expected: str
     made = KernelReport(after, before.verdict, work=Work(local_lines=1.0))
     before = dataclasses.replace(before, facts=facts, work=Work(local_lines=40.0))
     assert verdict(before, made) == expected
+
+
+@pytest.mark.parametrize(("left", "expected"), [(80, False), (40, False), (0, True)])
+def test_bytes_of_something_else_are_not_its_own(left: int, expected: bool) -> None:
+    # What was made for another object takes 648 bytes from the frame, and none of these 80.
+    before = judged("k", "dynamic-index")
+    other = CauseShare("rolled-loop", None, 648, SiteClass(1, 1, 4, 4))
+    facts = dataclasses.replace(before.facts, causes=(*before.facts.causes, other))
+    before = dataclasses.replace(before, facts=facts)
+    kept = dataclasses.replace(facts.causes[0], frame_bytes=left)
+    after = dataclasses.replace(before, facts=dataclasses.replace(facts, causes=(kept,)))
+    case, finding = next(iter(rules.cases(before.facts, source_text({}))))
+    hits = [Hit(before.facts, finding, case)]
+    assert frees(unit(before), unit(after), hits) is expected

@@ -237,7 +237,7 @@ def test_the_modelled_speed_is_shown_where_it_is_known() -> None:
         ("removed", 1, ["Fewer."]),
         ("reduced", 1, ["Fewer.", "Another way."]),
         ("removed", None, ["Fewer.", "Another way."]),
-        ("no-effect", None, ["Another way."]),
+        ("no-effect", None, ["Another way.", "Nothing that was tried removes it: launch-bounds."]),
     ],
 )
 def test_advice_that_was_not_tried_is_left_out_beside_a_proven_removal(
@@ -257,3 +257,24 @@ def test_advice_that_was_not_tried_is_left_out_beside_a_proven_removal(
     tried = dataclasses.replace(tried, rank=rank, fingerprint=finding.fingerprint)
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
     assert [one.text for one in found.units[0].kernels[0].findings[0].advice] == texts
+
+
+def test_what_removes_an_object_but_costs_more_is_said_to_be_left() -> None:
+    report = report_of(spilling())
+    (unit,) = report.units
+    (kernel,) = unit.kernels
+    none = Advice("Nothing removes it without a rewrite.", is_none=True)
+    finding = Finding(
+        *("LM101", "register-spill", "warning", "certain", "register-spill"),
+        *(None, None, 8, None, (), None, "It spills.", (none,), (), "f"),
+    )
+    kernel = dataclasses.replace(kernel, findings=(finding,))
+    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    slower = {"rank": None, "fingerprint": "f", "cost_before": 10.0, "cost_after": 20.0}
+    tried = a_trial(kernel.facts.demangled, 7, "removed", **slower)
+    found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
+    (said,) = found.units[0].kernels[0].findings[0].advice
+    assert said.text == (
+        "Leave it as it is. Of what was tried, this removes it: fewer, "
+        "0.5 times the modelled speed."
+    )

@@ -187,10 +187,13 @@ def test_a_loop_that_nvcc_does_not_write_out_is_not_to_be_unrolled() -> None:
     source = "// one\nfor (int i = 0; i < 20; ++i) s += table[i];\n"
     at = SourceLocation("a.cu", 2)
     counter = (IndexSource("loop-counter", None),)
-    for size, unrolls in ((131072, True), (131073, False), (None, True)):
+    for size, unrolls in ((131072, True), (131073, False), (8192, True), (None, True)):
         index = IndexFacts("i", counter, "uniform", at, written_out=size)
         finding = only(find(kernel("rolled-loop", index=index), {"a.cu": source}))
         assert ("unroll" in [advice.rewrite for advice in finding.advice]) == unrolls
+        said = " ".join(advice.text for advice in finding.advice)
+        assert ("131,000 instructions" in said) == (size == 131072)
+        assert ("instructions" in said) == (size == 131072)
 
 
 def test_a_loop_over_pointers_is_unrolled_by_its_line() -> None:

@@ -7,7 +7,7 @@ names of the driver's own functions do, because nobody else can define them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope.analysis.contents import Contents
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
@@ -167,7 +167,11 @@ class _Reasons:
                     Evidence("parameter-changed", ptx_line=store.line, opcode=store.opcode)
                 )
             return ProvenCause("param-copy", tuple(shown))
-        return self._escaping() or self._by_index()
+        proven = self._escaping() or self._by_index()
+        if self._reduction is not None:
+            # Two that lie in one place in turn: neither keeps the other in memory.
+            return replace(proven, evidence=(*proven.evidence, Evidence("shared-place")))
+        return proven
 
     def _compilers(self) -> ProvenCause | None:
         """What the program asks for by name, and what compilers put on the stack themselves."""
@@ -286,8 +290,6 @@ class _Reasons:
         walked = any(not any(leaf.is_dynamic for leaf in found) for found in leaves)
         if walked and self._found.size > REGISTER_FILE_BYTES:
             result.append("large-array")
-        if self._reduction is not None:
-            result.append("math-slow-path")
         return tuple(result)
 
     def _in_pointed(self) -> list[tuple[FunctionObjects, PtxAccess]]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
 from lmemscope.analysis.counted import counted
+from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
-from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.guards import guard_of_copy, open_copy
 from lmemscope.analysis.ptx.leaves import Leaf, worst
@@ -20,10 +20,8 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObje
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.numbers import decimal
-from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.statements import Subscript, leading
 from lmemscope.model import (
-    Evidence,
     IndexFacts,
     IndexSource,
     SourceKind,
@@ -97,6 +95,7 @@ class IndexReader:
     def __init__(self, layers: Layers, names: Names | None, sources: SourceText) -> None:
         self._layers, self._names, self._sources = layers, names, sources
         self._lines = Lines(layers)
+        self._handing = Handing(layers, names)
         self._spelling = Spelling(names, sources) if names is not None else None
 
     def read(
@@ -179,63 +178,6 @@ class IndexReader:
             location=primary.location if primary is not None else None,
         )
 
-    def escape(
-        self,
-        kernel: str,
-        objects: FunctionObjects,
-        found: StackObject,
-        named: ObjectName | None,
-        evidence: Sequence[Evidence],
-    ) -> SourceLocation | None:
-        """The line that hands an object's address on: a call in the deepest loop, or a store.
-
-        Else that of an access by a generic address at a constant place, such as inline assembly's.
-
-        Args:
-            kernel: mangled name of the kernel that reaches the function.
-            objects: of the function that owns the object.
-            found: the object.
-            named: its name, where known.
-            evidence: of its cause: an address that is chosen has the line of that choice.
-        """
-        depth = objects.dataflow.flow.depth
-        calls = sorted((call.index for call, _ in found.passed_to), key=lambda at: (-depth(at), at))
-        instructions = objects.body.instructions
-        generic = [
-            access.index
-            for access in found.accesses
-            if not access.leaves and is_generic_access(instructions[access.index].opcode)
-        ]
-        by_line = objects.dataflow.by_line
-        chosen = [e.ptx_line for e in evidence if e.kind == "chosen-address" and e.ptx_line]
-        shown = [index for line in chosen for index in by_line.get(line, ())[:1]]
-        for index in (*calls, *found.stored_at, *generic, *shown):
-            place = self._place(kernel, objects.body.instructions[index], named)
-            if place is not None:
-                return place
-        return None
-
-    def _place(
-        self, kernel: str, instruction: Instruction, named: ObjectName | None
-    ) -> SourceLocation | None:
-        """The line of an instruction that a reader of a variable is sent to.
-
-        What is further out than the variable's own scope shows nothing of it: the function that
-        declares it may be inlined itself.
-        """
-        chain = self._lines.of_instruction(instruction)
-        ptx, names = self._layers.ptx, self._names
-        last = (
-            names.scopes.last(named.variable) if names is not None and named is not None else None
-        )
-        if named is not None and ptx is not None and last is not None:
-            for number, frame in enumerate(ptx.chain(instruction), start=1):
-                place = frame.location
-                inside = named.variable.line <= place.line <= last
-                if inside and place.file == named.variable.file:
-                    return self._lines.reader_line(chain[:number], kernel)
-        return self._lines.reader_line(chain, kernel)
-
     def _primary(
         self,
         kernel: str,
@@ -287,9 +229,9 @@ class IndexReader:
         for access in accesses:
             instruction = objects.body.instructions[access.index]
             if called is None:
-                place = self._place(kernel, instruction, named)
+                place = self._handing.place(kernel, instruction, named)
                 if place is None and (guard := guard_of_copy(objects, access.index)) is not None:
-                    place = self._place(kernel, guard, named)
+                    place = self._handing.place(kernel, guard, named)
             else:
                 place = self._lines.reader_line(called, kernel)
             expression = None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.causes import ProvenCause, cause_of_turn, object_causes
+from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.indexing import IndexReader, LocalNames
 from lmemscope.analysis.kept_addresses import kept_address
 from lmemscope.analysis.layers import Layers
@@ -77,6 +78,7 @@ def find_objects(
     if flow is None:
         return result
     reader, lines = IndexReader(layers, names, sources), Lines(layers)
+    handing = Handing(layers, names)
     inside = {kernel.name, *(callee.name for callee in kernel.callees)}
     # What is called through pointers alone lies beside the kernel's code as well.
     callees = sorted(inside - {kernel.name})
@@ -104,7 +106,7 @@ def find_objects(
                 if proven.cause == "volatile":
                     member, proven = _of_volatile(member, proven, sources, layers, objects)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
-                escape = reader.escape(
+                escape = handing.escape(
                     kernel.name, objects, member.found, member.name, proven.evidence
                 )
                 if proven.cause == "unattributed" and names is not None and member.name is not None:
@@ -113,8 +115,13 @@ def find_objects(
                 if proven.cause == "unattributed" and named.turns:
                     # Its own uses keep nothing in memory: which are whose is not known for sure.
                     member, proven = replace(member, name=None, extent=None), cause
-                made = _local_object(layers, name, member, proven)
-                made = replace(made, index=index, called_from=called_from, escape=escape)
+                made = replace(
+                    _local_object(layers, name, member, proven),
+                    index=index,
+                    called_from=called_from,
+                    escape=escape,
+                    handed_at=handing.handed_at(kernel.name, objects, member.found, member.name),
+                )
                 apart = member.found.accesses if len(members) > 1 else ()
                 result.add(made, keys, ((name, one.index) for one in apart))
     return result

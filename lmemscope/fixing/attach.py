@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from lmemscope.analysis.leaving import leave_reason
 from lmemscope.model import (
     Advice,
     Finding,
@@ -89,7 +90,27 @@ def _tried(finding: Finding, trials: Sequence[Trial], reason: str | None) -> Fin
     if best is not None and best.verdict == "removed":
         # Who can take what is proven is not served by what is not.
         advice = (one for one in advice if one.verified is not None)
-    return replace(finding, advice=tuple(advice), fix=fix)
+    said = tuple(advice)
+    if fix is None and not any(one.verified is not None for one in said):
+        said = (*said, *_in_vain(trials))
+    return replace(finding, advice=said, fix=fix)
+
+
+def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:
+    """Why nothing is offered of what was tried: it does not help, or costs more than it saves."""
+    removed = [one for one in trials if one.verdict == "removed" and one.speed_up is not None]
+    best = max(removed, key=lambda one: one.speed_up or 0.0, default=None)
+    reason = leave_reason(trials)
+    if best is not None and best.speed_up is not None:
+        why = f": {reason}" if reason is not None else ""
+        text = (
+            f"Leave it as it is{why}. Of what was tried, this removes it: "
+            f"{best.rewriting.summary}, {best.speed_up:.2g} times the modelled speed."
+        )
+        yield Advice(text, is_none=True)
+        return
+    names = dict.fromkeys(one.rewriting.rewrite for one in trials)
+    yield Advice(f"Nothing that was tried removes it: {', '.join(names)}.", is_none=True)
 
 
 def _advice(every: Iterable[Advice], trials: Sequence[Trial]) -> Iterable[Advice]:

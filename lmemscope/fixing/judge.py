@@ -10,7 +10,15 @@ from lmemscope.analysis.occupancy import occupancy
 from lmemscope.fixing.cost import bounded
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
-from lmemscope.model import Figures, KernelFacts, KernelReport, TrialVerdict, UnitReport, traits_of
+from lmemscope.model import (
+    Cause,
+    Figures,
+    KernelFacts,
+    KernelReport,
+    TrialVerdict,
+    UnitReport,
+    traits_of,
+)
 from lmemscope.rewrites.base import Hit
 
 DEFAULT_BLOCK = 256
@@ -70,6 +78,34 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
                 verdict = "no-effect"  # It is another object that is gone.
             verdicts[one.facts.name] = Judged(verdict, made)
     return verdicts
+
+
+def frees(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> bool:
+    """Whether findings' own bytes are gone, not those of something else in their frames.
+
+    Their cause has as many bytes fewer. It is asked of what was made for another object, whose
+    bytes may be many more than theirs.
+
+    Args:
+        before, after: the whole unit, without and with a rewriting.
+        hits: the findings, all of one cause, in the unit.
+    """
+    later = _by_name(after)
+    sizes: dict[str, int] = defaultdict(int)
+    causes = {hit.finding.cause for hit in hits}
+    for hit in hits:
+        sizes[hit.facts.name] += hit.case.share.frame_bytes
+    for one in before.kernels:
+        size, made = sizes.get(one.facts.name), later.get(stable_name(one.facts.name))
+        if size is None:
+            continue
+        if made is None or _bytes_of(one.facts, causes) - _bytes_of(made.facts, causes) < size:
+            return False
+    return True
+
+
+def _bytes_of(facts: KernelFacts, causes: Collection[Cause]) -> int:
+    return sum(one.frame_bytes for one in facts.causes if one.cause in causes)
 
 
 def figures(facts: KernelFacts, arch: str, threads: int) -> Figures:

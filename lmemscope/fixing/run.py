@@ -16,15 +16,16 @@ from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.joint import joint
-from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, harm, judge
+from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, frees, harm, judge
 from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
 from lmemscope.fixing.targets import Files, targets_of, untried
 from lmemscope.model import Chosen, FixReport, KernelReport, Report, Rewriting, Trial, Unit, Untried
-from lmemscope.rewrites import numba, proposals, second_thoughts
+from lmemscope.rewrites import REWRITES, numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
+from lmemscope.rules.indexing import listed
 
 Progress = Callable[[int, int, str], None]
 _SOURCES = (".cu", ".cuh", ".py")
@@ -200,8 +201,16 @@ def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[Untri
             for rewriting in rewritings:
                 attempts.start(target, results.changed(target, rewriting), rewriting)
             if not rewritings:
-                why = "; ".join(reasons) or "no rewrite is known for it"
+                why = "; ".join(reasons) or _unsaid(target)
                 yield untried(target.hits, unit, why)
+
+
+def _unsaid(target: Target | NumbaTarget) -> str:
+    """Why nothing is tried where no rewrite has said so."""
+    known = [one.name for one in REWRITES if target.cause in one.causes]
+    if not known or isinstance(target, NumbaTarget):
+        return "no rewrite is known for it"
+    return f"as it is written, {listed(known)} {'does' if len(known) == 1 else 'do'} not apply"
 
 
 def _proposals(
@@ -253,10 +262,21 @@ def _by_others(attempts: Sequence[Attempt], trials: Sequence[Trial]) -> Iterator
         for attempt in attempts:
             if attempt.rewriting.edits in own or not (attempt.named or not has_equals(one.target)):
                 continue
+            if not _frees(attempt, one.target):
+                continue
             found = [*_trials(replace(attempt, target=one.target), one.target.hits)]
             if len(found) >= len(one.target.hits) and all(f.verdict == "removed" for f in found):
                 own.add(attempt.rewriting.edits)
                 yield from found
+
+
+def _frees(attempt: Attempt, target: Target | NumbaTarget) -> bool:
+    """Whether what was made for another target takes a target's own bytes away, in all units."""
+    for (_, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
+        own = [hit for hit in target.hits if _is_in(hit, report.kernels)]
+        if own and (outcome.report is None or not frees(report, outcome.report, own)):
+            return False
+    return True
 
 
 def _blocks(attempts: Sequence[Attempt]) -> Mapping[str, int]:

@@ -100,6 +100,7 @@ class LocalObject:
             library's and has no lines of its own; sorted.
         type_size: bytes of ``type``; None where not known.
         extent: what ``size`` is of ``type_size``.
+        handed_at: the lines of all calls that get its address; sorted.
     """
 
     function: str
@@ -117,6 +118,7 @@ class LocalObject:
     called_from: tuple[SourceLocation, ...] = ()
     type_size: int | None = None
     extent: Extent | None = None
+    handed_at: tuple[SourceLocation, ...] = ()
 
     @property
     def span(self) -> int:

@@ -15,6 +15,7 @@ EvidenceKind = Literal[
     "library-function",
     "library-table",
     "reduction-words",
+    "shared-place",
     "holds-addresses",
     "chosen-address",
     "set-pointer",
@@ -47,6 +48,7 @@ EvidenceKind = Literal[
 ``address-passed``: the object's address goes to a function; no subject: through a pointer.
 ``library-function``, ``library-table``: of NVIDIA's, by symbol.
 ``reduction-words``: a PTX instruction stores a product with a piece of 2/pi in it.
+``shared-place``: the library's slow path of sine and cosine has the object's place at other times.
 ``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time;
 the subject is ``null`` where the pointer is to nothing else.
 ``holds-addresses``: a PTX instruction stores the address of a local variable in it.
@@ -119,6 +121,10 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
         if e.subject == NULL
         else f"PTX line {e.ptx_line}: {e.opcode} accesses it or other memory, by a pointer that is "
         "chosen at run time"
+    ),
+    "shared-place": lambda e: (
+        "the library's slow path of sine and cosine has this place at other times, and keeps its "
+        "own bytes of it"
     ),
     "set-pointer": lambda e: f"the pointer {e.subject} is set to its address on some paths",
     "compared-address": lambda e: "its assignment operator compares addresses",

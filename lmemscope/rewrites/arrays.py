@@ -356,7 +356,10 @@ def _why_not_declared(target: Target) -> str:
         return "its function is not read completely: macros may hide something"
     if "." in target.name or "->" in target.name:
         return "it is a member"
-    return "its declaration is not seen there: it is a parameter, or a macro makes it"
+    return (
+        "its declaration is of a form that is not read: a parameter, an initializer in "
+        "parentheses, or a macro"
+    )
 
 
 def _is_hidden(name: Node, scope: Node, syntax: Syntax) -> bool:

@@ -156,7 +156,7 @@ def _calls(target: Target) -> list[_Call]:
             if (call := _call(here, node, kind, place)) is not None
         ]
         if not own:
-            raise DeclinedError(f"{where} shows no call of a function of the library's")
+            raise DeclinedError(f"{where} shows no call that is the library's for certain")
         found += own
     return found
 

@@ -50,6 +50,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     for kernel in found:
         made = _edits(target, kernel, root[0].encode())
         if made is None:
+            if target.cause == "param-copy":
+                raise DeclinedError("something may change the parameter, or its text is not read")
             return
         edits += made
     if edits:

@@ -146,7 +146,7 @@ def _with(target: Target, minimum: list[_Argument], blocks: int) -> Rewriting:
         for one in minimum
         if one.text != str(blocks).encode()
     ]
-    return _rewriting(edits, f"for at least {blocks} on a multiprocessor")
+    return _rewriting(edits, f"for at least {blocks} blocks on a multiprocessor")
 
 
 def _arguments(target: Target, bounds: Node) -> list[_Argument]:

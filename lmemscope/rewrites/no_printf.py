@@ -51,6 +51,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         for place in (
             hit.finding.location,
             *(calling_line(one.chain) for one in (*hit.case.accesses, *hit.case.generic)),
+            *(hit.case.object.handed_at if hit.case.object is not None else ()),
         )
         if place is not None
     }

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit, Rewriting
+from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.accessors import joined
 from lmemscope.rewrites.arrays import (
     Elements,
@@ -110,7 +110,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         joined(
             (*helper, *_declaration(array, room.threads, together), *carrier.edits, *room.edits)
         ),
-        f"`{target.name}` in a column of shared memory for each of {room.threads} threads",
+        f"`{target.name}` in a column of shared memory for each of {count(room.threads, 'thread')}",
         room.caveat,
     )
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit, Rewriting
+from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites import shared_memory
 from lmemscope.rewrites.accessors import joined
 from lmemscope.rewrites.arrays import LocalArray, is_plain, local_variable
@@ -78,7 +78,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         "shared-row",
         "unsafe" if room.caveat else "safe",
         joined((*helper, *_declaration(variable, room.threads), *room.edits)),
-        f"`{root[1]}` in a row of shared memory for each of {room.threads} threads",
+        f"`{root[1]}` in a row of shared memory for each of {count(room.threads, 'thread')}",
         room.caveat,
     )
 

@@ -153,7 +153,7 @@ def stepped(loop: Node, syntax: Syntax) -> Stepped | None:
         if node.type in _LEAVING or node.type.startswith("preproc") or node.type == "ERROR":
             return None
         if node != update and counter in changed_by(node, syntax):
-            raise DeclinedError(f"line {line} changes `{counter.decode()}` in another way, too")
+            raise DeclinedError(f"line {line} may change `{counter.decode()}` in another way, too")
     start = loop.child_by_field_name("initializer")
     return Stepped(
         loop,

@@ -29,7 +29,14 @@ import re
 from dataclasses import dataclass
 
 from lmemscope.formats.statements import closed_at, parts_of
-from lmemscope.model import Advice, LocalAccess, Severity, SourceLocation, is_library
+from lmemscope.model import (
+    Advice,
+    LocalAccess,
+    Severity,
+    SourceLocation,
+    calling_line,
+    is_library,
+)
 from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.declared import is_governed
 from lmemscope.rules.enclosing import function_head, is_for_host
@@ -108,6 +115,11 @@ def _promise(
             " In a loop that is unrolled by a part it has no effect: put `#pragma unroll 1` before "
             "that. Where the argument is the same in all iterations, the compiler may call before "
             "the loop, and the promise may have to stand there."
+        )
+    if _may_loop(case) or len({calling_line(one.chain) for one in case.accesses}) > 1:
+        text += (
+            " A call whose argument comes from an earlier iteration, or was promised or computed "
+            "before, may keep its path all the same."
         )
     if on_host:
         text += (

@@ -72,8 +72,10 @@ def advice(case: Case) -> tuple[Advice, ...]:
 
 
 def _lines(case: Case) -> list[str]:
-    """The lines that store arguments, in words."""
+    """The lines that store arguments, and the calls that get them, in words."""
     places = {calling_line(access.chain) for access in (*case.accesses, *case.generic)}
+    if case.object is not None:
+        places |= {*case.object.handed_at}
     return [case.line(place) for place in sorted(place for place in places if place is not None)]
 
 

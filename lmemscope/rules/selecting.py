@@ -141,8 +141,11 @@ def _code(case: Case, made: Declaration) -> str | None:
     inner = "".join(f"[{counter}]" for counter, _ in names)
     written = "".join(f"[{part}]" for part in parts)
     body = f"value = {array}{inner};"
+    # In a method of a template the element's type is another one in each instance.
+    is_inside = made.is_member and array != made.path
+    first = "".join("[0]" for _ in names)
     lines = [
-        f"{made.spelled('value')}{{}};",
+        f"auto value = {array}{first};" if is_inside else f"{made.spelled('value')}{{}};",
         *_loops(parts, made, names, body),
         f"// value instead of {array}{written}",
     ]

@@ -33,6 +33,8 @@ MOST_WRITTEN_OUT = 131072
 
 Measured with nvcc 13.5 on loops of 16 to 1024 turns: 124,868 are written out, 153,600 are not.
 """
+_MUCH_CODE = 8192
+"""Instructions of a loop that is written out from which its code is a cost of its own: 128 KB."""
 _MOST_GUARDED = 32
 """Elements of an array up to which a loop over all of them is worth its conditions."""
 _ABOVE = 12
@@ -102,6 +104,13 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     )
     if early_exit(case.sources, loop.file, loop.line) is not None:
         text += " It may leave early: each turn is then written out with the test."
+    size = index.written_out or 0
+    if size > _MUCH_CODE:
+        text += (
+            f" Written out, the loop is about {size // 1000},000 instructions, which takes long to "
+            "compile and may not fit the instruction cache or the registers: keep it only if the "
+            "kernel is faster."
+        )
     return (Advice(text, f"#pragma unroll\n{loop.text}", rewrite="unroll"),)
 
 
