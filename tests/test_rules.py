@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from lmemscope.model import (
+    Cause,
     CubinFacts,
     Evidence,
     EvidenceKind,
@@ -181,6 +182,16 @@ def test_a_table_that_a_loop_reads_can_be_one_for_all_threads(use: str, is_table
     finding = only(find(facts, {"a.cu": TABLE.replace("USE", use)}))
     rewrites = [advice.rewrite for advice in finding.advice]
     assert ("static-table" in rewrites) == is_table, finding.advice
+
+
+@pytest.mark.parametrize("cause", ["callee-save", "call-frame"])
+def test_what_a_call_saves_has_the_line_of_its_entry(cause: Cause) -> None:
+    entry, body = SourceLocation("a.cu", 3), SourceLocation("a.cu", 9)
+    saves = access(cause, object=None, is_store=True, chain=(InlineFrame(entry, None),))
+    # More bytes, in a loop, and of what was inlined before it.
+    restores = access(cause, object=None, width=16, loop_depth=2, chain=(InlineFrame(body, None),))
+    facts = dataclasses.replace(kernel(cause, with_object=False), accesses=(saves, restores))
+    assert only(find(facts)).location == entry
 
 
 def test_a_loop_that_nvcc_does_not_write_out_is_not_to_be_unrolled() -> None:

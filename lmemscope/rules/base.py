@@ -169,8 +169,8 @@ class Case:
             return self.share.location
         if self.object is not None and self.object.called_from:
             return self.object.called_from[0]
-        if self.share.cause == "callee-save":
-            # On entry: behind a loop, ptxas gives what it restores the loop's line.
+        if self.share.cause in ("callee-save", "call-frame"):
+            # On entry: what ptxas restores has the line of a loop, or of what is inlined, before it.
             saves = [one for one in self.accesses if one.is_store]
             return replace(self, accesses=saves).costly if saves else self.costly
         if self.share.cause == "printf-args":
