@@ -170,7 +170,7 @@ class Case:
         if self.object is not None and self.object.called_from:
             return self.object.called_from[0]
         if self.share.cause in ("callee-save", "call-frame"):
-            # On entry: what ptxas restores has the line of a loop, or of what is inlined, before it.
+            # On entry: what ptxas restores has the line of a loop, or of a function, before it.
             saves = [one for one in self.accesses if one.is_store]
             return replace(self, accesses=saves).costly if saves else self.costly
         if self.share.cause == "printf-args":
