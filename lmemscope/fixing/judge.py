@@ -24,6 +24,7 @@ from lmemscope.rewrites.base import Hit
 DEFAULT_BLOCK = 256
 """Threads to compute occupancy with where nothing says the kernel's own."""
 _SLOTS = frozenset({"register-spill", "callee-save"})
+_COMPILERS: frozenset[Cause] = frozenset({"printf-args", "math-slow-path"})
 _LESS = 1.3
 """How many times fewer lines are fewer: what is left over of an unrolled loop is taken to run half
 of its copies, of up to 16 a quarter of the loop, and is gone where it is unrolled otherwise."""
@@ -46,7 +47,7 @@ class Judged:
     error: str | None = None
 
 
-def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping[str, Judged]:
+def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mapping[str, Judged]:
     """The verdict for each kernel that a target is in, by mangled name.
 
     Args:
@@ -62,6 +63,7 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
         if hit.finding.object is not None:
             names[hit.facts.name].add(hit.finding.object)
         removable[hit.facts.name] = removable.get(hit.facts.name, 0) + hit.case.share.frame_bytes
+    compilers = {hit.finding.cause for hit in hits} if _are_compilers(hits) else set()
     verdicts = {}
     for one in before.kernels:
         if one.facts.name not in removable:
@@ -76,6 +78,8 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
             verdict = _verdict(one, made, removable[name], is_slots=name in spilled)
             if verdict == "removed" and _is_there(one, made, names[name]):
                 verdict = "no-effect"  # It is another object that is gone.
+            if verdict == "reduced" and compilers and not _has(made.facts, compilers):
+                verdict = "removed"  # Something else has its place of the frame.
             verdicts[one.facts.name] = Judged(verdict, made)
     return verdicts
 
@@ -83,8 +87,8 @@ def judge(before: UnitReport, after: UnitReport, hits: Iterable[Hit]) -> Mapping
 def frees(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> bool:
     """Whether findings' own bytes are gone, not those of something else in their frames.
 
-    Their cause has as many bytes fewer. It is asked of what was made for another object, whose
-    bytes may be many more than theirs.
+    Their cause has as many bytes fewer, or none, where they have no name that tells them apart. It
+    is asked of what was made for another object, whose bytes may be many more than theirs.
 
     Args:
         before, after: the whole unit, without and with a rewriting.
@@ -101,7 +105,25 @@ def frees(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> bool:
             continue
         if made is None or _bytes_of(one.facts, causes) - _bytes_of(made.facts, causes) < size:
             return False
+        if not _is_told_apart(one.facts, hits) and _bytes_of(made.facts, causes):
+            return False
     return True
+
+
+def _is_told_apart(facts: KernelFacts, hits: Iterable[Hit]) -> bool:
+    """Whether findings are of variables whose names no other object of the kernel has."""
+    own = {hit.finding.object for hit in hits if hit.facts.name == facts.name}
+    named = [one.name for one in facts.objects]
+    return None not in own and all(named.count(name) == 1 for name in own)
+
+
+def _are_compilers(hits: Iterable[Hit]) -> bool:
+    """Whether findings are of what no variable is: it is what its cause says, and nothing else."""
+    return all(hit.finding.cause in _COMPILERS for hit in hits)
+
+
+def _has(facts: KernelFacts, causes: Collection[Cause]) -> bool:
+    return any(one.cause in causes for one in facts.causes)
 
 
 def _bytes_of(facts: KernelFacts, causes: Collection[Cause]) -> int:

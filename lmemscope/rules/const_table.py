@@ -78,6 +78,11 @@ def advice(case: Case) -> tuple[Advice, ...]:
     text = f"Make {case.name} one table for all threads: {text}"
     if any(len(load.chain) > 1 for load in loads):
         text += " Functions that get it must take it as const."
+    if made is None or not made.is_arithmetic:
+        text += (
+            " A `static` variable of device code has no constructor that runs: where its type has "
+            "one that is not `constexpr`, make the table one of its numbers."
+        )
     if written is None:
         values = " Its values must be constants: write them out, or use a `constexpr` function."
         return (Advice(text + values, rewrite="static-table"),)
