@@ -237,7 +237,14 @@ def test_the_modelled_speed_is_shown_where_it_is_known() -> None:
         ("removed", 1, ["Fewer."]),
         ("reduced", 1, ["Fewer.", "Another way."]),
         ("removed", None, ["Fewer.", "Another way."]),
-        ("no-effect", None, ["Another way.", "Nothing that was tried removes it: launch-bounds."]),
+        (
+            "no-effect",
+            None,
+            [
+                "Another way.",
+                "Nothing is offered of what was tried: launch-bounds (no smaller frame).",
+            ],
+        ),
     ],
 )
 def test_advice_that_was_not_tried_is_left_out_beside_a_proven_removal(

@@ -15,10 +15,19 @@ from lmemscope.model import (
     ProvenFix,
     Report,
     Trial,
+    TrialVerdict,
     Verified,
 )
 
 _Key = tuple[str, str, str, str]
+_CAME: Mapping[TrialVerdict, str] = {
+    "removed": "removes it",
+    "reduced": "leaves some of it",
+    "no-effect": "no smaller frame",
+    "worse": "harms a kernel",
+    "failed": "not compiled",
+}
+"""What came of a trial, in a list of several."""
 
 
 def with_fixes(report: Report, tried: FixReport) -> Report:
@@ -109,8 +118,8 @@ def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:
         )
         yield Advice(text, is_none=True)
         return
-    names = dict.fromkeys(one.rewriting.rewrite for one in trials)
-    yield Advice(f"Nothing that was tried removes it: {', '.join(names)}.", is_none=True)
+    outcomes = dict.fromkeys(f"{one.rewriting.rewrite} ({_CAME[one.verdict]})" for one in trials)
+    yield Advice(f"Nothing is offered of what was tried: {', '.join(outcomes)}.", is_none=True)
 
 
 def _advice(every: Iterable[Advice], trials: Sequence[Trial]) -> Iterable[Advice]:
