@@ -210,7 +210,7 @@ def _unsaid(target: Target | NumbaTarget) -> str:
     known = [one.name for one in REWRITES if target.cause in one.causes]
     if not known or isinstance(target, NumbaTarget):
         return "no rewrite is known for it"
-    return f"as it is written, {listed(known)} {'does' if len(known) == 1 else 'do'} not apply"
+    return f"{listed(known)} {'has' if len(known) == 1 else 'have'} no edit to propose here"
 
 
 def _proposals(

@@ -119,7 +119,8 @@ def _promise(
     if _may_loop(case) or len({calling_line(one.chain) for one in case.accesses}) > 1:
         text += (
             " A call whose argument comes from an earlier iteration, or was promised or computed "
-            "before, may keep its path all the same."
+            "before, may keep its path all the same; an argument that calls functions has to be a "
+            "variable first, which the promise and the call use."
         )
     if on_host:
         text += (
