@@ -132,6 +132,73 @@ def test_macros_are_not_taken_for_variables(before: str) -> None:
     assert kept(loop, before="#define LOOP i = n;\n") is None
 
 
+BOUNDED = "for (int i = 0; i < m; ++i) a[i & 15] = i;"
+PROMISED = "unsigned short", "`m` never exceeds 65535"
+
+
+@pytest.mark.parametrize(
+    ("body", "before"),
+    [
+        (("int m = 8;", "grow(m);"), "__device__ void grow(int &m) { m = 1000; }\n"),
+        (("int m = 8;", "int &r = m;", "r = n;"), ""),
+        (("int m = 8;", "SET(m, n);"), "#define SET(v, x) v = x\n"),
+        (("int m = 8;", "auto f = [&] { m = n; };", "f();"), ""),
+    ],
+)
+def test_a_bound_that_something_else_changes_is_promised(
+    body: tuple[str, ...], before: str
+) -> None:
+    assert kept(*body, BOUNDED, before=before) == PROMISED
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "constexpr int m = 300;\n__device__ int g() { const int m = 8; return m; }\n",
+        "constexpr int m = 300;\nstruct A { static constexpr int m = 8; };\n",
+        "#ifdef BIG\nconstexpr int m = 300;\n#else\nconstexpr int m = 8;\n#endif\n",
+        "#ifndef SMALL\n#include <large.h>\n#else\nconstexpr int m = 8;\n#endif\n",
+        "__device__ int g() { const int m = 8; return m; }\n",
+        "#ifdef BIG\n#define m 300\n#else\n#define m 8\n#endif\n",
+    ],
+)
+def test_a_constant_that_is_defined_twice_is_none(before: str) -> None:
+    assert kept(BOUNDED, before=before) is None
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "constexpr int m = 8;\n",
+        "#define m 8\n",
+        "#define H 2\n#define m (H * 4)\n",
+        "enum { m = 8 };\n",
+        "constexpr int h = 4;\nconst int m = 2 * h;\n",
+    ],
+)
+def test_a_constant_that_is_defined_once_bounds(before: str) -> None:
+    assert kept(BOUNDED, before=before) == ("unsigned char", None)
+
+
+def test_a_macro_is_made_of_what_its_names_mean_where_it_is_used() -> None:
+    before = "constexpr int h = 4;\n#define m (h * 2)\n"
+    assert kept(BOUNDED, before=before) == ("unsigned char", None)
+    assert kept("const int h = 200;", BOUNDED, before=before) is None
+
+
+def test_default_arguments_are_no_bounds() -> None:
+    loop = "{ for (int i = 0; i < m; ++i) to[i] = i; }\n"
+    default = "__device__ void fill(int *to, int m = 8, int by = 1) "
+    assert kept("fill(a, n);", before=default + loop) in (PROMISED, None)
+    template = "template <int m = 8, int by = 1> __device__ void fill(int *to) "
+    assert kept("fill<300, 1>(a);", before=template + loop) is None
+
+
+def test_a_branch_of_the_preprocessor_may_hide_a_constant() -> None:
+    hidden = ("{", "#if 1", "const int v = n;", "a[n] = v;", "#endif", "}")
+    assert kept("const int v = 5;", *hidden) is None
+
+
 @pytest.mark.parametrize(
     "declaration",
     [

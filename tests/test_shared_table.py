@@ -64,6 +64,46 @@ def test_tables_that_a_kernel_declares_are_moved(
     assert "a_lmem_table" in made
 
 
+BYTES = "const unsigned char a[20] = {3, 1, 4, 1};"
+GET = "__device__ unsigned get(const unsigned char *q, int i) { return %s; }\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "use"),
+    [
+        ("", "out[0] = *(const unsigned *)(a + 4 * (n & 3));"),
+        ("", "out[0] = *reinterpret_cast<const unsigned *>(&a[4 * (n & 3)]);"),
+        ("", "out[0] = (const unsigned &)a[4 * (n & 3)];"),
+        ("", "const void *v = a; out[0] = ((const uint4 *)v)[n & 1].x;"),
+        ("typedef unsigned word;\n", "out[0] = *(const word *)(a + 4 * (n & 3));"),
+        (GET % "((const unsigned *)q)[i]", "out[0] = get(a, n & 3);"),
+    ],
+)
+def test_bytes_that_are_read_as_words_are_aligned(before: str, use: str) -> None:
+    text, type_ = kernel(BYTES, use, before=before), "const unsigned char[20]"
+    made = rewritten(text, type_)
+    assert made is not None
+    assert "__shared__ __align__(16) unsigned char a_lmem[20];" in made
+    given = target(text, "a", type_, cause="const-table")
+    tables = [one for one in proposals(given)[0] if one.rewrite == "static-table"]
+    assert tables
+    assert all(b"__align__(16) " in edit.text for one in tables for edit in one.edits)
+
+
+@pytest.mark.parametrize(
+    ("before", "use"),
+    [
+        ("", "out[0] = a[n & 3] + *(const unsigned *)p;"),
+        ("", "out[0] = *(const signed char *)(a + (n & 3));"),
+        (GET % "q[i] + (unsigned)i", "out[0] = get(a, n & 3);"),
+    ],
+)
+def test_other_bytes_lie_where_they_like(before: str, use: str) -> None:
+    made = rewritten(kernel(BYTES, use, before=before), "const unsigned char[20]")
+    assert made is not None
+    assert "__align__" not in made
+
+
 @pytest.mark.parametrize(
     ("before", "body"),
     [

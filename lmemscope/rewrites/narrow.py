@@ -7,7 +7,8 @@ of the room that shared-memory takes, so that more threads run at a time, and lo
 What is put into it must be in sight: numbers, counters of loops, variables that keep the value they
 begin with, what is behind a mask or a remainder, and elements of the array itself. An element is
 read as a number of its type, as before. It is safe under what makes shared-memory safe. Where a
-loop's bound is a variable it is unsafe: its user promises that the bound does not exceed 65535.
+loop's bound is a variable it is unsafe: its user promises that the bound does not exceed 65535. The
+name of a constant counts where it is defined once in all files in sight, in no branch of an `#if`.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.loops import constant_at
+from lmemscope.rewrites.settled import is_settled
 from lmemscope.rewrites.steady import is_steady
 from lmemscope.rewrites.variables import Number, number_at, step_of
 from lmemscope.rewrites.written import is_pure
@@ -231,12 +232,12 @@ class Ranges:
         return Range(min(start.low, high), high, True, promises) if high >= 0 else NOTHING
 
     def _bound(self, bound: Node, depth: int) -> Range | None:
-        constant = constant_at(bound, self.target)
-        if constant is not None:
-            return Range(constant, constant)
         found = self.of(bound, depth)
         if found is not None and not found.is_empty:
             return found
+        constant = constant_at(bound, self.target) if is_settled(bound, self.target) else None
+        if constant is not None:
+            return Range(constant, constant)
         syntax, words = self.target.syntax, words_of([self.target.syntax.text(bound)])
         numbers = [
             number_at(syntax.text(one), one, syntax)

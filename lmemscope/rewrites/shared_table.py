@@ -7,9 +7,10 @@ in different banks.
 
 It is safe: nothing stands before the barrier, so that all threads of a block get there; the
 elements are the same constants, and what could change them or tell that they lie elsewhere is
-declined as for static-table. Only tables that a kernel itself declares are moved, by names that
-mean the same where it begins. Where a launch may ask for dynamic shared memory it is unsafe: there
-is less of that then. It costs a barrier, and stores by one thread.
+declined, and pointers to larger elements find it aligned, as for static-table. Only tables that a
+kernel itself declares are moved, by names that mean the same where it begins. Where a launch may
+ask for dynamic shared memory it is unsafe: there is less of that then. It costs a barrier, and
+stores by one thread.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.shared_room import has_own_lanes
 from lmemscope.rewrites.shared_row import LOCAL
 from lmemscope.rewrites.static_table import can_be_const
+from lmemscope.rewrites.wider import aligned
 from lmemscope.rewrites.written import in_arguments, is_continued
 from lmemscope.sources.syntax import BRANCHES, Declared, around, walk
 
@@ -154,7 +156,14 @@ def _edits(array: LocalArray) -> tuple[Edit, ...]:
     place = b"".join(b"[" + counter + b"]" for counter in counters)
     made = [
         indent + b"static __device__ const " + array.element + b" " + table + extents,
-        indent + b"__shared__ " + array.element + b" " + space + extents + b";",
+        indent
+        + b"__shared__ "
+        + aligned(target, declared)
+        + array.element
+        + b" "
+        + space
+        + extents
+        + b";",
         indent + b"if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {",
         *lines,
         deep + indent + space + place + b" = " + table + place + b";",

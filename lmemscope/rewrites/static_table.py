@@ -7,8 +7,9 @@ ones, `static __device__ const` keeps it in device memory, behind the L1 cache.
 
 It is safe: the initialiser must be constant and the table const, else it does not compile, and what
 could take the const away again, a cast in C's way or inline assembly, is declined, and so is what
-may tell a table that became const: references to elements, members and operators. It costs loads
-through the L1 cache; constant memory reads different elements one after the other.
+may tell a table that became const: references to elements, members and operators. One that code may
+read by a pointer to larger elements is aligned to 16 bytes. It costs loads through the L1 cache;
+constant memory reads different elements one after the other.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.reaching import same_object
+from lmemscope.rewrites.wider import aligned
 from lmemscope.rewrites.written import casts_const_away
 from lmemscope.sources.syntax import Declared, Syntax, around, walk
 
@@ -56,7 +58,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     const = _const(target, declared)
     if const is None:
         return
-    start = declared.statement.start_byte
+    start, align = declared.statement.start_byte, aligned(target, declared)
     kinds = [b"static "]
     if not is_for_host(target, declared):
         uniform = all(
@@ -69,14 +71,14 @@ def propose(target: Target) -> Iterator[Rewriting]:
         yield Rewriting(
             "static-table",
             "safe",
-            (target.edit(start, start, kind + const[0]), *const[1]),
+            (target.edit(start, start, kind + align + const[0]), *const[1]),
             f"`{target.name}` once for all threads ({kind.decode()}const)",
         )
     if const[0] == b"const ":
         yield Rewriting(
             "static-table",
             "safe",
-            (target.edit(start, start, b"static constexpr "),),
+            (target.edit(start, start, b"static " + align + b"constexpr "),),
             f"`{target.name}` once for all threads (static constexpr)",
         )
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, first_named, walk
+from lmemscope.sources.syntax import BRANCHES, FUNCTIONS, Syntax, around, first_named, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -82,6 +82,12 @@ def number_at(name: bytes, place: Node, syntax: Syntax) -> Number | None:
                 found = _declared(one, name, above, syntax, place.start_byte)
                 if found is not None:
                     return found[0]
+        elif above.type in BRANCHES and any(
+            _has(one, name, syntax)
+            for one in above.named_children
+            if one.type == "declaration" and one.start_byte <= node.start_byte
+        ):
+            return None
         elif above.type == "for_statement":
             start = above.child_by_field_name("initializer")
             if start is not None and start.type == "declaration":
