@@ -6,7 +6,8 @@ that it alone stands under; all calls that share the buffer of the finding go to
 It is unsafe: nothing is printed, and no assertion is checked, unless the program is compiled with
 `-DLMEMSCOPE_PRINT`. Declined where the arguments change something, or an operator or a macro in
 them may, and where `printf` or `assert` is a macro of the program's own. Where the condition may,
-or the call is the body of a loop or of an `if` with an `else`, an empty statement takes its place.
+or the call is the body of a loop, a macro's maybe, or of an `if` with an `else`, an empty statement
+takes its place.
 It costs nothing.
 """
 
@@ -18,7 +19,14 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, calling_line
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_here, is_pure
+from lmemscope.rewrites.written import (
+    BLOCKS,
+    in_arguments,
+    is_continued,
+    is_here,
+    is_pure,
+    may_be_body,
+)
 from lmemscope.sources.syntax import walk
 
 if TYPE_CHECKING:
@@ -73,7 +81,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
                 (bodies if is_body else statements).append(statement)
     edits: list[Edit] = []
     for first, last in (*_runs(target, statements), *((one, one) for one in bodies)):
-        made = _between(target, first, last, b";" if first in bodies else b"")
+        is_body = first in bodies or may_be_body(first, target.syntax)
+        made = _between(target, first, last, b";" if is_body else b"")
         if made is None:
             raise DeclinedError("something else is on the lines of the calls")
         edits += made
