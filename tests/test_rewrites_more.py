@@ -1201,6 +1201,20 @@ def test_a_macro_loop_keeps_a_body(head: str, statement: str) -> None:
     assert "#else" not in made
 
 
+def test_a_label_alone_keeps_a_statement() -> None:
+    made = printed('    switch (n) case 3: printf("%d", n);\n    o[0] = 3;\n')
+    assert made is not None
+    assert "#else\n;\n#endif" in made
+
+
+def test_an_else_that_a_macro_is_keeps_its_if() -> None:
+    body = (
+        '    if (n < 0) o[1] = 3;\n    if (n > 3) printf("%d", n); // no\n    elif (n) o[0] = 2;\n'
+    )
+    assert printed(body, "#define elif else if\n") is None
+    assert printed(body.replace("elif", "if"), "#define elif else if\n") is not None
+
+
 def test_why_a_print_stays_is_said() -> None:
     text = "__global__ void k(int n) {\n    TELL(n);\n}\n"
     given = target(text, "printf-args", used="TELL(", name=None)

@@ -13,6 +13,7 @@ It costs nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,9 @@ _OPERATING = (
 """Expressions that a class may have an operator for."""
 _BODIES = ("if_statement", "else_clause", "for_statement", "while_statement", "for_range_loop")
 """Statements of which a single one may be the body, without braces."""
+
+_WORD = re.compile(rb"(?:\s|//[^\n]*|/\*.*?\*/)*([A-Za-z_]\w*)", re.DOTALL)
+_ELSE = re.compile(rb"\belse\b")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -83,7 +87,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     for first, last in (*_runs(target, statements), *((one, one) for one in bodies)):
         is_body = first in bodies or may_be_body(first, target.syntax)
         made = _between(target, first, last, b";" if is_body else b"")
-        if made is None:
+        if made is None or _has_else(target, last):
             raise DeclinedError("something else is on the lines of the calls")
         edits += made
     if not edits:
@@ -137,7 +141,12 @@ def _statement(target: Target, call: Node) -> tuple[Node, bool] | None:
         if above.has_error:
             return None
         statement = above
-    return None if statement.parent is None or _is_all(statement) else (statement, False)
+    block = statement.parent
+    if block is None or _is_all(statement):
+        return None
+    if block.type == "case_statement" and getattr(block.parent, "type", None) not in BLOCKS:
+        return own, True  # `switch (n) case 3: printf("");` would go on in the next statement.
+    return statement, False
 
 
 def _is_all(statement: Node) -> bool:
@@ -174,6 +183,12 @@ def _runs(target: Target, statements: list[Node]) -> Iterator[tuple[Node, Node]]
         run.append(one)
     if run:
         yield run[0], run[-1]
+
+
+def _has_else(target: Target, last: Node) -> bool:
+    """Whether a macro behind a statement may be an `else`, which would go with another `if`."""
+    word = _WORD.match(target.syntax.data, last.end_byte)
+    return word is not None and _ELSE.search(target.meanings.definitions((word[1],))) is not None
 
 
 def _between(target: Target, first: Node, last: Node, instead: bytes) -> tuple[Edit, ...] | None:
