@@ -144,7 +144,7 @@ def _statement(target: Target, call: Node) -> tuple[Node, bool] | None:
     block = statement.parent
     if block is None or _is_all(statement):
         return None
-    if block.type == "case_statement" and getattr(block.parent, "type", None) not in BLOCKS:
+    if block.type == "case_statement" and may_be_body(block, target.syntax):
         return own, True  # `switch (n) case 3: printf("");` would go on in the next statement.
     return statement, False
 
