@@ -1084,6 +1084,11 @@ def test_arguments_that_are_not_known_before_are_not_promised(line: str) -> None
     assert trigonometry(line, size=40) == []
 
 
+def test_nothing_is_promised_in_the_place_of_a_macro_loops_body() -> None:
+    assert trigonometry("EACH(i) o[0] = sin(x);", size=40) == []
+    assert trigonometry("EACH(i) { o[0] = sin(x); }", size=40) != []
+
+
 def test_functions_for_the_host_are_not_fast() -> None:
     assert trigonometry("o[0] = sinf(x);", head="__host__ __device__") == [
         "    #ifdef __CUDA_ARCH__\n    __builtin_assume(fabsf(x) < 1e5f);\n    #endif\n"
@@ -1185,6 +1190,31 @@ def test_a_label_keeps_a_statement() -> None:
     case = '    switch (n) {\n    case 1:\n    printf("%d", n);\n    }\n'
     assert printed(case) is None
     assert printed(case.replace("    }", "    break;\n    }")) is not None
+
+
+@pytest.mark.parametrize("head", ["EACH(i, n)", "EACH(i, n)\n ", "EACH(i, n) // all\n "])
+@pytest.mark.parametrize("statement", ['printf("%d", n);', 'if (n > 3) printf("%d", n);'])
+def test_a_macro_loop_keeps_a_body(head: str, statement: str) -> None:
+    made = printed(f"    {head} {statement}\n    o[0] = 3;\n")
+    assert made is not None
+    assert "#else\n;\n#endif" in made
+    made = printed(f"    {head} {{ {statement} }}\n    o[0] = 3;\n")
+    assert made is not None
+    assert "#else" not in made
+
+
+def test_a_label_alone_keeps_a_statement() -> None:
+    made = printed('    switch (n) case 3: printf("%d", n);\n    o[0] = 3;\n')
+    assert made is not None
+    assert "#else\n;\n#endif" in made
+
+
+def test_an_else_that_a_macro_is_keeps_its_if() -> None:
+    body = (
+        '    if (n < 0) o[1] = 3;\n    if (n > 3) printf("%d", n); // no\n    elif (n) o[0] = 2;\n'
+    )
+    assert printed(body, "#define elif else if\n") is None
+    assert printed(body.replace("elif", "if"), "#define elif else if\n") is not None
 
 
 def test_why_a_print_stays_is_said() -> None:

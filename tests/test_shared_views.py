@@ -87,3 +87,28 @@ def test_every_element_of_every_thread_has_its_own_place(
     subprocess.run(["g++", "-w", "-o", built, f"{built}.cpp"], check=True)
     printed = subprocess.run([built], check=True, capture_output=True).stdout
     assert printed == f"0 {bytes_}".encode()
+
+
+def rewrites(type_: str, line: str, before: str = "") -> set[str]:
+    element, _, extents = type_.partition("[")
+    text = kernel(f"{element} a[{extents};", line, "out[0] = a[n & 1][n & 3];", before=before)
+    return {one.rewrite for one in proposals(target(text, "a", type_))[0]}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "__device__ void fill(unsigned char (*to)[5]) { for (int i = 0; i < 15; ++i) to[0][i] = 1; }\n",
+    ],
+)
+def test_what_goes_on_from_row_to_row_needs_rows_that_follow_each_other(before: str) -> None:
+    beyond = "fill(a);" if before else "for (int i = 0; i < 15; ++i) a[0][i] = i;"
+    found = rewrites("unsigned char[3][5]", beyond, before)
+    assert not {"shared-memory", "select"} & found
+    within = "for (int i = 0; i < 5; ++i) a[0][i] = i;"
+    assert {"shared-memory", "select"} <= rewrites("unsigned char[3][5]", within)
+    found = rewrites("int[3][5]", "for (int i = 0; i < 15; ++i) a[0][i] = i;")
+    assert "shared-memory" in found
+    assert "select" not in found
+    assert {"shared-memory", "select"} <= rewrites("short[3][5]", "a[0][n] = 3;")

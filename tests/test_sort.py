@@ -56,6 +56,16 @@ def test_each_place_compares_and_moves_or_inserts() -> None:
     assert text.count("#pragma unroll") == 3
 
 
+def test_a_loop_that_a_macro_may_repeat_is_left() -> None:
+    (line, *rest) = WHILE
+    before = "#define EACH(i, n) for (int i = 0; i < n; ++i)\n"
+    assert "stands in a macro" in declined(
+        REWRITE, kernel(f"EACH(i, 2) {line}", *rest, before=before), "a", "float[8]"
+    )
+    for one in ("#pragma unroll", '_Pragma("unroll")', "/* up */"):
+        assert proposed(REWRITE, kernel(f"{one}\n    {line}", *rest), "a", "float[8]")
+
+
 SPELLINGS = {
     "plus one": (
         "int j = 6;",

@@ -33,6 +33,7 @@ from lmemscope.rewrites.written import (
     in_file,
     is_pure,
     is_pure_call,
+    may_be_body,
     names_in,
 )
 from lmemscope.rules.enclosing import is_for_host
@@ -245,7 +246,7 @@ def _promise(call: _Call) -> tuple[Edit, ...] | None:
         statement = statement.parent
     if statement.parent is None or statement.type in _HEADS or statement.has_error:
         return None
-    if statement.type == "if_statement":
+    if statement.type == "if_statement" or may_be_body(statement, target.syntax):
         return None
     if names_in(call.argument, target) & _set_in(target, statement):
         return None

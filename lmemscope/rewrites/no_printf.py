@@ -6,19 +6,28 @@ that it alone stands under; all calls that share the buffer of the finding go to
 It is unsafe: nothing is printed, and no assertion is checked, unless the program is compiled with
 `-DLMEMSCOPE_PRINT`. Declined where the arguments change something, or an operator or a macro in
 them may, and where `printf` or `assert` is a macro of the program's own. Where the condition may,
-or the call is the body of a loop or of an `if` with an `else`, an empty statement takes its place.
+or the call is the body of a loop, a macro's maybe, or of an `if` with an `else`, an empty statement
+takes its place.
 It costs nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, calling_line
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
-from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_here, is_pure
+from lmemscope.rewrites.written import (
+    BLOCKS,
+    in_arguments,
+    is_continued,
+    is_here,
+    is_pure,
+    may_be_body,
+)
 from lmemscope.sources.syntax import walk
 
 if TYPE_CHECKING:
@@ -38,6 +47,9 @@ _OPERATING = (
 """Expressions that a class may have an operator for."""
 _BODIES = ("if_statement", "else_clause", "for_statement", "while_statement", "for_range_loop")
 """Statements of which a single one may be the body, without braces."""
+
+_WORD = re.compile(rb"(?:\s|//[^\n]*|/\*.*?\*/)*([A-Za-z_]\w*)", re.DOTALL)
+_ELSE = re.compile(rb"\belse\b")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -74,8 +86,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
                 (bodies if is_body else statements).append(statement)
     edits: list[Edit] = []
     for first, last in (*_runs(target, statements), *((one, one) for one in bodies)):
-        made = _between(target, first, last, b";" if first in bodies else b"")
-        if made is None:
+        is_body = first in bodies or may_be_body(first, target.syntax)
+        made = _between(target, first, last, b";" if is_body else b"")
+        if made is None or _has_else(target, last):
             raise DeclinedError("something else is on the lines of the calls")
         edits += made
     if not edits:
@@ -129,7 +142,12 @@ def _statement(target: Target, call: Node) -> tuple[Node, bool] | None:
         if above.has_error:
             return None
         statement = above
-    return None if statement.parent is None or _is_all(statement) else (statement, False)
+    block = statement.parent
+    if block is None or _is_all(statement):
+        return None
+    if block.type == "case_statement" and may_be_body(block, target.syntax):
+        return own, True  # `switch (n) case 3: printf("");` would go on in the next statement.
+    return statement, False
 
 
 def _is_all(statement: Node) -> bool:
@@ -166,6 +184,12 @@ def _runs(target: Target, statements: list[Node]) -> Iterator[tuple[Node, Node]]
         run.append(one)
     if run:
         yield run[0], run[-1]
+
+
+def _has_else(target: Target, last: Node) -> bool:
+    """Whether a macro behind a statement may be an `else`, which would go with another `if`."""
+    word = _WORD.match(target.syntax.data, last.end_byte)
+    return word is not None and _ELSE.search(target.meanings.definitions((word[1],))) is not None
 
 
 def _between(target: Target, first: Node, last: Node, instead: bytes) -> tuple[Edit, ...] | None:

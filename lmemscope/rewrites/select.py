@@ -7,8 +7,8 @@ elements can be in registers.
 It is safe: an index within the array selects the same element, one outside was undefined before;
 uses that would need the element itself (a pointer, a reference, `&a[i]`) do not compile with it
 and are not offered, nor is what could bind a reference to the copy of an element, or a class that
-tells a copy from an element. It costs as many comparisons as the array has elements at each access
-with a run-time index, and registers.
+tells a copy from an element, nor what is seen to go on from one row to the next. It costs as many
+comparisons as the array has elements at each access with a run-time index, and registers.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from lmemscope.rewrites.arrays import Elements, LocalArray, Use, element_type, i
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
+from lmemscope.rewrites.rows import check_rows
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return (b"const " if is_const else b"") + _type(name, element, extents) + b" &"
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
+        check_rows(elements, numbers, target)
         return accessor_edits(
             elements, target.meanings, pass_on, element_type(target), is_plain=plain
         )

@@ -7,7 +7,8 @@ view of its column, and an element stays what it was, something that can be assi
 reference. A function that takes it gets a copy beside it that takes the view, and one for several
 arrays that may all become views.
 What may get from one element to the next in memory is declined: pointers, a function that takes the
-address of what it gets by reference, a cast to a larger type.
+address of what it gets by reference, a cast to a larger type, an index that goes on into the next
+row of elements narrower than a word.
 
 It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
 the block, and no kernel uses dynamic shared memory. Otherwise, as of a function in a header that
@@ -39,6 +40,7 @@ from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.reaching import is_pointed_to, steps_on
+from lmemscope.rewrites.rows import check_rows
 from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
 from lmemscope.sources.syntax import Syntax
 
@@ -85,6 +87,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
         return b"const " + _view(element, room.threads, extents, together) + b" "
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
+        if together:
+            check_rows(elements, array.numbers, target)  # A row's last word may be filled up.
         for use in elements.uses:
             line = use.name.start_point.row + 1
             if use.kind == "passed":

@@ -36,7 +36,7 @@ from lmemscope.rewrites.places import Extent, extent_of, is_declared_again, know
 from lmemscope.rewrites.stepped import Stepped, behind, distance, in_loop, stepped
 from lmemscope.rewrites.unrolled import NAMES, unrolled
 from lmemscope.rewrites.variables import Number, changed_by, is_only_counted, number_at
-from lmemscope.rewrites.written import in_arguments, is_continued, is_pure
+from lmemscope.rewrites.written import BLOCKS, in_arguments, is_continued, is_pure, may_be_body
 from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:
@@ -201,7 +201,10 @@ def _insertion(target: Target, loop: Stepped, extent: Extent) -> _Insertion:
         raise DeclinedError(f"line {line}: names of the new loop are taken")
     _check_questions(loop, target, line)
     start = region[0].start_byte
-    if in_arguments(loop.loop, target) or is_continued(target, syntax.line_start(start)):
+    first = region[0]
+    in_block = first.parent is not None and first.parent.type in BLOCKS
+    is_headed = in_block and may_be_body(first, syntax)
+    if is_headed or in_arguments(first, target) or is_continued(target, syntax.line_start(start)):
         raise DeclinedError(f"line {line} stands in a macro")
     before = loop.loop.prev_sibling
     if before is not None and before.type == "preproc_call" and b"unroll" in syntax.text(before):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, SourceLocation, is_library
 from lmemscope.rewrites.base import Hit, Target
-from lmemscope.sources.syntax import Syntax, around, walk
+from lmemscope.sources.syntax import BRANCHES, Syntax, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,6 +68,22 @@ def before(target: Target, node: Node, *lines: bytes) -> Edit | None:
         return target.edit(begin, begin, text)
     at = node.start_byte
     return target.edit(at, at, end + text + indent)
+
+
+def may_be_body(statement: Node, syntax: Syntax) -> bool:
+    """Whether a statement in a block may be the body of a macro's loop: ``EACH(i, n) f(i);``.
+
+    What is put before such a statement, or left when it is gone, would be the body in its place.
+    """
+    one = statement.prev_sibling
+    while one is not None and (
+        one.type in ("comment", "preproc_call") or syntax.text(one).startswith(b"_Pragma")
+    ):
+        one = one.prev_sibling
+    text = b"" if one is None else syntax.text(one)
+    if one is not None and one.type in BRANCHES:
+        text = text.removesuffix(b"#endif").rstrip()
+    return text[-1:] not in (b";", b"{", b"}", b":")
 
 
 def is_continued(target: Target, begin: int) -> bool:

@@ -1,0 +1,34 @@
+"""Arrays of several dimensions that code goes through as if they were of one.
+
+``a[0][i]`` with an ``i`` beyond the row is undefined, and yet finds the next row's element wherever
+the rows follow each other, as they do in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lmemscope.rewrites.arrays import Elements
+from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.ranges import Ranges
+
+_MOST = (1 << 31) - 1
+
+
+def check_rows(elements: Elements, extents: Sequence[int] | None, target: Target) -> None:
+    """That no index of an inner dimension is seen to come to the end of its row.
+
+    Raises:
+        DeclinedError: one does.
+    """
+    if extents is None or len(extents) < 2:
+        return
+    home = replace(target, path=elements.path, syntax=elements.syntax)
+    ranges = Ranges(home, elements.name, _MOST)
+    for use in elements.uses:
+        for index, extent in zip(use.indices[1:], extents[1:], strict=False):
+            found = ranges.of(index)
+            if found is not None and not found.promises and found.high >= extent:
+                line = use.name.start_point.row + 1
+                raise DeclinedError(f"line {line} goes on from one of its rows to the next")
