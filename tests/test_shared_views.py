@@ -99,7 +99,8 @@ def rewrites(type_: str, line: str, before: str = "") -> set[str]:
     "before",
     [
         "",
-        "__device__ void fill(unsigned char (*to)[5]) { for (int i = 0; i < 15; ++i) to[0][i] = 1; }\n",
+        "__device__ void fill(unsigned char (*to)[5]) {\n"
+        "  for (int i = 0; i < 15; ++i) to[0][i] = 1;\n}\n",
     ],
 )
 def test_what_goes_on_from_row_to_row_needs_rows_that_follow_each_other(before: str) -> None:
