@@ -115,6 +115,11 @@ SENTENCES = [
         "reduction does",
     ),
     (
+        Evidence("shared-place"),
+        "the library's slow path of sine and cosine has this place at other times, and keeps its "
+        "own bytes of it",
+    ),
+    (
         Evidence("holds-addresses", ptx_line=9, opcode="st.local.u64"),
         "PTX line 9: st.local.u64 stores the address of a local variable in it",
     ),

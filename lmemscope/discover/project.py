@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterator
 
 from lmemscope.discover.checkouts import is_top, upwards
+from lmemscope.lowering.kinds import kind_of
 
-_ENDINGS = (
-    *(".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc"),
-    *(".CU", ".CPP", ".C", ".H"),
-)
+_HOSTS = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc")
+"""Endings of C++ beside the kinds that are inputs, in small letters."""
 _SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules", "build", "third_party"})
 _FILES = 2000
 """Files up to which a project is read for this; of a larger one the first are."""
@@ -48,7 +47,7 @@ def _sources(top: str) -> Iterator[str]:
         names[:] = sorted(one for one in names if not one.startswith(".") and one not in _SKIPPED)
         for name in sorted(files):
             path = os.path.join(root, name)
-            if name.endswith(_ENDINGS) and not os.path.islink(path):
+            if _is_source(name) and not os.path.islink(path):
                 if count == _FILES:
                     return
                 count += 1
@@ -57,6 +56,11 @@ def _sources(top: str) -> Iterator[str]:
                         yield path
                 except OSError:
                     continue  # Gone since the folder was listed.
+
+
+def _is_source(name: str) -> bool:
+    kind = kind_of(name)
+    return name.lower().endswith(_HOSTS) or (kind is not None and kind.is_cuda)
 
 
 def _apart(one: str, other: str) -> int:
