@@ -669,7 +669,7 @@ def test_only_what_can_be_inlined_is_to_be(calls: CallFacts, sentence: str, inli
     assert ("__forceinline__" in said(facts)) == inlines
 
 
-@pytest.mark.parametrize("name", ["cudaStreamCreateWithFlags", "__cudaCDP2StreamDestroy", "free"])
+@pytest.mark.parametrize("name", ["cudaStreamCreateWithFlags", "__cudaCDP2StreamDestroy", "malloc"])
 def test_what_the_driver_defines_is_not_to_be_rewritten(name: str) -> None:
     facts = kernel("address-taken")
     (one,) = facts.objects
@@ -942,12 +942,23 @@ def test_what_else_keeps_an_object_is_said_with_how_its_address_goes() -> None:
 def test_a_function_of_cudas_that_gets_the_address_too_is_named() -> None:
     facts = array("char[80]", 80)
     (one,) = facts.objects
-    proof = (Evidence("address-passed", "f"), Evidence("address-passed", "free"))
+    proof = (Evidence("address-passed", "f"), Evidence("address-passed", "malloc"))
     made = dataclasses.replace(one, cause="address-taken", evidence=proof)
     causes = tuple(dataclasses.replace(share, cause="address-taken") for share in facts.causes)
     found = advice(dataclasses.replace(facts, objects=(made,), causes=causes))
-    assert "while free is called" in found[0].text
+    assert "while malloc is called" in found[0].text
     assert "Inline f " in found[1].text
+
+
+@pytest.mark.parametrize("name", ["free", "_ZdlPv", "_ZdaPvm"])
+def test_what_lies_in_the_frame_is_not_to_be_freed(name: str) -> None:
+    facts = kernel("address-taken")
+    (one,) = facts.objects
+    passed = dataclasses.replace(one, evidence=(Evidence("address-passed", name),))
+    calls = CallFacts((), (), False, library=(name,))
+    assert "must not be freed" in said(dataclasses.replace(facts, objects=(passed,), calls=calls))
+    own = dataclasses.replace(facts, objects=(passed,), calls=CallFacts((name,), (), False))
+    assert "must not be freed" not in said(own)
 
 
 def test_a_promise_that_is_not_written_out_speaks_of_the_float() -> None:

@@ -137,11 +137,14 @@ def test_one_of_several_declarators_gets_a_statement_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (["float a[8];", "float *q = a + n;", "out[0] = *q;"], "more of it than one element"),
+        (
+            ["float a[8];", "float *q = a + n;", "out[0] = *q;"],
+            "in another way than by one element",
+        ),
         (["float a[8];", "const float &r = a[n];", "a[n] = 2.f;", "out[0] = r;"], "a reference"),
         (["float a[8];", "decltype(a[0]) r = a[n];", "out[0] = r;"], "a reference"),
         (["float a[8];", "auto &&r = a[n];", "out[0] = r;"], "a reference"),
-        (["float a[8];", "for (float &x : a) x = n;", "out[0] = a[n];"], "more of it"),
+        (["float a[8];", "for (float &x : a) x = n;", "out[0] = a[n];"], "in another way"),
         (["float a[8];", "a[n++] = n;", "out[0] = a[n];"], "in a form that is not rewritten"),
         (["float a[8];", "a[n++] += 1.f;", "out[0] = a[n];"], "in a form that is not rewritten"),
         (["float a[8];", "a[n] = n++;", "out[0] = a[n];"], "in a form that is not rewritten"),
@@ -175,7 +178,7 @@ def test_a_macro_that_uses_the_variable_is_seen() -> None:
     text = "#define PUT(i) a[i] = 1\n" + kernel("float a[8];", "PUT(n);", "out[0] = a[n];")
     found, reasons = proposals(target(text, "a", "float[8]"))
     assert [one.rewrite for one in found] == ["shared-row"]
-    assert "a macro uses it" in reasons
+    assert any("a macro uses it" in reason for reason in reasons), reasons
 
 
 LANE = "threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
@@ -371,7 +374,7 @@ def test_an_instance_of_a_template_is_not_copied_for_a_name() -> None:
     ("callee", "why"),
     [
         ("__device__ float sum(void *v, int n) { return 1.f; }\n", "something else than a pointer"),
-        ("__device__ float sum(const float *v, int n) { return *v; }\n", "more of it"),
+        ("__device__ float sum(const float *v, int n) { return *v; }\n", "in another way"),
         ("__device__ float sum(const float *v, int n) { return n ? sum(v, 0) : 1.f; }\n", "itself"),
         ("float sum(const float *v, int n);\n", "not defined in sight"),
         (
@@ -489,7 +492,7 @@ def test_an_array_of_the_host_too_is_not_shared() -> None:
     text = kernel("float a[8];", "out[0] = a[n];").replace("__global__", "__host__ __device__")
     found, reasons = proposals(target(text, "a", "float[8]"))
     assert "shared-memory" not in {one.rewrite for one in found}
-    assert "its function is the host's, too" in reasons
+    assert any("its function is the host's, too" in reason for reason in reasons), reasons
 
 
 def edit(start: int, end: int, text: bytes, *, once: bool = False) -> Edit:
@@ -729,7 +732,7 @@ def test_a_header_for_any_compiler_gets_no_word_of_cuda() -> None:
     given = dataclasses.replace(target(text, "a", "float[8]"), path="/p/a.cuh")
     found, reasons = proposals(given)
     assert {one.rewrite for one in found} <= {"unroll", "bounded-loop"}
-    assert "the host's compiler may read its header, too" in reasons
+    assert any("the host's compiler may read its header, too" in one for one in reasons)
 
 
 def test_no_name_of_a_patch_leads_upwards(tmp_path: object) -> None:

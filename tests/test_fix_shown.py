@@ -242,7 +242,7 @@ def test_the_modelled_speed_is_shown_where_it_is_known() -> None:
             None,
             [
                 "Another way.",
-                "Nothing is offered of what was tried: launch-bounds (no smaller frame).",
+                "Nothing is offered of what was tried: `launch-bounds` (no smaller frame).",
             ],
         ),
     ],
@@ -282,6 +282,6 @@ def test_what_removes_an_object_but_costs_more_is_said_to_be_left() -> None:
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
     (said,) = found.units[0].kernels[0].findings[0].advice
     assert said.text == (
-        "Leave it as it is. Of what was tried, this removes it: fewer, "
-        "0.5 times the modelled speed."
+        "Leave it as it is. Of what was tried, this removes it: fewer "
+        "(0.5 times the modelled speed)."
     )

@@ -689,16 +689,20 @@ def test_every_declaration_of_the_kernel_reads_its_parameter_in_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "why"),
     [
-        "change((float *)p.w);",
-        "change(const_cast<P &>(p));",
-        'asm("st.f32 [%0], 0;" :: "l"(&p));',
+        ("change((float *)p.w);", "a cast on line 2 may take const away"),
+        ("change(const_cast<P &>(p));", "a cast on line 2 may take const away"),
+        (
+            'asm("st.f32 [%0], 0;" :: "l"(&p));',
+            "inline assembly gets the parameter's address on line 2",
+        ),
+        ("if (a)\n#pragma unroll\nfor (;;) p.f();", "near line 2 is in a form that is not read"),
     ],
 )
-def test_a_parameter_that_may_lose_its_const_is_left(body: str) -> None:
+def test_a_parameter_that_may_lose_its_const_is_left(body: str, why: str) -> None:
     text = f"__global__ void k(P p) {{\n    {body}\n}}\n"
-    with pytest.raises(DeclinedError, match="something may change the parameter"):
+    with pytest.raises(DeclinedError, match=why):
         proposals(grid_constant.REWRITE, target(text, "param-copy", used=body, name="p"))
 
 
@@ -707,7 +711,7 @@ def test_a_parameter_that_may_lose_its_const_is_left(body: str) -> None:
 )
 def test_pointers_and_references_are_no_copies(kind: str) -> None:
     text = f"__global__ void k({kind}) {{\n    use(p);\n}}\n"
-    with pytest.raises(DeclinedError, match="its text is not read"):
+    with pytest.raises(DeclinedError, match="no parameter `p` to be a copy"):
         proposals(grid_constant.REWRITE, target(text, "param-copy", used="use", name="p"))
 
 
@@ -956,10 +960,19 @@ def test_spilling_to_shared_memory_is_the_first_statement() -> None:
         "    use", '    asm volatile(".pragma \\"enable_smem_spilling\\";");\n    use'
     )
     unbounded = target(text, "register-spill", used="use", name=None)
-    assert proposals(smem_spilling.REWRITE, unbounded) == []
+    assert only(smem_spilling.REWRITE, unbounded, text) is not None
     dynamic = text.replace("{\n", "{\n    extern __shared__ float s[];\n")
     given = target(dynamic, "register-spill", used="use", name=None, bounds=bounds)
-    assert proposals(smem_spilling.REWRITE, given) == []
+    with pytest.raises(DeclinedError, match="dynamic shared memory"):
+        proposals(smem_spilling.REWRITE, given)
+    given = target(text, "register-spill", used="use", name=None, bounds=bounds)
+    (hit,) = given.hits
+    assert hit.facts.ptxas is not None
+    taken = dataclasses.replace(hit.facts.ptxas, shared=48 * 1024)
+    facts = dataclasses.replace(hit.facts, ptxas=taken)
+    full = dataclasses.replace(given, hits=(dataclasses.replace(hit, facts=facts),))
+    with pytest.raises(DeclinedError, match=r"no room for a word of 256 threads$"):
+        proposals(smem_spilling.REWRITE, full)
 
 
 # Trigonometric functions.
@@ -1220,7 +1233,7 @@ def test_an_else_that_a_macro_is_keeps_its_if() -> None:
 def test_why_a_print_stays_is_said() -> None:
     text = "__global__ void k(int n) {\n    TELL(n);\n}\n"
     given = target(text, "printf-args", used="TELL(", name=None)
-    with pytest.raises(DeclinedError, match="line 2 names no printf or assert"):
+    with pytest.raises(DeclinedError, match="line 2 has no call of printf or assert"):
         list(no_printf.propose(given))
 
 

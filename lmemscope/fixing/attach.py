@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.leaving import leave_reason
+from lmemscope.exporters.layout import shortened
+from lmemscope.exporters.proven import speed
 from lmemscope.model import (
     Advice,
     Finding,
@@ -28,6 +30,8 @@ _CAME: Mapping[TrialVerdict, str] = {
     "failed": "not compiled",
 }
 """What came of a trial, in a list of several."""
+_ERROR = 80
+"""Characters of a compiler's error in such a list."""
 
 
 def with_fixes(report: Report, tried: FixReport) -> Report:
@@ -87,7 +91,7 @@ def _tried(finding: Finding, trials: Sequence[Trial], reason: str | None) -> Fin
     if not trials:
         if reason is None:
             return finding
-        why = Advice(f"No rewrite is tried: {reason}.")
+        why = Advice(f"No rewrite of lmemscope's fits the text as it stands: {reason}.")
         return replace(finding, advice=(*finding.advice, why))
     best = next((one for one in trials if one.rank == 1), None)
     fix = None
@@ -114,12 +118,20 @@ def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:
         why = f": {reason}" if reason is not None else ""
         text = (
             f"Leave it as it is{why}. Of what was tried, this removes it: "
-            f"{best.rewriting.summary}, {best.speed_up:.2g} times the modelled speed."
+            f"{best.rewriting.summary} ({speed(best.speed_up)})."
         )
         yield Advice(text, is_none=True)
         return
-    outcomes = dict.fromkeys(f"{one.rewriting.rewrite} ({_CAME[one.verdict]})" for one in trials)
+    outcomes = dict.fromkeys(f"`{one.rewriting.rewrite}` ({_came(one)})" for one in trials)
     yield Advice(f"Nothing is offered of what was tried: {', '.join(outcomes)}.", is_none=True)
+
+
+def _came(trial: Trial) -> str:
+    if trial.verdict == "failed" and trial.error is not None:
+        return shortened(trial.error.rpartition("error: ")[2], _ERROR)
+    if trial.verdict == "removed":
+        return "removes it, but is slower by the model"
+    return _CAME[trial.verdict]
 
 
 def _advice(every: Iterable[Advice], trials: Sequence[Trial]) -> Iterable[Advice]:

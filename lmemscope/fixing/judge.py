@@ -162,7 +162,8 @@ def _verdict(was: KernelReport, made: KernelReport, size: int, *, is_slots: bool
         # Spills have no object: what counts is what the sites move.
         return "reduced" if _sites(after) < _sites(before) else "no-effect"
     freed = _slots(before) - _slots(after)
-    gone = freed if is_slots else less - freed
+    # Frames are aligned: what an object leaves may be padding.
+    gone = freed if is_slots else max(less - freed, _owned(before) - _owned(after))
     if gone >= size or (gone > max(0, size - ALIGNMENT) and _spills(before) == 0):
         return "removed"
     if less > 0 or (less == 0 and _runs_less(was, made)):
@@ -242,6 +243,11 @@ def _frames(facts: KernelFacts) -> int:
 def _slots(facts: KernelFacts) -> int:
     """Bytes of frames that hold registers: no object is gone where these are."""
     return sum(one.frame_bytes for one in facts.causes if one.cause in _SLOTS)
+
+
+def _owned(facts: KernelFacts) -> int:
+    """Bytes of frames that something other than registers has, padding left out."""
+    return sum(one.frame_bytes for one in facts.causes if one.cause not in _SLOTS)
 
 
 def _spills(facts: KernelFacts) -> int:

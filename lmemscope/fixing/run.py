@@ -22,10 +22,9 @@ from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
 from lmemscope.fixing.targets import Files, targets_of, untried
 from lmemscope.model import Chosen, FixReport, KernelReport, Report, Rewriting, Trial, Unit, Untried
-from lmemscope.rewrites import REWRITES, numba, proposals, second_thoughts
+from lmemscope.rewrites import REWRITES, numba, proposals, quoted, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
-from lmemscope.rules.indexing import listed
 
 Progress = Callable[[int, int, str], None]
 _SOURCES = (".cu", ".cuh", ".py")
@@ -210,7 +209,7 @@ def _unsaid(target: Target | NumbaTarget) -> str:
     known = [one.name for one in REWRITES if target.cause in one.causes]
     if not known or isinstance(target, NumbaTarget):
         return "no rewrite is known for it"
-    return f"{listed(known)} {'has' if len(known) == 1 else 'have'} no edit to propose here"
+    return f"{quoted(known)} {'has' if len(known) == 1 else 'have'} no edit to propose here"
 
 
 def _proposals(

@@ -6,7 +6,7 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from lmemscope.model import Rewriting
 from lmemscope.rewrites import (
@@ -32,6 +32,7 @@ from lmemscope.rewrites import (
 from lmemscope.rewrites.arrays import is_for_device
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.cooperative import promised
+from lmemscope.rules.indexing import listed
 
 REWRITES: tuple[Rewrite, ...] = (
     drop_volatile.REWRITE,
@@ -58,6 +59,7 @@ REWRITES: tuple[Rewrite, ...] = (
 
 _FOR_ANY_COMPILER = frozenset({"unroll", "bounded-loop", "drop-volatile", "no-printf"})
 """Rewrites that use no word of CUDA's: a host's compiler takes what they make."""
+_HOST = "the host's compiler may read its header, too"
 
 
 def _is_for_the_host_too(target: Target) -> bool:
@@ -69,18 +71,30 @@ def _is_for_the_host_too(target: Target) -> bool:
 
 
 def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
-    """Whatever may take a target out of local memory, and why other rewrites do not apply."""
+    """Whatever may take a target out of local memory, and why other rewrites do not apply.
+
+    A reason is that of a rewrite, which it names: what stands in the way of one may not be in that
+    of another, nor of a person.
+    """
     found: list[Rewriting] = []
-    reasons: list[str] = []
+    reasons: dict[str, list[str]] = {}
     is_shared = _is_for_the_host_too(target)
     for rewrite in REWRITES:
+        if target.cause not in rewrite.causes:
+            continue
         if is_shared and rewrite.name not in _FOR_ANY_COMPILER:
-            reasons.append("the host's compiler may read its header, too")
+            reasons.setdefault(_HOST, []).append(rewrite.name)
         elif rewrite.instead_of not in {one.rewrite for one in found}:
             made, declined = _proposed(rewrite, target)
             found += made
-            reasons += declined
-    return tuple(found), tuple(dict.fromkeys(reasons))
+            for reason in declined:
+                reasons.setdefault(reason, []).append(rewrite.name)
+    return tuple(found), tuple(f"{quoted(names)}: {why}" for why, names in reasons.items())
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Rewrites in a sentence."""
+    return listed([f"`{name}`" for name in names])
 
 
 def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting, ...]:
@@ -102,5 +116,6 @@ def _proposed(rewrite: Rewrite, target: Target) -> tuple[list[Rewriting], list[s
             for one in rewrite.propose(target):
                 found.append(promised(one, target))
         except DeclinedError as declined:
-            return found, [str(declined)]
+            # Why a second variant is none is nothing to say of the first.
+            return found, [] if found else [str(declined)]
     return found, []

@@ -67,7 +67,7 @@ def accessor_edits(
             continue
         line = use.name.start_point.row + 1
         if use.kind == "other":
-            raise DeclinedError(f"line {line} uses more of it than one element")
+            raise DeclinedError(f"line {line} uses it in another way than by one element")
         if _is_inside(use, array, meanings, is_plain=is_plain):
             raise DeclinedError(
                 f"line {line} may change a copy of an element, or keep a part of it"

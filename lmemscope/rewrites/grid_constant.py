@@ -49,9 +49,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     edits: list[Edit] = []
     for kernel in found:
         made = _edits(target, kernel, root[0].encode())
+        if made is None and target.cause == "param-copy":
+            raise DeclinedError(f"the kernel's text shows no parameter `{root[0]}` to be a copy")
         if made is None:
-            if target.cause == "param-copy":
-                raise DeclinedError("something may change the parameter, or its text is not read")
             return
         edits += made
     if edits:
@@ -70,13 +70,24 @@ def propose(target: Target) -> Iterator[Rewriting]:
 
 
 def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
+    """The edits for a kernel's declarations; None where it is no parameter that is a value.
+
+    Raises:
+        DeclinedError: something may change the parameter, or part of the kernel is not understood.
+    """
     given = _parameters(kernel)
     body = kernel.child_by_field_name("body")
-    if body is None or given is None or body.has_error:
+    if body is None or given is None:
         return None
     position = next((n for n, one in enumerate(given) if _name(one, target) == name), None)
-    if position is None or not _is_kept(target, body, name):
+    if position is None:
         return None
+    if body.has_error:
+        line = next(one for one in walk(body) if one.type == "ERROR" or one.is_missing)
+        raise DeclinedError(
+            f"the kernel's text near line {line.start_point.row + 1} is in a form that is not read"
+        )
+    _check(target, body, name)
     edits: list[Edit] = []
     own = target.syntax.function_name(kernel)
     for said in said_of(own, target) if own is not None else ():
@@ -196,18 +207,23 @@ def _name(parameter: Node, target: Target) -> bytes | None:
     return target.syntax.text(declarator)
 
 
-def _is_kept(target: Target, body: Node, name: bytes) -> bool:
-    """Whether nothing could change the parameter but what does not compile once it is const."""
+def _check(target: Target, body: Node, name: bytes) -> None:
+    """That nothing could change the parameter but what does not compile once it is const.
+
+    Raises:
+        DeclinedError: something could.
+    """
     syntax = target.syntax
     if name in syntax.macros:
-        return False
+        raise DeclinedError(f"`{name.decode(errors='replace')}` is a macro, too")
     for use in walk(body):
         if use.type != "identifier" or syntax.text(use) != name:
             continue
-        in_assembly = any(True for _ in around(use, "gnu_asm_expression"))
-        if casts_const_away(use, syntax) or (in_assembly and _is_address(use, target)):
-            return False
-    return True
+        line = use.start_point.row + 1
+        if casts_const_away(use, syntax):
+            raise DeclinedError(f"a cast on line {line} may take const away")
+        if _is_address(use, target) and any(True for _ in around(use, "gnu_asm_expression")):
+            raise DeclinedError(f"inline assembly gets the parameter's address on line {line}")
 
 
 def _is_address(use: Node, target: Target) -> bool:

@@ -72,13 +72,17 @@ def propose(target: Target) -> Iterator[Rewriting]:
     for line in sorted({place.line for place in places}):
         found = _calls(target, line)
         if not found:
-            raise DeclinedError(f"line {line} names no printf or assert: a macro may")
+            raise DeclinedError(f"line {line} has no call of printf or assert as it is written")
         for call, name in found:
             left = _statement(target, call)
-            if left is None or not _is_the_librarys(name, target):
+            if not _is_the_librarys(name, target):
                 raise DeclinedError(
-                    f"the call on line {line} cannot be left out: its arguments may do something, "
-                    "or it is no statement of its own"
+                    f"`{name.decode()}` of line {line} may be the program's own, or a macro"
+                )
+            if left is None:
+                raise DeclinedError(
+                    f"line {line} may do more than print: its arguments are of a form that is not "
+                    "known to do nothing, or it is no statement of its own"
                 )
             names.add(name)
             statement, is_body = left

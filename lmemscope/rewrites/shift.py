@@ -197,7 +197,7 @@ def _check_elements(array: LocalArray) -> None:
         if use.kind == "size":
             continue
         if use.element is None or use.kind in ("passed", "other"):
-            raise DeclinedError(f"line {line} uses more of it than one element")
+            raise DeclinedError(f"line {line} uses it in another way than by one element")
         if _keeps_place(use, array):
             raise DeclinedError(f"line {line} keeps the place of an element")
         inner = next(around(use.name, "lambda_expression", "gnu_asm_expression"), None)

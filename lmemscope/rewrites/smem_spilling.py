@@ -4,9 +4,9 @@ r"""Spill to shared memory
 to shared memory as far as it has room there (CUDA 13 and newer; older ones ignore the pragma).
 
 It is safe: the program does the same, and ptxas knows from the launch bounds how many threads share
-the memory. It costs shared memory of the block, and with it L1 cache; beside dynamic shared memory
-ptxas refuses it, and a launch that asks for some may find no room: declined where there is any in
-sight.
+the memory; without any it keeps room for 1024. It costs shared memory of the block, and with it L1
+cache; beside dynamic shared memory ptxas refuses it, and a launch that asks for some may find no
+room: declined where there is any in sight.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lmemscope.model import Rewriting
-from lmemscope.rewrites.base import Hit, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
 from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.written import first_in, kernels
 from lmemscope.rules.register_cap import spilling_rooms
@@ -22,13 +22,18 @@ from lmemscope.rules.register_cap import spilling_rooms
 _PRAGMA = b'asm volatile(".pragma \\"enable_smem_spilling\\";");'
 _WORD = 4
 """Bytes that ptxas moves at least, of each thread."""
+_LARGEST = 1024
+"""Threads of a block where no launch bounds say fewer: CUDA C++ Programming Guide, "Launch
+Bounds"."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
     """The pragma in each kernel that spills."""
     found = kernels(target)
-    if not found or not all(_has_room(target, hit) for hit in target.hits):
+    if not found:
         return
+    for hit in target.hits:
+        _check(target, hit)
     edits = []
     for kernel in found:
         body = kernel.child_by_field_name("body")
@@ -41,13 +46,20 @@ def propose(target: Target) -> Iterator[Rewriting]:
     yield Rewriting("smem-spilling", "safe", tuple(edits), "spill to shared memory")
 
 
-def _has_room(target: Target, hit: Hit) -> bool:
-    """Whether ptxas knows the block, and some architecture has room for a word of each thread."""
+def _check(target: Target, hit: Hit) -> None:
+    """Whether ptxas may use it, and some architecture has room for a word of each thread.
+
+    Raises:
+        DeclinedError: it may not, or has none.
+    """
     bounds = hit.facts.launch_bounds
-    if bounds is None or not bounds.max_threads or hit.facts.callees or may_be_dynamic(target, hit):
-        return False
+    threads = (bounds.max_threads if bounds is not None else None) or _LARGEST
+    if may_be_dynamic(target, hit):
+        raise DeclinedError("the kernel has dynamic shared memory, or a launch may ask for some")
     taken = (hit.facts.ptxas.shared if hit.facts.ptxas is not None else None) or 0
-    return max(spilling_rooms(bounds.max_threads)) - taken >= _WORD * bounds.max_threads
+    if max(spilling_rooms(threads)) - taken < _WORD * threads:
+        what = "" if bounds is not None and bounds.max_threads else ", as no launch bounds say less"
+        raise DeclinedError(f"shared memory has no room for a word of {threads} threads{what}")
 
 
 REWRITE = Rewrite("smem-spilling", frozenset({"register-spill"}), propose, __name__)

@@ -30,6 +30,7 @@ When to leave it. Calls into large functions that are called rarely.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from lmemscope.formats.demangle import demangle
@@ -39,6 +40,8 @@ from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import REGISTER_FILE, listed
 from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
+_FREES = re.compile(r"free|_Zd[la]Pv\w*")
+"""Functions that give memory back, by their mangled names: ``operator delete`` is one."""
 _BY_VALUE = 128
 """Bytes up to which a function takes and returns an object in registers: 32 words do, and 52 lie on
 the caller's stack, once for each way (`-Xptxas -v` for sm_90)."""
@@ -198,6 +201,11 @@ def _kept_by_librarys(case: Case) -> Advice | None:
     callees = [one for one in passed if one is not None and is_librarys(case.facts, one)]
     if not callees:
         return None
+    if all(_FREES.fullmatch(one) for one in callees):
+        return Advice(
+            f"Take away the call of {names_of(callees)}: what lies in the stack frame must not be "
+            "freed, and no compiler can keep it in registers while it is."
+        )
     verb, takes = ("is", "takes") if len(callees) == 1 else ("are", "take")
     return Advice(
         f"Nothing removes it while {names_of(callees)} {verb} called, which {takes} an address and "

@@ -39,15 +39,15 @@ def message(case: Case) -> str:
     calls = case.facts.calls
     if calls is not None and calls.recursive:
         names = ", ".join(short_name(demangle(name)) for name in calls.recursive)
+        who = f"the function {names} calls itself and keeps its values"
+        if len(calls.recursive) > 1:
+            who = f"the functions {names} call themselves and keep their values"
         hidden = ""
         if case.facts.stack_frame == 0:
             hidden = "; the kernel's own frame of 0 bytes does not show it"
         if calls.endless:
             hidden += "; nothing ends it"
-        return (
-            f"{names} calls itself and keeps its values on the stack: {traffic(case)} per call"
-            f"{hidden}"
-        )
+        return f"{who} on the stack: {traffic(case)} per call{hidden}"
     seen = f": {traffic(case)} in all" if case.accesses else ""
     if calls is not None and calls.indirect:
         return f"calls through pointers keep values on the stack{seen}"

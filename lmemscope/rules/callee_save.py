@@ -40,15 +40,16 @@ def severity(case: Case) -> Severity:
 def message(case: Case) -> str:
     """Which functions save registers, and how much."""
     functions = {access.function for access in case.accesses}
+    are = "are" if len(functions) > 1 else "is"
+    why = "not inlined"
+    if _is_on_its_own(case) and not _is_of_this_file(case):
+        why = "compiled for other files to call"
     text = (
-        f"{names_of(functions)}: not inlined, so registers of the caller are saved on entry "
+        f"registers of the caller are saved on entry to {names_of(functions)}, which {are} {why}, "
         f"and restored before the return ({traffic(case)} in all)"
     )
-    if _is_on_its_own(case) and not _is_of_this_file(case):
-        return (
-            f"{names_of(functions)} is compiled for other files to call, so registers of a caller "
-            f"are saved on entry and restored before the return ({traffic(case)} in all)"
-        )
+    if why != "not inlined":
+        return text
     linked = functions & only_linked(case.facts)
     if not linked:
         return text

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import parts_of
-from lmemscope.model import SourceLocation, SourceText
+from lmemscope.model import SourceLocation, SourceText, count
 from lmemscope.rules.base import Case
 from lmemscope.rules.constants import meaning, number_of
 
@@ -56,7 +56,7 @@ def block_of(case: Case) -> Block | None:
     launched = _launched(case)
     bounds = case.facts.launch_bounds
     if launched is None and bounds is not None and bounds.max_threads:
-        text = f"the {bounds.max_threads} threads of __launch_bounds__"
+        text = f"the {count(bounds.max_threads, 'thread')} of __launch_bounds__"
         return Block(bounds.max_threads, text, is_exact=False)
     return launched
 
@@ -95,7 +95,7 @@ def _launched(case: Case) -> Block | None:
     known = [size for size in sizes if size is not None]
     if not known or len(known) != len(sizes):
         return None
-    text = f"the {max(known)} threads that it is launched with"
+    text = f"the {count(max(known), 'thread')} that it is launched with"
     return Block(max(known), text, is_exact=True, is_dynamic=dynamic)
 
 

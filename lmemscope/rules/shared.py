@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import closed_at
-from lmemscope.model import Advice, is_library, traits_of
+from lmemscope.model import Advice, count, is_library, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.constants import number_of
@@ -20,7 +21,7 @@ from lmemscope.rules.declared import (
     rest_of_block,
     statement_from,
 )
-from lmemscope.rules.enclosing import function_head
+from lmemscope.rules.enclosing import body_lines, function_head
 from lmemscope.rules.launched import block_of
 
 STATIC_BYTES = 48 * 1024
@@ -47,6 +48,12 @@ _LOOKED_BACK = 200
 """Characters before a use that say what it is."""
 _UNION = re.compile(r"\bunion\b")
 _BANKS = 32
+_ONE_THREAD = re.compile(
+    r"(?:threadIdx\s*\.\s*x|\b\w*(?:tid|idx|lane|rank|thread|id)\w*(?:\(\))?)\s*(?:==\s*0|<\s*1)(?!\w)"
+    r"|!\s*(?:threadIdx\s*\.\s*x|\w*tid)(?!\w)",
+    re.IGNORECASE,
+)
+"""A condition that one thread of a block may alone meet."""
 _LETTERS = "ijklmnopqrstuvw"
 """Names of indices in code; more dimensions than these no array has."""
 
@@ -229,10 +236,29 @@ def too_large(case: Case) -> str:
         return ""
     by_whom = "that it is launched with" if launched else ""
     free = "" if room == STATIC_BYTES else f", of which {_amount(room)} are free"
+    whose = count(threads, "thread")
+    alone = ""
+    if size <= room and threads > 1 and _may_be_alone(case):
+        alone = (
+            f" Where one thread of a block alone needs it, one copy takes {_amount(size)} there."
+        )
     return (
-        f" Shared memory is no place for it: one copy per thread takes {_amount(size * threads)} "
-        f"for {f'the {threads} threads {by_whom}'.strip() if launched else f'{threads} threads'}, "
-        f"and a block has 48 KB{free} (more only where it is dynamic, and asked for)."
+        f" Shared memory is no place for a copy per thread: that takes {_amount(size * threads)} "
+        f"for {f'the {whose} {by_whom}' if launched else whose}, and a block has 48 KB{free} (more "
+        f"only where it is dynamic, and asked for).{alone}"
+    )
+
+
+def _may_be_alone(case: Case) -> bool:
+    """Whether the kernel's text, or that of the object's function, asks for a thread's number."""
+    declared = case.object.declared if case.object is not None else None
+    head = function_head(case.sources, declared) if declared is not None else None
+    begins = [] if declared is None or head is None else [replace(declared, line=head.line)]
+    return any(
+        _ONE_THREAD.search(text) is not None
+        for place in (*begins, case.facts.location)
+        if place is not None
+        for _, text in body_lines(case.sources, place)
     )
 
 
@@ -244,8 +270,8 @@ def shared_room(case: Case) -> str:
     if not size or size * threads > STATIC_BYTES - _taken(case):
         return ""
     return (
-        f" In shared memory, one copy per thread takes {_amount(size * threads)} for {threads} "
-        "threads."
+        f" In shared memory, one copy per thread takes {_amount(size * threads)} for "
+        f"{count(threads, 'thread')}."
     )
 
 
