@@ -1455,3 +1455,11 @@ def test_the_end_of_a_loop_that_is_unrolled_must_be_known(
     text = said(kernel("rolled-loop", index=index), source)
     assert "Unroll the loop at line 7" in text
     assert (f"the compiler must know `{bound}`" in text) == is_said
+
+
+@pytest.mark.parametrize(
+    ("line", "keeps"), [("y = sinf(x);", False), ("y = std::cos(x)", False), ("y = j0f(x);", True)]
+)
+def test_other_functions_of_the_library_keep_their_slow_path(line: str, keeps: bool) -> None:
+    fast = next(one for one in sine("__cudart_i2opi_f", line) if "__sinf" in one.text)
+    assert ("names none" in fast.text) == keeps

@@ -995,7 +995,7 @@ def trigonometry(
     [
         ("__device__ float own(float x) {\n    return cosf(x);\n}\n", None),
         ("inline float own(float x) {\n    return cosf(x);\n}\n", "the host's compiler"),
-        ("__device__ float own(float x) {\n    return COS(x);\n}\n", "line 2 of x.cuh shows no"),
+        ("__device__ float own(float x) {\n    return COS(x);\n}\n", "line 2 of x.cuh calls no"),
         (None, "line 2 of x.cuh is in a file that is not edited"),
     ],
 )
@@ -1011,6 +1011,10 @@ def test_a_slow_path_of_calls_in_two_files_takes_edits_in_both(
     trees = {other: Syntax(header.encode())} if header is not None else {}
     given = dataclasses.replace(given, hits=(hit,), tree=trees.get)
     if reason is not None:
+        # What shows is tried without what does not.
+        fast, _ = proposals(fast_math.REWRITE, given)
+        assert {(edit.file, edit.text) for edit in fast.edits} == {(given.path, b"__sinf")}
+        given = dataclasses.replace(given, syntax=Syntax(text.replace("sinf", "SINF").encode()))
         with pytest.raises(DeclinedError, match=reason):
             proposals(fast_math.REWRITE, given)
         return

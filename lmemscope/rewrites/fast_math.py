@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _CALLED = re.compile(rb"(?<!\w)(?:std::|::)?(?P<name>sincos|sin|cos|tan)(?P<float>f?)(?!\w)")
-_SCRATCH = {28: True, 40: False}
-"""Bytes that the reduction keeps: whether it is of a float argument."""
+_REASONS = 2
+"""Lines of which is said why nothing is edited there."""
 _FAST = "the error may be 1e-6 within pi of zero, and grows without bound beyond"
 _TURNS = (
     "results differ by what rounding does to the arguments, more the larger these are, and as the "
@@ -136,29 +136,39 @@ def _beside(own: list[_Call]) -> list[_Call]:
 def _calls(target: Target) -> list[_Call]:
     """The calls on the findings' lines, in whichever files of the user's these are.
 
+    A line that shows none, as where another function of the library's makes the call, is left: what
+    is gained by the others, compiling them tells.
+
     Raises:
-        DeclinedError: one of the lines is in a file that is not edited, or shows no such call.
+        DeclinedError: none of the lines shows such a call in a file that may be edited.
     """
     kinds: dict[SourceLocation, set[bool | None]] = {}
     for hit in target.hits:
         for place in _places(hit):
             kinds.setdefault(place, set()).add(is_float_path(hit.case))
     found: list[_Call] = []
+    reasons: list[str] = []
     for place, kind in sorted(kinds.items()):
         here = in_file(target, place.file)
         where = f"line {place.line} of {os.path.basename(place.file)}"
         if here is None:
-            raise DeclinedError(f"the call on {where} is in a file that is not edited")
+            reasons.append(f"{where} is in a file that is not edited")
+            continue
         if here is not target and not _is_for_device(here, place.line):
-            raise DeclinedError("the host's compiler may read its header, too")
+            reasons.append(f"the host's compiler may read {where}, too")
+            continue
         own = [
             call
             for node in here.syntax.on_line(place.line)
             if (call := _call(here, node, kind, place)) is not None
         ]
         if not own:
-            raise DeclinedError(f"{where} shows no call that is the library's for certain")
+            reasons.append(
+                f"{where} calls no `sin`, `cos`, `tan` or `sincos` that is certainly the library's"
+            )
         found += own
+    if not found and reasons:
+        raise DeclinedError("; ".join(reasons[:_REASONS]))
     return found
 
 

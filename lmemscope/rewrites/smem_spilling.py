@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
-from lmemscope.rewrites.dynamic import may_be_dynamic
+from lmemscope.rewrites.dynamic import dynamic_at, may_be_dynamic
 from lmemscope.rewrites.written import first_in, kernels
 from lmemscope.rules.register_cap import spilling_rooms
 
@@ -54,8 +54,10 @@ def _check(target: Target, hit: Hit) -> None:
     """
     bounds = hit.facts.launch_bounds
     threads = (bounds.max_threads if bounds is not None else None) or _LARGEST
-    if may_be_dynamic(target, hit):
-        raise DeclinedError("the kernel has dynamic shared memory, or a launch may ask for some")
+    asked = dynamic_at(target, hit)
+    if asked is not None or may_be_dynamic(target, hit):
+        where = asked or "its file"
+        raise DeclinedError(f"{where} has dynamic shared memory, or a launch that may ask for some")
     taken = (hit.facts.ptxas.shared if hit.facts.ptxas is not None else None) or 0
     if max(spilling_rooms(threads)) - taken < _WORD * threads:
         what = "" if bounds is not None and bounds.max_threads else ", as no launch bounds say less"

@@ -40,12 +40,15 @@ from lmemscope.model import (
 from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.declared import is_governed
 from lmemscope.rules.enclosing import function_head, is_for_host
+from lmemscope.rules.indexing import listed
 from lmemscope.rules.multiples_of_pi import without_pi
 
 _CALL = re.compile(r"(?<![\w.])(?P<name>sincos|sin|cos|tan)f?\s*\(")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _GOES_ON = 4
 """Lines on which a call may go on."""
+_SHOWN = 3
+"""Lines that are named in a sentence."""
 _FLOAT_SCRATCH, _DOUBLE_SCRATCH = 28, 40
 """Bytes that the reduction of a float and of a double argument keeps."""
 
@@ -76,19 +79,20 @@ def advice(case: Case) -> tuple[Advice, ...]:
     on_host = case.location is not None and is_for_host(case.sources, case.location)
     only = ", in device code alone (`#ifdef __CUDA_ARCH__`)" if on_host else ""
     found += _half_turns(case, call, is_float)
+    kept = _kept(case)
     if is_float:
         # One slow path serves the sine and the cosine of an argument.
         found.append(
             Advice(
                 f"Where reduced accuracy is enough: __sinf and its like in all such calls{only}, "
-                "or --use_fast_math for the whole file."
+                f"or --use_fast_math for the whole file.{kept}"
             )
         )
     elif is_float is False:
         found.append(
             Advice(
                 "There is no less accurate version for double: where it is enough, convert to "
-                "float and use __sinf and its like."
+                f"float and use __sinf and its like.{kept}"
             )
         )
     return (*found, *_promise(case, call, is_float, on_host))
@@ -137,6 +141,20 @@ def _promise(
     absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
     code = f"__builtin_assume({absolute}({call.argument}) < {limit});"
     return (Advice(text, f"#ifdef __CUDA_ARCH__\n{code}\n#endif" if on_host else code),)
+
+
+def _kept(case: Case) -> str:
+    """Which lines reach the path by no name that could be replaced, such as in ``j0f(x)``."""
+    lines = sorted(place for place in {calling_line(one.chain) for one in case.accesses} if place)
+    hidden = [place for place in lines if not _CALL.search(_text(case, place))]
+    if not hidden:
+        return ""
+    shown = [case.line(place) for place in hidden[:_SHOWN]]
+    more = [f"{len(hidden) - _SHOWN} more"] if len(hidden) > _SHOWN else []
+    return (
+        " Another function of the library's, or a macro, that makes such a call keeps its path: "
+        f"{listed([*shown, *more])} {'names' if len(hidden) == 1 else 'name'} none."
+    )
 
 
 def _is_called_by_library(access: LocalAccess) -> bool:
@@ -201,7 +219,7 @@ class _Call:
 def _call(case: Case) -> _Call | None:
     """The only such function that is called on the finding's line."""
     place = case.location
-    text = _text(case) if place is not None else ""
+    text = _text(case, place) if place is not None else ""
     calls = list(_CALL.finditer(text))
     if len({call["name"] for call in calls}) != 1:
         return None
@@ -221,10 +239,8 @@ def _call(case: Case) -> _Call | None:
     return _Call(calls[0]["name"], only, simple and not changes and known and alone)
 
 
-def _text(case: Case) -> str:
-    """The finding's line, with those that follow where a call of it goes on there."""
-    place = case.location
-    assert place is not None
+def _text(case: Case, place: SourceLocation) -> str:
+    """A line, with those that follow where a call of it goes on there."""
     text = case.sources.line(place.file, place.line)
     for number in range(place.line + 1, place.line + _GOES_ON):
         last = next(reversed(list(_CALL.finditer(text))), None)
