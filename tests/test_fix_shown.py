@@ -32,6 +32,7 @@ from lmemscope.model import (
     SourceLocation,
     Trial,
     TrialVerdict,
+    Untried,
 )
 from tests.builders import report_of, spilling
 from tests.conftest import ROOT, run_program
@@ -285,3 +286,28 @@ def test_what_removes_an_object_but_costs_more_is_said_to_be_left() -> None:
         "Leave it as it is. Of what was tried, this removes it: fewer "
         "(0.5 times the modelled speed)."
     )
+
+
+def test_what_was_not_tried_when_the_run_was_ended_is_said() -> None:
+    report = report_of(spilling())
+    (unit,) = report.units
+    (kernel,) = unit.kernels
+    finding = Finding(
+        *("LM101", "register-spill", "warning", "certain", "register-spill"),
+        *(None, None, 8, None, (), None, "It spills.", (), (), "f"),
+    )
+    kernel = dataclasses.replace(kernel, findings=(finding,))
+    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    nothing = FixReport("0", (), (), Chosen((), (), ""))
+
+    def said(tried: FixReport, *, is_cut: bool) -> bool:
+        (shown,) = with_fixes(report, tried, is_cut=is_cut).units[0].kernels[0].findings
+        return any("the run was ended" in one.text for one in shown.advice)
+
+    assert said(nothing, is_cut=True)
+    assert not said(nothing, is_cut=False)
+    why = Untried(unit.input, unit.arch, "k", None, "register-spill", None, "it is too large")
+    assert not said(dataclasses.replace(nothing, untried=(why,)), is_cut=True)
+    tried = a_trial(kernel.facts.demangled, 7, "no-effect", rank=None, fingerprint="f")
+    assert said(dataclasses.replace(nothing, trials=(tried,)), is_cut=True)
+    assert not said(dataclasses.replace(nothing, trials=(tried,)), is_cut=False)

@@ -125,8 +125,8 @@ def _with_tried(
             hint="name the source instead, or take what `fix` saved with --fix-from",
         )
 
-    def shown(report: Report, found: FixReport) -> Report:
-        report = with_fixes(report, found)
+    def shown(report: Report, found: FixReport, *, is_cut: bool = False) -> Report:
+        report = with_fixes(report, found, is_cut=is_cut)
         if not settings.kernels:
             return report
         # Trials looked at every kernel, for each may be harmed.
@@ -134,7 +134,7 @@ def _with_tried(
 
     def cut(report: Report, found: FixReport) -> None:
         if interrupted is not None:
-            interrupted(shown(report, found))
+            interrupted(shown(report, found, is_cut=True))
 
     return shown(*tried(paths, settings, Asked(settings.kernels), cut))
 

@@ -19,6 +19,7 @@ from lmemscope.model import (
     Trial,
     TrialVerdict,
     Verified,
+    traits_of,
 )
 
 _Key = tuple[str, str, str, str]
@@ -30,16 +31,18 @@ _CAME: Mapping[TrialVerdict, str] = {
     "failed": "not compiled",
 }
 """What came of a trial, in a list of several."""
+_ENDED = Advice("Not all of its rewrites were tried: the run was ended before.", is_none=True)
 _ERROR = 80
 """Characters of a compiler's error in such a list."""
 
 
-def with_fixes(report: Report, tried: FixReport) -> Report:
+def with_fixes(report: Report, tried: FixReport, *, is_cut: bool = False) -> Report:
     """A report whose findings say which fix is proven, and which advice holds.
 
     Args:
         report: of the units.
         tried: what was tried on their findings.
+        is_cut: whether the user ended the run before everything was tried.
     """
     # A variable is one target for all kernels and architectures that have it.
     reasons: dict[tuple[object, ...], str] = {
@@ -54,7 +57,8 @@ def with_fixes(report: Report, tried: FixReport) -> Report:
         replace(
             unit,
             kernels=tuple(
-                _with(kernel, unit.input, unit.arch, found, reasons) for kernel in unit.kernels
+                _with(kernel, unit.input, unit.arch, found, reasons, is_cut=is_cut)
+                for kernel in unit.kernels
             ),
         )
         for unit in report.units
@@ -72,6 +76,8 @@ def _with(
     arch: str,
     found: Mapping[_Key, Sequence[Trial]],
     reasons: Mapping[tuple[object, ...], str],
+    *,
+    is_cut: bool,
 ) -> KernelReport:
     own = kernel.facts.demangled
     return replace(
@@ -81,16 +87,20 @@ def _with(
                 finding,
                 found.get(_key(name, arch, own, finding.fingerprint), ()),
                 reasons.get((name, finding.object, finding.cause, finding.location)),
+                is_cut=is_cut,
             )
             for finding in kernel.findings
         ),
     )
 
 
-def _tried(finding: Finding, trials: Sequence[Trial], reason: str | None) -> Finding:
+def _tried(
+    finding: Finding, trials: Sequence[Trial], reason: str | None, *, is_cut: bool
+) -> Finding:
+    ended = (_ENDED,) if is_cut and traits_of(finding.cause).verdict != "promoted" else ()
     if not trials:
         if reason is None:
-            return finding
+            return replace(finding, advice=(*finding.advice, *ended))
         why = Advice(f"No rewrite of lmemscope's fits the text as it stands: {reason}.")
         return replace(finding, advice=(*finding.advice, why))
     best = next((one for one in trials if one.rank == 1), None)
@@ -105,7 +115,7 @@ def _tried(finding: Finding, trials: Sequence[Trial], reason: str | None) -> Fin
         advice = (one for one in advice if one.verified is not None)
     said = tuple(advice)
     if fix is None and not any(one.verified is not None for one in said):
-        said = (*said, *_in_vain(trials))
+        said = (*said, *_in_vain(trials), *ended)
     return replace(finding, advice=said, fix=fix)
 
 

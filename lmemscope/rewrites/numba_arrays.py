@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from lmemscope.model import Cause, Edit, Rewriting, SourceLocation
+from lmemscope.model import Cause, Edit, Rewriting, SourceLocation, count
 from lmemscope.rewrites.base import DeclinedError, Hit
 from lmemscope.rules.launched import Block
 from lmemscope.rules.shared import STATIC_BYTES
@@ -214,7 +214,7 @@ def _caveat(target: NumbaTarget, threads: int) -> str | None:
         return "launches ask for dynamic shared memory, which comes on top"
     if threads in (target.asked_block, target.bounded):
         return None
-    return f"no block that runs it has more than {threads} threads"
+    return f"no block that runs it has more than {count(threads, 'thread')}"
 
 
 def _check(

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit
+from lmemscope.model import Edit, count
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.dynamic import may_be_dynamic
@@ -123,7 +123,7 @@ def _caveat(target: Target, declared: Declared, threads: int) -> str | None:
     is_bounded = all(one is not None and one <= threads for one in largest)
     if target.bounded == threads and others is not None and is_bounded:
         return None
-    return f"no block that runs it has more than {threads} threads"
+    return f"no block that runs it has more than {count(threads, 'thread')}"
 
 
 def _bounded(target: Target, threads: int) -> tuple[Edit, ...] | None:

@@ -310,6 +310,8 @@ def _code(made: Declaration, threads: int, thread: str) -> str:
 def _banks(made: Declaration, threads: int) -> str:
     """What lanes of a warp do to each other; a bank is 4 bytes wide."""
     size = made.element_bytes
+    if threads == 1:
+        return ""
     if threads % _WARP and size not in (1, 2):
         return "Lanes use different banks while their indices are equal."
     if size in (1, 2):
