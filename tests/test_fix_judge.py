@@ -28,11 +28,24 @@ def verdict(before: KernelReport, after: KernelReport) -> str:
 def test_a_loop_that_is_unrolled_otherwise_reduces_nothing(lines: float, expected: str) -> None:
     # 16 copies that run twice, and half of 16 steps that are left over, are 40; rolled it is 32.
     before = dataclasses.replace(judged("k", "dynamic-index"), work=Work(local_lines=40.0))
-    after = dataclasses.replace(before, work=Work(local_lines=lines))
+    fewer = dataclasses.replace(before.facts.causes[0], sites=SiteClass(1, 1, 4, 4))
+    facts = dataclasses.replace(before.facts, causes=(fewer,))
+    after = dataclasses.replace(before, facts=facts, work=Work(local_lines=lines))
     assert verdict(before, after) == expected
 
 
-@pytest.mark.parametrize(("slots", "expected"), [(0, "removed"), (80, "reduced")])
+def test_more_sites_are_not_less_however_often_they_are_taken_to_run() -> None:
+    # A loop of unknown length, written out for the largest one there is.
+    before = dataclasses.replace(judged("k", "dynamic-index"), work=Work(local_lines=400.0))
+    assert before.facts.sass is not None
+    copies = dataclasses.replace(before.facts.sass, load_sites=300, load_bytes=1200)
+    share = dataclasses.replace(before.facts.causes[0], sites=SiteClass(300, 1, 1200, 4))
+    facts = dataclasses.replace(before.facts, causes=(share,), sass=copies)
+    after = dataclasses.replace(before, facts=facts, work=Work(local_lines=40.0))
+    assert verdict(before, after) == "no-effect"
+
+
+@pytest.mark.parametrize(("slots", "expected"), [(0, "removed"), (80, "no-effect")])
 def test_frames_without_spill_slots_have_their_objects(slots: int, expected: str) -> None:
     before = judged("k", "dynamic-index")
     spills = CauseShare("register-spill", None, slots, SiteClass(1, 1, 4, 4))
@@ -41,7 +54,8 @@ def test_frames_without_spill_slots_have_their_objects(slots: int, expected: str
     more, less = (dataclasses.replace(ptxas, stack_frame=size) for size in (160, 80))
     causes = (*before.facts.causes, spills)
     facts = dataclasses.replace(before.facts, causes=causes, ptxas=more)
-    after = dataclasses.replace(before.facts, ptxas=less)
+    left = before.facts.causes if slots else ()
+    after = dataclasses.replace(before.facts, causes=left, ptxas=less)
     # A trial without names of variables: what is left has none.
     made = KernelReport(after, before.verdict, work=Work(local_lines=1.0))
     before = dataclasses.replace(before, facts=facts, work=Work(local_lines=40.0))
@@ -65,7 +79,7 @@ def test_another_variable_of_the_name_is_another() -> None:
     assert frees(unit(both), unit(none_left), hits)
 
 
-@pytest.mark.parametrize(("left", "expected"), [(True, "reduced"), (False, "removed")])
+@pytest.mark.parametrize(("left", "expected"), [(True, "no-effect"), (False, "removed")])
 def test_a_print_whose_place_something_else_has_is_removed(left: bool, expected: str) -> None:
     before = judged("k", "printf-args")
     share = before.facts.causes[0]

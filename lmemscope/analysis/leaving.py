@@ -26,9 +26,9 @@ def leave_reason(trials: Sequence[Trial]) -> str | None:
         return "all of it is executed once per thread"
     share = cost.local / cost.total
     if share < _LITTLE:
-        return f"local memory keeps the kernel busy for {share:.0%} of its time"
+        return f"by the model, local memory keeps the kernel busy for {share:.0%} of its time"
     if cost.fits and cost.is_uniform:
         return "the frames fit the L1 cache, and the lanes of a warp use one address"
     if all(gain is not None and gain < 1 / NOTICED for gain in gains):
-        return "each rewrite would cost more than it saves"
-    return "each rewrite would cost what it saves"
+        return "by the model, each rewrite would cost more than it saves"
+    return "by the model, each rewrite would cost what it saves"

@@ -99,6 +99,8 @@ def _tried(
 ) -> Finding:
     ended = (_ENDED,) if is_cut and traits_of(finding.cause).verdict != "promoted" else ()
     if not trials:
+        if not finding.bytes:
+            return finding  # There is nothing to remove.
         if reason is None:
             return replace(finding, advice=(*finding.advice, *ended))
         why = Advice(f"No rewrite of lmemscope's fits the text as it stands: {reason}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     Cause,
+    CauseShare,
     Figures,
     KernelFacts,
     KernelReport,
@@ -58,11 +59,13 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
     harmed = _harm(before, later)
     removable: dict[str, int] = {}
     names: dict[str, set[str]] = defaultdict(set)
+    shares: dict[str, list[CauseShare]] = defaultdict(list)
     spilled = {hit.facts.name for hit in hits if hit.finding.cause in _SLOTS}
     for hit in hits:
         if hit.finding.object is not None:
             names[hit.facts.name].add(hit.finding.object)
         removable[hit.facts.name] = removable.get(hit.facts.name, 0) + hit.case.share.frame_bytes
+        shares[hit.facts.name].append(hit.case.share)
     compilers = {hit.finding.cause for hit in hits} if _are_compilers(hits) else set()
     verdicts = {}
     for one in before.kernels:
@@ -78,6 +81,8 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
             verdict = _verdict(one, made, removable[name], is_slots=name in spilled)
             if verdict == "removed" and _is_there(one, made, names[name]):
                 verdict = "no-effect"  # It is another object that is gone.
+            if verdict in ("removed", "reduced") and _is_untouched(shares[name], made.facts):
+                verdict = "no-effect"  # What is less is another's.
             if verdict == "reduced" and compilers and not _has(made.facts, compilers):
                 verdict = "removed"  # Something else has its place of the frame.
             verdicts[one.facts.name] = Judged(verdict, made)
@@ -183,11 +188,25 @@ def _is_there(was: KernelReport, made: KernelReport, names: Collection[str]) -> 
     return 0 < having(was) <= having(made)
 
 
+def _is_untouched(own: Iterable[CauseShare], made: KernelFacts) -> bool:
+    """Whether findings have the bytes and sites that they had, of objects whose bytes are known."""
+    before = Counter(_share(one) for one in own if one.frame_bytes and one.cause not in _SLOTS)
+    return bool(before) and not before - Counter(_share(one) for one in made.causes)
+
+
+def _share(one: CauseShare) -> tuple[object, ...]:
+    return one.cause, one.frame_bytes, one.sites
+
+
 def _runs_less(was: KernelReport, made: KernelReport) -> bool:
-    """Whether a warp goes to local memory less often: sites alone tell how ptxas unrolls, too."""
+    """Whether a warp goes to local memory less often: sites alone tell how ptxas unrolls, too.
+
+    Where there are more sites, copies of a loop, nobody knows how many of them run.
+    """
+    sites = _sites(made.facts) - _sites(was.facts)
     if was.work is None or made.work is None:
-        return _sites(made.facts) < _sites(was.facts)
-    return made.work.local_lines * _LESS < was.work.local_lines
+        return sites < 0
+    return sites <= 0 and made.work.local_lines * _LESS < was.work.local_lines
 
 
 def harm(before: UnitReport, after: UnitReport) -> str | None:
