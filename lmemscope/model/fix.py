@@ -13,9 +13,9 @@ Applicability = Literal["safe", "unsafe"]
 
 TrialVerdict = Literal["removed", "reduced", "no-effect", "worse", "failed"]
 """``removed``: no byte of the object is left in local memory. ``reduced``: of the kernel's local
-memory less is left, and the finding's bytes or sites are not what they were. ``worse``: some kernel has new spills, or more local memory than before.
-``failed``: it does not compile, not in the time that it has, or lacks a
-kernel."""
+memory less is left, and the finding's bytes or sites are not what they were. ``worse``: some kernel
+has new spills, or more local memory than before. ``failed``: it does not compile, not in the time
+that it has, or lacks a kernel."""
 
 
 NOTICED = 1.03
