@@ -1463,3 +1463,18 @@ def test_the_end_of_a_loop_that_is_unrolled_must_be_known(
 def test_other_functions_of_the_library_keep_their_slow_path(line: str, keeps: bool) -> None:
     fast = next(one for one in sine("__cudart_i2opi_f", line) if "__sinf" in one.text)
     assert ("names none" in fast.text) == keeps
+
+
+@pytest.mark.parametrize(
+    ("source", "refused"),
+    [
+        ("__host__ __device__ void f() {\n  float table[8];\n", True),
+        ("#define BOTH __host__ __device__\nBOTH void f() {\n  float table[8];\n", True),
+        ("#define HERE __device__\nHERE void f() {\n  float table[8];\n", False),
+        ("__device__ void f() {\n  float table[8];\n", False),
+    ],
+)
+def test_shared_memory_is_refused_in_what_the_host_compiles_too(source: str, refused: bool) -> None:
+    text = said(array("float[8]", 32), "\n" * (3 - source.count("\n")) + source)
+    assert "shared memory, one copy per thread" in text
+    assert ("function is the host's, too" in text) == refused

@@ -68,6 +68,18 @@ def is_for_host(sources: SourceText, place: SourceLocation) -> bool:
     return "__host__" in words or not words & {"__device__", "__global__"}
 
 
+def says_host(sources: SourceText, place: SourceLocation) -> bool:
+    """Whether a line's function says itself, or by a macro in sight, that it is the host's too."""
+    head = function_head(sources, place)
+    words = set(re.findall(r"\w+", head.text.partition("(")[0])) if head is not None else set()
+    if "__host__" in words or not words:
+        return "__host__" in words
+    says = re.compile(rf"#\s*define\s+(?:{'|'.join(sorted(words))})\b.*\b__host__\b")
+    main = sources.main or place.file
+    files = (place.file, main, *sources.quoted(main, searched=True))
+    return any(sources.matching(file, says) for file in dict.fromkeys(files))
+
+
 def body_lines(sources: SourceText, place: SourceLocation) -> Iterator[tuple[int, str]]:
     """The lines of a function that begins on a line, numbered, up to its closing brace."""
     depth, opened = 0, False

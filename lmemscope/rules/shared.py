@@ -21,7 +21,7 @@ from lmemscope.rules.declared import (
     rest_of_block,
     statement_from,
 )
-from lmemscope.rules.enclosing import body_lines, function_head
+from lmemscope.rules.enclosing import body_lines, function_head, says_host
 from lmemscope.rules.launched import block_of
 
 STATIC_BYTES = 48 * 1024
@@ -119,7 +119,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     text = f"{text} {_banks(made, threads)}{_start(made)}".rstrip()
     if trivial is None:
         text += " Its type must have a constructor that does nothing, or none."
-    text += f"{_in_instances(case, made, taken)}{_of_callers(case)}"
+    text += f"{_in_instances(case, made, taken)}{_of_callers(case)}{_of_host(case)}"
     whole = _whole_uses(case, made)
     if "pointer" in whole:
         text += " Functions that get it as a pointer must take that layout too."
@@ -363,6 +363,17 @@ def _of_callers(case: Case) -> str:
     if "__device__" not in words or "__global__" in words:
         return ""
     return " No other kernel that calls its function may have larger blocks."
+
+
+def _of_host(case: Case) -> str:
+    """What holds where the array's function is compiled for the host too."""
+    declared = case.object.declared if case.object is not None else None
+    if declared is None or not says_host(case.sources, declared):
+        return ""
+    return (
+        " Its function is the host's, too, where `__shared__` is refused: it takes a copy of the "
+        "function for the device alone."
+    )
 
 
 def _start(made: Declaration) -> str:
