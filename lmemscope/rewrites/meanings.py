@@ -80,6 +80,11 @@ class Meanings:
             if name in wanted
         )
 
+    def is_in_macro(self, word: bytes) -> bool:
+        """Whether the body of a macro has a word."""
+        own = re.compile(rb"\b%b\b" % re.escape(word))
+        return any(own.search(body) for bodies in self._macros.values() for body in bodies)
+
     def has(self, pattern: re.Pattern[bytes]) -> bool:
         """Whether a pattern is found in any of the texts."""
         return any(pattern.search(text) is not None for text in self.texts)

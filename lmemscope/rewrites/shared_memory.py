@@ -41,7 +41,8 @@ from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.reaching import is_pointed_to, steps_on
 from lmemscope.rewrites.rows import check_rows
-from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
+from lmemscope.rewrites.shared_pointers import propose_pointers
+from lmemscope.rewrites.shared_room import LANE, Room, fill_of, room_for
 from lmemscope.sources.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -64,15 +65,33 @@ _NARROW = {
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
-    """The declaration as a view of a shared array, and functions that take it."""
-    array, kind = local_array(target), element_type(target)
+    """The declaration as a view of a shared array, and functions and pointers that take it."""
+    array = local_array(target)
     room, dimensions = room_for(array, target), len(array.extents)
     if dimensions > len(_NAMES):
         raise DeclinedError("it has many dimensions")
     if any(use.kind == "size" for use in array.uses):
         raise DeclinedError("its size is asked for")
-
+    if not is_plain(target) and steps_on(target.meanings):
+        raise DeclinedError("a class gets from one of its elements to the next")
+    if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
+        raise DeclinedError("a lambda captures it")
     together = _together(target)
+    try:
+        found = _viewed(target, array, room, together)
+    except DeclinedError:
+        yield from propose_pointers(target, array, room, together)
+    else:
+        yield found
+
+
+def _viewed(target: Target, array: LocalArray, room: Room, together: int | None) -> Rewriting:
+    """The array as a view whose elements are reached by subscripts alone.
+
+    Raises:
+        DeclinedError: something else reaches them.
+    """
+    dimensions, kind = len(array.extents), element_type(target)
 
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
         names, classes = (_NARROW_NAMES, _NARROW_CLASSES) if together else (_NAMES, _CLASSES)
@@ -101,14 +120,10 @@ def propose(target: Target) -> Iterator[Rewriting]:
                 raise DeclinedError(f"line {line} needs elements that follow each other in memory")
         return ()
 
-    if not is_plain(target) and steps_on(target.meanings):
-        raise DeclinedError("a class gets from one of its elements to the next")
-    if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
-        raise DeclinedError("a lambda captures it")
     carrier = Carrier(target, array.extents, spelling, body, before, is_view=True)
     body(array.elements, carrier.carry(target.path, target.syntax))
     helper = before(target.path, target.syntax, array.declared.function)
-    yield Rewriting(
+    return Rewriting(
         "shared-memory",
         "unsafe" if room.caveat else "safe",
         joined(
