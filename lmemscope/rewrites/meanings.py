@@ -269,6 +269,14 @@ class Meanings:
                 pending += _CALLED.findall(body)
         return tuple(found)
 
+    def is_type(self, name: bytes) -> bool:
+        """Whether a name may stand for a type: something in sight says so, or it is a macro."""
+        said = re.compile(
+            rb"\btypedef\b[^;]*\b%b\b|\busing\s+%b\b|\b(?:class|typename|struct|union|enum)\s+%b\b"
+            rb"|\busing\s[\w:\s]*::\s*%b\s*;" % ((re.escape(name),) * 4)
+        )
+        return name in self._macros or self.has(said)
+
     def is_reference(self, name: bytes) -> bool:
         """Whether a name stands for a type of references."""
         said = re.compile(

@@ -79,7 +79,6 @@ def pointer_of(declared: Declared, syntax: Syntax) -> Pointer:
         and (declared.value is None or declared.value.type not in _LISTS)
         and _HEAD.fullmatch(head) is not None
         and not _STORED.intersection(_WORD.findall(head))
-        and not syntax.macros.intersection(_WORD.findall(head))
         and (star is not None or (is_auto and not stars))
         and (not is_auto or words == [b"auto"] or (star is None and sorted(words) == _CONST_AUTO))
     )
