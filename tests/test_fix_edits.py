@@ -100,7 +100,7 @@ def test_a_pointer_to_an_element_steps_through_the_column(use: str) -> None:
     text = kernel("float a[3];", "a[n] = 2.f;", f"out[0] = {use};")
     made = rewritten(text, "a", "float[3]", "shared-memory")
     assert made is not None
-    assert "  const auto a = lmem_pointer<float, 64>::of(&a_lmem[0][" in made
+    assert "  const auto a = lmem_pointer<float, 64>::of(a_lmem[0] + " in made
 
 
 def test_a_macro_in_an_initialiser_may_be_a_list() -> None:

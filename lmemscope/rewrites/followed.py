@@ -9,12 +9,13 @@ but places of this array.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit
-from lmemscope.rewrites.arrays import Elements, Use, done_to, elements
+from lmemscope.rewrites.arrays import Elements, Use, done_to, elements, is_plain
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.places import local_of
@@ -25,6 +26,7 @@ from lmemscope.sources.syntax import around, is_broken
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_OWN_ADDRESS = re.compile(rb"\boperator\s*&\s*\(")
 _COMPARED = (b"<", b"<=", b">", b">=", b"==", b"!=")
 _SIMPLE = ("expression_statement", "declaration", "condition_clause", "return_statement")
 
@@ -79,6 +81,8 @@ class _Follower:
         self._calls: dict[int, tuple[Node, dict[int, int]]] = {}
         self.found = Places()
         for root in roots:
+            if target.meanings.is_in_macro(root.name):
+                raise DeclinedError("a macro uses it")
             self._add(root.uses, root.dimensions)
         if in_lambdas:
             self._anywhere |= self._known
@@ -237,6 +241,8 @@ class _Follower:
         )
         if above is not None and is_address and element.type != "field_expression":
             self._stays(element)
+            if not is_plain(self._target) and self._target.meanings.has(_OWN_ADDRESS):
+                raise DeclinedError(f"line {_line(element)} may ask a class for its address")
             self._address(above, element)
             self._climb(above, 1)
             return

@@ -81,9 +81,13 @@ class Meanings:
         )
 
     def is_in_macro(self, word: bytes) -> bool:
-        """Whether the body of a macro has a word."""
+        """Whether the body of a macro has a word that is none of its parameters."""
         own = re.compile(rb"\b%b\b" % re.escape(word))
-        return any(own.search(body) for bodies in self._macros.values() for body in bodies)
+        return any(
+            own.search(body) is not None and own.search(parameters) is None
+            for text in self.texts
+            for _, parameters, body in _DEFINE.findall(text)
+        )
 
     def has(self, pattern: re.Pattern[bytes]) -> bool:
         """Whether a pattern is found in any of the texts."""

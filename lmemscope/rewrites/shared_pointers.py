@@ -143,13 +143,13 @@ def _declaration(
     rows = array.extents[0]
     if len(array.extents) > 1:
         rows = b" * ".join(one if one.isdigit() else b"(" + one + b")" for one in array.extents)
-    own, word, first = b"[%d]" % threads, b"", b""
+    own, word = b"[%d]" % threads, b""
     if together:
         rows = b"(%b + %d) / %d" % (_grouped(rows), together - 1, together)
-        own, word, first = own + b"[%d]" % together, b"__align__(%d) " % _WORD, b"[0]"
+        own, word = own + b"[%d]" % together, b"__align__(%d) " % _WORD
     space = b"__shared__ " + word + array.element + b" " + store + b"[" + rows + b"]" + own + b";"
     type_ = type_of(array.element, False, array.extents)
-    lane = b"&" + store + b"[0][" + LANE + b"]" + first
+    lane = store + b"[0]" + (b"[" + LANE + b"]" if together else b" + " + LANE)
     return space + end + b"const auto ", b" = " + type_ + b"::of(" + lane + b", 0)" + fill
 
 
@@ -161,16 +161,16 @@ def _spelled(text: bytes, *, narrow: bool) -> bytes:
     """A class's text, for elements of which several are in a word, or one."""
     if not narrow:
         return text
-    text = text.replace(b"lmem_", b"lmem_narrow_")
-    return text.replace(
-        b"column[i * Threads]",
-        b"column[unsigned(i) / each * (Threads * each) + unsigned(i) % each]",
-    ).replace(
-        b"    Element *column;\n",
-        b"    enum { each = 4 / sizeof(Element) };\n    Element *column;\n",
-    )
+    each = b"    enum { each = 4 / sizeof(Element) };\n"
+    text = text.replace(b"lmem_", b"lmem_narrow_").replace(_STEP, _NARROW_STEP)
+    return text.replace(b"    Element *column;\n", each + b"    Element *column;\n")
 
 
+_STEP = b"{ return column + i * Threads; }"
+_NARROW_STEP = b"""\
+{
+        return column + unsigned(i) / each * (Threads * each) + unsigned(i) % each;
+    }"""
 _POINTER = b"""\
 template <class Element, class Other> struct lmem_pointer_to_const;
 template <class Element>
@@ -191,10 +191,10 @@ struct lmem_pointer {
         made.place = place;
         return made;
     }
-    __host__ __device__ __forceinline__ Element &at(int i) const { return column[i * Threads]; }
-    __host__ __device__ __forceinline__ Element &operator[](int i) const { return at(place + i); }
-    __host__ __device__ __forceinline__ Element &operator*() const { return at(place); }
-    __host__ __device__ __forceinline__ Element *operator->() const { return &at(place); }
+    __host__ __device__ __forceinline__ Element *at(int i) const { return column + i * Threads; }
+    __host__ __device__ __forceinline__ Element &operator[](int i) const { return *at(place + i); }
+    __host__ __device__ __forceinline__ Element &operator*() const { return *at(place); }
+    __host__ __device__ __forceinline__ Element *operator->() const { return at(place); }
     __host__ __device__ __forceinline__ lmem_pointer &operator+=(int n) {
         place += n;
         return *this;
