@@ -23,7 +23,10 @@ _THROUGH = {
 """Expressions that are what one of their parts is: that element, or something within it."""
 _HANDING = frozenset((b"max", b"min", b"clamp", b"forward", b"move", b"as_const", b"exchange"))
 """Functions of the standard library that return a reference to what they are given."""
-_OWN = re.compile(rb"\bthis\s*(?:\+|\[|-(?!>))")
+_OWN = re.compile(
+    rb"\bthis\s*(?:\+|\[|-(?!>))|(?:\breturn|[^=!<>]=)\s*this\b(?!\s*->)|[(,]\s*this\s*[,)]"
+)
+"""What a class does with its own address, but to compare it."""
 
 
 def is_pointed_to(use: Use, syntax: Syntax, meanings: Meanings) -> bool:

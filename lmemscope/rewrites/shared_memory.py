@@ -34,6 +34,7 @@ from lmemscope.rewrites.arrays import (
     is_captured,
     is_plain,
     local_array,
+    words_of,
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.binding import is_taken
@@ -43,7 +44,7 @@ from lmemscope.rewrites.reaching import is_pointed_to, steps_on
 from lmemscope.rewrites.rows import check_rows
 from lmemscope.rewrites.shared_pointers import propose_pointers
 from lmemscope.rewrites.shared_room import LANE, Room, fill_of, room_for
-from lmemscope.sources.syntax import Syntax
+from lmemscope.sources.syntax import Syntax, around
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -108,6 +109,8 @@ def _viewed(target: Target, array: LocalArray, room: Room, together: int | None)
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         if together:
             check_rows(elements, array.numbers, target)  # A row's last word may be filled up.
+        if elements.is_const and _tells_const(elements, target):
+            raise DeclinedError("a view does not say that a function's parameter is const")
         for use in elements.uses:
             line = use.name.start_point.row + 1
             if use.kind == "passed":
@@ -132,6 +135,21 @@ def _viewed(target: Target, array: LocalArray, room: Room, together: int | None)
         f"`{target.name}` in a column of shared memory for each of {count(room.threads, 'thread')}",
         room.caveat,
     )
+
+
+def _tells_const(elements: Elements, target: Target) -> bool:
+    """Whether what is done with an element that is const may be another thing if it is not."""
+    if not is_plain(target):
+        return True
+    texts = (
+        elements.syntax.text(called)
+        for use in elements.uses
+        for call in around(use.name, "call_expression")
+        for called in [call.child_by_field_name("function")]
+        if called is not None
+    )
+    taking = (target.meanings.taking(word) for word in words_of(texts))
+    return any({"mutable", "anything"} & one for one in taking)
 
 
 def _together(target: Target) -> int | None:
