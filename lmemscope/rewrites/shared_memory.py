@@ -6,9 +6,15 @@ those that share one follow each other, or four lanes would share a bank. The va
 view of its column, and an element stays what it was, something that can be assigned and bound to a
 reference. A function that takes it gets a copy beside it that takes the view, and one for several
 arrays that may all become views.
-What may get from one element to the next in memory is declined: pointers, a function that takes the
-address of what it gets by reference, a cast to a larger type, an index that goes on into the next
-row of elements narrower than a word.
+Where local pointers go through the array, it and they become a class that counts elements:
+`*p++`, `p[-1]`, `p - q`, comparisons, `&a[i]`, rows of an array of two dimensions, and functions
+that get `a + k` mean the elements that they meant, in the order that these have in memory. What may
+take a place elsewhere is declined: a pointer that gets another array, too, members, arrays of
+pointers, lambdas, what a function returns, casts, `sizeof`, references and pointers to pointers,
+and functions whose bodies are not in sight.
+What else may get from one element to the next in memory is declined: a function that takes the
+address of what it gets by reference, a class that hands out its own address, a cast to a larger
+type.
 
 It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
 the block, and no kernel uses dynamic shared memory. Otherwise, as of a function in a header that
