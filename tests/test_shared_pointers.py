@@ -61,7 +61,7 @@ static void compare(const char *name, Original original, Patched patched, Space 
       for (unsigned n = 0; n < sizeof(Space); ++n)
         wrong += before[n] != bytes[n] && (int)(n / words % 8) != lane;
     }
-  if (wrong) std::printf("%%s: %%d\\n", name, wrong);
+  if (wrong) std::printf("%s: %d\\n", name, wrong);
 }
 int main() {
 CALLS}
@@ -131,6 +131,21 @@ __device__ void whole(float (*m)[5], int at) {
   for (int j = 0; j < 5; ++j) row[j] += m[3][j];
   subtract(m[1], row, 3);
 }
+__device__ float summed(const float (*m)[5], int at) {
+  float s = 0;
+  for (const float *row = m[at], *e = row + 5; row < e; ++row) s = s * 0.5f + *row;
+  return s;
+}
+"""
+SPACE = """\
+float a[2][3][4];
+for (int j = 0; j < 24; ++j) a[j / 12][j / 4 % 3][j % 4] = in[j];
+float *q = a[1][0];
+const float *e = &a[1][2][3];
+while (q < e) *q++ += e[-1];
+float s = 0;
+for (int j = 0; j < 24; ++j) s += a[j / 12][j / 4 % 3][j % 4] * j;
+out[0] = s;
 """
 BEFORE = (DATA / "before.cu").read_text()
 WITH_DECLARATIONS = {
@@ -174,6 +189,7 @@ def served() -> dict[str, tuple[str, str]]:
     for name, body in programs("rows.txt").items():
         text = kernel("float a[4][5];\n" + ROWS_FILL + body + ROWS_SUM, ROWS_BEFORE)
         found[name] = text, "[4][5]"
+    found["space"] = kernel(SPACE), "[2][3][4]"
     return found
 
 
@@ -191,7 +207,7 @@ def test_pointers_find_the_elements_that_they_found(tmp_path: Path, type_: str) 
         own = with_type(text, type_) if type_ != "float" else text
         patch, reasons = made(own, "a", type_ + shape)
         assert patch is not None, (name, reasons)
-        assert "pointer" in patch
+        assert "_pointer<" in patch or "_pointer_plane<" in patch or "_pointer_space<" in patch
         given[name] = (own, patch)
     if type_ == "float":
         pairs = kernel(PAIRS, "struct Pair { float x, y; };\n")
@@ -232,6 +248,17 @@ def test_what_may_go_elsewhere_stays(title: str, body: str) -> None:
     reason = title.partition(": ")[2]
     shortened = [re.sub(r" ?\(line \d+\)|line \d+ ", "", one) for one in reasons]
     assert any(reason in one for one in shortened), shortened
+
+
+@pytest.mark.parametrize("own", ["return this;", "V *v = this; return v;", "return self(this, 0);"])
+def test_a_class_that_hands_out_its_address_stays(own: str) -> None:
+    before = f"struct V {{ float x; __device__ V *self() {{ {own} }} }};\n"
+    text = kernel("V a[24];\nV *q = a + n;\nout[0] = q->self()[1].x;\n", before)
+    patch, reasons = made(text, "a", "V[24]")
+    assert patch is None
+    assert any("gets from one of its elements to the next" in one for one in reasons)
+    patch, _ = made(text.replace(own, "return nullptr;"), "a", "V[24]")
+    assert patch is not None
 
 
 def test_a_copy_for_two_places_takes_both() -> None:

@@ -58,3 +58,6 @@ __device__ void beside(float *x, float *y) {
   z[1] = x[2];
   x[3] = (&y[2])[1];
 }
+__device__ float get(const float &x) { return x + 100; }
+__device__ float get(float &x) { return x; }
+__device__ float via(const float *x) { return get(x[1]) + 3 * get(*x) + 7 * get(x[2]); }
