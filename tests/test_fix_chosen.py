@@ -31,11 +31,11 @@ def test_what_makes_the_rest_slower_is_left_out(tmp_path: Path) -> None:
 
 
 def test_what_gains_most_is_taken_where_not_all_fit(tmp_path: Path) -> None:
-    # Two columns of 24 words for each of 256 threads are 48 KB, of 320 threads 60 KB.
+    # Two columns of 24 words for each of 256 threads are 48 KB, of 384 threads 72 KB.
     patch = fixed("cursor", tmp_path, "--format", "patch").out
     assert "runs_lmem" in patch
     assert "merged_lmem" in patch
-    patch = fixed("cursor", tmp_path, "--format", "patch", block=320).out
+    patch = fixed("cursor", tmp_path, "--format", "patch", block=384).out
     assert "runs_lmem" in patch
     assert "merged_lmem" not in patch
 
