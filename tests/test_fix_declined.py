@@ -234,7 +234,7 @@ def test_a_row_is_not_made_where_it_is_copied_or_aligned_otherwise() -> None:
     wide = kernel("char a[64];", "double *q = reinterpret_cast<double *>(a + 8);", "out[n] = q[n];")
     assert "shared-row" not in offered(wide, "char[64]")
     assert "shared-row" in offered(wide.replace("double *", "float *"), "char[64]")
-    aligned = kernel("__align__(16) int a[8];", "int *q = a + n;", "out[n] = q[n];")
+    aligned = kernel("__align__(16) int a[8];", "int *q = a, **r = &q;", "out[n] = r[0][n];")
     assert "shared-row" not in offered(aligned, "int[8]")
     assert "shared-row" in offered(aligned.replace("__align__(16) ", ""), "int[8]")
 

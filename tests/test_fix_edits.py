@@ -75,13 +75,32 @@ def test_the_shared_view_changes_the_declaration_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "use", ["*(a + 1)", "(&a[0])[1]", "*&a[n]", "sum(&(a[n]))", "0; float &r = a[0]; use(&r)"]
+    ("use", "why"),
+    [
+        ("(float)*(&a[0].x + 1)", "follow each other"),
+        ("sum(&(a[n]))", "not defined in sight"),
+        ("0; float &r = a[0]; use(&r)", "follow each other"),
+        ("0; Ptr r = (Ptr) & a[n]; out[1] = r[1]", "follow each other"),
+        ("__builtin_addressof(a[n])[1]", "follow each other"),
+        ("0; const float &r = std::max(a[n], a[0]); out[1] = (&r)[1]", "follow each other"),
+        ("(&same(a[n]))[1]", "follow each other"),
+        ("0; auto f = [](float &x) -> float & { return x; }; out[1] = (&f(a[n]))[1]", "follow"),
+    ],
 )
-def test_a_column_has_no_neighbours(use: str) -> None:
-    text = kernel("float a[3];", "a[n] = 2.f;", f"out[0] = {use};")
+def test_a_column_has_no_neighbours(use: str, why: str) -> None:
+    before = "typedef float *Ptr;\n__device__ decltype(auto) same(float &x) { return (x); }\n"
+    text = kernel("float a[3];", "a[n] = 2.f;", f"out[0] = {use};", before=before)
     found, reasons = proposals(target(text, "a", "float[3]"))
     assert "shared-memory" not in {one.rewrite for one in found}
-    assert any("follow each other" in reason for reason in reasons), reasons
+    assert any(why in reason for reason in reasons), reasons
+
+
+@pytest.mark.parametrize("use", ["*(a + 1)", "(&a[0])[1]", "*&a[n]"])
+def test_a_pointer_to_an_element_steps_through_the_column(use: str) -> None:
+    text = kernel("float a[3];", "a[n] = 2.f;", f"out[0] = {use};")
+    made = rewritten(text, "a", "float[3]", "shared-memory")
+    assert made is not None
+    assert "  const auto a = lmem_pointer<float, 64>::of(a_lmem[0] + " in made
 
 
 def test_a_macro_in_an_initialiser_may_be_a_list() -> None:

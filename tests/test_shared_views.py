@@ -89,10 +89,12 @@ def test_every_element_of_every_thread_has_its_own_place(
     assert printed == f"0 {bytes_}".encode()
 
 
-def rewrites(type_: str, line: str, before: str = "") -> set[str]:
+def rewrites(type_: str, line: str, before: str = "") -> dict[str, str]:
+    """What is offered, with the text of its edits."""
     element, _, extents = type_.partition("[")
     text = kernel(f"{element} a[{extents};", line, "out[0] = a[n & 1][n & 3];", before=before)
-    return {one.rewrite for one in proposals(target(text, "a", type_))[0]}
+    found = proposals(target(text, "a", type_))[0]
+    return {one.rewrite: "".join(each.text.decode() for each in one.edits) for one in found}
 
 
 @pytest.mark.parametrize(
@@ -106,10 +108,13 @@ def rewrites(type_: str, line: str, before: str = "") -> set[str]:
 def test_what_goes_on_from_row_to_row_needs_rows_that_follow_each_other(before: str) -> None:
     beyond = "fill(a);" if before else "for (int i = 0; i < 15; ++i) a[0][i] = i;"
     found = rewrites("unsigned char[3][5]", beyond, before)
-    assert not {"shared-memory", "select"} & found
-    within = "for (int i = 0; i < 5; ++i) a[0][i] = i;"
-    assert {"shared-memory", "select"} <= rewrites("unsigned char[3][5]", within)
-    found = rewrites("int[3][5]", "for (int i = 0; i < 15; ++i) a[0][i] = i;")
-    assert "shared-memory" in found
     assert "select" not in found
-    assert {"shared-memory", "select"} <= rewrites("short[3][5]", "a[0][n] = 3;")
+    assert "a_lmem[((3 * 5) + 3) / 4][64][4]" in found["shared-memory"]
+    within = "for (int i = 0; i < 5; ++i) a[0][i] = i;"
+    found = rewrites("unsigned char[3][5]", within)
+    assert "select" in found
+    assert "a_lmem[3][2][64][4]" in found["shared-memory"]
+    found = rewrites("int[3][5]", "for (int i = 0; i < 15; ++i) a[0][i] = i;")
+    assert "a_lmem[3][5][64]" in found["shared-memory"]
+    assert "select" not in found
+    assert {"shared-memory", "select"} <= set(rewrites("short[3][5]", "a[0][n] = 3;"))

@@ -420,6 +420,12 @@ def _use(name: Node, dimensions: int, syntax: Syntax) -> Use:
             return Use(name, None, (), "passed", call)
     if len(indices) != dimensions:
         return Use(name, None, tuple(indices), "other", element)
+    kind, whole = done_to(element, syntax)
+    return Use(name, element, tuple(indices), kind, whole)
+
+
+def done_to(element: Node, syntax: Syntax) -> tuple[UseKind, Node]:
+    """What is done to an element, and the expression that does it."""
     inner = element
     while inner.parent is not None and inner.parent.type == "parenthesized_expression":
         inner = inner.parent
@@ -428,7 +434,7 @@ def _use(name: Node, dimensions: int, syntax: Syntax) -> Use:
     if above is not None and is_assigned and above.child_by_field_name("left") == inner:
         operator = above.child_by_field_name("operator")
         plain = operator is None or syntax.text(operator) == b"="
-        return Use(name, element, tuple(indices), "assign" if plain else "update", above)
+        return ("assign" if plain else "update"), above
     if above is not None and above.type == "update_expression":
-        return Use(name, element, tuple(indices), "increment", above)
-    return Use(name, element, tuple(indices), "read", element)
+        return "increment", above
+    return "read", element

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.places import is_declared_name
-from lmemscope.rewrites.reaching import same_object
+from lmemscope.rewrites.reaching import handed_on
 from lmemscope.rewrites.references import Reference
 from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, outermost, walk
 
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _KEEPING = frozenset(
-    (b"minmax", b"tie", b"forward_as_tuple", b"ref", b"cref", b"reference_wrapper", b"addressof")
+    b"minmax tie forward_as_tuple ref cref reference_wrapper addressof __builtin_addressof".split()
 )
 """Functions of the standard library whose results keep what they are given by reference."""
-_HANDING = frozenset((b"max", b"min", b"clamp", b"forward", b"move", b"as_const", b"exchange"))
-"""Functions of the standard library that return a reference to what they are given."""
 _PLAIN = ("primitive_type", "sized_type_specifier")
 
 
@@ -42,7 +40,7 @@ def is_taken(
         by_address: whether only what may keep its address counts; else what may change it does,
             and what has another overload for a copy or for what is const.
     """
-    node = _handed_on(same_object(node), syntax)
+    node = handed_on(node, syntax)
     above = node.parent
     if above is None:
         return False
@@ -66,19 +64,6 @@ def _counts(one: Reference, meanings: Meanings, *, by_address: bool) -> bool:
     if one.is_kept or meanings.is_held(one.name):
         return True
     return not by_address and one.taking != "const"
-
-
-def _handed_on(node: Node, syntax: Syntax) -> Node:
-    """The outermost call of the standard library that may return what it is given."""
-    given = node.parent
-    call = given.parent if given is not None and given.type == "argument_list" else None
-    if call is None or call.type != "call_expression":
-        return node
-    called = call.child_by_field_name("function")
-    text = b"" if called is None else syntax.text(called).partition(b"<")[0]
-    if b"::" in text and _WORD.findall(text)[-1] in _HANDING:
-        return _handed_on(same_object(call), syntax)
-    return node
 
 
 def _takers(node: Node, above: Node, syntax: Syntax) -> tuple[set[bytes], bool]:

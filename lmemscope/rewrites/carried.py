@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit
@@ -30,6 +30,10 @@ Spelling = Callable[[bytes, bool, Sequence[bytes]], bytes]
 """The type of a parameter, of its elements' type, whether they are const, and the extents."""
 Body = Callable[[Elements, Callable[[Use], None]], tuple[Edit, ...]]
 """The edits of a function's body that uses the array by a parameter's name."""
+Bodies = Callable[[Sequence[Elements], "Passing", bool], tuple[Edit, ...]]
+"""The same of a body that knows places of the array by several parameters. The last argument says
+whether other arrays may be among the function's parameters: the body then stands, without these
+edits, in copies of theirs, too."""
 
 _MOST = 6
 """Functions that an array is carried into."""
@@ -53,6 +57,7 @@ class Carrier:
         before: what each file that holds a copy needs before it.
         is_view: whether the class is a view, which other arrays may become beside this one: a
             template of a type and a number, of which a copy is the same elements.
+        bodies: in the place of ``body``, where calls get places of the array (`Passing.places`).
     """
 
     def __init__(
@@ -60,15 +65,16 @@ class Carrier:
         target: Target,
         extents: Sequence[bytes],
         spelling: Spelling,
-        body: Body,
+        body: Body | None,
         before: Callable[[str, Syntax, Node], tuple[Edit, ...]],
         *,
         is_view: bool = False,
+        bodies: Bodies | None = None,
     ) -> None:
         self._target, self._extents = target, tuple(extents)
         self._spelling, self._body, self._before = spelling, body, before
-        self._is_view = is_view
-        self._done: set[tuple[str, int, int, tuple[int, ...]]] = set()
+        self._is_view, self._bodies = is_view, bodies
+        self._done: set[tuple[str, int, tuple[tuple[int, int], ...], tuple[int, ...]]] = set()
         self._edits: list[Edit] = []
 
     @property
@@ -76,52 +82,77 @@ class Carrier:
         """The copies, and what they need before them."""
         return tuple(dict.fromkeys(self._edits))
 
-    def carry(
-        self, path: str, syntax: Syntax, views: frozenset[bytes] = frozenset()
-    ) -> Callable[[Use], None]:
+    def carry(self, path: str, syntax: Syntax, views: frozenset[bytes] = frozenset()) -> Passing:
         """Takes calls in a file that the array is an argument of.
 
         Args:
             path, syntax: of the file.
             views: parameters of the calling function that are views of other arrays there.
+        """
+        return Passing(self, path, syntax, views)
+
+    def passed(
+        self,
+        path: str,
+        syntax: Syntax,
+        views: frozenset[bytes],
+        call: Node,
+        given: Mapping[int, int] | None,
+        name: Node,
+    ) -> None:
+        """Copies what a call runs.
+
+        Args:
+            path, syntax, views: as of `carry`.
+            call: of the function.
+            given: the arguments that are places of the array, by position, and how many subscripts
+                each has until it is an element; None: the array itself is, by its name.
+            name: of the array there.
 
         Raises:
-            DeclinedError: a function that gets it cannot be copied.
+            DeclinedError: the function cannot be copied.
         """
-
-        def pass_on(use: Use) -> None:
-            called = use.whole.child_by_field_name("function")
-            given = use.whole.child_by_field_name("arguments")
-            line = use.name.start_point.row + 1
-            if called is None or given is None or called.type == "field_expression":
-                raise DeclinedError(f"line {line} gives it to a member function")
-            name = re.findall(rb"[A-Za-z_]\w*", syntax.text(called).partition(b"<")[0])[-1:]
-            arguments = [one for one in given.named_children if one.type != "comment"]
-            position = next(n for n, one in enumerate(arguments) if one == use.name)
-            if not name:
-                raise DeclinedError(f"line {line} gives it to a function that is not known")
-            beside = [
-                n
-                for n, one in enumerate(arguments)
-                if n > position and self._is_view and self._may_be_view(one, syntax, views)
-            ]
-            self._copy(path, name[0].decode(), position, len(arguments), line, beside)
-
-        return pass_on
+        called = call.child_by_field_name("function")
+        list_ = call.child_by_field_name("arguments")
+        line = name.start_point.row + 1
+        if called is None or list_ is None or called.type == "field_expression":
+            raise DeclinedError(f"line {line} gives it to a member function")
+        named = re.findall(rb"[A-Za-z_]\w*", syntax.text(called).partition(b"<")[0])[-1:]
+        arguments = [one for one in list_.named_children if one.type != "comment"]
+        if given is None:
+            position = next(n for n, one in enumerate(arguments) if one == name)
+            given = {position: len(self._extents)}
+        if not named:
+            raise DeclinedError(f"line {line} gives it to a function that is not known")
+        beside = [
+            n
+            for n, one in enumerate(arguments)
+            if n > min(given)
+            and n not in given
+            and self._is_view
+            and self._may_be_view(one, syntax, views)
+        ]
+        self._copy(path, named[0].decode(), given, len(arguments), line, beside)
 
     def _copy(
-        self, path: str, name: str, position: int, count: int, line: int, beside: Sequence[int]
+        self,
+        path: str,
+        name: str,
+        given: Mapping[int, int],
+        count: int,
+        line: int,
+        beside: Sequence[int],
     ) -> None:
         home, syntax, function = self._definition(path, name, count, line)
         parameters = syntax.parameters(function)
         views = [one for one in beside if _is_pointer(parameters[one], syntax, name)]
         for chosen in _choices(views):
-            key = (home, function.start_byte, position, chosen)
+            key = (home, function.start_byte, tuple(sorted(given.items())), chosen)
             if key not in self._done:
                 self._done.add(key)
                 if len({one[:3] for one in self._done}) > _MOST:
                     raise DeclinedError("it is given to too many functions")
-                self._written(home, syntax, function, name, line, position, chosen)
+                self._written(home, syntax, function, name, line, given, chosen)
 
     def _written(
         self,
@@ -130,7 +161,7 @@ class Carrier:
         function: Node,
         name: str,
         line: int,
-        position: int,
+        given: Mapping[int, int],
         views: Sequence[int],
     ) -> None:
         if outermost(function, _ELSEWHERE) is not None:
@@ -138,7 +169,6 @@ class Carrier:
         if not home.endswith((".cu", ".py")) and not is_for_device(function, syntax):
             raise DeclinedError(f"`{name}` (line {line}) is in a header that the host may read")
         body = function.child_by_field_name("body")
-        parameter = syntax.parameters(function)[position]
         if body is None or _calls_itself(function, name.encode(), syntax):
             raise DeclinedError(f"`{name}` (line {line}) calls itself")
         words = {syntax.text(one) for one in walk(body)}
@@ -146,25 +176,42 @@ class Carrier:
             raise DeclinedError(
                 f"`{name}` (line {line}) has variables that its copy would not share"
             )
-        own, element, is_const = _parameter(parameter, syntax, len(self._extents), name)
-        if is_broken(function, syntax.text(own)):
-            raise DeclinedError(f"`{name}` (line {line}) is not read completely")
-        uses = elements(home, syntax, own, body, len(self._extents), is_const=is_const)
-        if any(use.kind == "size" for use in uses.uses):
-            raise DeclinedError(f"`{name}` (line {line}) asks for the size of its parameter")
-        item = syntax.item(function)
-        extents = self._extents_in(syntax)
-        type_ = self._spelling(element, is_const, extents)
-        made = [Edit(home, parameter.start_byte, parameter.end_byte, type_ + uses.name)]
-        deduced = [b"int " + one for one in extents if one not in self._extents and one in type_]
+        item, extents = syntax.item(function), self._extents_in(syntax)
+        made: list[Edit] = []
+        deduced: list[bytes] = []
+        uses: list[Elements] = []
+        parameters = syntax.parameters(function)
+        for position, dimensions in sorted(given.items()):
+            parameter = parameters[position]
+            own, element, is_const = _parameter(parameter, syntax, dimensions, name)
+            if is_broken(function, syntax.text(own)):
+                raise DeclinedError(f"`{name}` (line {line}) is not read completely")
+            found = elements(home, syntax, own, body, dimensions, is_const=is_const)
+            if any(use.kind == "size" for use in found.uses):
+                raise DeclinedError(f"`{name}` (line {line}) asks for the size of its parameter")
+            inner = extents[len(extents) - dimensions :]
+            type_ = self._spelling(element, is_const, inner)
+            made.append(Edit(home, parameter.start_byte, parameter.end_byte, type_ + found.name))
+            heads = [b"int " + one for one in inner if one not in self._extents and one in type_]
+            deduced += [one for one in heads if one not in deduced]
+            uses.append(found)
         names: set[bytes] = set()
         for number, view in enumerate(views):
-            given, edit, known = self._as_view(home, syntax, function, view, number, name)
-            deduced += given
+            heads, edit, known = self._as_view(home, syntax, function, view, number, name)
+            deduced += heads
             made.append(edit)
             names.add(known)
         made += _with_parameters(home, item, deduced, name, line)
-        made += self._body(uses, self.carry(home, syntax, frozenset(names)))
+        passing = self.carry(home, syntax, frozenset(names))
+        if self._bodies is not None:
+            is_beside = any(
+                b"*" in syntax.text(one) or b"[" in syntax.text(one)
+                for number, one in enumerate(parameters)
+                if number not in given
+            )
+            made += self._bodies(uses, passing, is_beside)
+        elif self._body is not None:
+            made += self._body(uses[0], passing)
         made += _inlined(home, function, syntax)
         end = syntax.lines_end()
         copy = patched(syntax.text(item), made, item.start_byte)
@@ -222,6 +269,35 @@ class Carrier:
             what = "is not defined in sight" if not found else "has several definitions"
             raise DeclinedError(f"`{name}`, which line {line} gives it to, {what}")
         return found[0]
+
+
+class Passing:
+    """Takes the calls in a function that an array is an argument of."""
+
+    def __init__(
+        self, carrier: Carrier, path: str, syntax: Syntax, views: frozenset[bytes]
+    ) -> None:
+        self._carrier, self._path, self._syntax, self._views = carrier, path, syntax, views
+
+    def __call__(self, use: Use) -> None:
+        """Takes a call by the use of the array's name in it.
+
+        Raises:
+            DeclinedError: a function that gets it cannot be copied.
+        """
+        self._carrier.passed(self._path, self._syntax, self._views, use.whole, None, use.name)
+
+    def places(self, call: Node, given: Mapping[int, int]) -> None:
+        """Takes a call that gets places of the array.
+
+        Args:
+            call: it.
+            given: by the arguments' positions, how many subscripts each has until it is an element.
+
+        Raises:
+            DeclinedError: as above.
+        """
+        self._carrier.passed(self._path, self._syntax, self._views, call, given, call)
 
 
 def _is_pointer(parameter: Node, syntax: Syntax, function: str) -> bool:

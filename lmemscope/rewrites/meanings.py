@@ -80,6 +80,15 @@ class Meanings:
             if name in wanted
         )
 
+    def is_in_macro(self, word: bytes) -> bool:
+        """Whether the body of a macro has a word that is none of its parameters."""
+        own = re.compile(rb"\b%b\b" % re.escape(word))
+        return any(
+            own.search(body) is not None and own.search(parameters) is None
+            for text in self.texts
+            for _, parameters, body in _DEFINE.findall(text)
+        )
+
     def has(self, pattern: re.Pattern[bytes]) -> bool:
         """Whether a pattern is found in any of the texts."""
         return any(pattern.search(text) is not None for text in self.texts)
@@ -263,6 +272,14 @@ class Meanings:
                 found[body] = None
                 pending += _CALLED.findall(body)
         return tuple(found)
+
+    def is_type(self, name: bytes) -> bool:
+        """Whether a name may stand for a type: something in sight says so, or it is a macro."""
+        said = re.compile(
+            rb"\btypedef\b[^;]*\b%b\b|\busing\s+%b\b|\b(?:class|typename|struct|union|enum)\s+%b\b"
+            rb"|\busing\s[\w:\s]*::\s*%b\s*;" % ((re.escape(name),) * 4)
+        )
+        return name in self._macros or self.has(said)
 
     def is_reference(self, name: bytes) -> bool:
         """Whether a name stands for a type of references."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.variables import CONDITIONAL, is_in_head
-from lmemscope.sources.syntax import Declared, Syntax, around, walk
+from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -92,6 +92,27 @@ def array_at(name: bytes, place: Node, syntax: Syntax) -> Node | None:
                 return None
         node = above
     return None
+
+
+def local_of(name: Node, syntax: Syntax) -> Declared | None:
+    """The local variable that a name means where it stands; None where that is not certain.
+
+    A function's parameter is none, and neither is what another of the function's parameters or
+    lambdas may be.
+    """
+    function, text = outermost(name, FUNCTIONS), syntax.text(name)
+    if function is None:
+        return None
+    found: list[Declared] = []
+    for one in walk(function):
+        if one.type != "identifier" or syntax.text(one) != text or not is_declared_name(one):
+            continue
+        declared = syntax.declared_by(one)
+        if declared is None:
+            return None
+        if one.start_byte <= name.start_byte < declared.scope.end_byte:
+            found.append(declared)
+    return max(found, key=lambda one: one.scope.start_byte) if found else None
 
 
 def is_declared_again(text: bytes, declared: Declared, syntax: Syntax) -> bool:

@@ -21,7 +21,12 @@ _THROUGH = {
     "comma_expression": "right",
 }
 """Expressions that are what one of their parts is: that element, or something within it."""
-_OWN = re.compile(rb"\bthis\s*(?:\+|\[|-(?!>))")
+_HANDING = frozenset((b"max", b"min", b"clamp", b"forward", b"move", b"as_const", b"exchange"))
+"""Functions of the standard library that return a reference to what they are given."""
+_OWN = re.compile(
+    rb"\bthis\s*(?:\+|\[|-(?!>))|(?:\breturn|[^=!<>]=)\s*this\b(?!\s*->)|[(,]\s*this\s*[,)]"
+)
+"""What a class does with its own address, but to compare it."""
 
 
 def is_pointed_to(use: Use, syntax: Syntax, meanings: Meanings) -> bool:
@@ -39,12 +44,14 @@ def steps_on(meanings: Meanings) -> bool:
 
 def _is_pointed(node: Node, syntax: Syntax, meanings: Meanings, seen: frozenset[bytes]) -> bool:
     """Whether what an expression stands for has its address taken."""
-    node = same_object(node)
+    node = handed_on(node, syntax)
     above = node.parent
     if above is None:
         return False
     if above.type == "pointer_expression":
         return syntax.text(above)[:1] == b"&"
+    if above.type == "binary_expression":
+        return _is_cast_address(node, above, syntax, meanings)
     if above.type == "cast_expression":
         to = above.child_by_field_name("type")
         return to is None or is_reference(syntax.text(to), meanings)
@@ -57,10 +64,38 @@ def _is_pointed(node: Node, syntax: Syntax, meanings: Meanings, seen: frozenset[
     return False
 
 
+def _is_cast_address(node: Node, above: Node, syntax: Syntax, meanings: Meanings) -> bool:
+    """Whether what reads as ``(Type) & a[i]`` casts an address: the name may be one of a type."""
+    operator, left = above.child_by_field_name("operator"), above.child_by_field_name("left")
+    if left is None or node == left or operator is None or syntax.text(operator) != b"&":
+        return False
+    if left.type != "parenthesized_expression":
+        return False
+    words = _WORD.findall(syntax.text(left))
+    return len(words) > 0 and meanings.is_type(words[-1])
+
+
 def same_object(node: Node) -> Node:
     """The outermost expression that is what another one is, or may be: itself, or a part of it."""
     while node.parent is not None and _is_through(node, node.parent):
         node = node.parent
+    return node
+
+
+def handed_on(node: Node, syntax: Syntax) -> Node:
+    """The outermost expression that is what another one is, calls of the library included.
+
+    Those that may return what they are given: ``std::max(a[i], x)``.
+    """
+    node = same_object(node)
+    given = node.parent
+    call = given.parent if given is not None and given.type == "argument_list" else None
+    if call is None or call.type != "call_expression":
+        return node
+    called = call.child_by_field_name("function")
+    text = b"" if called is None else syntax.text(called).partition(b"<")[0]
+    if b"::" in text and _WORD.findall(text)[-1] in _HANDING:
+        return handed_on(call, syntax)
     return node
 
 

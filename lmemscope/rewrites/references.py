@@ -17,7 +17,7 @@ ADDRESS = re.compile(
     rb"(?:[=(),{;:?+\-*/%!~|^]|\breturn)\s*&(?![&=])|\b(?:__builtin_)?addressof\b|\breinterpret_cast\b"
 )
 """Code that takes an address; a parameter's `&` stands behind its type."""
-_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}()]*|:[^;{}]*)*\{")
+_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}]*|:[^;{}]*)*\{")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _QUALIFIERS = frozenset(b"const volatile __restrict__ register typename struct class".split())
 _PRIMITIVE = frozenset(b"unsigned signed char short int long float double bool wchar_t".split())
@@ -78,7 +78,11 @@ def references(text: bytes, name: bytes | None, element: bytes) -> Iterator[Refe
         inside = b"" if body is None else text[end : closed(text, body.end(), b"{}")]
         if name is None and body is None:
             continue
-        returns_it = text[: found.start()].rstrip().endswith(b"&")
+        head = text[: found.start()].rstrip()
+        trailing = b"" if body is None else body[0].partition(b"->")[2]
+        returns_it = head.endswith((b"&", b"decltype(auto)")) or (
+            b"&" in trailing or b"decltype" in trailing
+        )
         for taking, part in taking_of(text, found.end()):
             base, _, behind = part.partition(b"&")
             if taking == "value" or not _may_be(base, element, text):
@@ -103,7 +107,7 @@ def _named(name: bytes | None) -> re.Pattern[bytes]:
     if name is None:
         return _ANY
     if not name.startswith(b"operator") or name[8:9].isalnum():
-        return re.compile(rb"\b%b\s*\(" % re.escape(name))
+        return re.compile(rb"\b%b\s*(?:=\s*\[[^\]]*\]\s*)?\(" % re.escape(name))
     sign = rb"\s*".join(re.escape(name[at : at + 1]) for at in range(8, len(name)))
     return re.compile(rb"\boperator\s*%b\s*\(" % sign)
 

@@ -6,9 +6,15 @@ those that share one follow each other, or four lanes would share a bank. The va
 view of its column, and an element stays what it was, something that can be assigned and bound to a
 reference. A function that takes it gets a copy beside it that takes the view, and one for several
 arrays that may all become views.
-What may get from one element to the next in memory is declined: pointers, a function that takes the
-address of what it gets by reference, a cast to a larger type, an index that goes on into the next
-row of elements narrower than a word.
+Where local pointers go through the array, it and they become a class that counts elements:
+`*p++`, `p[-1]`, `p - q`, comparisons, `&a[i]`, rows of an array of two dimensions, and functions
+that get `a + k` mean the elements that they meant, in the order that these have in memory. What may
+take a place elsewhere is declined: a pointer that gets another array, too, members, arrays of
+pointers, lambdas, what a function returns, casts, `sizeof`, references and pointers to pointers,
+and functions whose bodies are not in sight.
+What else may get from one element to the next in memory is declined: a function that takes the
+address of what it gets by reference, a class that hands out its own address, a cast to a larger
+type.
 
 It is safe where every kernel that may run its function has `__launch_bounds__`, or `--block` says
 the block, and no kernel uses dynamic shared memory. Otherwise, as of a function in a header that
@@ -34,6 +40,7 @@ from lmemscope.rewrites.arrays import (
     is_captured,
     is_plain,
     local_array,
+    words_of,
 )
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.binding import is_taken
@@ -41,8 +48,9 @@ from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
 from lmemscope.rewrites.reaching import is_pointed_to, steps_on
 from lmemscope.rewrites.rows import check_rows
-from lmemscope.rewrites.shared_room import LANE, fill_of, room_for
-from lmemscope.sources.syntax import Syntax
+from lmemscope.rewrites.shared_pointers import propose_pointers
+from lmemscope.rewrites.shared_room import LANE, Room, fill_of, room_for
+from lmemscope.sources.syntax import Syntax, around
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -64,15 +72,33 @@ _NARROW = {
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
-    """The declaration as a view of a shared array, and functions that take it."""
-    array, kind = local_array(target), element_type(target)
+    """The declaration as a view of a shared array, and functions and pointers that take it."""
+    array = local_array(target)
     room, dimensions = room_for(array, target), len(array.extents)
     if dimensions > len(_NAMES):
         raise DeclinedError("it has many dimensions")
     if any(use.kind == "size" for use in array.uses):
         raise DeclinedError("its size is asked for")
-
+    if not is_plain(target) and steps_on(target.meanings):
+        raise DeclinedError("a class gets from one of its elements to the next")
+    if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
+        raise DeclinedError("a lambda captures it")
     together = _together(target)
+    try:
+        found = _viewed(target, array, room, together)
+    except DeclinedError:
+        yield from propose_pointers(target, array, room, together)
+    else:
+        yield found
+
+
+def _viewed(target: Target, array: LocalArray, room: Room, together: int | None) -> Rewriting:
+    """The array as a view whose elements are reached by subscripts alone.
+
+    Raises:
+        DeclinedError: something else reaches them.
+    """
+    dimensions, kind = len(array.extents), element_type(target)
 
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
         names, classes = (_NARROW_NAMES, _NARROW_CLASSES) if together else (_NAMES, _CLASSES)
@@ -89,6 +115,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
         if together:
             check_rows(elements, array.numbers, target)  # A row's last word may be filled up.
+        if elements.is_const and _tells_const(elements, target):
+            raise DeclinedError("a view does not say that a function's parameter is const")
         for use in elements.uses:
             line = use.name.start_point.row + 1
             if use.kind == "passed":
@@ -101,14 +129,10 @@ def propose(target: Target) -> Iterator[Rewriting]:
                 raise DeclinedError(f"line {line} needs elements that follow each other in memory")
         return ()
 
-    if not is_plain(target) and steps_on(target.meanings):
-        raise DeclinedError("a class gets from one of its elements to the next")
-    if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
-        raise DeclinedError("a lambda captures it")
     carrier = Carrier(target, array.extents, spelling, body, before, is_view=True)
     body(array.elements, carrier.carry(target.path, target.syntax))
     helper = before(target.path, target.syntax, array.declared.function)
-    yield Rewriting(
+    return Rewriting(
         "shared-memory",
         "unsafe" if room.caveat else "safe",
         joined(
@@ -117,6 +141,21 @@ def propose(target: Target) -> Iterator[Rewriting]:
         f"`{target.name}` in a column of shared memory for each of {count(room.threads, 'thread')}",
         room.caveat,
     )
+
+
+def _tells_const(elements: Elements, target: Target) -> bool:
+    """Whether what is done with an element that is const may be another thing if it is not."""
+    if not is_plain(target):
+        return True
+    texts = (
+        elements.syntax.text(called)
+        for use in elements.uses
+        for call in around(use.name, "call_expression")
+        for called in [call.child_by_field_name("function")]
+        if called is not None
+    )
+    taking = (target.meanings.taking(word) for word in words_of(texts))
+    return any({"mutable", "anything"} & one for one in taking)
 
 
 def _together(target: Target) -> int | None:

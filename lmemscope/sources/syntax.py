@@ -29,6 +29,7 @@ _COMMENT = re.compile(rb"\"(?:\\.|[^\"\\])*\"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 """Comments, and strings, which may hold what looks like one."""
 FUNCTIONS = ("function_definition", "lambda_expression")
 BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
+_LABELLED = ("case_statement", "labeled_statement")
 _OUTER = (
     "translation_unit",
     "declaration_list",
@@ -111,12 +112,13 @@ class Syntax:
         for node in self.on_line(line):
             if node.type not in _NAMES or self.text(node) != name.encode():
                 continue
-            found = self._declared(node)
+            found = self.declared_by(node)
             if found is not None:
                 return found
         return None
 
-    def _declared(self, name: Node) -> Declared | None:
+    def declared_by(self, name: Node) -> Declared | None:
+        """The local variable that a name in a declaration declares; None of another name."""
         array, value, node = None, None, name
         while node.parent is not None and node.parent.type in _DECLARATORS:
             parent = node.parent
@@ -131,8 +133,8 @@ class Syntax:
         if statement is None or statement.type != "declaration":
             return None
         scope, function = statement.parent, outermost(statement, FUNCTIONS)
-        while scope is not None and scope.type.startswith("preproc_"):
-            scope = scope.parent  # A branch of an `#if` is no scope.
+        while scope is not None and (scope.type.startswith("preproc_") or scope.type in _LABELLED):
+            scope = scope.parent  # A branch of an `#if` is no scope, and neither is a case.
         if scope is None or function is None or not _is_field(statement, "declarator", node):
             return None
         return Declared(statement, node, name, array, value, function, scope)

@@ -1,0 +1,278 @@
+"""Columns of shared memory for an array that pointers go through.
+
+The array and each local pointer into it become a pointer of a class that counts elements: a step is
+one element of the thread's own column, in the order that the elements have in memory, rows of a row
+included. Two of them compare by that count, so that one before the first element is less than it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting, count
+from lmemscope.rewrites.accessors import joined
+from lmemscope.rewrites.arrays import Elements, LocalArray, element_type, is_captured
+from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.carried import Carrier, Passing
+from lmemscope.rewrites.classes import declared_as, helper_edits
+from lmemscope.rewrites.followed import Places, places
+from lmemscope.rewrites.pointers import Pointer, redeclared
+from lmemscope.rewrites.shared_room import LANE, Room, fill_of
+from lmemscope.sources.syntax import Syntax
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_NAMES = (b"lmem_pointer", b"lmem_pointer_plane", b"lmem_pointer_space")
+_NARROW_NAMES = tuple(one.replace(b"lmem_", b"lmem_narrow_") for one in _NAMES)
+_WORD = 4
+_TypeOf = Callable[[bytes, bool, Sequence[bytes]], bytes]
+"""The class by the elements' type, whether they are const, and the extents of an element."""
+
+
+def propose_pointers(
+    target: Target, array: LocalArray, room: Room, together: int | None
+) -> Iterator[Rewriting]:
+    """The declaration as a pointer into a shared array, and the pointers that get its places.
+
+    Args:
+        target: whose array it is.
+        array: of at most three dimensions.
+        room: for it.
+        together: how many of its elements share a word; None where no two have to.
+
+    Raises:
+        DeclinedError: a place of it goes where it cannot be followed.
+    """
+    dimensions = len(array.extents)
+    names = _NARROW_NAMES if together else _NAMES
+
+    def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
+        return tuple(
+            edit
+            for name, text in zip(names[:dimensions], _CLASSES, strict=False)
+            for edit in helper_edits(
+                target, path, syntax, function, name, _spelled(text, narrow=bool(together))
+            )
+        )
+
+    def type_of(element: bytes, is_const: bool, extents: Sequence[bytes]) -> bytes:
+        return _type(names, element, is_const, extents, room.threads)
+
+    def spelling(element: bytes, is_const: bool, extents: Sequence[bytes]) -> bytes:
+        return type_of(element, is_const, extents) + b" "
+
+    def passed(found: Places, passing: Passing) -> None:
+        for call, given in found.calls:
+            passing.places(call, given)
+
+    def bodies(given: Sequence[Elements], passing: Passing, is_beside: bool) -> tuple[Edit, ...]:
+        found = places(given, target, element_type(target))
+        if found.addresses and is_beside:
+            # A copy for the other array would have them as they are.
+            raise DeclinedError(
+                "a function that gets other arrays, too, takes an element's address"
+            )
+        passed(found, passing)
+        pointers, types = _types(found.pointers, type_of)
+        own = given[0]
+        return (*found.addresses, *redeclared(own.path, own.syntax, pointers, types))
+
+    if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
+        raise DeclinedError("a lambda captures it")
+    found = places([array.elements], target, element_type(target), in_lambdas=True)
+    carrier = Carrier(target, array.extents, spelling, None, before, is_view=True, bodies=bodies)
+    passed(found, carrier.carry(target.path, target.syntax))
+    pointers, types = _types(found.pointers, type_of)
+    space, rest = _declaration(array, type_of, room.threads, together)
+    if any(one.declared.statement == array.declared.statement for one in pointers):
+        if array.declared.value is not None:
+            raise DeclinedError("its statement declares other variables, too")
+        text = space + array.name + rest
+        declared = redeclared(target.path, target.syntax, pointers, types, (array.declared, text))
+    else:
+        declared = (
+            *declared_as(array, space.rstrip(), rest),
+            *redeclared(target.path, target.syntax, pointers, types),
+        )
+    helper = before(target.path, target.syntax, array.declared.function)
+    yield Rewriting(
+        "shared-memory",
+        "unsafe" if room.caveat else "safe",
+        joined((*helper, *declared, *found.addresses, *carrier.edits, *room.edits)),
+        f"`{target.name}` in a column of shared memory for each of "
+        f"{count(room.threads, 'thread')}, with pointers that step through it",
+        room.caveat,
+    )
+
+
+def _types(
+    pointers: Sequence[Pointer], type_of: _TypeOf
+) -> tuple[tuple[Pointer, ...], dict[int, bytes]]:
+    """Pointers that are declared anew, and as what, by where their names begin."""
+    starred = tuple(one for one in pointers if one.is_starred)
+    types = {}
+    for one in starred:
+        type_ = type_of(one.element, one.is_const, ()) if one.element else b"auto"
+        types[one.declared.name.start_byte] = (b"const " if one.is_fixed else b"") + type_
+    return starred, types
+
+
+def _type(
+    names: Sequence[bytes], element: bytes, is_const: bool, extents: Sequence[bytes], threads: int
+) -> bytes:
+    """The class of a place, by the extents that its subscripts have."""
+    name = names[max(len(extents), 1) - 1]
+    own = b"const " + element if is_const else element
+    return name + b"<" + b", ".join((own, *extents[1:], b"%d" % threads)) + b">"
+
+
+def _declaration(
+    array: LocalArray, type_of: _TypeOf, threads: int, together: int | None
+) -> tuple[bytes, bytes]:
+    """What stands before the array's name, and behind it, without a semicolon."""
+    syntax = array.syntax
+    store = array.name + b"_lmem"
+    if store in syntax.words():
+        raise DeclinedError(f"the name {store.decode()} is taken")
+    end = syntax.lines_end() + syntax.indent(array.declared.statement)
+    fill = fill_of(array, end)
+    if fill is None:
+        raise DeclinedError("its initializer is of a form that is not rewritten")
+    rows = array.extents[0]
+    if len(array.extents) > 1:
+        rows = b" * ".join(one if one.isdigit() else b"(" + one + b")" for one in array.extents)
+    own, word = b"[%d]" % threads, b""
+    if together:
+        rows = b"(%b + %d) / %d" % (_grouped(rows), together - 1, together)
+        own, word = own + b"[%d]" % together, b"__align__(%d) " % _WORD
+    space = b"__shared__ " + word + array.element + b" " + store + b"[" + rows + b"]" + own + b";"
+    type_ = type_of(array.element, False, array.extents)
+    lane = store + b"[0]" + (b"[" + LANE + b"]" if together else b" + " + LANE)
+    return space + end + b"const auto ", b" = " + type_ + b"::of(" + lane + b", 0)" + fill
+
+
+def _grouped(rows: bytes) -> bytes:
+    return rows if rows.isdigit() else b"(" + rows + b")"
+
+
+def _spelled(text: bytes, *, narrow: bool) -> bytes:
+    """A class's text, for elements of which several are in a word, or one."""
+    if not narrow:
+        return text
+    each = b"    enum { each = 4 / sizeof(Element) };\n"
+    text = text.replace(b"lmem_", b"lmem_narrow_").replace(_STEP, _NARROW_STEP)
+    return text.replace(b"    Element *column;\n", each + b"    Element *column;\n")
+
+
+_STEP = b"{ return column + i * Threads; }"
+_NARROW_STEP = b"""\
+{
+        return column + unsigned(i) / each * (Threads * each) + unsigned(i) % each;
+    }"""
+_POINTER = b"""\
+template <class Element, class Other> struct lmem_pointer_to_const;
+template <class Element>
+struct lmem_pointer_to_const<const Element, Element> { typedef int type; };
+
+// A pointer into a thread's own column of a shared array: a place is an element of that thread.
+template <class Element, int Threads>
+struct lmem_pointer {
+    Element *column;
+    int place;
+    lmem_pointer() = default;
+    template <class Other, class = typename lmem_pointer_to_const<Element, Other>::type>
+    __host__ __device__ __forceinline__ lmem_pointer(const lmem_pointer<Other, Threads> &other)
+        : column(other.column), place(other.place) {}
+    static __host__ __device__ __forceinline__ lmem_pointer of(Element *column, int place) {
+        lmem_pointer made;
+        made.column = column;
+        made.place = place;
+        return made;
+    }
+    __host__ __device__ __forceinline__ Element *at(int i) const { return column + i * Threads; }
+    __host__ __device__ __forceinline__ Element &operator[](int i) const { return *at(place + i); }
+    __host__ __device__ __forceinline__ Element &operator*() const { return *at(place); }
+    __host__ __device__ __forceinline__ Element *operator->() const { return at(place); }
+    __host__ __device__ __forceinline__ lmem_pointer &operator+=(int n) {
+        place += n;
+        return *this;
+    }
+    __host__ __device__ __forceinline__ lmem_pointer &operator-=(int n) { return *this += -n; }
+    __host__ __device__ __forceinline__ lmem_pointer &operator++() { return *this += 1; }
+    __host__ __device__ __forceinline__ lmem_pointer &operator--() { return *this += -1; }
+    __host__ __device__ __forceinline__ lmem_pointer operator++(int) {
+        return of(column, place++);
+    }
+    __host__ __device__ __forceinline__ lmem_pointer operator--(int) {
+        return of(column, place--);
+    }
+    __host__ __device__ __forceinline__ lmem_pointer operator+(int n) const {
+        return of(column, place + n);
+    }
+    __host__ __device__ __forceinline__ lmem_pointer operator-(int n) const {
+        return of(column, place - n);
+    }
+    friend __host__ __device__ __forceinline__ lmem_pointer operator+(int n, lmem_pointer to) {
+        return to + n;
+    }
+    template <class Other>
+    __host__ __device__ __forceinline__ decltype((char *)0 - (char *)0)
+    operator-(const lmem_pointer<Other, Threads> &other) const { return place - other.place; }
+%s};
+"""
+_COMPARED = b"""\
+    template <class Other> __host__ __device__ __forceinline__
+    bool operator%s(const lmem_pointer<Other, Threads> &other) const {
+        return place %s other.place;
+    }
+"""
+_PLANE = b"""\
+// What `lmem_pointer` is for an array of two dimensions: its rows follow each other.
+template <class Element, int Inner, int Threads>
+struct lmem_pointer_plane {
+    Element *column;
+    int place;
+    lmem_pointer_plane() = default;
+    template <class Other, class = typename lmem_pointer_to_const<Element, Other>::type>
+    __host__ __device__ __forceinline__
+    lmem_pointer_plane(const lmem_pointer_plane<Other, Inner, Threads> &other)
+        : column(other.column), place(other.place) {}
+    static __host__ __device__ __forceinline__ lmem_pointer_plane of(Element *column, int place) {
+        lmem_pointer_plane made;
+        made.column = column;
+        made.place = place;
+        return made;
+    }
+    __host__ __device__ __forceinline__ lmem_pointer<Element, Threads> operator[](int i) const {
+        return lmem_pointer<Element, Threads>::of(column, place + i * Inner);
+    }
+};
+"""
+_SPACE = b"""\
+template <class Element, int Inner, int Innermost, int Threads>
+struct lmem_pointer_space {
+    Element *column;
+    int place;
+    lmem_pointer_space() = default;
+    template <class Other, class = typename lmem_pointer_to_const<Element, Other>::type>
+    __host__ __device__ __forceinline__
+    lmem_pointer_space(const lmem_pointer_space<Other, Inner, Innermost, Threads> &other)
+        : column(other.column), place(other.place) {}
+    static __host__ __device__ __forceinline__ lmem_pointer_space of(Element *column, int place) {
+        lmem_pointer_space made;
+        made.column = column;
+        made.place = place;
+        return made;
+    }
+    __host__ __device__ __forceinline__ lmem_pointer_plane<Element, Innermost, Threads>
+    operator[](int i) const {
+        return lmem_pointer_plane<Element, Innermost, Threads>::of(
+            column, place + i * (Inner * Innermost));
+    }
+};
+"""
+_SIGNS = (b"<", b"<=", b">", b">=", b"==", b"!=")
+_CLASSES = (_POINTER % b"".join(_COMPARED % (sign, sign) for sign in _SIGNS), _PLANE, _SPACE)
+"""Of an array of one, two and three dimensions; each needs those before it."""
