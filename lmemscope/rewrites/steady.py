@@ -114,9 +114,11 @@ def _reads(name: Node, target: Target, *, may_assign: bool) -> bool:
         kind = above.child_by_field_name("type")
         return kind is not None and b"&" not in syntax.text(kind)
     if above.type in _LISTS and above.parent is not None:
+        given = [one for one in above.named_children if one.type != "comment"]
+        position = next((at for at, one in enumerate(given) if one == node), None)
         above, node = above.parent, above
         if above.type == "call_expression":
-            return _takes_value(above, target)
+            return position is not None and _takes_value(above, position, target)
     return above.type in ("init_declarator", "declaration") and _makes_number(above, node)
 
 
@@ -134,13 +136,13 @@ def _makes_number(declarator: Node, value: Node) -> bool:
     return named.type in ("identifier", "array_declarator")
 
 
-def _takes_value(call: Node, target: Target) -> bool:
+def _takes_value(call: Node, position: int, target: Target) -> bool:
     called = call.child_by_field_name("function")
     if called is None:
         return False
     text = target.syntax.text(called)
     name = re.split(rb"<|::|\.|->", text.partition(b"<")[0])[-1].strip()
-    taking = target.meanings.taking(name)
+    taking = target.meanings.taking_at(name, position)
     if b"&" in text or {"mutable", "anything", "const"} & taking:
         return False
     if target.meanings.definitions((name,)):
