@@ -123,7 +123,7 @@ def _largest(target: Target, function: Node, loops: Iterable[Node]) -> tuple[Num
     """The parameter that loops run up to, and the largest with which they stay in the array."""
     found: dict[bytes, tuple[Number, list[int]]] = {}
     for loop in loops:
-        if function not in around(loop, "function_definition") or is_constant(loop, target):
+        if function not in around(loop, "function_definition"):
             continue
         bound = _bound(target, loop)
         if bound is None:

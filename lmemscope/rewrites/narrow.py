@@ -40,6 +40,7 @@ from lmemscope.rewrites.fields import CLASSES, Fields, names
 from lmemscope.rewrites.packed import BITS
 from lmemscope.rewrites.ranges import NOTHING, Range, Ranges
 from lmemscope.rewrites.reaching import same_object
+from lmemscope.rewrites.rows import check_rows
 from lmemscope.rewrites.shared_memory import as_rows
 from lmemscope.rewrites.shared_room import LANE, Room, room_for
 from lmemscope.sources.syntax import Syntax
@@ -264,6 +265,7 @@ def _carrier(
         return b"const " + view(element, extents) + b" "
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
+        check_rows(elements, array.numbers, target)  # A row's last byte may be filled up.
         return accessor_edits(
             elements, target.meanings, pass_on, element_type(target), is_plain=True
         )
