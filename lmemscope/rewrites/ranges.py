@@ -109,6 +109,8 @@ class Ranges:
             return None if inner is None else self.of(inner, depth)
         if kind == "subscript_expression":
             array = node.child_by_field_name("argument")
+            while array is not None and array.type == "subscript_expression":
+                array = array.child_by_field_name("argument")
             is_own = array is not None and self.target.syntax.text(array) == self.own
             return NOTHING if is_own else None
         if kind == "conditional_expression":
