@@ -257,9 +257,9 @@ def switched(*cases: int, begin: str = NUMBER, asked: str = "%n") -> str:
 def test_of_a_switch_over_a_parameter_the_case_that_does_most_runs() -> None:
     assert fp32(work(switched(4, 9, 6))) == 9 + 1
     assert fp32(work(switched(20, 2, 3, 4, 5))) == 20 + 1
-    # All above 24 go to the case of 25, so that nothing gets to that of 29.
-    above = NUMBER + "setp.gt.s32 %q, %n, 24;\n@%q bra $C25;\n"
-    assert fp32(work(switched(24, 25, 29, begin=above))) == 25 + 1
+    # All above 24 go to the case of 35, so that nothing gets to that of 39.
+    above = NUMBER + "setp.gt.s32 %q, %n, 24;\n@%q bra $C35;\n"
+    assert fp32(work(switched(24, 35, 39, begin=above))) == 35 + 1
     beyond = NUMBER + "setp.lt.u32 %q, %n, 29;\n@!%q bra $C2;\n"
     assert fp32(work(switched(24, 2, 29, begin=beyond))) == 24 + 1
 
