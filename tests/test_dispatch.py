@@ -99,6 +99,9 @@ def test_versions_are_those_with_which_loops_stay_in_the_array(
         ((FILL,), "__device__ void k_lmem() {}\n"),
         ((FILL,), "struct lmem_number {};\n"),
         ((FILL,), "int before; "),
+        ((FILL,), "ATTRIBUTES\n"),
+        ((FILL,), "BOUNDS(64)\n"),
+        ((FILL, "out[2] = __builtin_constant_p(n);"), ""),
         ((FILL,), "template <int B>\n"),
     ],
 )
@@ -144,6 +147,8 @@ def test_kernels_are_handed_on_what_they_get(head: str, given: str | None) -> No
 def test_no_template_is_put_where_none_can_be() -> None:
     text = kernel("int a[8];", FILL, READ)
     assert most(f"namespace {{\n{text}}}\n") == 8
+    for before in ("// One of them.\n", "#define N 8\n", "struct A {};\n", "int f();\n// Two.\n"):
+        assert most(before + text) == 8
     assert most(f'extern "C" {{\n{text}}}\n') is None
 
 

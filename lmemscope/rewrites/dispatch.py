@@ -46,7 +46,7 @@ _NUMBER = b"lmem_number"
 _EXTENT = re.compile(r"\[(\d+)\]")
 _OWN = re.compile(
     rb"\b(?:__shared__|static|thread_local|__func__|__FUNCTION__|__PRETTY_FUNCTION__|asm|__asm__"
-    rb"|goto|__COUNTER__)\b"
+    rb"|goto|__COUNTER__|__builtin_constant_p)\b"
 )
 """What a copy of a function has of its own, or tells it by."""
 _INTS = (b"int", b"unsigned", b"unsigned int", b"int32_t", b"uint32_t", b"uint", b"signed int")
@@ -247,11 +247,23 @@ def _kernel(target: Target, function: Node) -> _Kernel:
     start = syntax.line_start(item.start_byte)
     if syntax.data[start : item.start_byte].strip() or is_continued(target, start):
         raise DeclinedError("something stands before its function on the same line")
+    if not _is_first(item, syntax):
+        raise DeclinedError("something stands before its function that may belong to it")
     if in_arguments(function, target) or target.path.endswith(".py"):
         raise DeclinedError("its kernel is declared in a form that is not rewritten")
     if {name + b"_lmem", _NUMBER} & target.meanings.words:
         raise DeclinedError(f"the name {name.decode()}_lmem is taken")
     return _Kernel(function, item, body, name, _parameters(function, syntax))
+
+
+def _is_first(item: Node, syntax: Syntax) -> bool:
+    """Whether what stands before an item is whole: a macro of its own line may be part of it."""
+    before = item.prev_sibling
+    while before is not None and before.type == "comment":
+        before = before.prev_sibling
+    if before is None or before.type.startswith("preproc") or not before.is_named:
+        return True
+    return syntax.text(before)[-1:] in (b";", b"}")
 
 
 def _is_in_linkage(item: Node) -> bool:
@@ -299,11 +311,11 @@ def _versions(target: Target, kernel: _Kernel, number: Number, most: int) -> lis
     taking = made + b"(" + b", ".join(others.values()) + b")"
     given = b"(" + b", ".join(others) + b")"
     cases = b"".join(
-        unit + b"case %d: %s<%d>%s; break;" % (case, made, case, given) + end
+        unit + unit + b"case %d: %s<%d>%s; break;" % (case, made, case, given) + end
         for case in range(most + 1)
     )
     switch = b"{" + end + unit + b"switch (" + name + b") {" + end + cases
-    switch += unit + b"default: __trap();" + end + unit + b"}" + end + b"}" + end + end
+    switch += unit + unit + b"default: __trap();" + end + unit + b"}" + end + b"}" + end + end
     own = b"const " + syntax.text(kind) + b" " + name + b" = " + _NUMBER + b";"
     first = next((one for one in kernel.body.named_children if one.type != "comment"), None)
     at = kernel.body.start_byte + 1
