@@ -93,6 +93,7 @@ def test_versions_are_those_with_which_loops_stay_in_the_array(
         (("__shared__ int s[4];", FILL), ""),
         (("static int s;", FILL), ""),
         (("OWN int s;", FILL), "#define OWN __shared__\n"),
+        (("OWN(s);", FILL), "#define OWN(x) __shared__ int x\n"),
         (("out[1] = __func__[0];", FILL), ""),
         (("goto end;", FILL, "end: out[1] = 3;"), ""),
         (('asm volatile("here: bra here;");', FILL), ""),
@@ -113,6 +114,11 @@ def test_long_arrays_have_too_many_versions() -> None:
     text = kernel("int a[20];", FILL, READ)
     assert most(text, "int[20]") is None
     assert most(text.replace("a[20]", "a[19]"), "int[19]") == 19
+
+
+def test_versions_are_not_much_code() -> None:
+    assert most(kernel("int a[8];", FILL, "// " + "long" * 1000, READ)) == 8
+    assert most(kernel("int a[8];", FILL, "// " + "long" * 2000, READ)) is None
 
 
 @pytest.mark.parametrize(

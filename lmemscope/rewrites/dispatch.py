@@ -9,8 +9,9 @@ proposal keeps the compiler from unrolling the loops around them (`#pragma unrol
 
 It is unsafe: its user promises that the number is one of these. With any other the kernel traps,
 and the host gets an error. Declined where the body has variables that live longer than a call, for
-each version would have its own, where something may change the parameter, and of templates. It
-costs the code of all versions, of which a launch runs one.
+each version would have its own, where something may change the parameter, of templates, and where
+the versions would be more than 64 KB of source. It costs the code of all of them, of which a launch
+runs one.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 MOST = 20
 """Versions: beyond these the code is larger than what it saves."""
+_TEXT = 1 << 16
+"""Bytes of source that all versions are, as written: beyond these they take long to compile."""
 _NUMBER = b"lmem_number"
 _EXTENT = re.compile(r"\[(\d+)\]")
 _OWN = re.compile(
@@ -91,6 +94,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     number, most = found
     if not 0 < most < MOST:
         return
+    if (most + 1) * (own[0].end_byte - own[0].start_byte) > _TEXT:
+        raise DeclinedError(f"{most + 1} versions of its kernel are much code")
     kernel = _kernel(target, declared.function)
     made = _versions(target, kernel, number, most)
     pragmas = _once(unroll_edit(target, one) for one in loops)
