@@ -44,11 +44,38 @@ def test_loops_that_index_several_objects_are_written_out_for_all(tmp_path: Path
     found = fixed("levinson", tmp_path, "--format", "json").document["candidates"]
     best = {one["object"]: one for one in found if one["rank"] == 1}
     assert set(best) == {"a", "next", "r"}
-    assert len({one["patch"] for one in best.values()}) == 1
-    assert {one["applicability"] for one in best.values()} == {"safe"}
+    assert {one["rewrite"] for one in best.values()} == {"dispatch", "dispatch+unroll"}
     assert {one["after"]["stack_frame"] for one in best.values()} == {0}
-    alone = [one["after"]["stack_frame"] for one in found if one["rank"] == 2]
-    assert min(alone) > 0
+    bounded = [one for one in found if one["rewrite"] == "bounded-loop"]
+    assert {one["applicability"] for one in bounded} == {"safe"}
+    every = [one for one in bounded if one["after"]["stack_frame"] == 0]
+    assert {one["object"] for one in every} == set(best)
+    assert len({one["patch"] for one in every}) == 1
+    assert len(bounded) == 2 * len(every)
+    patch = fixed("levinson", tmp_path, "--unsafe", "--format", "patch").out
+    assert patch.count("+  switch (n) {") == 1
+    assert "break;\n+" in patch
+    assert "if (!(j" not in patch
+    patch = fixed("levinson", tmp_path, "--format", "patch").out
+    assert "switch" not in patch
+    assert "if (!(j < i)) break;" in patch
+
+
+def test_a_number_of_loops_has_a_version_for_each_value(tmp_path: Path) -> None:
+    found = fixed("newton", tmp_path, "--format", "json").document["candidates"]
+    (best,) = [one for one in found if one["rank"] == 1]
+    assert (best["rewrite"], best["applicability"]) == ("dispatch", "unsafe")
+    assert best["caveat"] == "`n` is from 0 to 16, or the kernel stops with an error"
+    assert best["after"]["stack_frame"] == 0
+    assert best["after"]["ldl"] == best["after"]["stl"] == 0
+    assert best["cost_after"] < best["cost_before"] / 2
+
+
+def test_states_of_two_bits_lie_in_fields(tmp_path: Path) -> None:
+    found = fixed("viterbi", tmp_path, "--format", "json").document["candidates"]
+    (best,) = [one for one in found if one["rank"] == 1 and one["object"] == "back"]
+    assert (best["rewrite"], best["after"]["shared"]) == ("narrow", 64 * 256)
+    assert best["after"]["stack_frame"] == 0
 
 
 def test_what_was_tried_for_one_object_may_remove_another(tmp_path: Path) -> None:

@@ -243,6 +243,42 @@ ret;
     assert fp32(work(body)) == pytest.approx(55, rel=0.1)
 
 
+def switched(*cases: int, begin: str = NUMBER, asked: str = "%n") -> str:
+    """A switch over a number: in each case some products and sums, as many as its number."""
+    tests = "".join(
+        f"setp.eq.s32 %p{one}, {asked}, {one};\n@%p{one} bra $C{one};\n" for one in cases
+    )
+    bodies = "".join(
+        f"$C{one}:\n" + "fma.rn.f32 %f, %f, %f, %f;\n" * one + "bra.uni $end;\n" for one in cases
+    )
+    return f"{begin}{tests}bra.uni $end;\n{bodies}$end:\nfma.rn.f32 %f, %f, %f, %f;\nret;"
+
+
+def test_of_a_switch_over_a_parameter_the_case_that_does_most_runs() -> None:
+    assert fp32(work(switched(4, 9, 6))) == 9 + 1
+    assert fp32(work(switched(20, 2, 3, 4, 5))) == 20 + 1
+    # All above 24 go to the case of 35, so that nothing gets to that of 39.
+    above = NUMBER + "setp.gt.s32 %q, %n, 24;\n@%q bra $C35;\n"
+    assert fp32(work(switched(24, 35, 39, begin=above))) == 35 + 1
+    beyond = NUMBER + "setp.lt.u32 %q, %n, 29;\n@!%q bra $C2;\n"
+    assert fp32(work(switched(24, 2, 29, begin=beyond))) == 24 + 1
+
+
+def test_what_each_thread_has_of_its_own_is_no_such_switch() -> None:
+    own = "mov.u32 %n, %tid.x;\n"
+    assert fp32(work(switched(4, 9, 6, begin=own))) == 4 + 9 + 6 + 1
+    changed = NUMBER + "add.s32 %m, %n, 1;\n"
+    assert fp32(work(switched(4, 9, 6, begin=changed, asked="%m"))) == 4 + 9 + 6 + 1
+    assert fp32(work(switched(4, 9))) == 4 + 9 + 1
+
+
+def test_what_other_numbers_than_its_cases_run_counts() -> None:
+    default = switched(4, 1, 2).replace(
+        "bra.uni $end;\n$C4", "fma.rn.f32 %f, %f, %f, %f;\n" * 7 + "bra.uni $end;\n$C4"
+    )
+    assert fp32(work(default)) == 7 + 1
+
+
 def test_functions_run_as_often_as_they_are_called() -> None:
     inside = "call.uni f, ();"
     body = LOOP.format(inside=inside, bound=12, behind="call.uni f, ();")

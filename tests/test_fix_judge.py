@@ -7,9 +7,19 @@ import dataclasses
 import pytest
 
 from lmemscope import rules
+from lmemscope.fixing.attempts import has_equals
 from lmemscope.fixing.judge import frees, judge
-from lmemscope.model import CauseShare, KernelReport, SiteClass, UnitReport, Work
-from lmemscope.rewrites.base import Hit
+from lmemscope.model import (
+    CauseShare,
+    FunctionFacts,
+    KernelReport,
+    SiteClass,
+    SourceLocation,
+    UnitReport,
+    Work,
+)
+from lmemscope.rewrites.base import Hit, Target
+from lmemscope.sources.syntax import Syntax
 from tests.builders import judged, report, source_text
 
 
@@ -60,6 +70,48 @@ def test_frames_without_spill_slots_have_their_objects(slots: int, expected: str
     made = KernelReport(after, before.verdict, work=Work(local_lines=1.0))
     before = dataclasses.replace(before, facts=facts, work=Work(local_lines=40.0))
     assert verdict(before, made) == expected
+
+
+@pytest.mark.parametrize(
+    ("sites", "expected"), [(SiteClass(0, 0, 0, 0), "reduced"), (None, "worse")]
+)
+def test_a_routine_without_accesses_has_nothing_in_local_memory(
+    sites: SiteClass | None, expected: str
+) -> None:
+    # ptxas brings another routine of a division, of which it reports nothing.
+    before = dataclasses.replace(judged("k", "dynamic-index"), work=Work(local_lines=40.0))
+    routine = FunctionFacts("$__internal_0_$rcp", "$__internal_0_$rcp", None, sites, None)
+    facts = dataclasses.replace(before.facts, callees=(routine,))
+    after = dataclasses.replace(before, facts=facts, work=Work(local_lines=1.0))
+    assert verdict(before, after) == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [((), False), ((80,), True), ((200,), False), ((40, 40), True), ((20, 24, 28), True)],
+)
+def test_objects_that_are_as_large_together_need_names(
+    sizes: tuple[int, ...], expected: bool
+) -> None:
+    before = judged("k", "dynamic-index")
+    (own,) = before.facts.objects
+    others = (dataclasses.replace(own, size=size, name=f"o{size}") for size in sizes)
+    case, finding = next(iter(rules.cases(before.facts, source_text({}))))
+    assert case.object is own
+    assert own.size == 80
+    facts = dataclasses.replace(before.facts, objects=(own, *others))
+    place = SourceLocation("a.cu", 1)
+    given = Target(
+        "dynamic-index",
+        own.name,
+        own.type,
+        place,
+        place,
+        "/a.cu",
+        Syntax(b""),
+        (Hit(facts, finding, case),),
+    )
+    assert has_equals(given) == expected
 
 
 def test_another_variable_of_the_name_is_another() -> None:

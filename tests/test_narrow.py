@@ -209,13 +209,13 @@ def test_a_branch_of_the_preprocessor_may_hide_a_constant() -> None:
         "__shared__ int a[16];",
         "long long a[16];",
         "float a[16];",
-        "int a[16][4];",
+        "int a[16][4][2];",
         "signed char a[16];",
     ],
 )
 def test_other_arrays_are_declined(declaration: str) -> None:
     type_ = declaration.rstrip(";").partition(" = ")[0].replace(" a[", "[").replace("static ", "")
-    use = "a[n][0] = 3;" if "][" in declaration else "a[n] = 3;"
+    use = "a[n][0][1] = 3;" if "][" in declaration else "a[n] = -3;"
     assert proposed(kernel("int b[2];", declaration, use), type_, line=" a[") is None
 
 

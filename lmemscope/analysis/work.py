@@ -84,7 +84,7 @@ def _calls(flow: ModuleFlow, kernel: str) -> dict[str, float]:
             continue
         for call in dataflow.flow.calls:
             if call.callee is not None and call.callee in flow.callees:
-                weight = dataflow.trips.weight(call.index)
+                weight = dataflow.weight(call.index)
                 often[call.callee] = min(_CALLS, often[call.callee] + often[name] * weight)
     return often
 
@@ -112,7 +112,7 @@ def _weights(flow: ModuleFlow, calls: Mapping[str, float]) -> dict[int, float]:
         dataflow = flow.dataflow(name)
         if dataflow is not None:
             for line, indices in dataflow.by_line.items():
-                found[line] = often * max(dataflow.trips.weight(index) for index in indices)
+                found[line] = often * max(map(dataflow.weight, indices))
     return found
 
 
@@ -176,7 +176,7 @@ class _Counted:
         for number, block in enumerate(blocks):
             if number not in reached or block.start == block.end:
                 continue
-            weight = often * dataflow.trips.weight(block.start)
+            weight = often * dataflow.weight(block.start)
             if any(one.line in rare for one in instructions[block.start : block.end]):
                 weight *= _RARE
             self._instructions += block.end - block.start

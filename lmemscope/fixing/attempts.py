@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from lmemscope.files import read_input
 from lmemscope.fixing.judge import ALIGNMENT
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import report_with
-from lmemscope.model import Edit, Rewriting, Unit, UnitReport
+from lmemscope.model import Edit, LocalObject, Rewriting, Unit, UnitReport
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.running.limited import Limited
@@ -219,17 +219,25 @@ class Attempts:
 
 
 def has_equals(target: Target | NumbaTarget) -> bool:
-    """Whether a kernel has another object of nearly the size, so that frames do not tell which of
-    them is gone."""
+    """Whether others of a kernel's objects have together nearly the size of the target's, so that
+    frames do not tell which of them is gone."""
     return any(
-        own is not None
-        and any(
-            other is not own and abs(other.size - own.size) < ALIGNMENT
-            for other in hit.facts.objects
+        any(
+            abs(some - hit.case.object.size) < ALIGNMENT
+            for some in _sums(hit.facts.objects, hit.case.object)
         )
         for hit in target.hits
-        for own in [hit.case.object]
+        if hit.case.object is not None
     )
+
+
+def _sums(objects: Iterable[LocalObject], own: LocalObject) -> frozenset[int]:
+    """Bytes of one or more objects beside one, as far as they are not many more than its own."""
+    found: set[int] = set()
+    for one in objects:
+        if one is not own:
+            found |= {some + one.size for some in (0, *found) if some < own.size + ALIGNMENT}
+    return frozenset(found)
 
 
 def _first_error(error: LmemscopeError) -> str:

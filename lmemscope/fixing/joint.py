@@ -15,6 +15,8 @@ from lmemscope.model import Rewriting
 
 _WRITING_OUT = ("bounded-loop", "unroll")
 """Rewrites that leave indices constant, as each is wanted."""
+_VERSIONS = "dispatch"
+"""Another that makes one thing of a kernel for all of its objects."""
 
 
 def joint(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Rewriting]]:
@@ -30,25 +32,56 @@ def joint(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, Rewriting]]:
     """
     groups: dict[tuple[str, frozenset[str]], dict[int, list[Attempt]]] = defaultdict(dict)
     for one in attempts:
-        if one.rewriting.rewrite not in _WRITING_OUT or any(
+        if one.rewriting.rewrite not in (*_WRITING_OUT, _VERSIONS) or any(
             outcome.report is None for outcome in one.outcomes
         ):
             continue
         kernels = frozenset(hit.facts.name for hit in one.target.hits)
         groups[one.target.path, kernels].setdefault(id(one.target), []).append(one)
     for group in groups.values():
-        wanted = [
-            min(own, key=lambda one: _WRITING_OUT.index(one.rewriting.rewrite))
-            for own in group.values()
-        ]
+        written = [_written_out(own) for own in group.values()]
+        wanted = [one for one in written if one is not None]
         safe = [one for one in wanted if one.rewriting.applicability == "safe"]
         known = {one.rewriting.edits for own in group.values() for one in own}
-        for some in (wanted, safe):
+        for some in (wanted, safe, *_in_versions(group.values())):
             taken = _compatible(some)
             made = together([one.rewriting for one in taken]) if len(taken) > 1 else None
             if made is not None and made.edits not in known:
                 known.add(made.edits)
-                yield from ((one, made) for one in taken)
+                yield from ((one, made) for one in taken if not _is_enough(one))
+
+
+def _written_out(attempts: Iterable[Attempt]) -> Attempt | None:
+    """The first of an object's attempts by how they are wanted."""
+    found = [one for one in attempts if one.rewriting.rewrite in _WRITING_OUT]
+    return min(found, key=lambda one: _WRITING_OUT.index(one.rewriting.rewrite), default=None)
+
+
+def _is_enough(attempt: Attempt) -> bool:
+    """Whether versions for one object leave nothing of a kernel in local memory."""
+    return attempt.rewriting.rewrite == _VERSIONS and all(
+        outcome.report is not None
+        and not any(one.facts.uses_local_memory for one in outcome.report.kernels)
+        for outcome in attempt.outcomes
+    )
+
+
+def _in_versions(group: Iterable[Sequence[Attempt]]) -> Iterator[list[Attempt]]:
+    """Versions of a kernel for several objects, with the others' loops unrolled, by their variants.
+
+    Those of different numbers are different kernels, which do not go together.
+    """
+    every = [*group]
+    versions = [[one for one in own if one.rewriting.rewrite == _VERSIONS] for own in every]
+    for variant in range(max(map(len, versions), default=0)):
+        found: list[Attempt] = []
+        for own, made in zip(every, versions, strict=True):
+            unrolled = (one for one in own if one.rewriting.rewrite == "unroll")
+            of_it = made[min(variant, len(made) - 1)] if made else next(unrolled, None)
+            if of_it is not None:
+                found.append(of_it)
+        if len({one.rewriting.caveat for one in found if one.rewriting.caveat}) == 1:
+            yield sorted(found, key=lambda one: one.rewriting.rewrite != _VERSIONS)
 
 
 def _compatible(attempts: Sequence[Attempt]) -> list[Attempt]:

@@ -242,12 +242,20 @@ def _is_unknown(before: KernelFacts, after: KernelFacts) -> bool:
 
 
 def _unknown(facts: KernelFacts) -> frozenset[str]:
-    """Figures that are not known, and functions in the kernel of which none is."""
+    """Figures that are not known, and functions in the kernel of which none is.
+
+    A routine whose machine code has no access to local memory has nothing there, such as that for
+    a division of which ptxas reports nothing: a rewrite may bring another of them.
+    """
     own = {"frame": facts.stack_frame, "spills": facts.spill_bytes, "sites": facts.sass}
     return frozenset(
         (
             *(name for name, figure in own.items() if figure is None),
-            *(one.name for one in facts.callees if one.ptxas is None),
+            *(
+                one.name
+                for one in facts.callees
+                if one.ptxas is None and (one.sass is None or one.sass.count)
+            ),
         )
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from lmemscope.model import Rewriting
 from lmemscope.rewrites import (
     bounded_loop,
+    dispatch,
     drop_volatile,
     fast_math,
     force_inline,
@@ -42,6 +43,7 @@ REWRITES: tuple[Rewrite, ...] = (
     grid_constant.REWRITE,
     force_inline.REWRITE,
     bounded_loop.REWRITE,
+    dispatch.REWRITE,
     sort.REWRITE,
     shift.REWRITE,
     packed.REWRITE,

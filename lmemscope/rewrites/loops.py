@@ -43,6 +43,11 @@ def partly_unrolled(target: Target, loop: Node, times: int) -> Edit | None:
     return before(target, loop, b"#pragma unroll %d" % times)
 
 
+def once_at_a_time(target: Target, loop: Node) -> Edit | None:
+    """The edit that keeps a loop from being unrolled; None where something is said already."""
+    return partly_unrolled(target, loop, 1)
+
+
 def _said(loop: Node, target: Target) -> tuple[int, int] | None:
     """Where the pragma before a loop is, which says how often to unroll it."""
     node = loop.prev_sibling

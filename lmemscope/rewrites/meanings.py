@@ -54,7 +54,7 @@ class Meanings:
 
     def __init__(self, texts: Iterable[bytes]) -> None:
         self.texts = tuple(dict.fromkeys(texts))
-        self._taking: dict[bytes, frozenset[Taking]] = {}
+        self._taking: dict[bytes, tuple[tuple[tuple[Taking, bytes], ...], ...]] = {}
         self._references: dict[tuple[bytes | None, bytes], tuple[Reference, ...]] = {}
 
     @cached_property
@@ -207,14 +207,24 @@ class Meanings:
 
     def taking(self, name: bytes) -> frozenset[Taking]:
         """How the functions of a name that can be seen take their arguments, any of them."""
+        return frozenset(one for given in self._lists(name) for one, _ in given)
+
+    def taking_at(self, name: bytes, position: int) -> frozenset[Taking]:
+        """How those functions take the argument of a position, from 0."""
+        if any(b"..." in written for given in self._lists(name) for _, written in given):
+            return self.taking(name)
+        return frozenset(given[position][0] for given in self._lists(name) if position < len(given))
+
+    def _lists(self, name: bytes) -> tuple[tuple[tuple[Taking, bytes], ...], ...]:
+        """What stands in brackets behind a name: the parameters of functions, and of calls."""
         if name not in self._taking:
-            found: set[Taking] = set()
             lambda_ = rb"(?:=\s*\[[^\]]*\]\s*)?"
             pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*" + lambda_ + rb"\(")
-            for text in self.texts:
-                for start in pattern.finditer(text):
-                    found |= {taking for taking, _ in taking_of(text, start.end())}
-            self._taking[name] = frozenset(found)
+            self._taking[name] = tuple(
+                tuple(taking_of(text, start.end()))
+                for text in self.texts
+                for start in pattern.finditer(text)
+            )
         return self._taking[name]
 
     @cached_property

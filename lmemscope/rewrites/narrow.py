@@ -1,11 +1,15 @@
-"""Keep small numbers in shared memory, in fewer bytes than their type has
+"""Keep small numbers in shared memory, in fewer bits than their type has
 
 An array of whole numbers becomes a view of a column of shared memory whose elements are bytes, or
 words of 16 bits: as many as the numbers that are ever put into it need. It takes a half or a fourth
 of the room that shared-memory takes, so that more threads run at a time, and longer arrays fit.
+Where 1, 2 or 4 bits are enough, a second proposal has two to eight elements in each byte: the
+threads of more blocks fit, and each store reads the byte first. Arrays of two dimensions, and of
+bytes or truth values, are tried in that form alone.
 
-What is put into it must be in sight: numbers, counters of loops, variables that keep the value they
-begin with, what is behind a mask or a remainder, and elements of the array itself. An element is
+What is put into it must be in sight: numbers, counters of loops, variables that are given nothing
+else, what is behind a mask or a remainder, and elements of the array itself; a truth value needs a
+bit whatever it is. An element is
 read as a number of its type, as before. It is safe under what makes shared-memory safe. Where a
 loop's bound is a variable it is unsafe: its user promises that the bound does not exceed 65535. The
 name of a constant counts where it is defined once in all files in sight, in no branch of an `#if`.
@@ -13,11 +17,12 @@ name of a constant counts where it is defined once in all files in sight, in no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit, Rewriting
+from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.accessors import accessor_edits, joined
 from lmemscope.rewrites.arrays import (
     Elements,
@@ -30,9 +35,12 @@ from lmemscope.rewrites.arrays import (
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.carried import Carrier
 from lmemscope.rewrites.classes import declared_as, helper_edits
+from lmemscope.rewrites.fields import BITS as FIELDS
+from lmemscope.rewrites.fields import CLASSES, Fields, names
 from lmemscope.rewrites.packed import BITS
 from lmemscope.rewrites.ranges import NOTHING, Range, Ranges
 from lmemscope.rewrites.reaching import same_object
+from lmemscope.rewrites.rows import check_rows
 from lmemscope.rewrites.shared_memory import as_rows
 from lmemscope.rewrites.shared_room import LANE, Room, room_for
 from lmemscope.sources.syntax import Syntax
@@ -50,6 +58,9 @@ _KEPT = (
 )
 """Types of elements, their bytes, and the numbers that they hold."""
 _WORD = 4
+_DIMENSIONS = 2
+_OF_BOOL = 8
+_TRUTH = Range(0, 1)
 _NAME = b"lmem_kept"
 _CLASS = b"""\
 // A thread's own column of words of a shared array, whose elements are kept in fewer bytes.
@@ -75,36 +86,76 @@ struct lmem_kept {
 def propose(target: Target) -> Iterator[Rewriting]:
     """The declaration as a view of narrower elements, its uses, and functions that take it."""
     array = local_array(target)
-    bits = BITS.get(array.element, 0)
-    if bits < 16 or len(array.extents) != 1 or array.is_const or array.is_volatile:
+    bits = _OF_BOOL if array.element == b"bool" else BITS.get(array.element, 0)
+    if not bits or len(array.extents) > _DIMENSIONS or array.is_const or array.is_volatile:
         return
-    count, sizes = array.numbers, {hit.finding.type_bytes for hit in target.hits}
-    if count is None or sizes - {None, count[0] * bits // 8}:
+    extents, sizes = array.numbers, {hit.finding.type_bytes for hit in target.hits}
+    if extents is None or len(extents) != len(array.extents):
+        return
+    if sizes - {None, math.prod(extents) * bits // 8}:
         return
     if array.declared.value is not None or any(use.kind == "size" for use in array.uses):
         return
     if any(is_captured(use, array.declared.scope, array.syntax) for use in array.uses):
         raise DeclinedError("a lambda captures it")
     # Each function that gets it may put numbers into it: they are all seen before it is declared.
-    numbers = _Numbers(target)
+    numbers = _Numbers(target, is_bool=array.element == b"bool")
     numbers.look(array)
-    kept = numbers.kept(bits)
-    if kept is None:
-        return
+    kept = numbers.kept(bits) if len(extents) == 1 else None
+    if kept is not None:
+        yield _as_kept(target, array, bits, kept)
+    fields = numbers.fields(bits, extents)
+    if fields is not None:
+        yield _as_fields(target, array, fields)
+
+
+def _as_kept(
+    target: Target, array: LocalArray, bits: int, kept: tuple[bytes, int, tuple[str, ...]]
+) -> Rewriting:
+    """Elements of a narrower type."""
     type_, size, promises = kept
     room = room_for(array, target, bits // 8 // size)
-    carrier = _carrier(target, array, room, type_)
-    uses = _body(target, carrier)(array.elements, carrier.carry(target.path, target.syntax))
-    helper = helper_edits(
-        target, target.path, target.syntax, array.declared.function, _NAME, _CLASS
-    )
-    caveats = [*promises, *([room.caveat] if room.caveat else [])]
+
+    def view(element: bytes, extents: Sequence[bytes]) -> bytes:
+        return _view(element, type_, room.threads)
+
+    carrier = _carrier(target, array, view, {_NAME: _CLASS})
     declaration = _declaration(array, room.threads, type_, size)
-    yield Rewriting(
+    return _rewriting(target, array, room, carrier, declaration, promises, type_.decode())
+
+
+def _as_fields(target: Target, array: LocalArray, fields: Fields) -> Rewriting:
+    """Elements of a few bits."""
+    whole = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
+    room = room_for(array, target, max(1, whole // fields.size))
+
+    def view(element: bytes, extents: Sequence[bytes]) -> bytes:
+        return fields.view(element, extents, room.threads)
+
+    classes = {name: CLASSES[name] for name in names(len(array.extents))}
+    carrier = _carrier(target, array, view, classes)
+    declaration = fields.declaration(array, room.threads)
+    what = f"{count(fields.bits, 'bit')} for each element"
+    return _rewriting(target, array, room, carrier, declaration, fields.promises, what)
+
+
+def _rewriting(
+    target: Target,
+    array: LocalArray,
+    room: Room,
+    carrier: _Carried,
+    declaration: tuple[Edit, ...],
+    promises: Sequence[str],
+    what: str,
+) -> Rewriting:
+    uses = carrier.body(array.elements, carrier.carrier.carry(target.path, target.syntax))
+    helper = carrier.before(target.path, target.syntax, array.declared.function)
+    caveats = [*promises, *([room.caveat] if room.caveat else [])]
+    return Rewriting(
         "narrow",
         "unsafe" if caveats else "safe",
-        joined((*helper, *declaration, *uses, *carrier.edits, *room.edits)),
-        f"`{target.name}` as {type_.decode()} in a column of shared memory for each of "
+        joined((*helper, *declaration, *uses, *carrier.carrier.edits, *room.edits)),
+        f"`{target.name}` as {what} in a column of shared memory for each of "
         f"{room.threads} threads",
         "; ".join(caveats) or None,
     )
@@ -113,8 +164,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
 class _Numbers:
     """What is put into an array, in whatever functions."""
 
-    def __init__(self, target: Target) -> None:
-        self._target, self._range = target, NOTHING
+    def __init__(self, target: Target, *, is_bool: bool) -> None:
+        self._target, self._range, self._is_bool = target, NOTHING, is_bool
 
     def look(self, array: LocalArray) -> None:
         """Go through its function and those that it is given to.
@@ -142,6 +193,8 @@ class _Numbers:
             elif use.kind == "assign":
                 right = use.whole.child_by_field_name("right")
                 found = ranges.of(right) if right is not None else None
+                if self._is_bool:
+                    found = _TRUTH  # Whatever it is made of.
                 if found is None:
                     raise DeclinedError(f"line {line} puts a number into it that is not known")
                 self._range = self._range.with_(found)
@@ -159,6 +212,17 @@ class _Numbers:
                 return type_, size, found.promises
         return None
 
+    def fields(self, bits: int, extents: tuple[int, ...]) -> Fields | None:
+        """The bits that hold all of it; None: no fewer than a type has, or numbers below zero."""
+        found: Range = self._range
+        if found.is_empty or found.low < 0:
+            return None
+        # A byte of its own is a narrower type, where the array has one dimension.
+        for few in FIELDS if len(extents) > 1 else FIELDS[:-1]:
+            if found.high < 1 << few and few < bits:
+                return Fields(few, extents, found.promises)
+        return None
+
 
 def _is_pointed_to(use: Use, syntax: Syntax) -> bool:
     """Whether the address of the element is taken, by which anything may be put into it."""
@@ -167,31 +231,46 @@ def _is_pointed_to(use: Use, syntax: Syntax) -> bool:
     return is_taken and above is not None and syntax.text(above)[:1] == b"&"
 
 
-def _carrier(target: Target, array: LocalArray, room: Room, kept: bytes) -> Carrier:
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """How uses are rewritten, in functions that get the array too.
+
+    Attributes:
+        carrier: into these.
+        body: edits of what a function does with it.
+        before: puts the classes before a function.
+    """
+
+    carrier: Carrier
+    body: Callable[[Elements, Callable[[Use], None]], tuple[Edit, ...]]
+    before: Callable[[str, Syntax, Node], tuple[Edit, ...]]
+
+
+def _carrier(
+    target: Target,
+    array: LocalArray,
+    view: Callable[[bytes, Sequence[bytes]], bytes],
+    classes: Mapping[bytes, bytes],
+) -> _Carried:
     def before(path: str, syntax: Syntax, function: Node) -> tuple[Edit, ...]:
-        return helper_edits(target, path, syntax, function, _NAME, _CLASS)
+        return tuple(
+            edit
+            for name, text in classes.items()
+            for edit in helper_edits(target, path, syntax, function, name, text)
+        )
 
     def spelling(element: bytes, is_const: bool, extents: Sequence[bytes]) -> bytes:
         if element != array.element:
             raise DeclinedError("a function takes its elements as another type")
-        return b"const " + _view(element, kept, room.threads) + b" "
+        return b"const " + view(element, extents) + b" "
 
     def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
-        return _body(target, carrier)(elements, pass_on)
-
-    carrier = Carrier(target, array.extents, spelling, body, before)
-    return carrier
-
-
-def _body(
-    target: Target, carrier: Carrier
-) -> Callable[[Elements, Callable[[Use], None]], tuple[Edit, ...]]:
-    def body(elements: Elements, pass_on: Callable[[Use], None]) -> tuple[Edit, ...]:
+        check_rows(elements, array.numbers, target)  # A row's last byte may be filled up.
         return accessor_edits(
             elements, target.meanings, pass_on, element_type(target), is_plain=True
         )
 
-    return body
+    return _Carried(Carrier(target, array.extents, spelling, body, before), body, before)
 
 
 def _view(element: bytes, kept: bytes, threads: int) -> bytes:

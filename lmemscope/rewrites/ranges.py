@@ -1,21 +1,21 @@
 """Which whole numbers an expression can be, by what its source says of its variables.
 
-A counter of a loop is between the loop's ends, a variable that nothing changes is what it began
-with, and what is masked is no larger than the mask. All else is not known. Numbers are those of
+A counter of a loop is between the loop's ends, a variable is what it began with or what is assigned
+to it, and what is masked is no larger than the mask. All else is not known. Numbers are those of
 ``int``: an expression that may leave it, or that another type may turn round, has no range.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.loops import constant_at
 from lmemscope.rewrites.settled import is_settled
-from lmemscope.rewrites.steady import is_steady
+from lmemscope.rewrites.steady import assigned, is_steady
 from lmemscope.rewrites.variables import Number, number_at, step_of
 from lmemscope.rewrites.written import is_pure
 from lmemscope.sources.syntax import around, first_named, walk
@@ -78,11 +78,14 @@ class Ranges:
         target: with the file, and what is known of the program.
         own: name of an array whose elements count as `NOTHING`.
         most: what a bound that is not known is promised not to exceed.
+        asking: where variables are declared whose range is being found: a copy of one to itself
+            adds no number, and of anything else made of it nothing is known.
     """
 
     target: Target
     own: bytes
     most: int
+    asking: set[int] = field(default_factory=set, compare=False)
 
     def of(self, node: Node, depth: int = 0) -> Range | None:
         """The range of an expression; None where it is not known."""
@@ -106,6 +109,8 @@ class Ranges:
             return None if inner is None else self.of(inner, depth)
         if kind == "subscript_expression":
             array = node.child_by_field_name("argument")
+            while array is not None and array.type == "subscript_expression":
+                array = array.child_by_field_name("argument")
             is_own = array is not None and self.target.syntax.text(array) == self.own
             return NOTHING if is_own else None
         if kind == "conditional_expression":
@@ -192,12 +197,20 @@ class Ranges:
         )
         if loop is not None:
             return self._counted(number, name, loop, depth)
-        if number.value is None or not is_steady(number, number.scope, target):
+        given = assigned(number, target)
+        if number.value is None or given is None:
             return None
-        found = self.of(number.value, depth)
-        if found is None or (not number.is_signed and found.low < 0 and not found.is_empty):
-            return None
-        return replace(found, is_signed=number.is_signed)
+        if number.name.start_byte in self.asking:
+            return NOTHING
+        self.asking.add(number.name.start_byte)
+        ranges = [self.of(one, depth) for one in (number.value, *given)]
+        self.asking.discard(number.name.start_byte)
+        whole = NOTHING
+        for found in ranges:
+            if found is None or (not number.is_signed and found.low < 0 and not found.is_empty):
+                return None
+            whole = whole.with_(found)
+        return Range(whole.low, whole.high, number.is_signed, whole.promises)
 
     def _counted(self, number: Number, name: Node, loop: Node, depth: int) -> Range | None:
         """The range of what a ``for`` counts up, in its body."""

@@ -32,25 +32,56 @@ _BY_VALUE = re.compile(rb"__\w+|atomic\w+|printf")
 
 def is_steady(number: Number, loop: Node, target: Target, update: Node | None = None) -> bool:
     """Whether nothing in a loop changes a variable, but its update where that is given."""
+    uses = _uses(number, target)
+    return number.is_const or (
+        uses is not None
+        and all(
+            _is_within(one, update) or _reads(one, target, may_assign=not _is_within(one, loop))
+            for one in uses
+        )
+    )
+
+
+def assigned(number: Number, target: Target) -> tuple[Node, ...] | None:
+    """What is assigned to a variable by its name; None where anything else may change it."""
+    found: list[Node] = []
+    uses = () if number.is_const else _uses(number, target)
+    for node in uses or ():
+        above = node.parent
+        if above is not None and above.type == "assignment_expression":
+            left, operator, right = (
+                above.child_by_field_name(one) for one in ("left", "operator", "right")
+            )
+            is_plain = operator is None or target.syntax.text(operator) == b"="
+            if left == node and right is not None and is_plain:
+                found.append(right)
+                continue
+        if not _reads(node, target, may_assign=False):
+            return None
+    return None if uses is None else tuple(found)
+
+
+def _uses(number: Number, target: Target) -> tuple[Node, ...] | None:
+    """Where a variable is named behind its declaration; None where something may hide a use."""
     syntax = target.syntax
     name = syntax.text(number.name)
     if number.is_const:
-        return True
+        return ()
     if name in syntax.macros or name in _words_of_macros(target):
-        return False
+        return None
+    found: list[Node] = []
     for node in walk(number.scope):
         if syntax.text(node) != name or node == number.name:
             continue
         if node.type == "type_identifier":
-            return False  # `int &m(n)` reads as a function's declaration.
-        if node.type != "identifier" or _is_within(node, update):
+            return None  # `int &m(n)` reads as a function's declaration.
+        if node.type != "identifier":
             continue
-        if not _reads(node, target, may_assign=not _is_within(node, loop)):
-            return False
         for inside in around(node, "lambda_expression", "gnu_asm_expression"):
             if inside.start_byte >= number.scope.start_byte:
-                return False
-    return True
+                return None
+        found.append(node)
+    return tuple(found)
 
 
 def _words_of_macros(target: Target) -> frozenset[bytes]:
@@ -83,9 +114,11 @@ def _reads(name: Node, target: Target, *, may_assign: bool) -> bool:
         kind = above.child_by_field_name("type")
         return kind is not None and b"&" not in syntax.text(kind)
     if above.type in _LISTS and above.parent is not None:
+        given = [one for one in above.named_children if one.type != "comment"]
+        position = next((at for at, one in enumerate(given) if one == node), None)
         above, node = above.parent, above
         if above.type == "call_expression":
-            return _takes_value(above, target)
+            return position is not None and _takes_value(above, position, target)
     return above.type in ("init_declarator", "declaration") and _makes_number(above, node)
 
 
@@ -103,13 +136,13 @@ def _makes_number(declarator: Node, value: Node) -> bool:
     return named.type in ("identifier", "array_declarator")
 
 
-def _takes_value(call: Node, target: Target) -> bool:
+def _takes_value(call: Node, position: int, target: Target) -> bool:
     called = call.child_by_field_name("function")
     if called is None:
         return False
     text = target.syntax.text(called)
     name = re.split(rb"<|::|\.|->", text.partition(b"<")[0])[-1].strip()
-    taking = target.meanings.taking(name)
+    taking = target.meanings.taking_at(name, position)
     if b"&" in text or {"mutable", "anything", "const"} & taking:
         return False
     if target.meanings.definitions((name,)):

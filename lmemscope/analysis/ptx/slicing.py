@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from lmemscope.analysis.ptx.cases import Cases
 from lmemscope.analysis.ptx.components import strong_components
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.counters import TripCounts
@@ -52,6 +53,7 @@ class Dataflow(Definitions):
         self._levels: dict[Value, Uniformity] = {}
         self._asking: set[Value] = set()
         self._counts: Trips | None = None
+        self._cases: Cases | None = None
 
     @property
     def products(self) -> Products:
@@ -69,6 +71,13 @@ class Dataflow(Definitions):
         if self._counts is None:
             self._counts = Trips(self, self._graph.values, self._graph.control)
         return self._counts
+
+    def weight(self, index: int) -> float:
+        """How often an instruction is executed for each call, in the case that does most."""
+        if self._cases is None:
+            self._cases = Cases(self, self._graph.values, self._graph.control, self.trips)
+        runs = self._cases.runs(self.flow.block_of(index))
+        return self.trips.weight(index) if runs else 0.0
 
     def written_out(self, header: int) -> int | None:
         """Instructions of the loop that begins somewhere if each iteration stood for itself."""
