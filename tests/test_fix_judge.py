@@ -81,9 +81,23 @@ def test_a_routine_without_accesses_has_nothing_in_local_memory(
     # ptxas brings another routine of a division, of which it reports nothing.
     before = dataclasses.replace(judged("k", "dynamic-index"), work=Work(local_lines=40.0))
     routine = FunctionFacts("$__internal_0_$rcp", "$__internal_0_$rcp", None, sites, None)
-    facts = dataclasses.replace(before.facts, callees=(routine,))
+    fewer = dataclasses.replace(before.facts.causes[0], sites=SiteClass(1, 1, 4, 4))
+    facts = dataclasses.replace(before.facts, callees=(routine,), causes=(fewer,))
     after = dataclasses.replace(before, facts=facts, work=Work(local_lines=1.0))
     assert verdict(before, after) == expected
+
+
+def test_ptxas_counts_its_routines_anew() -> None:
+    def calling(number: int, sites: SiteClass) -> KernelReport:
+        found = judged("k", "dynamic-index")
+        name = f"$__internal_{number}_$__cuda_sm20_rcp"
+        routine = FunctionFacts(name, name, None, None, None)
+        share = dataclasses.replace(found.facts.causes[0], sites=sites)
+        facts = dataclasses.replace(found.facts, callees=(routine,), causes=(share,))
+        return dataclasses.replace(found, facts=facts, work=Work(local_lines=sites.load_sites))
+
+    before, after = calling(11, SiteClass(40, 1, 160, 4)), calling(10, SiteClass(1, 1, 4, 4))
+    assert verdict(before, after) == "reduced"
 
 
 @pytest.mark.parametrize(

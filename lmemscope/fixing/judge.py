@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ DEFAULT_BLOCK = 256
 """Threads to compute occupancy with where nothing says the kernel's own."""
 _SLOTS = frozenset({"register-spill", "callee-save"})
 _COMPILERS: frozenset[Cause] = frozenset({"printf-args", "math-slow-path"})
+_NUMBER = re.compile(r"(?<=\$__internal_)\d+(?=_\$)")
+"""What ptxas counts its own routines by, in the order in which a file's kernels need them."""
 _LESS = 1.3
 """How many times fewer lines are fewer: what is left over of an unrolled loop is taken to run half
 of its copies, of up to 16 a quarter of the loop, and is gone where it is unrolled otherwise."""
@@ -252,7 +255,7 @@ def _unknown(facts: KernelFacts) -> frozenset[str]:
         (
             *(name for name, figure in own.items() if figure is None),
             *(
-                one.name
+                _NUMBER.sub("", one.name)
                 for one in facts.callees
                 if one.ptxas is None and (one.sass is None or one.sass.count)
             ),
