@@ -1147,6 +1147,10 @@ def test_what_is_hidden_in_a_print_stays(before: str, body: str) -> None:
     also = "struct G { int i; int operator[](int) { return i++; } };\n#define TWO (n + n)\n"
     plain = '    printf("%d %d", n, TWO);\n'
     assert printed(plain, also) == f"#ifdef LMEMSCOPE_PRINT\n{plain}#endif\n"
+    # No class has an operator of its own for the dot.
+    plain = '    printf("%d", threadIdx.x);\n'
+    assert printed(plain, also) == f"#ifdef LMEMSCOPE_PRINT\n{plain}#endif\n"
+    assert printed('    printf("%d", p->x);\n', also) is None
 
 
 def test_prints_go_with_the_if_that_is_theirs_alone() -> None:

@@ -40,7 +40,6 @@ _OPERATING = (
     "unary_expression",
     "pointer_expression",
     "subscript_expression",
-    "field_expression",
     "cast_expression",
     "call_expression",
 )
@@ -163,12 +162,21 @@ def _is_all(statement: Node) -> bool:
     return all(one in (statement, value) or one.type == "comment" for one in above.named_children)
 
 
+def _is_arrow(node: Node, target: Target) -> bool:
+    """Whether a member is reached by ``->``, which a class may define; not so the dot."""
+    operator = node.child_by_field_name("operator")
+    return operator is None or target.syntax.text(operator) != b"."
+
+
 def _can_be_left(node: Node, target: Target) -> bool:
     """Whether evaluating an expression changes nothing, in macros and operators neither."""
     meanings = target.meanings
     if not is_pure(node, target) or meanings.has_effects(words_of([target.syntax.text(node)])):
         return False
-    asked = node.type == "condition_clause" or any(one.type in _OPERATING for one in walk(node))
+    asked = node.type == "condition_clause" or any(
+        one.type in _OPERATING or (one.type == "field_expression" and _is_arrow(one, target))
+        for one in walk(node)
+    )
     return not asked or not meanings.tells_const()
 
 

@@ -192,9 +192,9 @@ def _half_turns(case: Case, call: _Call | None, is_float: bool | None) -> tuple[
         return ()
     suffix = "f" if is_float else ""
     text = (
-        f"The argument is pi times something: use {call.name}pi{suffix} of that factor, which is "
-        "at least as accurate and has no slow path; the path goes when every call that shares it "
-        "is replaced."
+        f"The argument is pi times something: use {call.name}pi{suffix} of that factor, which has "
+        "no slow path and is at least as accurate (where pi is written with few digits, results "
+        "change by what these lack); the path goes when every call that shares it is replaced."
     )
     if factor.code is None or call.name == "sincos":
         return (Advice(text),)
