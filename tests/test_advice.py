@@ -34,8 +34,9 @@ from lmemscope.model import (
     SourceLocation,
     SourceText,
 )
+from lmemscope.rules.loops import early_exit
 from lmemscope.tools import nvrtc
-from tests.builders import HERE, access, find, local_object
+from tests.builders import HERE, access, find, local_object, source_text
 from tests.builders import kernel_with as kernel
 from tests.conftest import DATA, ROOT, Finished, Once, run_program
 
@@ -1478,3 +1479,19 @@ def test_shared_memory_is_refused_in_what_the_host_compiles_too(source: str, ref
     text = said(array("float[8]", 32), "\n" * (3 - source.count("\n")) + source)
     assert "shared memory, one copy per thread" in text
     assert ("function is the host's, too" in text) == refused
+
+
+@pytest.mark.parametrize(
+    ("body", "leaves"),
+    [
+        ("if (x > y) break;", 2),
+        ("switch (x) {\n  case 1: break;\n  default: break;\n}", None),
+        ("switch (x)\n{\n  case 1: y = 2; break;\n}\nif (y) break;", 6),
+        ("for (int j = 0; j < n; ++j) {\n  if (j > x) break;\n}", None),
+        ("while (x)\n  if (--x == 3) break;", None),
+        ("switch (x) {\n  case 1: return;\n}", 3),
+    ],
+)
+def test_a_break_of_a_switch_inside_leaves_no_loop(body: str, leaves: int | None) -> None:
+    text = f"for (int i = 0; i < 8; ++i) {{\n{body}\n}}\nif (z) return;\n"
+    assert early_exit(source_text({"a.cu": text}), "a.cu", 1) == leaves

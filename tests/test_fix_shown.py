@@ -20,6 +20,7 @@ from lmemscope.commands import trying
 from lmemscope.config.settings import Settings, from_flags
 from lmemscope.exporters.fix_table import render
 from lmemscope.fixing.attach import with_fixes
+from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import (
     Advice,
@@ -311,3 +312,25 @@ def test_what_was_not_tried_when_the_run_was_ended_is_said() -> None:
     tried = a_trial(kernel.facts.demangled, 7, "no-effect", rank=None, fingerprint="f")
     assert said(dataclasses.replace(nothing, trials=(tried,)), is_cut=True)
     assert not said(dataclasses.replace(nothing, trials=(tried,)), is_cut=False)
+
+
+def test_a_variable_of_the_same_name_has_its_own_fix() -> None:
+    # Both are given to one function, on whose line both findings are.
+    report = report_of(spilling())
+    (unit,) = report.units
+    (kernel,) = unit.kernels
+    used = SourceLocation("a.cu", 90)
+    findings = tuple(
+        Finding(
+            *("LM201", "dynamic-index", "warning", "certain", "dynamic-index"),
+            *("r", None, 8, used, (SourceLocation("a.cu", line),), None, "It is.", (), (), "f"),
+        )
+        for line in (240, 542)
+    )
+    kernel = dataclasses.replace(kernel, findings=findings)
+    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    more = {"fingerprint": "f", "object": "r", "declared": SourceLocation("a.cu", 542)}
+    tried = a_trial(kernel.facts.demangled, 90, **more)
+    (ranked_first,) = ranked([tried])
+    found = with_fixes(report, FixReport("0", (ranked_first,), (), Chosen((), (), "")))
+    assert [one.fix is not None for one in found.units[0].kernels[0].findings] == [False, True]

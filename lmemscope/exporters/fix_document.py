@@ -51,6 +51,7 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
         summary: what it does, in a few words.
         caveat: what who takes it promises; null of a safe one.
         run: what the user's program did with it; null where it was not run.
+        declared: the line of the variable's declaration, or null.
     """
 
     input: str
@@ -73,6 +74,7 @@ class CandidateDocument(Struct, frozen=True, kw_only=True):
     summary: str
     caveat: str | None
     run: ProgramRun | None
+    declared: SourceLocation | None = None
 
 
 class FailureDocument(Struct, frozen=True, kw_only=True):
@@ -196,6 +198,7 @@ def _candidate(trial: Trial) -> CandidateDocument:
         summary=trial.rewriting.summary,
         caveat=trial.rewriting.caveat,
         run=trial.run,
+        declared=trial.declared,
     )
 
 
@@ -226,4 +229,5 @@ def _trial(one: CandidateDocument, place: str) -> Trial:
         patch=one.patch,
         error=one.error,
         run=one.run,
+        declared=one.declared,
     )

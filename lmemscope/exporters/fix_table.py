@@ -85,7 +85,7 @@ def _groups(trials: Iterable[Trial]) -> list[_Group]:
     """
     found: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
-        target = (trial.input, trial.cause, trial.object, trial.place)
+        target = (trial.input, trial.cause, trial.object, trial.place, trial.declared)
         found.setdefault(target, []).append(trial)
     alike: dict[tuple[object, ...], list[Trial]] = {}
     for own in found.values():
@@ -103,7 +103,7 @@ def _groups(trials: Iterable[Trial]) -> list[_Group]:
 
 def _where(trial: Trial) -> tuple[object, ...]:
     """A kernel and a finding of it."""
-    return trial.input, trial.arch, trial.kernel, trial.fingerprint
+    return trial.input, trial.arch, trial.kernel, trial.fingerprint, trial.declared
 
 
 def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:

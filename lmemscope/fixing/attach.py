@@ -85,13 +85,19 @@ def _with(
         findings=tuple(
             _tried(
                 finding,
-                found.get(_key(name, arch, own, finding.fingerprint), ()),
+                _of(finding, found.get(_key(name, arch, own, finding.fingerprint), ())),
                 reasons.get((name, finding.object, finding.cause, finding.location)),
                 is_cut=is_cut,
             )
             for finding in kernel.findings
         ),
     )
+
+
+def _of(finding: Finding, trials: Iterable[Trial]) -> list[Trial]:
+    """The trials of a finding's own variable: another of its name may be on its line."""
+    places = (finding.location, *finding.related)
+    return [one for one in trials if one.declared is None or one.declared in places]
 
 
 def _tried(

@@ -26,9 +26,10 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
         for trial in trials
         if trial.verdict in ("worse", "failed") or not trial.is_worth
     }
-    groups: dict[tuple[str, str, str, str], list[Trial]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[Trial]] = defaultdict(list)
     for trial in trials:
-        groups[trial.input, trial.arch, trial.kernel, trial.fingerprint].append(trial)
+        own = str(trial.declared)  # Another variable of the name may have the finding's line.
+        groups[trial.input, trial.arch, trial.kernel, trial.fingerprint, own].append(trial)
     made: list[Trial] = []
     for _, group in sorted(groups.items()):
         number = 0

@@ -318,6 +318,7 @@ def _trial(
         fingerprint=hit.finding.fingerprint,
         cause=target.cause,
         place=target.place,
+        declared=target.declared_at,
         rewriting=attempt.rewriting,
         verdict=judged.verdict if judged is not None else "failed",
         rank=None,
@@ -363,14 +364,17 @@ class _Unsolved:
 
 
 def _unsolved(attempts: Sequence[Attempt], trials: Sequence[Trial]) -> Iterator[_Unsolved]:
-    removed = {trial.fingerprint for trial in trials if trial.verdict == "removed"}
+    removed = {
+        (trial.fingerprint, trial.declared) for trial in trials if trial.verdict == "removed"
+    }
     compiled = {trial.rewriting.edits for trial in trials if trial.after is not None}
     by_target: dict[int, list[Attempt]] = {}
     for one in attempts:
         by_target.setdefault(id(one.target), []).append(one)
     for group in by_target.values():
         target = group[0].target
-        if not any(hit.finding.fingerprint in removed for hit in target.hits):
+        own = target.declared_at
+        if not any((hit.finding.fingerprint, own) in removed for hit in target.hits):
             tried = [one.rewriting for one in group]
             yield _Unsolved(
                 target,

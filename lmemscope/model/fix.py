@@ -160,6 +160,8 @@ class Trial:
         error: why it failed, the compiler's first error.
         modelled, made: what ``cost_before`` and ``cost_after`` are made of, or None.
         run: what the user's program did with it; None where it was not run.
+        declared: the line of the variable's declaration, or None: findings of two variables of one
+            name may be on one line, of a function that both are given to.
     """
 
     input: str
@@ -181,6 +183,7 @@ class Trial:
     modelled: Cost | None = None
     made: Cost | None = None
     run: ProgramRun | None = None
+    declared: SourceLocation | None = None
 
     @property
     def is_offered(self) -> bool:

@@ -13,7 +13,9 @@ _HEADER = re.compile(r"^(?P<indent>\s*)for\s*\((?P<init>[^;]*);(?P<condition>[^;
 _COUNTER = re.compile(r"(?:^|[\s,])(?P<name>\w+)\s*=\s*(?P<start>[^,]+)")
 _BOUND = re.compile(r"\s*(?P<left>\w+)\s*(?:<=|<|!=)\s*(?P<right>[^&|]+?)\s*")
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+(?:nv_)?unroll\b(?P<count>.*)$")
-_LEAVES = re.compile(r"\b(break|return|goto)\b")
+_LEAVES = re.compile(
+    r"\b(?P<inner>for|while|do|switch)\b|\b(?P<leaves>break|return|goto)\b|(?P<brace>[{}])"
+)
 _LINES_LOOKED_AT = 100
 
 
@@ -128,13 +130,31 @@ def pragma_above(sources: SourceText, file: str, line: int) -> str | None:
 
 
 def early_exit(sources: SourceText, file: str, line: int) -> int | None:
-    """The line of the first ``break``, ``return`` or ``goto`` in the braces behind a loop."""
-    depth = 0
+    """The line of the first ``break``, ``return`` or ``goto`` that leaves a loop, in its braces.
+
+    A ``break`` of a loop or a ``switch`` inside leaves that alone.
+    """
+    depth, inner = 0, [0]  # Depths at which what has a break of its own is open; first the loop's.
+    inside = False
     for number in range(line, line + _LINES_LOOKED_AT):
         text = sources.line(file, number)
-        if (depth or "{" in text or number == line) and _LEAVES.search(text):
-            return number
-        depth += text.count("{") - text.count("}")
+        for found in _LEAVES.finditer(text):
+            if found["inner"]:
+                inside = number > line or inside or bool(depth)
+            elif found["brace"] == "{":
+                depth += 1
+                if inside:
+                    inner.append(depth)
+                inside = False
+            elif found["brace"]:
+                if inner[-1] == depth and len(inner) > 1:
+                    inner.pop()
+                depth -= 1
+            elif (depth or number == line) and (
+                found["leaves"] != "break" or (len(inner) == 1 and not inside)
+            ):
+                return number
+        inside = inside and not text.rstrip().endswith(";")
         if depth <= 0 and (number > line or text.rstrip().endswith((";", "}"))):
             return None
     return None
