@@ -334,3 +334,28 @@ def test_a_variable_of_the_same_name_has_its_own_fix() -> None:
     (ranked_first,) = ranked([tried])
     found = with_fixes(report, FixReport("0", (ranked_first,), (), Chosen((), (), "")))
     assert [one.fix is not None for one in found.units[0].kernels[0].findings] == [False, True]
+    why = (*(unit.input, unit.arch, "k", "r", "dynamic-index"), used)
+    untried = tuple(
+        Untried(*why, f"line {line} does not fit", SourceLocation("a.cu", line))
+        for line in (240, 542)
+    )
+    found = with_fixes(report, FixReport("0", (), untried, Chosen((), (), "")))
+    said = [one.advice[-1].text for one in found.units[0].kernels[0].findings]
+    assert ["line 240" in said[0], "line 542" in said[1]] == [True, True]
+
+
+def test_what_removes_an_object_and_is_not_offered_is_not_called_slower() -> None:
+    report = report_of(spilling())
+    (unit,) = report.units
+    (kernel,) = unit.kernels
+    finding = Finding(
+        *("LM101", "register-spill", "warning", "certain", "register-spill"),
+        *(None, None, 8, None, (), None, "It spills.", (), (), "f"),
+    )
+    kernel = dataclasses.replace(kernel, findings=(finding,))
+    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    unknown = {"rank": None, "fingerprint": "f", "cost_before": None, "cost_after": None}
+    tried = a_trial(kernel.facts.demangled, 7, "removed", **unknown)
+    found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
+    (said,) = found.units[0].kernels[0].findings[0].advice
+    assert "harms another kernel or makes one slower" in said.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from lmemscope.analysis.leaving import leave_reason
 from lmemscope.exporters.layout import shortened
@@ -18,13 +19,15 @@ from lmemscope.model import (
     Report,
     Trial,
     TrialVerdict,
+    Untried,
     Verified,
     traits_of,
 )
 
 _Key = tuple[str, str, str, str]
+_Tried = TypeVar("_Tried", Trial, Untried)
 _CAME: Mapping[TrialVerdict, str] = {
-    "removed": "removes it",
+    "removed": "removes it, but harms another kernel or makes one slower",
     "reduced": "leaves some of it",
     "no-effect": "no smaller frame",
     "worse": "harms a kernel",
@@ -45,9 +48,9 @@ def with_fixes(report: Report, tried: FixReport, *, is_cut: bool = False) -> Rep
         is_cut: whether the user ended the run before everything was tried.
     """
     # A variable is one target for all kernels and architectures that have it.
-    reasons: dict[tuple[object, ...], str] = {
-        (one.input, one.object, one.cause, one.place): one.reason for one in tried.untried
-    }
+    reasons: dict[tuple[object, ...], list[Untried]] = {}
+    for one in tried.untried:
+        reasons.setdefault((one.input, one.object, one.cause, one.place), []).append(one)
     found: dict[_Key, list[Trial]] = {}
     for trial in tried.trials:
         found.setdefault(_key(trial.input, trial.arch, trial.kernel, trial.fingerprint), []).append(
@@ -75,7 +78,7 @@ def _with(
     name: str,
     arch: str,
     found: Mapping[_Key, Sequence[Trial]],
-    reasons: Mapping[tuple[object, ...], str],
+    reasons: Mapping[tuple[object, ...], Sequence[Untried]],
     *,
     is_cut: bool,
 ) -> KernelReport:
@@ -86,7 +89,10 @@ def _with(
             _tried(
                 finding,
                 _of(finding, found.get(_key(name, arch, own, finding.fingerprint), ())),
-                reasons.get((name, finding.object, finding.cause, finding.location)),
+                _of(
+                    finding,
+                    reasons.get((name, finding.object, finding.cause, finding.location), ()),
+                ),
                 is_cut=is_cut,
             )
             for finding in kernel.findings
@@ -94,22 +100,22 @@ def _with(
     )
 
 
-def _of(finding: Finding, trials: Iterable[Trial]) -> list[Trial]:
-    """The trials of a finding's own variable: another of its name may be on its line."""
+def _of(finding: Finding, tried: Iterable[_Tried]) -> list[_Tried]:
+    """What is of a finding's own variable: another of its name may be on its line."""
     places = (finding.location, *finding.related)
-    return [one for one in trials if one.declared is None or one.declared in places]
+    return [one for one in tried if one.declared is None or one.declared in places]
 
 
 def _tried(
-    finding: Finding, trials: Sequence[Trial], reason: str | None, *, is_cut: bool
+    finding: Finding, trials: Sequence[Trial], untried: Sequence[Untried], *, is_cut: bool
 ) -> Finding:
     ended = (_ENDED,) if is_cut and traits_of(finding.cause).verdict != "promoted" else ()
     if not trials:
         if not finding.bytes:
             return finding  # There is nothing to remove.
-        if reason is None:
+        if not untried:
             return replace(finding, advice=(*finding.advice, *ended))
-        why = Advice(f"No rewrite of lmemscope's fits the text as it stands: {reason}.")
+        why = Advice(f"No rewrite of lmemscope's fits the text as it stands: {untried[0].reason}.")
         return replace(finding, advice=(*finding.advice, why))
     best = next((one for one in trials if one.rank == 1), None)
     fix = None
@@ -147,8 +153,6 @@ def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:
 def _came(trial: Trial) -> str:
     if trial.verdict == "failed" and trial.error is not None:
         return shortened(trial.error.rpartition("error: ")[2], _ERROR)
-    if trial.verdict == "removed":
-        return "removes it, but is slower by the model"
     return _CAME[trial.verdict]
 
 

@@ -212,4 +212,5 @@ def untried(hits: Iterable[Hit], unit: Unit, reason: str) -> Untried:
         first.finding.cause,
         first.finding.location,
         reason,
+        first.case.object.declared if first.case.object is not None else None,
     )

@@ -209,7 +209,7 @@ class Untried:
     """A finding for which no rewrite is known, and why.
 
     Attributes:
-        input, arch, kernel, object, cause, place: as in `Trial`.
+        input, arch, kernel, object, cause, place, declared: as in `Trial`.
         reason: for a person.
     """
 
@@ -220,6 +220,7 @@ class Untried:
     cause: str
     place: SourceLocation | None
     reason: str
+    declared: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)

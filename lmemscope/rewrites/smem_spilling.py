@@ -6,7 +6,8 @@ to shared memory as far as it has room there (CUDA 13 and newer; older ones igno
 It is safe: the program does the same, and ptxas knows from the launch bounds how many threads share
 the memory; without any it keeps room for 1024. It costs shared memory of the block, and with it L1
 cache; beside dynamic shared memory ptxas refuses it, and a launch that asks for some may find no
-room: declined where there is any in sight.
+room: declined where there is any in sight. With `-rdc=true` ptxas refuses it too, and the program
+is not built: what is tried without the options of a build does not show that.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from collections.abc import Iterator
 
 from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
-from lmemscope.rewrites.dynamic import dynamic_at, may_be_dynamic
+from lmemscope.rewrites.dynamic import dynamic_at
 from lmemscope.rewrites.written import first_in, kernels
 from lmemscope.rules.register_cap import spilling_rooms
+from lmemscope.rules.shared import has_dynamic
 
 _PRAGMA = b'asm volatile(".pragma \\"enable_smem_spilling\\";");'
 _WORD = 4
@@ -55,7 +57,7 @@ def _check(target: Target, hit: Hit) -> None:
     bounds = hit.facts.launch_bounds
     threads = (bounds.max_threads if bounds is not None else None) or _LARGEST
     asked = dynamic_at(target, hit)
-    if asked is not None or may_be_dynamic(target, hit):
+    if asked is not None or has_dynamic(hit.case):
         where = asked or "its file"
         raise DeclinedError(f"{where} has dynamic shared memory, or a launch that may ask for some")
     taken = (hit.facts.ptxas.shared if hit.facts.ptxas is not None else None) or 0

@@ -17,10 +17,10 @@ tiles, less unrolling, values recomputed or staged in shared memory. ptxas may a
 every cap. Where launch bounds give no minimum of blocks, it may spare registers for several, and a
 minimum of one gives them to the kernel; around calls no limit is in the way. From CUDA 13,
 ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of the kernel spills to
-shared memory; it wants ``__launch_bounds__``, so that ptxas knows how many threads share it, no
-calls, and no dynamic shared memory. ptxas takes no more than a block has while the multiprocessor
-is full of threads, on sm_90 19 KB of 256 threads, less what the kernel uses already: beside 24 KB
-that are static it moves nothing.
+shared memory; it wants no dynamic shared memory and no ``-rdc=true``. From ``__launch_bounds__``
+ptxas knows how many threads share it, without them it keeps room for 1024. ptxas takes no more than
+a block has while the multiprocessor is full of threads, on sm_90 19 KB of 256 threads, less what
+the kernel uses already: beside 24 KB that are static it moves nothing.
 
 When to leave it. A few bytes outside the hot loop, where more threads in flight are worth more.
 """

@@ -49,7 +49,7 @@ _LOOKED_BACK = 200
 _UNION = re.compile(r"\bunion\b")
 _BANKS = 32
 _ONE_THREAD = re.compile(
-    r"(?:threadIdx\s*\.\s*x|\b\w*(?:tid|idx|lane|rank|thread|id)\w*(?:\(\))?)\s*(?:==\s*0|<\s*1)(?!\w)"
+    r"(?:threadIdx\s*\.\s*x|\b\w*(?:id|lane|rank|thread)\w*(?:\(\))?)\s*(?:==\s*0|<\s*1)(?!\w)"
     r"|!\s*(?:threadIdx\s*\.\s*x|\w*tid)(?!\w)",
     re.IGNORECASE,
 )

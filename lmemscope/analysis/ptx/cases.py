@@ -13,21 +13,13 @@ from functools import cached_property
 
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
-from lmemscope.analysis.ptx.trips import Trips
+from lmemscope.analysis.ptx.trips import COMPARISONS, Trips
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import number_of
 
 FEWEST = 3
 """Numbers that something is compared with where it is taken to be a switch."""
 _UNSIGNED = 1 << 32
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +87,7 @@ class Cases:
             operands = [one for one in test.operands[1:] if isinstance(one, str)]
             if test.operation != "setp" or len(operands) != 2 or label is None:
                 continue
-            constant, holds = number_of(operands[1]), _COMPARISONS.get(test.modifiers[1])
+            constant, holds = number_of(operands[1]), COMPARISONS.get(test.modifiers[1])
             kind = test.modifiers[-1]
             value = self._values.read(asked, operands[0])
             if constant is None or holds is None or kind not in ("s32", "u32", "b32"):
@@ -140,7 +132,7 @@ def _constants(choices: Mapping[int, _Choice]) -> set[int]:
 
 
 def _asked(
-    holds: Callable[[int, int], bool], constant: int, is_unsigned: bool, is_negated: bool
+    holds: Callable[[float, float], bool], constant: int, is_unsigned: bool, is_negated: bool
 ) -> Callable[[int], bool]:
     def asks(number: int) -> bool:
         if is_unsigned:

@@ -21,7 +21,7 @@ _MOST = 1 << 16
 _STEPS = 64
 """Instructions between a counter and what is compared; masks of unrolled loops' remainders."""
 
-_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "lt": lambda a, b: a < b,
@@ -33,6 +33,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "hi": lambda a, b: a > b,
     "hs": lambda a, b: a >= b,
 }
+"""What ``setp`` asks by (PTX ISA, "Comparisons"); ``lo`` and its like are of unsigned numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class Trips:
                 continue
             if test.operation != "setp" or len(operands) != 2 or len(test.modifiers) < 3:
                 return None
-            holds = _COMPARISONS.get(test.modifiers[1])
+            holds = COMPARISONS.get(test.modifiers[1])
             if holds is None:
                 return None
             return _Test(
