@@ -24,7 +24,7 @@ def reasons(body: str, offset: int = 0, **functions: str) -> ProvenCause:
     flow = ModuleFlow(program(body, **functions))
     objects = flow.objects("k")
     assert objects is not None
-    return object_causes(flow, "k", objects)[offset]
+    return object_causes(flow, "k", objects, objects.objects.values())[offset]
 
 
 def cause(body: str, offset: int = 0, **functions: str) -> Cause:
@@ -494,5 +494,5 @@ ret;"""
     flow = ModuleFlow(program(body, variables=(table,), **functions))
     objects = flow.objects("k")
     assert objects is not None
-    found = object_causes(flow, "k", objects)[0]
+    found = object_causes(flow, "k", objects, objects.objects.values())[0]
     assert (found.cause, found.also) == ("address-taken", also)

@@ -47,7 +47,7 @@ def causes(text: str, function: str = "k", **given: object) -> dict[int, ProvenC
     flow = ModuleFlow(program(text, **given))  # type: ignore[arg-type]
     objects = flow.objects(function)
     assert objects is not None
-    return object_causes(flow, "k", objects)
+    return object_causes(flow, "k", objects, objects.objects.values())
 
 
 def test_the_bits_of_two_over_pi_are_right() -> None:
@@ -187,7 +187,7 @@ def test_what_nvrtc_makes_of_sines(arch: str) -> None:
     for function in flow.ptx.functions:
         objects = flow.objects(function.name)
         assert objects is not None
-        causes_of = object_causes(flow, function.name, objects).values()
+        causes_of = object_causes(flow, function.name, objects, objects.objects.values()).values()
         found[function.name] = {(one.cause, one.size) for one in causes_of}
     slow = ("math-slow-path", 28)
     assert found["sines"] == {("dynamic-index", None), slow}

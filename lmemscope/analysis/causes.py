@@ -7,9 +7,11 @@ names of the driver's own functions do, because nobody else can define them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.contents import Contents
+from lmemscope.analysis.print_buffers import PRINTING
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.flow import is_generic_access
@@ -29,7 +31,6 @@ REGISTER_FILE_BYTES = 255 * 4
 """What one thread can hold in registers at most (255 of 4 bytes): CUDA C++ Programming Guide,
 "Compute Capabilities", maximum number of 32-bit registers per thread."""
 
-_PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
 _LAUNCHING = tuple(
     f"{prefix}{name}"
     for prefix in ("cuda", "__cudaCDP2")
@@ -59,7 +60,7 @@ class ProvenCause:
 
 
 def object_causes(
-    module: ModuleFlow, kernel: str, objects: FunctionObjects
+    module: ModuleFlow, kernel: str, objects: FunctionObjects, found: Iterable[StackObject]
 ) -> dict[int, ProvenCause]:
     """Causes of a function's stack objects by their offsets.
 
@@ -67,11 +68,11 @@ def object_causes(
         module: that the function belongs to.
         kernel: that reaches the function.
         objects: of the function.
+        found: those of them that are asked about, without what lies in their place in turn.
     """
     reductions = Reductions(objects)
     return {
-        found.offset: _Reasons(module, kernel, objects, found, reductions).decide()
-        for found in objects.objects.values()
+        one.offset: _Reasons(module, kernel, objects, one, reductions).decide() for one in found
     }
 
 
@@ -181,7 +182,7 @@ class _Reasons:
         if volatile is not None:
             return ProvenCause("volatile", (self._said(volatile.index),), self._others())
         for call, _ in self._found.passed_to:
-            if call.callee in _PRINTING and self._is_for_printing():
+            if call.callee in PRINTING and self._is_for_printing():
                 passed = (Evidence("address-passed", call.callee),)
                 return ProvenCause("printf-args", passed, size=self._written())
             if call.callee is not None and call.callee.startswith(_LAUNCHING):
@@ -195,7 +196,7 @@ class _Reasons:
         """Whether it may be a buffer of arguments, which is written at constant places and handed
         to nobody else. Otherwise a variable and such a buffer have its place in turn."""
         written = all(access.is_store and not access.leaves for access in self._own)
-        return written and all(call.callee in _PRINTING for call, _ in self._found.passed_to)
+        return written and all(call.callee in PRINTING for call, _ in self._found.passed_to)
 
     def _written(self) -> int | None:
         """Bytes up to the last one that is stored at a constant place: what is behind is padding.
@@ -212,7 +213,7 @@ class _Reasons:
     def _escaping(self) -> ProvenCause | None:
         """Proof that its address is needed, or that it holds addresses of other objects."""
         callees = dict.fromkeys(call.callee for call, _ in self._found.passed_to)
-        passed = [Evidence("address-passed", one) for one in callees if one not in _PRINTING]
+        passed = [Evidence("address-passed", one) for one in callees if one not in PRINTING]
         if passed:
             return ProvenCause("address-taken", tuple(passed), self._others())
         if self._found.stored_at:

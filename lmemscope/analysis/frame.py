@@ -113,8 +113,9 @@ def frame_map(
     frame -= reserve
     owners: list[_Owner | None] = [None] * frame
     starts = _depot_starts(frame, objects, placements)
-    # What is left of a structure has what its members have not.
-    ordered = sorted(enumerate(objects), key=lambda item: item[1].extent == "rest")
+    # What is left of a structure has what its members have not; of those that have a place in turn,
+    # the largest has it.
+    ordered = sorted(enumerate(objects), key=lambda item: (item[1].extent == "rest", -item[1].size))
     for number, found in ordered:
         if found.function in starts:
             _place(owners, number, found, starts[found.function])

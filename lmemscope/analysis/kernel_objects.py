@@ -13,8 +13,9 @@ from lmemscope.analysis.indexing import IndexReader, LocalNames
 from lmemscope.analysis.kept_addresses import kept_address
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
-from lmemscope.analysis.members import Member, split, whole
+from lmemscope.analysis.members import Member, split
 from lmemscope.analysis.names import NamedObject, Names, ObjectName
+from lmemscope.analysis.print_buffers import Shared, apart
 from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.trig import call_lines
@@ -122,8 +123,8 @@ def find_objects(
                     escape=escape,
                     handed_at=handing.handed_at(kernel.name, objects, member.found, member.name),
                 )
-                apart = member.found.accesses if len(members) > 1 else ()
-                result.add(made, keys, ((name, one.index) for one in apart))
+                alone = member.found.accesses if len(members) > 1 else ()
+                result.add(made, keys, ((name, one.index) for one in alone))
     return result
 
 
@@ -133,12 +134,34 @@ def _listed(
     """A function's stack objects, their causes by offset, and what each named one is divided in."""
     objects = flow.objects(function)
     assert objects is not None
-    causes = object_causes(flow, kernel, objects)
+    shared = {
+        found.offset: one
+        for found in objects.objects.values()
+        if (one := apart(objects, found)) is not None
+    }
+    variables = [
+        shared[offset].variable if offset in shared else found
+        for offset, found in objects.objects.items()
+    ]
+    causes = object_causes(flow, kernel, objects, variables)
     listed = [
-        (named, [whole(named)] if names is None else split(names, objects, named))
-        for named in _named(names, objects, list(objects.objects.values()), causes)
+        (one, split(names, objects, one))
+        for named in _named(names, objects, variables, causes)
+        for one in [_with_buffers(named, shared)]
     ]
     return objects, causes, listed
+
+
+def _with_buffers(named: NamedObject, shared: Mapping[int, Shared]) -> NamedObject:
+    """A variable with the buffers for printing that lie in its place at other times."""
+    buffers = [
+        NamedObject(shared[offset].buffer, (offset,), None)
+        for offset in named.pieces
+        if offset in shared
+    ]
+    if not buffers:
+        return named
+    return replace(named, turns=(*buffers, *(named.turns or (named,))))
 
 
 def _confined(

@@ -46,7 +46,7 @@ class Member:
         }
 
 
-def split(names: Names, objects: FunctionObjects, named: NamedObject) -> list[Member]:
+def split(names: Names | None, objects: FunctionObjects, named: NamedObject) -> list[Member]:
     """The arrays that indexed accesses lie in, then the rest; the whole where they do not tell.
 
     Variables that share the object are objects of their own.
@@ -56,7 +56,7 @@ def split(names: Names, objects: FunctionObjects, named: NamedObject) -> list[Me
     found, name = named.found, named.name
     if named.turns:
         return [whole(turn) for turn in named.turns]
-    if name is None:
+    if name is None or names is None:
         return [whole(named)]
     indexed = _indexed_arrays(names, objects, named)
     if not indexed:

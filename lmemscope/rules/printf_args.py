@@ -11,7 +11,8 @@ registers around it.
 
 How to remove it. Compile it out of release builds: ``assert`` with ``-DNDEBUG``, ``printf`` between
 ``#ifndef NDEBUG`` and ``#endif``, together with an ``if`` or ``else`` that has no braces. The calls
-of a function share one buffer: it goes when all that have arguments are compiled out. Text in a
+of a function share one buffer: it goes when all that have arguments are compiled out. A
+variable that is not alive at the call may have its place: then the frame stays as it is. Text in a
 local array that is printed with ``%s`` is in memory for its address: see address-taken.
 
 When to leave it. Nearly always: a frame that is not touched costs nothing.
@@ -37,12 +38,18 @@ def severity(case: Case) -> Severity:
 
 
 def message(case: Case) -> str:
-    """How many bytes of the frame hold arguments."""
+    """How many bytes of the frame hold arguments, and which where they have none of their own."""
     size = case.share.frame_bytes
     if not size and case.object is not None and case.object.function in only_linked(case.facts):
         return (
             "arguments of printf or assert are in the frame of a function that is linked for its "
             "address, and that the kernel does not call"
+        )
+    if not size and case.object is not None and case.object.function == case.facts.mangled:
+        size = case.object.size
+        return (
+            f"{size} bytes hold the arguments of printf or assert, in the place that a variable "
+            "has at other times: the frame is no larger for them"
         )
     if not size:
         return "arguments of printf or assert are in the frame of a function that is called"

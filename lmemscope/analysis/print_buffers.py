@@ -1,0 +1,122 @@
+"""Buffers of printf's arguments that lie in a variable's place while the variable is not alive.
+
+A compiler gives the place of the frame of a variable that is over, or not yet begun, to the buffer
+that ``vprintf`` reads its arguments from (CUDA C++ Programming Guide, "Formatted Output"). What is
+stored for printing says nothing of the variable, and the reverse. A store is for printing if a call
+that prints may see it and nothing else does: no load of the object comes before something else is
+stored over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
+
+PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
+"""Functions that CUDA calls for ``printf`` and ``assert``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """An object that is a variable and a buffer for printing in turn.
+
+    Attributes:
+        variable, buffer: it, each with its own accesses and calls.
+    """
+
+    variable: StackObject
+    buffer: StackObject
+
+
+def apart(objects: FunctionObjects, found: StackObject) -> Shared | None:
+    """The two that share an object's place; None of what is one thing.
+
+    Args:
+        objects: of the function.
+        found: one of them.
+    """
+    printing = [(call, at) for call, at in found.passed_to if call.callee in PRINTING]
+    if not printing or found.stored_at or not any(not one.is_store for one in found.accesses):
+        return None
+    stored = _Stored(objects, found, {call.index for call, _ in printing})
+    printed = {one.index for one in found.accesses if one.is_store and stored.is_printed(one)}
+    if not printed:
+        return None
+    return Shared(
+        StackObject(
+            found.offset,
+            found.size,
+            [one for one in found.accesses if one.index not in printed],
+            [one for one in found.passed_to if one not in printing],
+        ),
+        StackObject(
+            found.offset,
+            found.size,
+            [one for one in found.accesses if one.index in printed],
+            printing,
+        ),
+    )
+
+
+class _Stored:
+    """Who sees what is stored in an object: calls that print, and all others.
+
+    Args:
+        objects: of the function.
+        found: the object.
+        printing: indices of the calls that print it.
+    """
+
+    def __init__(self, objects: FunctionObjects, found: StackObject, printing: set[int]) -> None:
+        self._flow, self._printing = objects.dataflow.flow, printing
+        self._instructions = objects.body.instructions
+        self._accesses = {one.index: one for one in found.accesses}
+        self._others = {call.index for call, _ in found.passed_to} - printing
+
+    def is_printed(self, store: PtxAccess) -> bool:
+        """Whether calls that print are all that may see what an access stores."""
+        if store.offset is None:
+            return False
+        seen: set[int] = set()
+        is_printed = False
+        start = self._flow.block_of(store.index)
+        todo: list[tuple[int, Iterable[int]]] = [
+            (start, range(store.index + 1, self._flow.blocks[start].end))
+        ]
+        while todo:
+            number, indices = todo.pop()
+            for index in indices:
+                if index in self._others or self._is_read(index, store):
+                    return False
+                is_printed = is_printed or index in self._printing
+                if self._is_over(index, store):
+                    break
+            else:
+                fresh = [one for one in self._flow.blocks[number].successors if one not in seen]
+                seen.update(fresh)
+                blocks = [(one, self._flow.blocks[one]) for one in fresh]
+                todo += [(one, range(block.start, block.end)) for one, block in blocks]
+        return is_printed
+
+    def _is_read(self, index: int, store: PtxAccess) -> bool:
+        access = self._accesses.get(index)
+        return access is not None and not access.is_store and _overlap(access, store)
+
+    def _is_over(self, index: int, store: PtxAccess) -> bool:
+        """Whether all that was stored is written over."""
+        access = self._accesses.get(index)
+        if access is None or not access.is_store or access.offset is None:
+            return False
+        if self._instructions[index].predicate is not None:
+            return False
+        assert store.offset is not None
+        end = store.offset + store.width
+        return access.offset <= store.offset and end <= access.offset + access.width
+
+
+def _overlap(one: PtxAccess, store: PtxAccess) -> bool:
+    if one.offset is None or store.offset is None:
+        return True
+    return one.offset < store.offset + store.width and store.offset < one.offset + one.width

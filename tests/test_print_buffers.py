@@ -1,0 +1,75 @@
+"""Buffers of printf's arguments in the place of a variable."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.analysis.print_buffers import apart
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from tests.builders import call, depot, program
+
+PRINTED = f"st.local.u32 [%rd1], %r9;\n{call('vprintf', '%rd1')}"
+FILLED = "st.local.v2.u32 [%rd1], {5, 7};\nst.local.v2.u32 [%rd1+8], {2, 3};"
+READ = (
+    "ld.param.u32 %r1, [k_param_0];\nmul.wide.s32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n"
+    "ld.local.u32 %r2, [%rd3];"
+)
+PASSED = call("leaf", "%rd1")
+IN_LOOP = f"$L1:\n{PRINTED}\nadd.s32 %r4, %r4, 1;\nsetp.lt.s32 %p1, %r4, 8;\n@%p1 bra $L1;"
+
+
+def stored(body: str) -> tuple[list[str], list[str]] | None:
+    """Stores of the variable and of the buffer; None where they are one."""
+    objects = ModuleFlow(program(f"{depot(16)}\nadd.u64 %rd1, %SPL, 0;\n{body}\nret;")).objects("k")
+    assert objects is not None
+    shared = apart(objects, objects.objects[0])
+    if shared is None:
+        return None
+    text = objects.body.instructions
+    variable, buffer = (
+        [text[one.index].operation for one in part.accesses]
+        for part in (shared.variable, shared.buffer)
+    )
+    assert [one.callee for one, _ in shared.buffer.passed_to] == ["vprintf"]
+    assert all(one.callee != "vprintf" for one, _ in shared.variable.passed_to)
+    return variable, buffer
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{PRINTED}\n{FILLED}\n{READ}",
+        f"{FILLED}\n{READ}\n{PRINTED}",
+        f"{IN_LOOP}\n{FILLED}\n{READ}",
+        f"{FILLED}\n{READ}\n{IN_LOOP}",
+        f"@%p2 bra $L2;\n{PRINTED}\n$L2:\n{FILLED}\n{READ}",
+    ],
+)
+def test_what_only_a_print_sees_is_a_buffer(body: str) -> None:
+    assert stored(body) == (["st", "st", "ld"], ["st"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # The loop comes back to what reads it.
+        f"$L2:\n{FILLED.splitlines()[1]}\n{READ}\n{PRINTED}\n@%p1 bra $L2;",
+        # Some paths alone store something else over it.
+        f"{PRINTED}\n@%p2 bra $L2;\n{FILLED}\n$L2:\n{READ}",
+        f"{PRINTED}\n@%p2 st.local.u32 [%rd1], 5;\n{READ}",
+        # Half of it stays.
+        f"{PRINTED}\nst.local.u16 [%rd1], 5;\n{READ}",
+        # Another function gets it, or whoever reads memory.
+        f"{PRINTED}\n{PASSED}\n{READ}",
+        f"st.global.u64 [%rd9], %rd1;\n{PRINTED}\n{FILLED}\n{READ}",
+        # Nothing else is in the place; nothing is printed.
+        PRINTED,
+        f"{FILLED}\n{READ}\n{PASSED}",
+    ],
+)
+def test_what_something_else_may_see_is_no_buffer(body: str) -> None:
+    assert stored(body) is None
+
+
+def test_a_function_gets_the_variable_and_not_the_buffer() -> None:
+    assert stored(f"{PRINTED}\n{FILLED}\n{PASSED}\n{READ}") == (["st", "st", "ld"], ["st"])
