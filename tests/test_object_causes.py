@@ -274,6 +274,9 @@ def test_an_array_of_addresses_is_no_table() -> None:
     assert (found.cause, found.also) == ("address-taken", ("dynamic-index",))
     assert found.evidence[0].kind == "holds-addresses"
     assert cause(f"{addresses}{READ}\nret;", offset=32) == "address-taken"
+    walked = counted("4").replace(f"{depot(64)}\nadd.u64 %rd1, %SPL, 0;\n", addresses)
+    assert (reasons(walked).cause, reasons(walked).also) == ("rolled-loop", ())
+    assert cause(walked, offset=32) == "address-taken"
     mixed = addresses.replace("st.local.u64 [%rd1+8], %rd6;", "st.local.u64 [%rd1+8], 7;")
     assert cause(f"{mixed}{READ}\nret;") == "dynamic-index"
 

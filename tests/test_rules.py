@@ -267,6 +267,25 @@ def test_what_is_said_of_addresses_that_nobody_gets(kind: str, said: str, advise
     assert advised in finding.advice[0].text
 
 
+@pytest.mark.parametrize("cause", ["rolled-loop", "dynamic-index"])
+def test_a_loop_that_alone_keeps_an_address_is_unrolled(cause: Cause) -> None:
+    plain = kernel("address-taken")
+    (first,) = plain.objects
+    held = dataclasses.replace(first, evidence=(Evidence("held-address", "rows"),))
+    holder = dataclasses.replace(first, cause=cause, name="rows", offset=first.size, evidence=())
+    facts = dataclasses.replace(plain, objects=(held, holder))
+    said = " ".join(one.text for finding in find(facts) for one in finding.advice)
+    assert ("Unroll the loop over `rows`" in said) == (cause == "rolled-loop"), said
+
+
+def test_a_buffer_in_the_place_of_a_variable_makes_no_frame_larger() -> None:
+    plain = kernel("printf-args")
+    assert "in the place" not in only(find(plain)).message
+    causes = tuple(dataclasses.replace(one, frame_bytes=0) for one in plain.causes)
+    facts = dataclasses.replace(plain, causes=causes)
+    assert "no larger for them" in only(find(facts)).message
+
+
 @pytest.mark.parametrize(("others", "is_store"), [((1,), True), ((1,), False), ((), True)])
 def test_what_is_copied_to_be_changed_is_written_back(
     others: tuple[int, ...], is_store: bool

@@ -222,10 +222,12 @@ class _Reasons:
         chosen = next((a for a in self._own if self._objects.is_chosen(a.index)), None)
         if chosen is not None:
             return ProvenCause("address-taken", (self._choice(chosen.index),))
-        if self._contents.are_addresses:
+        others = self._others()
+        # With constant indices it is in registers itself, whatever it holds.
+        if self._contents.are_addresses and "rolled-loop" not in others:
             first = self._instructions[self._stores[0].index]
             shown = Evidence("holds-addresses", ptx_line=first.line, opcode=first.opcode)
-            return ProvenCause("address-taken", (shown,), self._others())
+            return ProvenCause("address-taken", (shown,), others)
         return None
 
     def _by_index(self) -> ProvenCause:

@@ -104,6 +104,7 @@ def find_objects(
                 if named.turns:
                     own = cause_of_turn(flow, kernel.name, objects, member.found)
                     proven = _among_its_own(own, objects, replace(named, found=member.found))
+                proven = _with_holder(proven, objects, member.found, called)
                 if proven.cause == "volatile":
                     member, proven = _of_volatile(member, proven, sources, layers, objects)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
@@ -190,6 +191,24 @@ def _among_its_own(cause: ProvenCause, objects: FunctionObjects, named: NamedObj
     shown = instructions[accesses[0].index]
     evidence = Evidence("ptx-instruction", ptx_line=shown.line, opcode=shown.opcode)
     return replace(cause, cause="dynamic-index", evidence=(evidence,))
+
+
+def _with_holder(
+    cause: ProvenCause, objects: FunctionObjects, found: StackObject, called: LocalNames
+) -> ProvenCause:
+    """What is kept for its address, with the one variable that the address is stored in."""
+    if cause.cause != "address-taken" or found.passed_to or not found.stored_at:
+        return cause
+    stores = [objects.access_at.get(index) for index in found.stored_at]
+    holders = {
+        called.variables.get(pointee.offset) if pointee.kind == "depot" else None
+        for store in stores
+        for pointee in (store.pointees if store is not None else ())
+    }
+    if len(holders) != 1 or any(store is None or not store.pointees for store in stores):
+        return cause
+    evidence = [Evidence("held-address", name) for name in holders if name is not None]
+    return replace(cause, evidence=(*cause.evidence, *evidence))
 
 
 def _of_volatile(

@@ -17,6 +17,7 @@ EvidenceKind = Literal[
     "reduction-words",
     "shared-place",
     "holds-addresses",
+    "held-address",
     "chosen-address",
     "set-pointer",
     "compared-address",
@@ -52,6 +53,7 @@ EvidenceKind = Literal[
 ``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time;
 the subject is ``null`` where the pointer is to nothing else.
 ``holds-addresses``: a PTX instruction stores the address of a local variable in it.
+``held-address``: another local variable (the subject) holds its address.
 ``set-pointer``: the source sets a pointer (the subject) to its address, behind its declaration.
 ``compared-address``: the source's assignment operator compares its address with another's.
 ``plain-declaration``: the variable that fits its place (the subject) is not declared volatile,
@@ -116,6 +118,7 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "holds-addresses": lambda e: (
         f"PTX line {e.ptx_line}: {e.opcode} stores the address of a local variable in it"
     ),
+    "held-address": lambda e: f"{e.subject} holds its address",
     "chosen-address": lambda e: (
         f"PTX line {e.ptx_line}: {e.opcode} accesses it by a pointer that is null on other paths"
         if e.subject == NULL

@@ -18,7 +18,8 @@ How to remove it. By who gets the address. A function that is called: inline it
 source; then pass values instead, and return a structure by value. A function of CUDA's or of a
 library: nothing removes it while it is called. Text that ``printf`` prints with ``%s``: print
 values, or compile the call out. Memory, as with an array of
-pointers to locals: store an index instead of a pointer. A choice, as of ``flag ? data[i] : zero``,
+pointers to locals: store an index instead of a pointer, or unroll the loop over the array where its
+trip count is constant. A choice, as of ``flag ? data[i] : zero``,
 which C++ makes between addresses: choose between values; ``flag ? &data : nullptr``: hand on the
 address and the flag. A comparison of addresses in an assignment
 operator: leave it out where copying an object onto itself changes nothing. A pointer that is set
@@ -164,6 +165,14 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
             ),
             Advice("Or compile the call out of release builds."),
         )
+    holder = _rolled_holder(case)
+    if receiver is None and holder is not None:
+        return (
+            Advice(
+                f"Unroll the loop over {holder} (`#pragma unroll`), which holds its address: with "
+                "constant indices no pointer is kept in memory."
+            ),
+        )
     if receiver is None:
         return (
             Advice(
@@ -271,6 +280,14 @@ def _is_printed(case: Case) -> bool:
         for access in case.facts.accesses
         if access.ptx_line is not None
     )
+
+
+def _rolled_holder(case: Case) -> str | None:
+    """What holds the address, if a rolled loop alone keeps that in memory; None otherwise."""
+    own = case.object
+    held = [one.subject for one in own.evidence if one.kind == "held-address"] if own else []
+    kept = {one.name for one in case.facts.objects if one.cause == "rolled-loop"}
+    return f"`{held[0]}`" if held and held[0] in kept else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def message(case: Case) -> str:
             "arguments of printf or assert are in the frame of a function that is linked for its "
             "address, and that the kernel does not call"
         )
-    if not size and case.object is not None and case.object.function == case.facts.mangled:
+    if not size and case.object is not None and case.object.function == case.facts.name:
         size = case.object.size
         return (
             f"{size} bytes hold the arguments of printf or assert, in the place that a variable "
