@@ -61,10 +61,13 @@ def test_a_whole_variable_comes_before_its_members() -> None:
     ("left", "expected"),
     [
         ([one(KINDS, 0.3), one(BOXES, 0.3)], "boxes"),
-        # Another object is what its lines say more often: nothing says that it is this one.
-        ([one(KINDS, 0.3), one(BOXES, 0.1)], None),
-        # No line of it names what is left.
-        ([one(KINDS, 0.0), one(BOXES, 0.0)], None),
+        # An array exists once, whatever the lines say.
+        ([one(KINDS, 0.3), one(BOXES, 0.1)], "boxes"),
+        ([one(KINDS, 0.0, fit=0.5), one(BOXES, 0.0, fit=0.5)], "boxes"),
+        # The other one's type fits better.
+        ([one(KINDS, 0.0), one(BOXES, 0.0, fit=0.5)], None),
+        # It may be another copy of an inlined function's.
+        ([one(dataclasses.replace(KINDS, function="inlined"), 0.3), one(BOXES, 0.1)], None),
         # Two are left.
         ([one(BOXES, 0.3), one(dataclasses.replace(BOXES, name="more"), 0.3)], None),
     ],
@@ -74,6 +77,17 @@ def test_what_is_left_over_has_the_last_variable_that_its_lines_name(
 ) -> None:
     first = (20, [one(KINDS, 1.0), one(BOXES, 0.0)])
     assert decided(first, (20, left)) == ["kinds", expected]
+
+
+def test_what_a_compiler_may_have_copied_is_not_the_last_of_its_size() -> None:
+    first = dataclasses.replace(BODY, name="first")
+    known = [one(first, 0.3), one(BODY, 0.1)]
+    assert decided((144, [one(first, 1.0)]), (144, known)) == ["first", None]
+
+
+def test_two_objects_that_may_be_the_last_array_are_neither() -> None:
+    known = [one(KINDS, 0.0), one(BOXES, 0.0)]
+    assert decided((20, [one(KINDS, 1.0)]), (20, known), (20, known)) == ["kinds", None, None]
 
 
 def test_one_elimination_makes_the_next_possible() -> None:

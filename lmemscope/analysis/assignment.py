@@ -105,6 +105,32 @@ class _Assignment:
 
     def _take_left_over(self, number: int) -> bool:
         """What an object is by elimination: all others that it could be are other objects."""
+        return self._take_silent(number) or self._take_last_array(number)
+
+    def _take_last_array(self, number: int) -> bool:
+        """The one array of its size that no line names, as behind pointers that are exchanged.
+
+        No copy that a compiler makes of a value is an array, and each array of the function itself
+        exists once: where all but one of them are other objects, it is that one.
+        """
+        fitting = [c for c in self._known[number] if c.is_exact and c.is_reached]
+        if not fitting or not all(c.part.is_array and not c.repeats for c in fitting):
+            return False
+        left = [c for c in fitting if self._is_free(c, number)]
+        if len(left) != 1 or len(fitting) == 1 or left[0].fit < max(c.fit for c in fitting):
+            return False
+        if any(
+            c.variable == left[0].variable
+            for other, chosen in enumerate(self._chosen)
+            if other != number and chosen is None
+            for c in self._known[other]
+        ):
+            return False
+        self._take(number, left[0])
+        return True
+
+    def _take_silent(self, number: int) -> bool:
+        """What lines name, but too few of them."""
         silent = [c for c in self._known[number] if c.is_exact and c.fit == 1.0 and c.mention]
         left = [c for c in silent if self._is_free(c, number)]
         if len(left) != 1 or left[0].mention < max(c.mention for c in silent):
