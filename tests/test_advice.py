@@ -463,6 +463,40 @@ def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> 
     assert "takes 64 KB for the 128 threads that it is launched with, and a block has 48" in text
 
 
+@pytest.mark.parametrize(
+    ("usual", "said_so"),
+    [
+        (96, "If no block has more than 96 threads, keep"),
+        (128, None),
+    ],
+)
+def test_a_block_that_may_be_chosen_has_the_size_that_the_program_begins_with(
+    usual: int, said_so: str | None
+) -> None:
+    facts = dataclasses.replace(array("float[128]", 512), demangled="void kernel(float*)")
+    launch = f"int threads = {usual};\nparse(&threads);\nkernel<<<grid, threads>>>(x);"
+    text = said(dataclasses.replace(facts, location=HERE), launch)
+    assert ("keep `table` in shared" in text) == (said_so is not None)
+    assert said_so is None or said_so in text
+
+
+def test_a_large_block_that_may_be_chosen_is_counted_with() -> None:
+    facts = dataclasses.replace(array("float[16]", 64), demangled="void kernel(float*)")
+    launch = "unsigned threads = 512;\nparse(&threads);\nkernel<<<grid, threads>>>(x);"
+    assert "64 bytes × 512 threads" in said(dataclasses.replace(facts, location=HERE), launch)
+
+
+def test_counters_alone_may_take_a_large_array_apart() -> None:
+    facts = array("double[135]", 1080, name=None, type=None)
+    by_data, index = said(facts), facts.objects[0].index
+    assert index is not None
+    counters = dataclasses.replace(index, sources=(IndexSource("loop-counter", None),))
+    by_counters = said(array("double[135]", 1080, name=None, type=None, index=counters))
+    assert "too large for registers" in by_data
+    assert "not all needed at once" in by_counters
+    assert "too large" not in by_counters
+
+
 def test_an_object_without_a_name_is_not_to_be_moved() -> None:
     facts = array("float[20]", 80, name=None, type=None)
     assert said(facts) == (

@@ -247,6 +247,20 @@ class TestPrograms:
         checked = run_program("check", ".", cwd=tmp_path)
         assert checked.code == 0, checked.out
 
+    def test_who_calls_a_header_that_prints_makes_no_print_of_its_own(self, tmp_path: Path) -> None:
+        (tmp_path / "t.cuh").write_text(
+            "struct Queue {\n  int ids[4];\n"
+            '  __device__ void tell() { printf("%d\\n", ids[0]); }\n};\n'
+        )
+        (tmp_path / "use.cu").write_text(
+            '#include "t.cuh"\n__global__ void k(Queue *x) {\n  x->tell();\n}\n'
+        )
+        scanned = run_program("scan", "use.cu", "--format", "json", cwd=tmp_path)
+        ((finding,),) = [k["findings"] for k in scanned.document["units"][0]["kernels"]]
+        said = " ".join(one["text"] for one in finding["advice"])
+        assert finding["cause"] == "printf-args"
+        assert "every call" not in said, said
+
     def test_the_gate_does_not_pass_what_it_did_not_see(self, tree: Path) -> None:
         (tree / "lonely.cuh").write_text(KERNEL)
         checked = run_program("check", ".", cwd=tree)

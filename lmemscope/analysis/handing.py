@@ -10,7 +10,7 @@ from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.model import Evidence, SourceLocation
+from lmemscope.model import Evidence, SourceLocation, calling_line
 
 
 class Handing:
@@ -61,17 +61,15 @@ class Handing:
                 return place
         return None
 
-    def handed_at(
-        self,
-        kernel: str,
-        objects: FunctionObjects,
-        found: StackObject,
-        named: ObjectName | None,
-    ) -> tuple[SourceLocation, ...]:
-        """The lines of all calls that get an object's address: several may share what is stored."""
+    def handed_at(self, objects: FunctionObjects, found: StackObject) -> tuple[SourceLocation, ...]:
+        """The lines of all calls that get an object's address: several may share what is stored.
+
+        They are the user's own, as written, wherever the functions are inlined that they stand in.
+        """
         instructions = objects.body.instructions
         places = {
-            self.place(kernel, instructions[call.index], named) for call, _ in found.passed_to
+            calling_line(self._lines.of_instruction(instructions[call.index]))
+            for call, _ in found.passed_to
         }
         return tuple(sorted(place for place in places if place is not None))
 

@@ -122,7 +122,7 @@ def find_objects(
                     index=index,
                     called_from=called_from,
                     escape=escape,
-                    handed_at=handing.handed_at(kernel.name, objects, member.found, member.name),
+                    handed_at=handing.handed_at(objects, member.found),
                 )
                 alone = member.found.accesses if len(members) > 1 else ()
                 result.add(made, keys, ((name, one.index) for one in alone))

@@ -95,15 +95,16 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
         places = sorted({found.declared, *others})
         lines = listed([str(one.line) for one in places])
         why = f"several variables share that name and place (lines {lines})"
-    if found.size > REGISTER_FILE:
+    if sources and all(source.kind == "loop-counter" for source in sources):
+        less = ", and it is not all needed at once" if found.size > REGISTER_FILE else ""
+        way = (
+            "Registers can hold it only if every loop over it has a constant number of turns and "
+            f"is unrolled{less}."
+        )
+    elif found.size > REGISTER_FILE:
         way = (
             "It is too large for registers: work in pieces that fit, or let the threads of a warp "
             "share the work of one."
-        )
-    elif sources and all(source.kind == "loop-counter" for source in sources):
-        way = (
-            "Registers can hold it only if every loop over it has a constant number of turns and "
-            "is unrolled."
         )
     else:
         way = "Registers can hold it only if every index into it is a constant."

@@ -61,7 +61,61 @@ def block_of(case: Case) -> Block | None:
     return launched
 
 
+def usual_threads(case: Case) -> int | None:
+    """Threads of the largest block that a launch has unless somebody asks for another.
+
+    That is the value that a variable is declared with, and may lose: ``int threads = 256;``.
+    """
+    found = [
+        int(declared[1])
+        for launch in _launches(case) or ()
+        if launch.shape[1:] and _NAME.fullmatch(name := launch.shape[1].strip())
+        for declared in [
+            re.search(
+                rf"\b(?:int|unsigned|size_t|u?int\d+_t)\s+{name}\s*=\s*(\d+)[uU]?\s*[;,]",
+                case.sources.code(launch.place.file),
+            )
+        ]
+        if declared is not None
+    ]
+    return max(found, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """A launch of the kernel's own instance.
+
+    Attributes:
+        shape: what stands between ``<<<`` and ``>>>``, as written.
+        place: of it.
+        given: what the names among its template arguments are.
+    """
+
+    shape: tuple[str, ...]
+    place: SourceLocation
+    given: Mapping[str, int]
+
+
 def _launched(case: Case) -> Block | None:
+    launches = _launches(case)
+    if launches is None:
+        return None
+    sizes = {
+        _threads(one.shape[1], case.sources, one.place, one.given, _DEPTH)
+        if one.shape[1:]
+        else None
+        for one in launches
+    }
+    dynamic = any(len(one.shape) > 2 and one.shape[2].strip() != "0" for one in launches)
+    known = [size for size in sizes if size is not None]
+    if not known or len(known) != len(sizes):
+        return None
+    text = f"the {count(max(known), 'thread')} that it is launched with"
+    return Block(max(known), text, is_exact=True, is_dynamic=dynamic)
+
+
+def _launches(case: Case) -> list[_Launch] | None:
+    """Those in sight; None where others may launch it, or it is no kernel."""
     home, sources = case.facts.home, case.sources
     if home is None or case.facts.kind != "entry":
         return None
@@ -75,7 +129,7 @@ def _launched(case: Case) -> Block | None:
     )
     own = _arguments(short_name(case.facts.demangled))
     main = sources.main or home
-    sizes, dynamic = set(), False
+    result = []
     for file in dict.fromkeys(
         (home, main, *sources.quoted(home, searched=True), *sources.quoted(main, searched=True))
     ):
@@ -85,18 +139,11 @@ def _launched(case: Case) -> Block | None:
             if _ASKS.search(before) is None:
                 return None  # Its address goes to whoever launches it.
         for found in launch.finditer(text):
-            parts = [*parts_of(found["shape"])]
             place = SourceLocation(file, 1 + text.count("\n", 0, found.start()))
             given = _given(found["instance"], own, sources, place)
-            if given is None:
-                continue
-            dynamic = dynamic or (len(parts) > 2 and parts[2].strip() != "0")
-            sizes.add(_threads(parts[1], sources, place, given, _DEPTH) if parts[1:] else None)
-    known = [size for size in sizes if size is not None]
-    if not known or len(known) != len(sizes):
-        return None
-    text = f"the {count(max(known), 'thread')} that it is launched with"
-    return Block(max(known), text, is_exact=True, is_dynamic=dynamic)
+            if given is not None:
+                result.append(_Launch((*parts_of(found["shape"]),), place, given))
+    return result
 
 
 def threads_of(written: str, sources: SourceText, place: SourceLocation) -> int | None:

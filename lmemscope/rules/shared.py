@@ -22,7 +22,7 @@ from lmemscope.rules.declared import (
     statement_from,
 )
 from lmemscope.rules.enclosing import body_lines, function_head, says_host
-from lmemscope.rules.launched import block_of
+from lmemscope.rules.launched import block_of, usual_threads
 
 STATIC_BYTES = 48 * 1024
 """Static shared memory of a block: CUDA C++ Programming Guide, "Compute Capabilities"; more must
@@ -80,10 +80,10 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     size = found.size
     if made is not None and made.extents and made.element_bytes is not None:
         size = made.elements * made.element_bytes
-    known = block_of(case)
-    threads = known.threads if known is not None else _BLOCK
+    known, usual = block_of(case), usual_threads(case) or 0
+    threads = known.threads if known is not None else max(usual, _BLOCK)
     fits = size * threads <= room
-    if not fits and known is not None and known.is_exact:
+    if not fits and ((known is not None and known.is_exact) or size * usual > room):
         return ()
     if not fits:
         threads = room // size // _WARP * _WARP
