@@ -924,10 +924,12 @@ def test_at_255_no_limit_is_to_be_raised() -> None:
     assert "Loosen" not in text
 
 
-def test_spilling_to_shared_memory_takes_a_known_block_and_no_calls() -> None:
+def test_spilling_to_shared_memory_takes_room_and_no_calls() -> None:
     known = spill(LaunchBounds(256, 2), 128, 128)
     assert "enable_smem_spilling" in codes(known)
-    assert "enable_smem_spilling" not in codes(spill(None, 255, 255))
+    # Without bounds ptxas keeps room for 1024 threads.
+    assert "enable_smem_spilling" in codes(spill(None, 255, 255))
+    assert "`-rdc=true`" in said(spill(None, 255, 255))
     # ptxas: Pragma 'enable_smem_spilling' is not allowed for dynamic SMEM.
     assert "enable_smem" not in codes(known, "extern __shared__ float staged[];")
     callee = FunctionFacts("_Z4leafPf", "leaf(float*)", None, None, None)

@@ -965,6 +965,10 @@ def test_spilling_to_shared_memory_is_the_first_statement() -> None:
     given = target(dynamic, "register-spill", used="use", name=None, bounds=bounds)
     with pytest.raises(DeclinedError, match="dynamic shared memory"):
         proposals(smem_spilling.REWRITE, given)
+    cached = f"{text}void f() {{ cudaFuncSetCacheConfig(k, cudaFuncCachePreferL1); }}\n"
+    with pytest.raises(DeclinedError, match="asks for L1 cache"):
+        given = target(cached, "register-spill", used="use", name=None, bounds=bounds)
+        proposals(smem_spilling.REWRITE, given)
     given = target(text, "register-spill", used="use", name=None, bounds=bounds)
     (hit,) = given.hits
     assert hit.facts.ptxas is not None
@@ -1301,6 +1305,7 @@ __global__ void insists(const int *x, int *o, int n) {
 """
 
 SPILLS_AND_LIBRARY = r"""
+#include <cmath>
 #include <cstdio>
 __global__ void __launch_bounds__(256, 8) spills(const float *x, float *o) {
   float r[48], s = 0;
@@ -1315,6 +1320,20 @@ __global__ void __launch_bounds__(256, 8) spills(const float *x, float *o) {
   o[threadIdx.x] = s;
 }
 __global__ void waves(const double *x, double *o) { o[0] = sin(x[0]); }
+__device__ double up(double x) {
+  return sin(M_PI * x);
+}
+__device__ double along(double x) {
+  return cos(M_PI * x);
+}
+__device__ double down(double x) {
+  return sin(M_PI * x) * 2;
+}
+__global__ void turns(const double *x, double *o, int n) {
+  double s = 0;
+  for (int i = 0; i < n; ++i) s += up(x[i]) * along(x[i]);
+  o[0] = s + down(x[0]);
+}
 __global__ void prints(const float *x, int n) {
   if (threadIdx.x == 0) printf("%f %d\n", x[n], n);
 }
@@ -1373,6 +1392,7 @@ def test_spills_slow_paths_and_prints_leave_local_memory(
     assert found["spills", "launch-bounds"] == ("safe", "removed")
     assert found["spills", "smem-spilling"] == ("safe", "reduced")
     assert found["waves", "fast-math"] == ("unsafe", "removed")
+    assert found["turns", "fast-math"] == ("unsafe", "removed"), "calls of three functions"
     assert found["prints", "no-printf"] == ("unsafe", "removed")
 
 

@@ -181,7 +181,9 @@ def _is_for_device(here: Target, line: int) -> bool:
 
 def _places(hit: Hit) -> set[SourceLocation]:
     found = {calling_line(one.chain) for one in (*hit.case.accesses, *hit.case.generic)}
-    return {place for place in (hit.finding.location, *found) if place is not None}
+    # One function of the library's may serve calls in many functions of the program.
+    called = hit.case.object.called_from if hit.case.object is not None else ()
+    return {place for place in (hit.finding.location, *found, *called) if place is not None}
 
 
 def _call(

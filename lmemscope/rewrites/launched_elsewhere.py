@@ -14,10 +14,8 @@ from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.written import plain_name
-from lmemscope.rules.launched import threads_of
+from lmemscope.rules.launched import LARGEST_BLOCK, threads_of
 
-_LARGEST = 1024
-"""Threads of a block, at most: CUDA C++ Programming Guide, "Compute Capabilities"."""
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 _MOST = re.compile(r"\bmaxThreadsPerBlock\b|\bcudaOccupancyMaxPotentialBlockSize\w*")
 """What a device allows, or what a kernel's own registers do: up to the largest block."""
@@ -70,11 +68,11 @@ class _Project:
     def _sizes(self, written: str, place: SourceLocation, hops: int) -> Iterator[int]:
         """What an expression may be, at most: itself, else what its names are given."""
         if _MOST.search(written):
-            yield _LARGEST
+            yield LARGEST_BLOCK
             return
         known = threads_of(written, self._sources, place)
         if known is not None:
-            if known <= _LARGEST:
+            if known <= LARGEST_BLOCK:
                 yield known
             return
         for name in dict.fromkeys(_NAME.findall(written)):
@@ -99,7 +97,7 @@ class _Project:
         for file, found in self._matches(name, asking):
             code = self._sources.code(file)
             if _MOST.search(code[max(0, found.start() - 80) : found.start()]):
-                yield _LARGEST
+                yield LARGEST_BLOCK
         for _, found in self._matches(name, parameter):
             yield from self._arguments(found["function"], found["before"].count(","), hops)
 

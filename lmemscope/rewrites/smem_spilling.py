@@ -6,7 +6,8 @@ to shared memory as far as it has room there (CUDA 13 and newer; older ones igno
 It is safe: the program does the same, and ptxas knows from the launch bounds how many threads share
 the memory; without any it keeps room for 1024. It costs shared memory of the block, and with it L1
 cache; beside dynamic shared memory ptxas refuses it, and a launch that asks for some may find no
-room: declined where there is any in sight. With `-rdc=true` ptxas refuses it too, and the program
+room: declined where there is any in sight, and where the program asks for L1 cache in its place
+(`cudaFuncCachePreferL1`), as few blocks may find room then. With `-rdc=true` ptxas refuses it too, and the program
 is not built: what is tried without the options of a build does not show that.
 """
 
@@ -18,15 +19,13 @@ from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
 from lmemscope.rewrites.dynamic import dynamic_at
 from lmemscope.rewrites.written import first_in, kernels
+from lmemscope.rules.launched import LARGEST_BLOCK
 from lmemscope.rules.register_cap import spilling_rooms
-from lmemscope.rules.shared import has_dynamic
+from lmemscope.rules.shared import has_dynamic, prefers_l1
 
 _PRAGMA = b'asm volatile(".pragma \\"enable_smem_spilling\\";");'
 _WORD = 4
 """Bytes that ptxas moves at least, of each thread."""
-_LARGEST = 1024
-"""Threads of a block where no launch bounds say fewer: CUDA C++ Programming Guide, "Launch
-Bounds"."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -55,11 +54,13 @@ def _check(target: Target, hit: Hit) -> None:
         DeclinedError: it may not, or has none.
     """
     bounds = hit.facts.launch_bounds
-    threads = (bounds.max_threads if bounds is not None else None) or _LARGEST
+    threads = (bounds.max_threads if bounds is not None else None) or LARGEST_BLOCK
     asked = dynamic_at(target, hit)
     if asked is not None or has_dynamic(hit.case):
         where = asked or "its file"
         raise DeclinedError(f"{where} has dynamic shared memory, or a launch that may ask for some")
+    if prefers_l1(hit.case):
+        raise DeclinedError("its program asks for L1 cache in place of shared memory")
     taken = (hit.facts.ptxas.shared if hit.facts.ptxas is not None else None) or 0
     if max(spilling_rooms(threads)) - taken < _WORD * threads:
         what = "" if bounds is not None and bounds.max_threads else ", as no launch bounds say less"

@@ -13,6 +13,8 @@ from lmemscope.model import SourceLocation, SourceText, count
 from lmemscope.rules.base import Case
 from lmemscope.rules.constants import meaning, number_of
 
+LARGEST_BLOCK = 1024
+"""Threads of a block, at most: CUDA C++ Programming Guide, "Compute Capabilities"."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEPTH = 4
 """How many definitions of blocks are followed."""

@@ -34,8 +34,9 @@ from lmemscope.model import Advice, Confidence, Severity, count
 from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.enclosing import body_lines
 from lmemscope.rules.indexing import listed
+from lmemscope.rules.launched import LARGEST_BLOCK
 from lmemscope.rules.register_cap import cap_of, spilling_rooms
-from lmemscope.rules.shared import has_dynamic
+from lmemscope.rules.shared import has_dynamic, prefers_l1
 
 _DEFINES = re.compile(
     r"(?:#\s*define\s+|\bconst(?:expr)?\b[^=;]*?\b)(\w+)\s*(?:=|\s)\s*(\d+)\s*;?\s*$"
@@ -175,7 +176,10 @@ def _baked_in(case: Case, code: str) -> str:
 
 
 def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
-    """Spilling to shared memory, where the block's size is known and there is room and no call."""
+    """Spilling to shared memory, where there is room and no call.
+
+    Without launch bounds ptxas keeps room for the largest block.
+    """
     facts = case.facts
     bounds = facts.launch_bounds
     used = facts.cubin is not None and facts.cubin.shared_spills
@@ -183,12 +187,12 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
         facts.calls is not None
         and (facts.calls.external or facts.calls.indirect or facts.calls.reached)
     )
-    if used or calls or bounds is None or not bounds.max_threads or facts.kind != "entry":
+    if used or calls or facts.kind != "entry":
         return ()
-    if has_dynamic(case):
+    if has_dynamic(case) or prefers_l1(case):
         return ()  # ptxas refuses it beside dynamic shared memory
     taken = (facts.ptxas.shared if facts.ptxas is not None else None) or 0
-    threads = bounds.max_threads
+    threads = (bounds.max_threads if bounds is not None else None) or LARGEST_BLOCK
     spilled = case.share.frame_bytes
     # ptxas moves whole words of all threads.
     words = [max(0, room - taken) // (4 * threads) for room in spilling_rooms(threads)]
@@ -201,7 +205,8 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
         Advice(
             "Spill to shared memory instead (CUDA 13 and newer): at the beginning of the kernel. "
             "ptxas takes for that what a block has of it while the multiprocessor is full of "
-            f"threads: room for {part} of the {spilled} bytes per thread{beside}.",
+            f"threads: room for {part} of the {spilled} bytes per thread{beside}. It refuses it "
+            "with `-rdc=true`.",
             'asm volatile(".pragma \\"enable_smem_spilling\\";");',
             rewrite="smem-spilling",
         ),

@@ -36,6 +36,7 @@ _FREE = 64
 DYNAMIC = r"\bextern\b(?:[^;{}()]|\([^;{}()]*\))*\b__shared__\b"
 """Its declaration: what ``extern "C"`` defines may have shared memory of another kind inside."""
 _DYNAMIC = re.compile(DYNAMIC)
+_PREFERS_L1 = re.compile(r"\b(?:cudaFuncCachePreferL1|cudaSharedmemCarveoutMaxL1)\b")
 _VECTOR = re.compile(
     r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]|(?:nv_|__nv_)?bfloat162?"
     r"|(?:__)?half2?"
@@ -137,6 +138,15 @@ def has_dynamic(case: Case) -> bool:
     """Whether the kernel's file has shared memory whose size the launch gives."""
     home = case.facts.home
     return home is not None and bool(case.sources.matching(home, _DYNAMIC))
+
+
+def prefers_l1(case: Case) -> bool:
+    """Whether the program asks for as much L1 cache, and as little shared memory, as can be.
+
+    Then what a block takes of shared memory may leave room for few blocks.
+    """
+    files = {case.facts.home, case.sources.main} - {None}
+    return any(case.sources.matching(file, _PREFERS_L1) for file in files if file is not None)
 
 
 def _is_trivial(case: Case, made: Declaration) -> bool | None:
