@@ -966,8 +966,8 @@ def test_spilling_to_shared_memory_is_the_first_statement() -> None:
     with pytest.raises(DeclinedError, match="dynamic shared memory"):
         proposals(smem_spilling.REWRITE, given)
     cached = f"{text}void f() {{ cudaFuncSetCacheConfig(k, cudaFuncCachePreferL1); }}\n"
+    given = target(cached, "register-spill", used="use", name=None, bounds=bounds)
     with pytest.raises(DeclinedError, match="asks for L1 cache"):
-        given = target(cached, "register-spill", used="use", name=None, bounds=bounds)
         proposals(smem_spilling.REWRITE, given)
     given = target(text, "register-spill", used="use", name=None, bounds=bounds)
     (hit,) = given.hits

@@ -7,8 +7,8 @@ It is safe: the program does the same, and ptxas knows from the launch bounds ho
 the memory; without any it keeps room for 1024. It costs shared memory of the block, and with it L1
 cache; beside dynamic shared memory ptxas refuses it, and a launch that asks for some may find no
 room: declined where there is any in sight, and where the program asks for L1 cache in its place
-(`cudaFuncCachePreferL1`), as few blocks may find room then. With `-rdc=true` ptxas refuses it too, and the program
-is not built: what is tried without the options of a build does not show that.
+(`cudaFuncCachePreferL1`), as few blocks may find room then. With `-rdc=true` ptxas refuses it too,
+and the program is not built: what is tried without the options of a build does not show that.
 """
 
 from __future__ import annotations
