@@ -515,7 +515,9 @@ def test_the_cheapest_is_first_whatever_is_left_in_memory() -> None:
 def test_what_is_safe_is_before_what_is_as_good() -> None:
     unsafe = trial("unsafe", 50.0, applicability="unsafe")
     assert order(unsafe, trial("safe", 50.2)) == [("safe", 1), ("unsafe", 2)]
-    assert order(unsafe, trial("safe", 60.0)) == [("unsafe", 1), ("safe", 2)]
+    # The model is not that sure of its figures.
+    assert order(unsafe, trial("safe", 70.0)) == [("safe", 1), ("unsafe", 2)]
+    assert order(unsafe, trial("safe", 80.0)) == [("unsafe", 1), ("safe", 2)]
 
 
 def test_of_what_costs_the_same_the_one_with_less_beside_memory_is_first() -> None:
