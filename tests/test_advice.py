@@ -606,6 +606,33 @@ def test_what_keeps_a_loop_rolled_is_said(above: str, body: str, sentence: str) 
     assert sentence in said(kernel("rolled-loop", index=index), source)
 
 
+@pytest.mark.parametrize(
+    ("use", "is_table"),
+    [
+        ("s += s & table[i];", True),
+        ("s = s && table[i];", True),
+        ("table[i] = s;", False),
+        ("f(&table[i]);", False),
+        ("return &table[i];", False),
+        ("f(table);", False),
+    ],
+)
+def test_a_table_that_loops_read_need_not_be_unrolled(use: str, is_table: bool) -> None:
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    values = ", ".join(map(str, range(20)))
+    source = (
+        f"\n\n  const float table[20] = {{{values}}};\n\n\n\n"
+        f"for (int i = 0; i < 20; ++i) {{ {use} }}\n}}\n"
+    )
+    facts = kernel("rolled-loop", index=index)
+    (finding,) = find(facts, {"a.cu": source})
+    first, *others = finding.advice
+    assert "Unroll the loop at line 7" in first.text
+    assert ["Or make `table` one table for all threads" in one.text for one in others] == [
+        True
+    ] * is_table
+
+
 def test_an_array_that_leaves_no_registers_is_not_unrolled() -> None:
     index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
     large = kernel("rolled-loop", index=index, kind="float[240]")

@@ -19,10 +19,10 @@ _VERDICTS = ("removed", "reduced", "no-effect", "worse", "failed")
 def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """Trials by input, architecture, kernel and finding, the best of each first, and numbered.
 
-    By modelled cost, an unsafe one's counted 1.5 times; of what costs the same, what removes more is first, then what is safe, then
-    what takes less shared memory, then what leaves a multiprocessor less to do and to wait for
-    beside memory, then what was proposed first. One by which the kernel becomes slower has no
-    number: leaving it as it is is better (`leave_reason`).
+    By modelled cost, an unsafe one's counted 1.5 times; of what costs the same, what removes more
+    is first, then what is safe, then what takes less shared memory, then what leaves a
+    multiprocessor less to do and to wait for beside memory, then what was proposed first. One by
+    which the kernel becomes slower has no number: leaving it as it is is better (`leave_reason`).
     """
     harmful = {
         trial.rewriting.edits

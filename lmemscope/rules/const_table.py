@@ -39,6 +39,9 @@ _TABLE = re.compile(
 _CHANGED = re.compile(r"\s*(?:[-+*/%&|^]=|(?:<<|>>)=|=(?!=)|\+\+|--|\.|->|\[)")
 """What behind an element changes it, or may: a member function, a component."""
 
+_TAKEN = re.compile(r"(?:(?:^|[^\w)\]\s&]|\breturn)\s*&|\+\+|--)\s*$")
+"""What before an element takes its address, or changes it; not ``a & b``, ``a && b``."""
+
 
 def severity(case: Case) -> Severity:
     """By loop and divergence, but never a note: one copy for all threads is always better."""
@@ -110,7 +113,7 @@ def unchanged_table(case: Case) -> tuple[Advice, ...]:
         element = re.match(indexed, behind[use.end() :])
         if element is None or _CHANGED.match(behind[use.end() + element.end() :]):
             return ()
-        if re.search(r"(?:&|\+\+|--)\s*$", behind[: use.start()]):
+        if _TAKEN.search(behind[: use.start()]):
             return ()
     return advice(case)
 

@@ -21,6 +21,8 @@ When to leave it. When unrolling makes the code too large, or the array too many
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.const_table import unchanged_table
@@ -44,11 +46,17 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """To unroll, where trips are constant and the array fits registers; else as for any index."""
-    unrolled = unrolled_loop(case)
+    """To unroll, where trips are constant and the array fits registers; else as for any index.
+
+    What is a table need not be copied for each thread, whether the loops are unrolled or not.
+    """
+    unrolled, table = unrolled_loop(case), unchanged_table(case)
+    if unrolled and table:
+        (first, *_) = with_members(case, unrolled[:1])
+        instead = (replace(one, text=f"Or m{one.text.removeprefix('M')}") for one in table)
+        return (first, *instead)
     if unrolled:
         return with_members(case, unrolled)
-    table = unchanged_table(case)
     if table:
         return table
     return (*unnamed(case), *shared_memory(case)) or without_usable_advice(case)
