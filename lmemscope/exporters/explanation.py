@@ -222,9 +222,10 @@ class Explainer:
             lines += self._wrapped(also, "   ")
         if finding.confidence != "certain":
             lines.append(f"   Confidence: {finding.confidence}.")
-        if finding.advice:
+        beside = proven.beside(finding)
+        if beside:
             lines.append("   What removes it:" if finding.severity != "note" else "   What to do:")
-        for advice in finding.advice:
+        for advice in beside:
             lines += self._wrapped(f"- {proven.advice_text(advice)}", "   ", hanging="  ")
             if advice.code is not None:
                 lines += [

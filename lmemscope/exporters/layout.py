@@ -8,7 +8,7 @@ from typing import LiteralString
 
 from lmemscope.analysis.groups import Group, arch_order
 from lmemscope.analysis.groups import Row as Row
-from lmemscope.exporters import escape_terminal
+from lmemscope.exporters import escape_terminal, proven
 from lmemscope.exporters.escape_terminal import Shown
 from lmemscope.formats.demangle import short_name as short_name
 from lmemscope.formats.demangle import symbol_text
@@ -402,7 +402,8 @@ def shown_once(findings: Sequence[Finding]) -> list[tuple[tuple[Advice, ...], bo
     said: set[Advice] = set()
     made = []
     for finding in findings:
-        fresh = tuple(one for one in finding.advice if one not in said)
+        advice = proven.beside(finding)
+        fresh = tuple(one for one in advice if one not in said)
         said.update(fresh)
-        made.append((fresh, len(fresh) < len(finding.advice)))
+        made.append((fresh, len(fresh) < len(advice)))
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lmemscope.model import Advice, Figures, ProvenFix, Verified
+from lmemscope.model import Advice, Figures, Finding, ProvenFix, Verified
 from lmemscope.model.fix import NOTICED
 
 
@@ -27,6 +27,13 @@ def advice_text(advice: Advice) -> str:
     found = advice.verified
     result = "it is removed" if found.verdict == "removed" else "some of it stays"
     return f"{advice.text} Tried: {result} ({outcome(found)})."
+
+
+def beside(finding: Finding) -> tuple[Advice, ...]:
+    """A finding's advice without what its proven fix is, which is shown with its patch."""
+    if finding.fix is None:
+        return finding.advice
+    return tuple(one for one in finding.advice if one.verified != finding.fix.verified)
 
 
 def outcome(verified: Verified) -> str:
