@@ -85,6 +85,12 @@ def test_what_a_compiler_may_have_copied_is_not_the_last_of_its_size() -> None:
     assert decided((144, [one(first, 1.0)]), (144, known)) == ["first", None]
 
 
+def test_the_only_array_of_its_size_is_it_where_a_line_says_so() -> None:
+    assert decided((20, [one(KINDS, 0.3, fit=0.4)])) == ["kinds"]
+    assert decided((20, [one(KINDS, 0.0, fit=0.4)])) == [None]
+    assert decided((36, [one(KINDS, 0.3, 36, fit=0.4)])) == [None]
+
+
 def test_two_objects_that_may_be_the_last_array_are_neither() -> None:
     known = [one(KINDS, 0.0), one(BOXES, 0.0)]
     assert decided((20, [one(KINDS, 1.0)]), (20, known), (20, known)) == ["kinds", None, None]

@@ -108,16 +108,19 @@ class _Assignment:
         return self._take_silent(number) or self._take_last_array(number)
 
     def _take_last_array(self, number: int) -> bool:
-        """The one array of its size that no line names, as behind pointers that are exchanged.
+        """The one array of its size that is left, as behind pointers that are exchanged.
 
         No copy that a compiler makes of a value is an array, and each array of the function itself
-        exists once: where all but one of them are other objects, it is that one.
+        exists once: where all but one of them are other objects, it is that one. Where there is but
+        one, some line has to name it.
         """
         fitting = [c for c in self._known[number] if c.is_exact and c.is_reached]
         if not fitting or not all(c.part.is_array and not c.repeats for c in fitting):
             return False
         left = [c for c in fitting if self._is_free(c, number)]
-        if len(left) != 1 or len(fitting) == 1 or left[0].fit < max(c.fit for c in fitting):
+        if len(left) != 1 or left[0].fit < max(c.fit for c in fitting):
+            return False
+        if len(fitting) == 1 and not left[0].mention:
             return False
         if any(
             c.variable == left[0].variable
