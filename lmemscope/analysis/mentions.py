@@ -236,7 +236,8 @@ class Mentions:
         """The innermost line to which a line that names one of the words hands it, and as what.
 
         ``step(first, other)`` names both; on a line of ``step`` that reads ``a[i]`` it is the
-        one that ``step``'s parameter ``a`` is. A call whose arguments do not tell counts as naming.
+        one that ``step``'s parameter ``a`` is, as ``p[i]`` is behind ``auto *p = a``. A call whose
+        arguments do not tell counts as naming.
         None where no line names it.
         """
         frame = chain[at]
@@ -252,9 +253,10 @@ class Mentions:
         parameters = self.explicit(chain[at - 1].function or "")
         for _, arguments in argument_lists(statement, len(parameters)):
             bound = [
-                parameter.name
+                name
                 for parameter, argument in zip(parameters, arguments, strict=True)
                 if any(contains(argument, word) for word in words)
+                for name in self._names_of(parameter)
             ]
             if bound:
                 return self._handed_in(chain, at - 1, bound)
