@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from lmemscope.analysis.layers import parse
+from lmemscope.analysis.lines import Lines
 from lmemscope.errors import FormatError
 from lmemscope.formats import sass
 from lmemscope.formats.cubin import Cubin
 from lmemscope.formats.line_table import line_at
-from lmemscope.model import Artifacts
+from lmemscope.formats.sites import STACK_POINTER, Site
+from lmemscope.lowering.lower import lower
+from lmemscope.model import Artifacts, Unit, reader_line
 from lmemscope.tools import nvdisasm, nvrtc
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120", "sm_121")
@@ -201,3 +207,45 @@ def _address(instruction: sass.SassInstruction) -> tuple[int | None, int | None,
 
 def _inner(instruction: sass.SassInstruction) -> str:
     return instruction.operands.partition("[")[2].partition("]")[0]
+
+
+ROOTS = """\
+__device__ __noinline__ double halved(double x) {
+  return sqrt(x) * 0.5;
+}
+extern "C" __global__ void roots(const double *x, double *y, int n) {
+  double a = x[threadIdx.x];
+  y[0] = sqrt(a);
+  for (int i = 0; i < n; ++i)
+    a = sqrt(a) + halved(x[i]);
+  y[threadIdx.x] = a / x[5];
+}
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("arch", ARCHS)
+def test_calls_equal_nvdisasm(arch: str, tmp_path: Path) -> None:
+    source = tmp_path / "roots.cu"
+    source.write_text(ROOTS)
+    artifacts = lower(Unit("roots.cu", str(source), "auto", arch), str(tmp_path))
+    assert artifacts.cubin is not None
+    cubin = Cubin(artifacts.cubin)
+    (kernel,) = cubin.functions
+    expected: dict[str, list[int]] = defaultdict(list)
+    for one in nvdisasm.disassemble(artifacts.cubin)["roots"]:
+        if one.opcode.startswith("CALL.REL"):
+            expected[one.operands].append(one.pc)
+    starts = {one.start: one.name for one in kernel.callees}
+    found = {starts[start]: calls for start, calls in cubin.calls(kernel).items()}
+    assert len(found) >= 3
+    assert {name.removeprefix("$roots$"): calls for name, calls in expected.items()} == found
+    lines = Lines(parse(artifacts, str(tmp_path)))
+    for body in kernel.callees:
+        site = Site(body.start, True, 4, 0, STACK_POINTER, None, 0, False, False)
+        chain = lines.of_site(kernel, body, site)
+        place = reader_line(chain, str(source))
+        assert place is not None
+        kind = next(kind for kind in ("halved", "sqrt", "div") if kind in body.name)
+        # The root in the loop, of a user's function its own line.
+        assert place.line == {"halved": 2, "sqrt": 8, "div": 9}[kind]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.origin import Origin
 from lmemscope.formats.cubin import CubinFunction
+from lmemscope.formats.kernel_names import original_name
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.sites import Site
@@ -23,6 +24,7 @@ class Lines:
     def __init__(self, layers: Layers) -> None:
         self._layers = layers
         self._callers: dict[tuple[str, str], Chain | None] = {}
+        self._machine_callers: dict[tuple[str, str], Chain] = {}
         self._files: dict[str, str] = {}
 
     def definition(self, function: CubinFunction) -> SourceLocation | None:
@@ -54,6 +56,8 @@ class Lines:
         """
         if body is not kernel:
             called = self.of_callers(kernel.name, body.name)
+            if called is None:
+                called = self._of_machine_callers(kernel, body)
             if called is not None:
                 return called
         given = self._without_line(kernel, site)
@@ -127,6 +131,52 @@ class Lines:
                 chain = self.of_instruction(dataflow.body.instructions[call.index])
             calls.append((-dataflow.flow.depth(call.index), chain))
         return min(calls, key=lambda one: one[0])[1] if calls else ()
+
+    def _of_machine_callers(self, kernel: CubinFunction, body: CubinFunction) -> Chain | None:
+        """The chain of a machine call of a function that ptxas adds itself; None for other ones.
+
+        Division and roots have such ones; PTX knows nothing of them, and the line table ends with
+        whatever code lies before. Of several calls, the one in the deepest loop is meant.
+        """
+        key = (kernel.name, body.name)
+        if self._is_in_ptx(body):
+            return None
+        if key not in self._machine_callers:
+            self._machine_callers[key] = ()  # A function that calls itself says nothing.
+            found = [
+                (-self._depth(kernel, pc), pc, self._of_machine_call(kernel, pc))
+                for pc in self._layers.cubin.calls(kernel).get(body.start, ())
+            ]
+            self._machine_callers[key] = min((one for one in found if one[2]), default=(0, 0, ()))[
+                2
+            ]
+        return self._machine_callers[key]
+
+    def _of_machine_call(self, kernel: CubinFunction, pc: int) -> Chain:
+        around = next((one for one in kernel.callees if one.start <= pc < one.end), None)
+        if around is not None:
+            called = self.of_callers(kernel.name, around.name)
+            if called is None:
+                called = self._of_machine_callers(kernel, around)
+            if called is not None:
+                return called
+        entry = line_at(self._layers.cubin.source_lines.get(kernel.section, []), pc)
+        return self.shown_chain(entry.chain) if entry is not None else ()
+
+    def _is_in_ptx(self, body: CubinFunction) -> bool:
+        flow = self._layers.flow
+        return flow is None or flow.ptx.function(original_name(body.name)) is not None
+
+    def _depth(self, kernel: CubinFunction, pc: int) -> int:
+        """Loops around a machine instruction, as the PTX that it is made of stands in them."""
+        flow = self._layers.flow
+        entry = line_at(self._layers.cubin.ptx_lines.get(kernel.section, []), pc)
+        function = flow.ptx.function_at(entry.line) if flow is not None and entry else None
+        dataflow = flow.dataflow(function.name) if flow is not None and function else None
+        if dataflow is None or entry is None:
+            return 0
+        indices = dataflow.by_line.get(entry.line, ())
+        return max((dataflow.flow.depth(index) for index in indices), default=0)
 
     def reader_line(self, chain: Chain, kernel: str) -> SourceLocation | None:
         """The line of a chain that a reader of a kernel is sent to."""

@@ -11,7 +11,7 @@ import re
 import struct
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +25,7 @@ from lmemscope.formats.elf import (
     Symbol,
 )
 from lmemscope.formats.line_table import InlinedLine, read_line_table
+from lmemscope.formats.machine_calls import find_calls
 from lmemscope.formats.sites import Site, find_generic_sites, find_sites
 from lmemscope.formats.stack_pointer import find_stack_alignments
 from lmemscope.model import KernelKind
@@ -117,6 +118,7 @@ class Cubin:
                 f"{self.arch} code is not supported: its instructions are encoded differently",
                 hint="compile for sm_75 or newer",
             )
+        self._calls: dict[str, Mapping[int, Sequence[int]]] = {}
         self._global_info = self._read_global_info()
         self.functions = tuple(
             function
@@ -151,6 +153,19 @@ class Cubin:
         section = self.elf.section(function.section)
         found = () if section is None else self.elf.symbols_meant(section)
         return tuple(dict.fromkeys(symbol.name for symbol in found if symbol.name))
+
+    def calls(self, kernel: CubinFunction) -> Mapping[int, Sequence[int]]:
+        """Byte offsets of the calls in a kernel's section, by the offset where a callee begins."""
+        if kernel.section not in self._calls:
+            section = self.elf.section(kernel.section)
+            starts = {callee.start for callee in kernel.callees}
+            number = int(re.sub(r"\D", "", self.arch))
+            self._calls[kernel.section] = (
+                find_calls(self.elf.content(section), starts, number)
+                if section is not None and starts
+                else {}
+            )
+        return self._calls[kernel.section]
 
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         """Every ``LD``/``ST`` of a function's section, in address order."""
