@@ -53,6 +53,30 @@ def test_a_run_time_index_is_dynamic_and_shown_by_its_access() -> None:
     assert proven(body) == ("dynamic-index", shown)
 
 
+CHOSEN = """
+ld.param.u32 %r20, [k_param_0];
+setp.eq.s32 %p8, %r20, 7;
+add.s64 %rd20, %rd1, 40;
+@%p8 bra $L8;
+add.s64 %rd20, %rd1, 8;
+$L8:
+ld.local.u32 %r21, [%rd20];"""
+
+
+@pytest.mark.parametrize("chooses", ["", "mov.u32 %r20, %tid.x;"])
+def test_what_chooses_between_constant_places_is_no_index_beside_one(chooses: str) -> None:
+    choice = CHOSEN.replace("setp.eq", f"{chooses}\nsetp.eq")
+    loop = counted("16").removesuffix("ret;")
+    assert cause(f"{loop}{choice}\nret;") == "rolled-loop"
+    assert cause(f"{counted('%r9').removesuffix('ret;')}{choice}\nret;") == "dynamic-index"
+    # Alone it is all that there is to say.
+    assert cause(f"{depot(64)}\nadd.u64 %rd1, %SPL, 0;{choice}\nret;") == "dynamic-index"
+    # What is added to a choice is an index.
+    added = "cvt.u64.u32 %rd21, %r20;\nadd.s64 %rd20, %rd20, %rd21;\nld.local.u32"
+    moved = choice.replace("ld.local.u32", added)
+    assert cause(f"{loop}{moved}\nret;") == "dynamic-index"
+
+
 def test_a_counter_of_a_constant_loop_only_needs_unrolling() -> None:
     assert cause(counted("16")) == "rolled-loop"
     assert cause(counted("%r9")) == "dynamic-index"

@@ -21,6 +21,7 @@ from lmemscope.analysis.ptx.objects import (
     FunctionObjects,
     PtxAccess,
     StackObject,
+    computed,
 )
 from lmemscope.analysis.ptx.own_pointers import kept_indices
 from lmemscope.analysis.ptx.slicing import Dataflow
@@ -232,7 +233,7 @@ class _Reasons:
 
     def _by_index(self) -> ProvenCause:
         accesses = [*self._own, *(access for _, access in self._theirs)]
-        indexed = [access for access in accesses if access.leaves]
+        indexed = computed([access for access in accesses if access.leaves])
         dynamic = next((a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)), None)
         if dynamic is None:
             # Of a narrow type, a length has a largest value; no loop of the source has it.
@@ -279,7 +280,8 @@ class _Reasons:
     def _others(self) -> tuple[Cause, ...]:
         """Causes by index and size, whatever the first cause is."""
         result: list[Cause] = []
-        leaves = [a.leaves for a in self._own if a.leaves and not is_copying(self._objects, a)]
+        own = computed([a for a in self._own if a.leaves])
+        leaves = [a.leaves for a in own if not is_copying(self._objects, a)]
         leaves += kept_indices(self._objects, self._found)
         if any(leaf.is_dynamic for found in leaves for leaf in found) or any(
             self._is_dynamic_inlined(theirs.dataflow, leaf)

@@ -16,7 +16,7 @@ from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.guards import guard_of_copy, open_copy
 from lmemscope.analysis.ptx.leaves import Leaf, worst
-from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
+from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject, computed
 from lmemscope.analysis.spelling import Spelling, Written
 from lmemscope.formats.demangle import variable_name
 from lmemscope.formats.numbers import decimal
@@ -118,7 +118,7 @@ class IndexReader:
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
         # What chooses between addresses is no index.
-        own = [a for a in found.accesses if a.leaves and not objects.is_chosen(a.index)]
+        own = computed([a for a in found.accesses if a.leaves and not objects.is_chosen(a.index)])
         indexed = [*own, *theirs]
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)

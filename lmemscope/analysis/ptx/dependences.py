@@ -17,7 +17,7 @@ from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.graph import Loop, registers_of
 from lmemscope.analysis.ptx.inputs import Inputs, Node
-from lmemscope.analysis.ptx.iterations import MEMORY, Iterations
+from lmemscope.analysis.ptx.iterations import CHANGING, MEMORY, Iterations
 from lmemscope.analysis.ptx.lanes import broadcast_lane, is_same_in_warp, is_shared
 from lmemscope.analysis.ptx.leaves import Leaf, is_symbol, special, worst
 from lmemscope.analysis.ptx.library import Library
@@ -95,7 +95,8 @@ class Dependences:
                 continue
             instruction = self._body.instructions[value]
             read = [r for r in self._code.depends_on(value) if r not in _chosen_by(instruction)]
-            if instruction.operation in MEMORY or any(special(one) is not None for one in read):
+            is_special = any(special(one) is not None for one in read)
+            if instruction.operation in CHANGING or is_special:
                 return False
             work += [self.values.read(value, one) for one in read]
         return True

@@ -17,7 +17,7 @@ MEMORY = frozenset({"ld", "ldu", "atom", "tex", "tld4", "suld", "ldmatrix", "wmm
 """Operations that read memory."""
 _COUNTING = frozenset({"add", "sub", "mov", "cvt", "setp", "and", "or", "not", "min", "max", "neg"})
 """Operations that a counter and its test are made of."""
-_CHANGING = MEMORY | {"shfl", "vote", "match", "redux", "activemask", "call"}
+CHANGING = MEMORY | {"shfl", "vote", "match", "redux", "activemask", "call"}
 """What may give another value in each iteration although its operands are the same."""
 
 
@@ -192,7 +192,7 @@ class Iterations:
         return join is not None and join.block in self._control.loop_at
 
     def _computed_from(self, value: Value) -> tuple[Value, ...]:
-        if value >= 0 and self._code.body.instructions[value].operation in _CHANGING:
+        if value >= 0 and self._code.body.instructions[value].operation in CHANGING:
             return ()
         return self.read_by(value)
 
@@ -201,7 +201,7 @@ class Iterations:
         if value < 0:
             return set()
         instruction = self._code.body.instructions[value]
-        if instruction.operation not in _CHANGING:
+        if instruction.operation not in CHANGING:
             return {name for name in self._code.depends_on(value) if special(name) is not None}
         address = instruction.address
         if address is None or address.base is None or instruction.operation not in ("ld", "ldu"):
@@ -242,7 +242,7 @@ class Iterations:
                     return True
             else:
                 instruction = self._code.body.instructions[current]
-                if instruction.operation in _CHANGING and "param" not in instruction.modifiers:
+                if instruction.operation in CHANGING and "param" not in instruction.modifiers:
                     return True
             work += self.read_by(current)
         return False

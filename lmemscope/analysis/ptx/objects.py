@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -29,6 +29,8 @@ class PtxAccess:
         leaves: what its address is computed from beside the object; empty for a constant index.
         offset: constant byte offset in the depot, where it is constant.
         uniformity: of its address across the lanes of a warp.
+        is_choice: whether its address is one of several constants, which the control flow chooses.
+            Compilers take such accesses apart, unless the object is in memory for another's sake.
     """
 
     index: int
@@ -38,6 +40,7 @@ class PtxAccess:
     leaves: frozenset[Leaf]
     offset: int | None
     uniformity: Uniformity = "uniform"
+    is_choice: bool = False
 
 
 @dataclass(slots=True)
@@ -56,6 +59,11 @@ class StackObject:
     accesses: list[PtxAccess] = field(default_factory=list)
     passed_to: list[tuple[Call, int]] = field(default_factory=list)
     stored_at: list[int] = field(default_factory=list)
+
+
+def computed(accesses: Sequence[PtxAccess]) -> Sequence[PtxAccess]:
+    """Those whose index is computed, if any is; else all: what chooses says nothing beside them."""
+    return [one for one in accesses if one.leaves and not one.is_choice] or accesses
 
 
 class FunctionObjects:
@@ -102,15 +110,17 @@ class FunctionObjects:
             pointees = self._pointed_at(index, address)
             if not pointees and is_generic_access(instruction.opcode):
                 continue
+            leaves = self._index_leaves(index, address.base, pointees)
             result.append(
                 PtxAccess(
                     index,
                     instruction.operation == "st",
                     access_width(instruction),
                     pointees,
-                    self._index_leaves(index, address.base, pointees),
+                    leaves,
                     self._constant(address, index),
                     self.dataflow.uniformity(address.base, index),
+                    bool(leaves) and self.dataflow.is_one_of_constants(address.base, index),
                 )
             )
         return result
