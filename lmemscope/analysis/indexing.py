@@ -13,6 +13,7 @@ from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.graph import registers_of
 from lmemscope.analysis.ptx.guards import guard_of_copy, open_copy
 from lmemscope.analysis.ptx.leaves import Leaf, worst
@@ -117,8 +118,14 @@ class IndexReader:
         """
         flow = self._layers.flow
         theirs = accesses_of_callees(flow, kernel, objects, found) if flow is not None else []
-        # What chooses between addresses is no index.
-        own = computed([a for a in found.accesses if a.leaves and not objects.is_chosen(a.index)])
+        # What chooses between addresses is no index, nor is what a compiler copies the whole by.
+        own = computed(
+            [
+                a
+                for a in found.accesses
+                if a.leaves and not objects.is_chosen(a.index) and not is_copying(objects, a)
+            ]
+        )
         indexed = [*own, *theirs]
         deciding = _decisive(indexed)
         leaves = _leaves(deciding)

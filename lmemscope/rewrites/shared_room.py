@@ -45,6 +45,11 @@ class Room:
     caveat: str | None
 
 
+def _whole_warps(threads: int) -> int:
+    """Threads of a block's warps, where there are several lanes."""
+    return threads if threads == 1 else -(-threads // _WARP) * _WARP
+
+
 def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     """Room for a variable in the blocks of the kernels, or for a part of its bytes.
 
@@ -79,12 +84,12 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
     launched = largest_block(target)
-    blocks = (-(-launched // _WARP) * _WARP,) if launched is not None else _USUAL
+    blocks = (_whole_warps(launched),) if launched is not None else _USUAL
     fitting = [one for whole in (frame, size) for one in blocks if whole * one <= STATIC_BYTES]
     threads = next(iter(fitting), None)
     if threads is None:
-        which = f"the {launched} threads that the project" if launched else f"{_USUAL[-1]} threads"
-        launches = " launches it with" if launched else ""
+        which = f"{_USUAL[-1]} threads" if launched is None else f"the {blocks[0]} threads"
+        launches = " that the project launches it with, by whole warps," if launched else ""
         raise DeclinedError(f"{size} bytes for each of {which}{launches} do not fit")
     edits = _bounded(target, threads)
     if edits is None:

@@ -68,7 +68,12 @@ def advice(case: Case) -> tuple[Advice, ...]:
     text += " To be rid of it in release builds, compile "
     lines = _lines(case)
     if len(lines) > 1:
-        return (Advice(f"{text}out every call that shares the buffer, at {listed(lines)}."),)
+        return (
+            Advice(
+                f"{text}out every call that shares the buffer, at {listed(lines)}, with conditions "
+                "that guard nothing else."
+            ),
+        )
     text += "the call out"
     call = written_statement(case.sources, place) if place is not None else None
     if call is not None and _PRINTS.match(call):

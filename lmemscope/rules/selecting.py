@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import bracketed, closed_at
 from lmemscope.model import Advice, LocalAccess, SourceLocation
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
@@ -52,6 +53,11 @@ def selection(case: Case) -> tuple[Advice, ...]:
         f"run-time index; unroll every other loop over {case.name}. It costs {made.elements} "
         "comparisons an access, and the elements need registers."
     )
+    if made.is_member and "<" in f"{found.type}{short_name(case.facts.demangled)}":
+        text += (
+            f" {made.elements} is this instance's: in a template, write what the array is declared "
+            "with."
+        )
     return (Advice(text, _code(case, made), rewrite="select"),)
 
 

@@ -45,6 +45,8 @@ _Use = Literal["pointer", "range"]
 _RANGE = re.compile(r"\bfor\s*\([^;()]*(?<!:):\s*$")
 _ADDRESS = re.compile(r"(?:^|[(,=?:;{}!]|\breturn)\s*&[\s(]*$")
 """The operator that takes an address, not one that combines bits or conditions."""
+_FEW = 128
+"""Threads of a block that most programs have at least: what does not fit so many is no advice."""
 _LOOKED_BACK = 200
 """Characters before a use that say what it is."""
 _UNION = re.compile(r"\bunion\b")
@@ -88,7 +90,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         return ()
     if not fits:
         threads = room // size // _WARP * _WARP
-    if threads <= 0:
+    if threads <= 0 or (known is None and not usual and threads < _FEW):
         return ()
     beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
     amount = f"{_amount(size * threads)} of 48 KB{beside}"
@@ -240,7 +242,7 @@ def too_large(case: Case) -> str:
         return ""
     known, size = block_of(case), case.object.size
     launched = known is not None and known.is_exact
-    threads = known.threads if known is not None and launched else _WARP
+    threads = known.threads if known is not None and launched else _FEW
     room = STATIC_BYTES - (_taken(case) if launched else 0)
     if size * threads <= room:
         return ""
