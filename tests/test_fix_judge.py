@@ -175,3 +175,36 @@ def test_bytes_of_something_else_are_not_its_own(left: int, expected: bool) -> N
     case, finding = next(iter(rules.cases(before.facts, source_text({}))))
     hits = [Hit(before.facts, finding, case)]
     assert frees(unit(before), unit(after), hits) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("other", "removed"), ("table", "no-effect"), (None, "no-effect")]
+)
+def test_what_comes_to_be_like_an_object_is_not_it(name: str | None, expected: str) -> None:
+    # Another object loses a site with it, and has as many bytes and sites then.
+    before = judged("k", "dynamic-index")
+    (own,), (share,) = before.facts.objects, before.facts.causes
+    assert own.name == "table"
+    ptxas = before.facts.ptxas
+    assert ptxas is not None
+    one_more = dataclasses.replace(share, object=1, sites=SiteClass(2, 2, 9, 9))
+    both = dataclasses.replace(
+        before.facts,
+        objects=(own, dataclasses.replace(own, name="other", offset=own.size)),
+        causes=(share, one_more),
+        ptxas=dataclasses.replace(ptxas, stack_frame=2 * own.size),
+    )
+    made = dataclasses.replace(
+        before.facts,
+        objects=(dataclasses.replace(own, name=name),),
+        causes=(share,),
+        ptxas=dataclasses.replace(ptxas, stack_frame=own.size),
+    )
+    case, finding = next(iter(rules.cases(both, source_text({}))))
+    left = (dataclasses.replace(finding, object=name),)
+    found = judge(
+        unit(dataclasses.replace(before, facts=both)),
+        unit(dataclasses.replace(before, facts=made, findings=left)),
+        [Hit(both, finding, case)],
+    )
+    assert found[both.name].verdict == expected

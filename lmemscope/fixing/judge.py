@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -84,7 +84,9 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
             verdict = _verdict(one, made, removable[name], is_slots=name in spilled)
             if verdict == "removed" and _is_there(one, made, names[name]):
                 verdict = "no-effect"  # It is another object that is gone.
-            if verdict in ("removed", "reduced") and _is_untouched(shares[name], made.facts):
+            if verdict in ("removed", "reduced") and _is_untouched(
+                shares[name], one.facts, made.facts
+            ):
                 verdict = "no-effect"  # What is less is another's.
             if verdict == "reduced" and compilers and not _has(made.facts, compilers):
                 verdict = "removed"  # Something else has its place of the frame.
@@ -191,14 +193,29 @@ def _is_there(was: KernelReport, made: KernelReport, names: Collection[str]) -> 
     return 0 < having(was) <= having(made)
 
 
-def _is_untouched(own: Iterable[CauseShare], made: KernelFacts) -> bool:
-    """Whether findings have the bytes and sites that they had, of objects whose bytes are known."""
-    before = Counter(_share(one) for one in own if one.frame_bytes and one.cause not in _SLOTS)
-    return bool(before) and not before - Counter(_share(one) for one in made.causes)
+def _is_untouched(own: Iterable[CauseShare], was: KernelFacts, made: KernelFacts) -> bool:
+    """Whether findings have the bytes and sites that they had, of objects whose bytes are known.
+
+    Another object may come to have the same, but not the name; what has none may be any.
+    """
+    mine = [one for one in own if one.frame_bytes and one.cause not in _SLOTS]
+    left = list(made.causes)
+    for one in mine:
+        name = _name(was, one)
+        alike = [other for other in left if _share(other) == _share(one)]
+        same = next((a for a in alike if len({name, _name(made, a)} - {None}) < 2), None)
+        if same is None:
+            return False
+        left.remove(same)
+    return bool(mine)
 
 
 def _share(one: CauseShare) -> tuple[object, ...]:
     return one.cause, one.frame_bytes, one.sites
+
+
+def _name(facts: KernelFacts, one: CauseShare) -> str | None:
+    return facts.objects[one.object].name if one.object is not None else None
 
 
 def _runs_less(was: KernelReport, made: KernelReport) -> bool:
