@@ -81,3 +81,44 @@ def test_without_a_reference_it_has_no_name() -> None:
 )
 def test_operators_make_values(text: str, expected: bool) -> None:
     assert is_computed(text) is expected
+
+
+FIRST = variable("first", "uint64_t", 8, 1)
+SECOND = variable("second", "uint64_t", 8, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("target(first - 64, second);", "second"),
+        ("target(first, &second);", "second"),
+        ("target(second, first);", "first"),
+        ("target(second - 64, rows[first]);", None),
+        ("target(1, first); target(2, second);", None),
+    ],
+)
+def test_an_object_is_the_argument_that_stands_in_its_place(
+    call: str, expected: str | None
+) -> None:
+    body = f"""{depot(8)}
+add.u64 %rd2, %SP, 0;
+.loc 1 4 0
+{{
+.param .b64 param0;
+st.param.b64 [param0+0], %rd9;
+.param .b64 param1;
+st.param.b64 [param1+0], %rd2;
+call.uni target, (param0, param1);
+}}
+ret;"""
+    ptx = program(body)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    text = f"uint64_t first;\nuint64_t second;\n\n{call}\n"
+    names = Names([FIRST, SECOND], ptx, source_text({"a.cu": text}))
+    (one,) = names.of_objects(objects, objects.objects.values())
+    if expected is None:
+        assert one.name is None or one.name.confidence != "certain"
+    else:
+        assert one.name is not None
+        assert one.name.name == expected

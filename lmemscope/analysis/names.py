@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from lmemscope.analysis.assignment import assign, of_variable
-from lmemscope.analysis.candidates import Candidate, Shape, candidates_of
+from lmemscope.analysis.candidates import PADDING, Candidate, Shape, candidates_of
 from lmemscope.analysis.declared_type import declared
-from lmemscope.analysis.layout import Part, parts_of
+from lmemscope.analysis.layout import Part, is_reference, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
-from lmemscope.analysis.passed import passed_temporaries
+from lmemscope.analysis.passed import passed_names, passed_temporaries
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
@@ -271,6 +271,7 @@ class Names:
         variables += self._mentions.temporaries(lines)
         made = passed_temporaries(owner, found, objects.body.instructions, self._mentions)
         variables = variables if made is None else made
+        known = self._as_passed(owner, found, objects, variables)
         among = places.among(found.accesses)
         instructions = objects.body.instructions
         indexed = self._mentions.lines(
@@ -279,7 +280,28 @@ class Names:
         shape = Shape(found.size, tuple(relative(place, found) for place in among))
         filled = copied.get(found.offset)
         parameter = self.parameter(owner, filled) if filled is not None else None
-        return candidates_of(owner, shape, lines, indexed, variables, self._mentions, parameter)
+        return candidates_of(owner, shape, lines, indexed, known, self._mentions, parameter)
+
+    def _as_passed(
+        self,
+        owner: str,
+        found: StackObject,
+        objects: FunctionObjects,
+        variables: Sequence[Variable],
+    ) -> Sequence[Variable]:
+        """The variables that calls get by their names where they get an object; else all.
+
+        Another variable on such a line may be handed over by its value.
+        """
+        said = passed_names(owner, found, objects.body.instructions, self._mentions)
+        passed = [
+            one
+            for one in variables
+            if one.name in said.get(one.function, ())
+            and not is_reference(one.type)
+            and 0 <= found.size - one.size < PADDING
+        ]
+        return passed if len({(one.function, one.name) for one in passed}) == 1 else variables
 
 
 def relative(place: Place, found: StackObject) -> Place:

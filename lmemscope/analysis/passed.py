@@ -20,6 +20,8 @@ from lmemscope.model import InlineFrame, Variable
 
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*$")
 """What a call in parentheses names in front of them."""
+_PLAIN = re.compile(r"\s*&?\s*([A-Za-z_]\w*)\s*")
+"""A variable, or its address."""
 _MADE = re.compile(r"\s*(?:[\w:]*::)?(\w+)\s*[({<]")
 """The name of the type that a value is made of."""
 _MEMBER = re.compile(r"\s*(\w+)(?:(?:\.|->)\w+)*(?:\.|->)\w+\s*\(")
@@ -53,6 +55,27 @@ def passed_temporaries(
     return result
 
 
+def passed_names(
+    owner: str, found: StackObject, instructions: Sequence[Instruction], mentions: Mentions
+) -> dict[str, set[str]]:
+    """What stands as the argument by which calls get an object, by the function that calls.
+
+    Empty where an argument is more than a name, or where a line has several such calls.
+
+    Args:
+        owner, found, instructions, mentions: as in `passed_temporaries`.
+    """
+    names: dict[str, set[str]] = {}
+    for call, position in found.passed_to:
+        chain = mentions.chain(instructions[call.index])
+        argument = _Passing(owner, mentions, chain, found.size).argument(call, position)
+        named = _PLAIN.fullmatch(argument) if argument is not None else None
+        if named is None:
+            return {}
+        names.setdefault(chain[0].function or owner, set()).add(named[1])
+    return names
+
+
 @dataclass(frozen=True, slots=True)
 class _Passing:
     """One call that gets an object of a size, and the calls around it that are inlined."""
@@ -61,6 +84,13 @@ class _Passing:
     mentions: Mentions
     chain: Sequence[InlineFrame]
     size: int
+
+    def argument(self, call: Call, position: int) -> str | None:
+        """The argument in a place of the one call of its function on a line."""
+        if call.callee is None or not self.chain:
+            return None
+        found = list(self._calls(0, same_function(call.callee), len(call.arguments)))
+        return found[0][position] if len(found) == 1 else None
 
     def bound(self, call: Call, position: int) -> list[Variable] | None:
         """The references to the temporary; None where it may be a variable.
