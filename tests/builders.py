@@ -333,6 +333,9 @@ class StandInCubin:
     def generic_sites(self, function: CubinFunction) -> tuple[Site, ...]:
         return self.generic
 
+    def calls(self, kernel: CubinFunction) -> Mapping[int, Sequence[int]]:
+        return {}
+
 
 def cubin_function(
     name: str = "k",

@@ -565,11 +565,11 @@ def test_a_copy_that_became_a_loop_has_the_line_of_what_skips_it(
     [
         # A largest value is no constant length, where no loop of the source has it.
         ("and.b64 %rd9, %rd7, 31;", "dynamic-index", ["copy"]),
-        ("mov.u64 %rd9, 31;", "unattributed", ["loop-counter"]),
+        ("mov.u64 %rd9, 31;", "unattributed", None),
     ],
 )
 def test_a_length_of_a_narrow_type_is_no_constant(
-    length: str, cause: str, kinds: list[str]
+    length: str, cause: str, kinds: list[str] | None
 ) -> None:
     body = (
         f"{depot(64)}\n.loc 1 9 0\nld.param.u64 %rd7, [k_param_0];\n{length}\n"
@@ -581,8 +581,9 @@ def test_a_length_of_a_narrow_type_is_no_constant(
     )
     (found,) = attributed(layers(program(body), stl("st.local"), frame=64)).objects
     assert found.cause == cause
-    assert found.index is not None
-    assert [source.kind for source in found.index.sources] == kinds
+    # What is copied by a constant length has no index.
+    index = found.index
+    assert (None if index is None else [source.kind for source in index.sources]) == kinds
     lined = body.replace("st.local", ".loc 1 9 0\nst.local")
     (own,) = attributed(layers(program(lined), stl("st.local"), frame=64)).objects
     assert own.index is not None

@@ -28,12 +28,50 @@ from tests.builders import (
     layers,
     ldl,
     program,
+    stl,
     variable,
 )
 
 
 def at(file: str, line: int) -> InlineFrame:
     return InlineFrame(SourceLocation(file, line), None)
+
+
+GUESSED = """{depot}
+add.u64 %rd1, %SPL, 0;
+ld.param.u32 %r2, [k_param_0];
+$L:
+mul.wide.s32 %rd2, %r2, 4;
+add.s64 %rd3, %rd1, %rd2;
+.loc 1 3 0
+ld.global.f32 %f1, [%rd9];
+{store}
+.loc 1 {load} 0
+ld.local.f32 %f2, [%rd3];
+add.s32 %r2, %r2, 1;
+setp.lt.s32 %p1, %r2, 99;
+@%p1 bra $L;
+ret;"""
+
+
+@pytest.mark.parametrize(("load", "line"), [(0, 3), (5, 5)])
+def test_an_access_without_a_line_shows_one_only_where_no_other_has_one(
+    load: int, line: int
+) -> None:
+    source = "void k(int i) {\nfloat a[16];\na[i] = x;\n\ny = a[i];\n}\n"
+    store = "st.local.f32 [%rd3], %f1;"
+    for stored, expected in ((store, line), ("", 5)):
+        body = GUESSED.format(depot=depot(64), store=stored, load=load)
+        code = [ldl("ld.local"), *([stl("st.local")] if stored else [])]
+        facts = attributed(
+            layers(program(body), *code, frame=64),
+            [variable("a", "float[16]", 64, 2)],
+            {"a.cu": source},
+        )
+        (found,) = facts.objects
+        assert found.index is not None
+        assert found.index.location is not None
+        assert found.index.location.line == expected
 
 
 CUB = "/opt/cuda/include/cub/block.cuh"
@@ -276,6 +314,7 @@ add.u32 %r6, %r1, 2;
 .loc 1 0 0
 add.u32 %r7, %r1, 3;
 .loc 1 3 0
+ld.global.f32 %f1, [%rd9];
 {LOAD}
 ret;"""
     ptx = program(body, inlined=("_Z3cosf",))

@@ -72,6 +72,15 @@ class _Indexed:
         return depth, self.access.uniformity in _DIVERGENT
 
     @property
+    def is_moved(self) -> bool:
+        """Whether it has no line of its own: compilers leave none where they merge accesses.
+
+        Then ``location`` is a line that has such an index, and may not be the access's.
+        """
+        loc = self.objects.body.instructions[self.access.index].loc
+        return loc is not None and loc.line <= 0
+
+    @property
     def fills(self) -> bool:
         """Whether it only writes a constant to one element after the other."""
         at = self.access.index
@@ -213,7 +222,8 @@ class IndexReader:
             quoted = any(one.expression is not None for one in there)
             width = sum(one.access.width for one in there)
             cost = _reversed(max(one.cost for one in there))
-            return place is None, fills, cost, writes, not quoted, -width, place
+            moved = all(one.is_moved for one in there)
+            return place is None, fills, moved, cost, writes, not quoted, -width, place
 
         best = min(lines, key=rank, default=None)
         there = lines.get(best, [])

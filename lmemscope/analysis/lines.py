@@ -24,7 +24,7 @@ class Lines:
     def __init__(self, layers: Layers) -> None:
         self._layers = layers
         self._callers: dict[tuple[str, str], Chain | None] = {}
-        self._machine_callers: dict[tuple[str, str], Chain] = {}
+        self._machine_callers: dict[tuple[str, str], Chain | None] = {}
         self._files: dict[str, str] = {}
 
     def definition(self, function: CubinFunction) -> SourceLocation | None:
@@ -133,7 +133,9 @@ class Lines:
         return min(calls, key=lambda one: one[0])[1] if calls else ()
 
     def _of_machine_callers(self, kernel: CubinFunction, body: CubinFunction) -> Chain | None:
-        """The chain of a machine call of a function that ptxas adds itself; None for other ones.
+        """The chain of a machine call of a function that ptxas adds itself.
+
+        None for other ones, and where no call is found.
 
         Division and roots have such ones; PTX knows nothing of them, and the line table ends with
         whatever code lies before. Of several calls, the one in the deepest loop is meant.
@@ -147,9 +149,8 @@ class Lines:
                 (-self._depth(kernel, pc), pc, self._of_machine_call(kernel, pc))
                 for pc in self._layers.cubin.calls(kernel).get(body.start, ())
             ]
-            self._machine_callers[key] = min((one for one in found if one[2]), default=(0, 0, ()))[
-                2
-            ]
+            said = (one for one in found if one[2])
+            self._machine_callers[key] = min(said, default=(0, 0, None))[2]
         return self._machine_callers[key]
 
     def _of_machine_call(self, kernel: CubinFunction, pc: int) -> Chain:
