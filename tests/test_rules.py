@@ -396,3 +396,18 @@ def test_fingerprints_survive_moved_lines_and_offsets() -> None:
     first = fingerprint("table[i] += 1;\n", 1, 16)
     assert fingerprint("\n\n  table[i]  +=  1;\n", 3, 96) == first
     assert fingerprint("table[j] += 1;\n", 1, 16) != first
+
+
+def test_a_call_frame_is_shown_at_the_call_and_not_in_what_is_called() -> None:
+    def store(function: str, line: int) -> LocalAccess:
+        frame = InlineFrame(SourceLocation("a.cu", line), None)
+        made = access("call-frame", object=None, is_store=True, chain=(frame,))
+        return dataclasses.replace(made, function=function)
+
+    plain = kernel("call-frame", with_object=False)
+    facts = dataclasses.replace(
+        plain, accesses=(store("k", 5), *[store("_Z4leafPf", 20) for _ in range(9)])
+    )
+    assert only(find(facts)).location == SourceLocation("a.cu", 5)
+    callees = dataclasses.replace(facts, accesses=facts.accesses[1:])
+    assert only(find(callees)).location == SourceLocation("a.cu", 20)

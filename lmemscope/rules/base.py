@@ -172,6 +172,10 @@ class Case:
         if self.share.cause in ("callee-save", "call-frame"):
             # On entry: what ptxas restores has the line of a loop, or of a function, before it.
             saves = [one for one in self.accesses if one.is_store]
+            if self.share.cause == "call-frame":
+                # The call, not what the functions that it may lead to save themselves.
+                own = [one for one in saves if one.function == self.facts.name]
+                saves = own or saves
             return replace(self, accesses=saves).costly if saves else self.costly
         if self.share.cause == "printf-args":
             # Wherever the function is inlined that holds the call.
