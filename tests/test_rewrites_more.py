@@ -1157,6 +1157,35 @@ def test_what_is_hidden_in_a_print_stays(before: str, body: str) -> None:
     assert printed('    printf("%d", p->x);\n', also) is None
 
 
+@pytest.mark.parametrize(
+    ("shown", "is_left_out"),
+    [
+        ("o[n]", True),
+        ("n + o[n * 4 - 1]", True),
+        ("o[threadIdx.x + n]", True),
+        ("-m[2]", True),
+        ("(n + m[0]) * 2", True),
+        ("g + 1", False),
+        ("g[0]", False),
+        ("p[n]", False),
+        ("o[g]", False),
+        ("all + 1", False),
+    ],
+)
+def test_numbers_have_no_operators_of_a_class(shown: str, is_left_out: bool) -> None:
+    before = "struct G { int i; int operator+(int) { return i++; } };\nG all;\n"
+    body = f'    float m[4];\n    G g;\n    G *p = &g;\n    printf("%d", {shown});\n'
+    assert (printed(body, before) is not None) == is_left_out
+
+
+def test_a_print_between_directives_goes_with_them() -> None:
+    body = '#if N > 2\n    printf("%d", n);\n#endif\n    o[0] = n;\n'
+    assert printed(body) == (
+        '#if N > 2\n#ifdef LMEMSCOPE_PRINT\n    printf("%d", n);\n#else\n;\n#endif\n#endif\n'
+        "    o[0] = n;\n"
+    )
+
+
 def test_prints_go_with_the_if_that_is_theirs_alone() -> None:
     for statement in (
         '    printf("%d", n);\n',

@@ -17,6 +17,7 @@ from lmemscope.model import (
     IndexSource,
     InlineFrame,
     LaunchBounds,
+    LocalAccess,
     PtxasFacts,
     SiteClass,
     SiteSplit,

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, calling_line
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.places import local_of
 from lmemscope.rewrites.written import (
     BLOCKS,
     in_arguments,
@@ -28,7 +29,7 @@ from lmemscope.rewrites.written import (
     is_pure,
     may_be_body,
 )
-from lmemscope.sources.syntax import walk
+from lmemscope.sources.syntax import BRANCHES, FUNCTIONS, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -44,6 +45,8 @@ _OPERATING = (
     "call_expression",
 )
 """Expressions that a class may have an operator for."""
+_PLAIN = ("primitive_type", "sized_type_specifier")
+_BUILTIN_VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
 _BODIES = ("if_statement", "else_clause", "for_statement", "while_statement", "for_range_loop")
 """Statements of which a single one may be the body, without braces."""
 
@@ -136,7 +139,7 @@ def _statement(target: Target, call: Node) -> tuple[Node, bool] | None:
     if not _can_be_left(given, target) or call.has_error or in_arguments(own, target):
         return None
     statement = own
-    while statement.parent is not None and statement.parent.type not in BLOCKS:
+    while statement.parent is not None and statement.parent.type not in (*BLOCKS, *BRANCHES):
         above = statement.parent
         condition = above.child_by_field_name("condition")
         is_if = above.type == "if_statement" and above.child_by_field_name("alternative") is None
@@ -177,7 +180,39 @@ def _can_be_left(node: Node, target: Target) -> bool:
         one.type in _OPERATING or (one.type == "field_expression" and _is_arrow(one, target))
         for one in walk(node)
     )
-    return not asked or not meanings.tells_const()
+    return not asked or not meanings.tells_const() or _has_builtin_operands(node, target)
+
+
+def _has_builtin_operands(node: Node, target: Target) -> bool:
+    """Whether all names in an expression are of numbers, and of pointers to them or their arrays.
+
+    No class has operators for these.
+    """
+    return all(
+        _is_builtin(one, target)
+        for one in walk(node)
+        if one.type in ("identifier", "field_expression", "call_expression", "lambda_expression")
+        and not (one.parent is not None and one.parent.type == "field_expression")
+    )
+
+
+def _is_builtin(name: Node, target: Target) -> bool:
+    syntax = target.syntax
+    text = syntax.text(name)
+    if name.type == "field_expression":
+        return text.partition(b".")[0] in _BUILTIN_VARIABLES
+    if name.type != "identifier" or text in syntax.macros:
+        return False
+    local, function = local_of(name, syntax), outermost(name, FUNCTIONS)
+    declared = [local.statement] if local is not None else []
+    if local is None and function is not None:
+        declared = [
+            one
+            for one in syntax.parameters(function)
+            if any(n.type == "identifier" and syntax.text(n) == text for n in walk(one))
+        ]
+    kinds = [one.child_by_field_name("type") for one in declared]
+    return len(kinds) == 1 and kinds[0] is not None and kinds[0].type in _PLAIN
 
 
 def _is_the_librarys(name: bytes, target: Target) -> bool:
