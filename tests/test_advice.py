@@ -530,6 +530,11 @@ LOOKUP = "\n\n  float table[ROWS];\n\n\n\n  {statement}\n"
             ["float value{};", "if (k == at) value = table[k];"],
         ),
         ("y = fmaxf(y, table[x[i]]);", ["if (k == at) y = fmaxf(y, table[k]);"]),
+        (
+            "const float& v = table[x[i]];",
+            ["float value{};", "if (k == at) value = table[k];"],
+        ),
+        ("float v(table[x[i]]);", ["float value{};", "if (k == at) value = table[k];"]),
         ("return f(table[x[i]], at);", ["float value{};", "if (k == which) value = table[k];"]),
     ],
 )
@@ -538,6 +543,17 @@ def test_the_users_statement_is_rewritten(statement: str, lines: list[str]) -> N
     for line in lines:
         assert line in [one.strip() for one in code.splitlines()]
     assert "< ROWS; ++" in code
+
+
+def test_an_access_that_is_inlined_counts_by_numbers() -> None:
+    facts = array("float[20]", 80)
+    source = LOOKUP.replace("{statement}", "sum += table[x[i]];")
+    assert "k < ROWS" in codes(facts, source)
+    inlined = tuple(
+        dataclasses.replace(one, chain=(*one.chain, InlineFrame(SourceLocation("a.cu", 9), None)))
+        for one in facts.accesses
+    )
+    assert "k < 20" in codes(dataclasses.replace(facts, accesses=inlined), source)
 
 
 def test_what_an_if_governs_stays_one_statement() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import bracketed, closed_at
@@ -16,6 +17,8 @@ _MOST = 32
 _DECLARES = re.compile(
     r"(?:const\s+)?(?P<type>[A-Za-z_][\w:<>]*(?:\s[\w:<>]+)*)\s+(?P<name>\w+)\s*="
 )
+_BINDS = re.compile(r"(?:const\s+)?[A-Za-z_][\w:<>, ]*?(?:\s*[&*]+\s*(?:const\s+)?|\s+)\w+\s*[={(]")
+"""A declaration of a reference or a pointer, or of what a constructor makes."""
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?\(")
 _HARMLESS = re.compile(
     r"f?(?:min|max|abs|ma)f?|(?:__)?(?:sqrt|exp|exp2|log|log2|pow)f?|rsqrtf?|__ldg|make_\w+"
@@ -127,6 +130,9 @@ def _code(case: Case, made: Declaration) -> str | None:
     line = case.sources.line(place.file, place.line)
     if used is None and re.search(rf"(?<![\w.>]){re.escape(made.path)}\s*\[", line) is None:
         return None  # The line knows it by another name: as a parameter, or through a reference.
+    if any(len(one.chain) > 1 for one in _accesses_on(case, place)):
+        # In another function the names of the declaration may be unknown.
+        made = replace(made, written=tuple(str(extent) for extent in made.extents))
     names = _unused(statement + index.expression, len(parts))
     if used is not None and len(set(re.findall(access, statement))) == 1:
         made_of = _rewritten(
@@ -181,6 +187,8 @@ def _rewritten(
         rest = f"{declares['name']} ={rest[declares.end() :]}"
     elif not re.match(r"[\w.>\[\]()+*-]", rest) or re.match(r"(return|else|do|case)\b", rest):
         return None
+    elif _BINDS.match(rest) is not None:
+        return None  # What it declares would end with the comparison.
     if before and (heads or governed):
         return None
     inner = "".join(f"[{counter}]" for counter, _ in names)
