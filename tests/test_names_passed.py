@@ -122,3 +122,30 @@ ret;"""
     else:
         assert one.name is not None
         assert one.name.name == expected
+
+
+def test_a_pointer_to_one_of_two_names_neither() -> None:
+    access = ".loc 1 {line} 0\nld.local.u32 %r2, [%rd4];\n"
+    body = f"""{depot(8)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SPL, 4;
+.loc 1 1 0
+st.local.u32 [%rd1], %r7;
+.loc 1 2 0
+st.local.u32 [%rd2], %r8;
+ld.param.u32 %r9, [k_param_0];
+setp.eq.s32 %p1, %r9, 0;
+selp.b64 %rd4, %rd1, %rd2, %p1;
+{"".join(access.format(line=line) for line in (4, 5, 6, 7))}
+ret;"""
+    ptx = program(body)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    text = "int black = 3;\nint white = 4;\nint *p = n ? &black : &white;\n" + "*p;\n" * 4
+    names = Names(
+        [variable("black", "int", 4, 1), variable("white", "int", 4, 2), variable("n", "int", 4)],
+        ptx,
+        source_text({"a.cu": text}),
+    )
+    found = names.of_objects(objects, objects.objects.values())
+    assert [one.name and one.name.name for one in found] == ["black", "white"]

@@ -266,6 +266,9 @@ class Names:
         copied: Mapping[int, str],
     ) -> list[Candidate]:
         owner = same_function(objects.dataflow.function.name)
+        # What is accessed by a pointer to one object or another says nothing of either.
+        certain = [one for one in found.accesses if one.leaves or len(one.pointees) < 2]
+        found = replace(found, accesses=certain or found.accesses)
         lines = self._lines_of(objects, found)
         variables = [v for name in sorted(lines.functions) for v in self._by_function.get(name, ())]
         variables += self._mentions.temporaries(lines)
