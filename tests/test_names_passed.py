@@ -149,3 +149,42 @@ ret;"""
     )
     found = names.of_objects(objects, objects.objects.values())
     assert [one.name and one.name.name for one in found] == ["black", "white"]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "expected"),
+    [("uint32_t *a = (uint32_t *)v;", "rows"), ("uint32_t *a = n ? v : r;", None)],
+)
+def test_a_pointer_that_an_inlined_function_makes_of_its_parameter_is_the_variable(
+    pointer: str, expected: str | None
+) -> None:
+    body = f"""{depot(64)}
+add.u64 %rd1, %SPL, 0;
+ld.param.u32 %r2, [k_param_0];
+mul.wide.s32 %rd2, %r2, 4;
+add.s64 %rd3, %rd1, %rd2;
+.loc 1 3 0, function_name $L__info_string0, inlined_at 1 6 0
+ld.local.u32 %r3, [%rd3];
+ret;"""
+    called = "_Z3mulPiPmi"
+    ptx = program(body, inlined=(called,))
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    text = (
+        f"void mul(int *r, uint64_t *v, int i) {{\n{pointer}\nr[0] = a[i];\n}}\n"
+        "uint64_t rows[8];\nmul(t, rows, 2);\n"
+    )
+    of_call = {"function": called, "is_parameter": True}
+    variables = [
+        variable("rows", "uint64_t[8]", 64, 5),
+        variable("t", "uint32_t[16]", 64, 5),
+        variable("r", "int *", 8, 1, **of_call),
+        variable("v", "uint64_t *", 8, 1, **of_call),
+        variable("i", "int", 4, 1, **of_call),
+        variable("a", "uint32_t *", 8, 2, function=called),
+    ]
+    names = Names(variables, ptx, source_text({"a.cu": text}))
+    (one,) = names.of_objects(objects, objects.objects.values())
+    assert (
+        one.name.name if one.name is not None and one.name.confidence != "possible" else None
+    ) == expected

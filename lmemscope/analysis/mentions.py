@@ -256,7 +256,7 @@ class Mentions:
                 name
                 for parameter, argument in zip(parameters, arguments, strict=True)
                 if any(contains(argument, word) for word in words)
-                for name in self._names_of(parameter)
+                for name in (parameter.name, *self._pointers_to(parameter))
             ]
             if bound:
                 return self._handed_in(chain, at - 1, bound)
@@ -362,6 +362,17 @@ class Mentions:
                 own = [member.name for member in variable.members]
             self._spellings[variable] = (*own, *self._aliases(variable, own))
         return self._spellings[variable]
+
+    def _pointers_to(self, parameter: Variable) -> list[str]:
+        """Pointers that a function declares to be one of its parameters, and nothing else."""
+        return [
+            other.name
+            for other in self._by_function.get(parameter.function, ())
+            if not other.is_parameter
+            and is_pointer(other.type)
+            and self._sources.mentions(other.file, other.line, parameter.name)
+            and "?" not in self._sources.line(other.file, other.line)
+        ]
 
     def _aliases(self, variable: Variable, own: Sequence[str]) -> list[str]:
         """References and pointers that are declared, or set, on a line that names the variable."""
