@@ -17,7 +17,9 @@ comparison per element and access. Shared memory suits what fits 48 KB at one co
 the block and needs no constructor; with the thread as the last dimension, elements of 4 bytes have
 a bank per lane, 8 and 16 bytes take 2 and 4 passes without conflict, and lanes with 1- or 2-byte
 elements share banks by 4 or 2. Neither suits an array that is accessed as another type, too. Data
-as an index leaves the last two; a larger array than both allow needs another algorithm.
+as an index leaves the last two; a larger array than both allow needs another algorithm. Of an array
+whose only index is ``threadIdx.x`` each thread uses one element: a variable, or ``__shared__`` that
+was forgotten.
 
 When to leave it. Rarely executed code, and arrays so large that shared memory would cost occupancy.
 Raising the register limit does nothing: nothing is spilled.
@@ -34,6 +36,7 @@ from lmemscope.rules.indexing import (
     with_members,
     without_usable_advice,
 )
+from lmemscope.rules.own_element import own_element
 from lmemscope.rules.selecting import of_components, selection
 from lmemscope.rules.shared import shared_memory
 from lmemscope.rules.unrolling import constant_bound
@@ -50,7 +53,10 @@ def message(case: Case) -> str:
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
-    """A constant index first, then selection for small arrays, then shared memory."""
+    """One element if no more are used; else a constant index, selection, shared memory."""
+    own = own_element(case)
+    if own:
+        return own
     constant = constant_bound(case) or selection(case) or of_components(case)
     found = (*unnamed(case), *with_members(case, constant), *shared_memory(case))
     return left_alone(case) or found or without_usable_advice(case)
