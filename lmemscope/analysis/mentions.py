@@ -13,11 +13,12 @@ from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.layout import is_pointer, is_reference
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.set_pointers import set_pointers
+from lmemscope.formats.argument_lists import argument_lists
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.formats.ptx_body import Instruction, Loc
 from lmemscope.formats.sides import contains, is_on_side
-from lmemscope.formats.statements import closed_at, is_made, parts_of
+from lmemscope.formats.statements import is_made
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable, is_library
 
 _Chain = tuple[InlineFrame, ...]
@@ -323,9 +324,15 @@ class Mentions:
         return self._statements[key]
 
     def takes_address(self, owner: str, lines: AccessLines, variable: Variable) -> bool:
-        """Whether ``&name`` stands on one of the lines."""
+        """Whether ``&name`` stands on one of the lines, or where a pointer is declared."""
+        taken = re.compile(rf"&\s*{re.escape(variable.name)}\b")
+        if any(
+            is_pointer(one.type) and taken.search(self._sources.line(one.file, one.line))
+            for one in self._by_function.get(variable.function, ())
+        ):
+            return True
         return any(
-            f"&{variable.name}" in self._text(frame).replace(" ", "")
+            taken.search(self._text(frame))
             for chain, _, _ in lines.chains
             for at in (_position(owner, chain, variable),)
             if at is not None
@@ -420,15 +427,6 @@ def has_no_name(variable: Variable) -> bool:
 def is_closure(variable: Variable) -> bool:
     """Whether a variable is a lambda's object: its members are what the lambda captures."""
     return variable.type.endswith(_CLOSURE)
-
-
-def argument_lists(text: str, count: int) -> Iterator[tuple[int, list[str]]]:
-    """What stands in parentheses as so many arguments, outermost first, and where they open."""
-    for start, character in enumerate(text):
-        closed = closed_at(text, start) if character == "(" and count else None
-        arguments = [] if closed is None else list(parts_of(text[start + 1 : closed - 1]))
-        if closed is not None and len(arguments) == count:
-            yield start, arguments
 
 
 def _position(owner: str, chain: _Chain, variable: Variable) -> int | None:

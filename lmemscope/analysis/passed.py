@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.candidates import PADDING
-from lmemscope.analysis.mentions import Mentions, argument_lists, same_function
+from lmemscope.analysis.mentions import Mentions, same_function
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
+from lmemscope.formats.argument_lists import argument_lists
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.statements import closed_at, is_computed, is_made
 from lmemscope.model import InlineFrame, Variable
