@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.contents import Contents
-from lmemscope.analysis.print_buffers import PRINTING
+from lmemscope.analysis.library_buffers import PRINTING
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.flow import is_generic_access

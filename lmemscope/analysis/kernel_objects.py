@@ -12,13 +12,13 @@ from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.indexing import IndexReader, LocalNames
 from lmemscope.analysis.kept_addresses import kept_address
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.library_buffers import Shared, apart
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.members import Member, split
 from lmemscope.analysis.names import NamedObject, Names, ObjectName
-from lmemscope.analysis.print_buffers import Shared, apart
 from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
-from lmemscope.analysis.ptx.trig import call_lines
+from lmemscope.analysis.ptx.trig import Reductions, call_lines
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.model import Evidence, EvidenceKind, LocalObject, SourceText, traits_of
 
@@ -135,10 +135,11 @@ def _listed(
     """A function's stack objects, their causes by offset, and what each named one is divided in."""
     objects = flow.objects(function)
     assert objects is not None
+    reductions = Reductions(objects)
     shared = {
         found.offset: one
         for found in objects.objects.values()
-        if (one := apart(objects, found)) is not None
+        if (one := apart(objects, found, reductions)) is not None
     }
     variables = [
         shared[offset].variable if offset in shared else found
@@ -154,11 +155,12 @@ def _listed(
 
 
 def _with_buffers(named: NamedObject, shared: Mapping[int, Shared]) -> NamedObject:
-    """A variable with the buffers for printing that lie in its place at other times."""
+    """A variable with the library's buffers that lie in its place at other times."""
     buffers = [
-        NamedObject(shared[offset].buffer, (offset,), None)
+        NamedObject(buffer, (offset,), None)
         for offset in named.pieces
         if offset in shared
+        for buffer in shared[offset].buffers
     ]
     if not buffers:
         return named

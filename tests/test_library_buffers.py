@@ -1,12 +1,14 @@
-"""Buffers of printf's arguments in the place of a variable."""
+"""Buffers of libraries in the place of a variable."""
 
 from __future__ import annotations
 
 import pytest
 
-from lmemscope.analysis.print_buffers import apart
+from lmemscope.analysis.library_buffers import apart
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.trig import Reductions
 from tests.builders import call, depot, program
+from tests.test_trig import WORDS, unrolled
 
 PRINTED = f"st.local.u32 [%rd1], %r9;\n{call('vprintf', '%rd1')}"
 FILLED = "st.local.v2.u32 [%rd1], {5, 7};\nst.local.v2.u32 [%rd1+8], {2, 3};"
@@ -22,15 +24,15 @@ def stored(body: str) -> tuple[list[str], list[str]] | None:
     """Stores of the variable and of the buffer; None where they are one."""
     objects = ModuleFlow(program(f"{depot(16)}\nadd.u64 %rd1, %SPL, 0;\n{body}\nret;")).objects("k")
     assert objects is not None
-    shared = apart(objects, objects.objects[0])
+    shared = apart(objects, objects.objects[0], Reductions(objects))
     if shared is None:
         return None
     text = objects.body.instructions
     variable, buffer = (
         [text[one.index].operation for one in part.accesses]
-        for part in (shared.variable, shared.buffer)
+        for part in (shared.variable, *shared.buffers)
     )
-    assert [one.callee for one, _ in shared.buffer.passed_to] == ["vprintf"]
+    assert [one.callee for one, _ in shared.buffers[0].passed_to] == ["vprintf"]
     assert all(one.callee != "vprintf" for one, _ in shared.variable.passed_to)
     return variable, buffer
 
@@ -73,3 +75,41 @@ def test_what_something_else_may_see_is_no_buffer(body: str) -> None:
 
 def test_a_function_gets_the_variable_and_not_the_buffer() -> None:
     assert stored(f"{PRINTED}\n{FILLED}\n{PASSED}\n{READ}") == (["st", "st", "ld"], ["st"])
+
+
+def halves(body: str) -> tuple[int, int] | None:
+    """Accesses of the variable and of the library's reduction; None where they are one."""
+    text = f"{depot(28)}\nadd.u64 %rd1, %SPL, 0;\nld.param.u32 %r1, [k_param_0];\n"
+    text += "mul.wide.s32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n"
+    objects = ModuleFlow(program(f"{text}{body}\nret;")).objects("k")
+    assert objects is not None
+    shared = apart(objects, objects.objects[0], Reductions(objects))
+    if shared is None:
+        return None
+    (reduction,) = shared.buffers
+    return len(shared.variable.accesses), len(reduction.accesses)
+
+
+REDUCED = f".loc 1 4 0\n{unrolled(WORDS)}\nld.local.u32 %r40, [%rd3];"
+OWN = ".loc 1 9 0\nst.local.f32 [%rd1], %f1;\nld.local.f32 %f2, [%rd3];"
+
+
+def test_a_reduction_has_its_stores_and_the_loads_of_its_line() -> None:
+    assert halves(f"{OWN}\n{REDUCED}") == (2, 8)
+    # On the call's own line a variable of another type is not it.
+    assert halves(f"{REDUCED}\nst.local.f32 [%rd1], %f1;\nld.local.f32 %f2, [%rd3];") == (2, 8)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        REDUCED,
+        OWN,
+        # Nothing is stored that would be loaded elsewhere, or the reverse.
+        f"{REDUCED}\n.loc 1 9 0\nld.local.u32 %r41, [%rd1];",
+        f"{REDUCED}\n.loc 1 9 0\nst.local.u32 [%rd1], %r7;",
+        f"{OWN}\n{REDUCED}\n{PASSED}",
+    ],
+)
+def test_what_may_be_the_reductions_own_stays_with_it(body: str) -> None:
+    assert halves(body) is None

@@ -1,10 +1,11 @@
-"""Buffers of printf's arguments that lie in a variable's place while the variable is not alive.
+"""What libraries keep in a variable's place of the frame while the variable is not alive.
 
-A compiler gives the place of the frame of a variable that is over, or not yet begun, to the buffer
-that ``vprintf`` reads its arguments from (CUDA C++ Programming Guide, "Formatted Output"). What is
-stored for printing says nothing of the variable, and the reverse. A store is for printing if a call
-that prints may see it and nothing else does: no load of the object comes before something else is
-stored over it.
+A compiler gives the place of a variable that is over, or not yet begun, to the buffer that
+``vprintf`` reads its arguments from (CUDA C++ Programming Guide, "Formatted Output"), or to the
+range reduction of ``sin``, ``cos`` and ``tan``. What is stored there says nothing of the variable,
+and the reverse. A store is for printing if a call that prints may see it and nothing else does: no
+load of the object comes before something else is stored over it. A load is the reduction's if it
+has the line of its stores, the user's call, and reads one of its words.
 """
 
 from __future__ import annotations
@@ -13,30 +14,75 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
+from lmemscope.analysis.ptx.trig import Reductions
 
 PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
 """Functions that CUDA calls for ``printf`` and ``assert``."""
 
+_WORDS = ("u32", "b32", "s32", "u64", "b64", "s64")
+"""Types of what a reduction stores and loads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """An object that is a variable and a buffer for printing in turn.
+    """An object that is a variable and a library's buffers in turn.
 
     Attributes:
-        variable, buffer: it, each with its own accesses and calls.
+        variable, buffers: it, each with its own accesses and calls.
     """
 
     variable: StackObject
-    buffer: StackObject
+    buffers: tuple[StackObject, ...]
 
 
-def apart(objects: FunctionObjects, found: StackObject) -> Shared | None:
-    """The two that share an object's place; None of what is one thing.
+def apart(objects: FunctionObjects, found: StackObject, reductions: Reductions) -> Shared | None:
+    """Those that share an object's place; None of what is one thing.
 
     Args:
         objects: of the function.
         found: one of them.
+        reductions: of the function.
     """
+    variable, buffers = found, []
+    printed = _print(objects, variable)
+    if printed is not None:
+        variable, buffer = printed
+        buffers.append(buffer)
+    reduced = _reduction(objects, variable, reductions)
+    if reduced is not None:
+        variable, buffer = reduced
+        buffers.append(buffer)
+    return Shared(variable, tuple(buffers)) if buffers else None
+
+
+def _reduction(
+    objects: FunctionObjects, found: StackObject, reductions: Reductions
+) -> tuple[StackObject, StackObject] | None:
+    """A variable, and the products of a range reduction in its place."""
+    reduction = reductions.of_object(found)
+    if reduction is None:
+        return None
+    instructions = objects.body.instructions
+    lines = {instructions[index].loc for index in reduction.stores} - {None}
+    own = [
+        one
+        for one in found.accesses
+        if one.index in reduction.stores
+        or (
+            instructions[one.index].loc in lines and instructions[one.index].modifiers[-1] in _WORDS
+        )
+    ]
+    rest = [one for one in found.accesses if one not in own]
+    if len({one.is_store for one in rest}) < 2 or found.passed_to or found.stored_at:
+        return None  # A variable is stored and loaded.
+    return (
+        StackObject(found.offset, found.size, rest),
+        StackObject(found.offset, found.size, own),
+    )
+
+
+def _print(objects: FunctionObjects, found: StackObject) -> tuple[StackObject, StackObject] | None:
+    """A variable, and the arguments of prints in its place."""
     printing = [(call, at) for call, at in found.passed_to if call.callee in PRINTING]
     if not printing or found.stored_at or not any(not one.is_store for one in found.accesses):
         return None
@@ -44,7 +90,7 @@ def apart(objects: FunctionObjects, found: StackObject) -> Shared | None:
     printed = {one.index for one in found.accesses if one.is_store and stored.is_printed(one)}
     if not printed:
         return None
-    return Shared(
+    return (
         StackObject(
             found.offset,
             found.size,
