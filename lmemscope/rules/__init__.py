@@ -90,7 +90,7 @@ def _is_never_run(case: Case) -> bool:
     linked = only_linked(case.facts)
     if case.object is not None:
         return case.object.function in linked
-    functions = {access.function for access in case.accesses if not access.function.startswith("$")}
+    functions = {access.function for access in case.accesses}
     return bool(functions) and functions <= linked
 
 

@@ -89,8 +89,21 @@ def advice(case: Case) -> tuple[Advice, ...]:
     linked = only_linked(case.facts)
     known = {*case.facts.calls.reached, *case.facts.calls.pointed} if case.facts.calls else set()
     if linked and not known & {original_name(function) for function in called}:
+        own = [function for function in called if function not in linked]
+        if not own:
+            return (not_called(case.facts),)
         # Whatever else saves registers may do so inside of what is not called either.
-        return (not_called(case.facts),)
+        verb = "is" if len(own) == 1 else "are"
+        return (
+            Advice(
+                f"Nothing to do about {names_of(linked & {*called})}: this kernel calls none of "
+                "them, for they are linked for their addresses. What they cost, they cost in the "
+                f"kernels that call them. {names_of(own)} {verb} CUDA's own, which nobody else can "
+                "inline: where the kernel calls it, as for a division or a root, it costs little, "
+                "or has a faster approximation (`__fdividef`, `__frsqrt_rn`, `-prec-div=false`, "
+                "`-prec-sqrt=false`)."
+            ),
+        )
     direct = tuple(f for f in called if f not in pointed and f not in linked)
     found = inlining(case, direct) if direct else ()
     if not pointed:

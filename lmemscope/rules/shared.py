@@ -324,7 +324,7 @@ def _banks(made: Declaration, threads: int) -> str:
     size = made.element_bytes
     if threads == 1:
         return ""
-    if threads % _WARP and size not in (1, 2):
+    if threads % _WARP and (size == 4 or made.is_wide):
         return "Lanes use different banks while their indices are equal."
     if size in (1, 2):
         lanes = 4 // size
