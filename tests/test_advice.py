@@ -462,21 +462,18 @@ def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> 
     assert "takes 64 KB for the 128 threads that it is launched with, and a block has 48" in text
 
 
-@pytest.mark.parametrize(
-    ("usual", "said_so"),
-    [
-        (96, "If no block has more than 96 threads, keep"),
-        (128, None),
-    ],
-)
+@pytest.mark.parametrize(("usual", "is_offered"), [(128, True), (192, False), (1, True)])
 def test_a_block_that_may_be_chosen_has_the_size_that_the_program_begins_with(
-    usual: int, said_so: str | None
+    usual: int, is_offered: bool
 ) -> None:
-    facts = dataclasses.replace(array("float[128]", 512), demangled="void kernel(float*)")
+    facts = dataclasses.replace(array("float[64]", 256), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, ptxas=PtxasFacts(32, 256, 0, 0, 0, 8192, 0))
     launch = f"int threads = {usual};\nparse(&threads);\nkernel<<<grid, threads>>>(x);"
     text = said(dataclasses.replace(facts, location=HERE), launch)
-    assert ("keep `table` in shared" in text) == (said_so is not None)
-    assert said_so is None or said_so in text
+    assert ("If no block has more than" in text) == is_offered
+    # The nearest one above counts.
+    text = said(dataclasses.replace(facts, location=HERE), f"int threads = 1024;\n{launch}")
+    assert ("If no block has more than" in text) == is_offered
 
 
 def test_a_large_block_that_may_be_chosen_is_counted_with() -> None:
@@ -505,6 +502,9 @@ def test_counters_alone_may_take_a_large_array_apart() -> None:
         ("int tid = threadIdx.x;\n  table[tid] = x[0];\n  f(table);", False),
         ("int tid = threadIdx.x;\n  table[tid] = x[0];\n  tid += 3;\n  y = table[tid];", False),
         ("int tid = threadIdx.x;\n  table[tid] = x[0];\n  ++tid;\n  y = table[tid];", False),
+        ("int tid = threadIdx.x & 7;\n  table[tid] = x[0];\n  y = table[tid];", False),
+        ("int tid = threadIdx.x;\n  table[tid] = 1;\n  change(&tid);\n  y = table[tid];", False),
+        ("int tid = threadIdx.x;\n  { int tid(3);\n  table[tid] = x[0]; }", False),
     ],
 )
 def test_an_array_of_which_each_thread_has_one_element_is_a_variable(
@@ -513,7 +513,8 @@ def test_an_array_of_which_each_thread_has_one_element_is_a_variable(
     written = "threadIdx.x" if "[threadIdx.x]" in uses else "tid"
     source = IndexSource("thread-id", "threadIdx.x")
     facts = array("float[512]", 2048, index=indexed(source, expression=written))
-    text = said(facts, f"\n\n  float table[512];\n  {uses}\n}}\n")
+    facts = dataclasses.replace(facts, location=SourceLocation("a.cu", 1))
+    text = said(facts, f"void kernel(float* x) {{\n\n  float table[512];\n  {uses}\n}}\n")
     assert ("Declare one variable of `float` in place of `table`" in text) == is_one
     other = indexed(source, IndexSource("thread-id", "threadIdx.y"), expression=written)
     assert "one variable" not in said(array("float[512]", 2048, index=other), uses)
@@ -651,6 +652,7 @@ def test_what_keeps_a_loop_rolled_is_said(above: str, body: str, sentence: str) 
         ("s = s && table[i];", True),
         ("table[i] = s;", False),
         ("f(&table[i]);", False),
+        ("f((int *)&table[i]);", False),
         ("return &table[i];", False),
         ("f(table);", False),
     ],

@@ -8,7 +8,7 @@ from lmemscope.analysis.library_buffers import apart
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.trig import Reductions
 from tests.builders import call, depot, program
-from tests.test_trig import WORDS, unrolled
+from tests.reductions import WORDS, unrolled
 
 PRINTED = f"st.local.u32 [%rd1], %r9;\n{call('vprintf', '%rd1')}"
 FILLED = "st.local.v2.u32 [%rd1], {5, 7};\nst.local.v2.u32 [%rd1+8], {2, 3};"
@@ -109,6 +109,10 @@ def test_a_reduction_has_its_stores_and_the_loads_of_its_line() -> None:
         f"{REDUCED}\n.loc 1 9 0\nld.local.u32 %r41, [%rd1];",
         f"{REDUCED}\n.loc 1 9 0\nst.local.u32 [%rd1], %r7;",
         f"{OWN}\n{REDUCED}\n{PASSED}",
+        # A word of the user's on the line of the call.
+        f"{REDUCED}\nst.local.u32 [%rd3], %r7;\n{OWN}",
+        # Accesses without lines are nobody's.
+        f"{REDUCED.replace('.loc 1 4', '.loc 1 0')}\n.loc 1 0 0\nld.local.u32 %r7, [%rd1];",
     ],
 )
 def test_what_may_be_the_reductions_own_stays_with_it(body: str) -> None:

@@ -85,6 +85,7 @@ def test_operators_make_values(text: str, expected: bool) -> None:
 
 FIRST = variable("first", "uint64_t", 8, 1)
 SECOND = variable("second", "uint64_t", 8, 2)
+POINTER = variable("pointer", "uint64_t *", 8, 2)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +95,7 @@ SECOND = variable("second", "uint64_t", 8, 2)
         ("target(first, &second);", "second"),
         ("target(second, first);", "first"),
         ("target(second - 64, rows[first]);", None),
+        ("target(first, pointer);", None),
         ("target(1, first); target(2, second);", None),
     ],
 )
@@ -115,7 +117,7 @@ ret;"""
     objects = ModuleFlow(ptx).objects("k")
     assert objects is not None
     text = f"uint64_t first;\nuint64_t second;\n\n{call}\n"
-    names = Names([FIRST, SECOND], ptx, source_text({"a.cu": text}))
+    names = Names([FIRST, SECOND, POINTER], ptx, source_text({"a.cu": text}))
     (one,) = names.of_objects(objects, objects.objects.values())
     if expected is None:
         assert one.name is None or one.name.confidence != "certain"
@@ -153,7 +155,12 @@ ret;"""
 
 @pytest.mark.parametrize(
     ("pointer", "expected"),
-    [("uint32_t *a = (uint32_t *)v;", "rows"), ("uint32_t *a = n ? v : r;", None)],
+    [
+        ("uint32_t *a = (uint32_t *)v;", "rows"),
+        ("auto *a = reinterpret_cast<uint32_t *>(v) + 1;", "rows"),
+        ("uint32_t *a = n ? v : r;", None),
+        ("uint32_t *a = (uint32_t *)r + v[0];", "t"),
+    ],
 )
 def test_a_pointer_that_an_inlined_function_makes_of_its_parameter_is_the_variable(
     pointer: str, expected: str | None

@@ -114,8 +114,15 @@ def frame_map(
     owners: list[_Owner | None] = [None] * frame
     starts = _depot_starts(frame, objects, placements)
     # What is left of a structure has what its members have not; of those that have a place in turn,
-    # the largest has it.
-    ordered = sorted(enumerate(objects), key=lambda item: (item[1].extent == "rest", -item[1].size))
+    # the largest has it, and a variable before what a library keeps there.
+    ordered = sorted(
+        enumerate(objects),
+        key=lambda item: (
+            item[1].extent == "rest",
+            -item[1].size,
+            not traits_of(item[1].cause).named,
+        ),
+    )
     for number, found in ordered:
         if found.function in starts:
             _place(owners, number, found, starts[found.function])

@@ -10,7 +10,7 @@ has the line of its stores, the user's call, and reads one of its words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
@@ -19,6 +19,8 @@ from lmemscope.analysis.ptx.trig import Reductions
 PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
 """Functions that CUDA calls for ``printf`` and ``assert``."""
 
+_MOST = 1024
+"""Stores of an object that are asked who sees them."""
 _WORDS = ("u32", "b32", "s32", "u64", "b64", "s64")
 """Types of what a reduction stores and loads."""
 
@@ -59,21 +61,23 @@ def _reduction(
     objects: FunctionObjects, found: StackObject, reductions: Reductions
 ) -> tuple[StackObject, StackObject] | None:
     """A variable, and the products of a range reduction in its place."""
+    if found.passed_to or found.stored_at:
+        return None
     reduction = reductions.of_object(found)
     if reduction is None:
         return None
     instructions = objects.body.instructions
-    lines = {instructions[index].loc for index in reduction.stores} - {None}
-    own = [
-        one
-        for one in found.accesses
-        if one.index in reduction.stores
-        or (
-            instructions[one.index].loc in lines and instructions[one.index].modifiers[-1] in _WORDS
-        )
-    ]
-    rest = [one for one in found.accesses if one not in own]
-    if len({one.is_store for one in rest}) < 2 or found.passed_to or found.stored_at:
+    lines = {loc for index in reduction.stores if (loc := instructions[index].loc) and loc.line > 0}
+    own: list[PtxAccess] = []
+    rest: list[PtxAccess] = []
+    for one in found.accesses:
+        instruction = instructions[one.index]
+        is_there = instruction.loc in lines and instruction.modifiers[-1] in _WORDS
+        if one.is_store and is_there and one.index not in reduction.stores:
+            return None  # What loads this is not to be told from the reduction's loads.
+        is_own = one.index in reduction.stores or (is_there and not one.is_store)
+        (own if is_own else rest).append(one)
+    if len({one.is_store for one in rest}) < 2:
         return None  # A variable is stored and loaded.
     return (
         StackObject(found.offset, found.size, rest),
@@ -85,6 +89,8 @@ def _print(objects: FunctionObjects, found: StackObject) -> tuple[StackObject, S
     """A variable, and the arguments of prints in its place."""
     printing = [(call, at) for call, at in found.passed_to if call.callee in PRINTING]
     if not printing or found.stored_at or not any(not one.is_store for one in found.accesses):
+        return None
+    if sum(one.is_store for one in found.accesses) > _MOST:
         return None
     stored = _Stored(objects, found, {call.index for call, _ in printing})
     printed = {one.index for one in found.accesses if one.is_store and stored.is_printed(one)}
@@ -120,6 +126,10 @@ class _Stored:
         self._instructions = objects.body.instructions
         self._accesses = {one.index: one for one in found.accesses}
         self._others = {call.index for call, _ in found.passed_to} - printing
+        # All that is done with the object, by blocks: other instructions are not looked at.
+        self._uses: dict[int, list[int]] = defaultdict(list)
+        for index in sorted({*self._accesses, *self._others, *printing}):
+            self._uses[self._flow.block_of(index)].append(index)
 
     def is_printed(self, store: PtxAccess) -> bool:
         """Whether calls that print are all that may see what an access stores."""
@@ -128,9 +138,7 @@ class _Stored:
         seen: set[int] = set()
         is_printed = False
         start = self._flow.block_of(store.index)
-        todo: list[tuple[int, Iterable[int]]] = [
-            (start, range(store.index + 1, self._flow.blocks[start].end))
-        ]
+        todo = [(start, [one for one in self._uses[start] if one > store.index])]
         while todo:
             number, indices = todo.pop()
             for index in indices:
@@ -142,8 +150,7 @@ class _Stored:
             else:
                 fresh = [one for one in self._flow.blocks[number].successors if one not in seen]
                 seen.update(fresh)
-                blocks = [(one, self._flow.blocks[one]) for one in fresh]
-                todo += [(one, range(block.start, block.end)) for one, block in blocks]
+                todo += [(one, self._uses.get(one, [])) for one in fresh]
         return is_printed
 
     def _is_read(self, index: int, store: PtxAccess) -> bool:

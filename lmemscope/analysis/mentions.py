@@ -12,7 +12,7 @@ from itertools import pairwise
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.analysis.layout import is_pointer, is_reference
 from lmemscope.analysis.scopes import Scopes
-from lmemscope.analysis.set_pointers import set_pointers
+from lmemscope.analysis.set_pointers import pointers_made_of, set_pointers
 from lmemscope.formats.argument_lists import argument_lists
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx import PtxModule
@@ -257,7 +257,8 @@ class Mentions:
                 name
                 for parameter, argument in zip(parameters, arguments, strict=True)
                 if any(contains(argument, word) for word in words)
-                for name in (parameter.name, *self._pointers_to(parameter))
+                for held in [self._by_function.get(parameter.function, ())]
+                for name in (parameter.name, *pointers_made_of(self._sources, parameter, held))
             ]
             if bound:
                 return self._handed_in(chain, at - 1, bound)
@@ -325,9 +326,11 @@ class Mentions:
 
     def takes_address(self, owner: str, lines: AccessLines, variable: Variable) -> bool:
         """Whether ``&name`` stands on one of the lines, or where a pointer is declared."""
-        taken = re.compile(rf"&\s*{re.escape(variable.name)}\b")
+        taken = re.compile(rf"(?:[=(,{{?:;)]|\breturn)\s*&\s*{re.escape(variable.name)}\b")
         if any(
-            is_pointer(one.type) and taken.search(self._sources.line(one.file, one.line))
+            is_pointer(one.type)
+            and not one.is_parameter
+            and taken.search(self._sources.line(one.file, one.line))
             for one in self._by_function.get(variable.function, ())
         ):
             return True
@@ -369,17 +372,6 @@ class Mentions:
                 own = [member.name for member in variable.members]
             self._spellings[variable] = (*own, *self._aliases(variable, own))
         return self._spellings[variable]
-
-    def _pointers_to(self, parameter: Variable) -> list[str]:
-        """Pointers that a function declares to be one of its parameters, and nothing else."""
-        return [
-            other.name
-            for other in self._by_function.get(parameter.function, ())
-            if not other.is_parameter
-            and is_pointer(other.type)
-            and self._sources.mentions(other.file, other.line, parameter.name)
-            and "?" not in self._sources.line(other.file, other.line)
-        ]
 
     def _aliases(self, variable: Variable, own: Sequence[str]) -> list[str]:
         """References and pointers that are declared, or set, on a line that names the variable."""

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from lmemscope.analysis.assignment import assign, of_variable
 from lmemscope.analysis.candidates import PADDING, Candidate, Shape, candidates_of
 from lmemscope.analysis.declared_type import declared
-from lmemscope.analysis.layout import Part, is_reference, parts_of
+from lmemscope.analysis.layout import Part, is_pointer, is_reference, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
 from lmemscope.analysis.passed import passed_names, passed_temporaries
 from lmemscope.analysis.pieces import Joined, join_pieces
@@ -294,14 +294,14 @@ class Names:
     ) -> Sequence[Variable]:
         """The variables that calls get by their names where they get an object; else all.
 
-        Another variable on such a line may be handed over by its value.
+        Another variable on such a line may be handed over by its value, as a pointer is.
         """
         said = passed_names(owner, found, objects.body.instructions, self._mentions)
         passed = [
             one
             for one in variables
             if one.name in said.get(one.function, ())
-            and not is_reference(one.type)
+            and not (is_reference(one.type) or is_pointer(one.type))
             and 0 <= found.size - one.size < PADDING
         ]
         return passed if len({(one.function, one.name) for one in passed}) == 1 else variables

@@ -1,13 +1,15 @@
-"""Where the source sets pointers, behind their declarations, to a variable's address."""
+"""Where the source sets pointers, behind their declarations or in them, to where a variable is."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from lmemscope.analysis.layout import is_pointer, is_reference
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.model import SourceLocation, SourceText, Variable
 
+_CASTS = r"(?:\([^()]*\)\s*|\w+_cast<[^<>]*>\s*\(\s*)*"
 _CHOOSES = re.compile(r"\b(?:if|else|case|for|while)\b")
 
 
@@ -52,3 +54,28 @@ def is_set_on_some_paths(sources: SourceText, pointer: Variable, place: SourceLo
     text = "\n".join(line.partition("//")[0] for line in lines)
     last = sources.line(place.file, place.line)
     return text.count("{") > text.count("}") or _CHOOSES.search(last) is not None
+
+
+def pointers_made_of(
+    sources: SourceText, parameter: Variable, variables: Sequence[Variable]
+) -> list[str]:
+    """Pointers that a function declares to lead where one of its parameters does.
+
+    That stands first behind ``=`` and casts; what is added to it, or chosen, is none.
+
+    Args:
+        sources: the user's files.
+        parameter: of the function.
+        variables: of the function.
+    """
+    if not (is_pointer(parameter.type) or is_reference(parameter.type)):
+        return []
+    name = re.escape(parameter.name)
+    made = re.compile(rf"=\s*{_CASTS}&?\s*{name}\b(?![^;,]*\?)")
+    return [
+        other.name
+        for other in variables
+        if not other.is_parameter
+        and is_pointer(other.type)
+        and made.search(sources.line(other.file, other.line))
+    ]

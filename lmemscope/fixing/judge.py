@@ -200,9 +200,11 @@ def _is_untouched(own: Iterable[CauseShare], was: KernelFacts, made: KernelFacts
     """
     mine = [one for one in own if one.frame_bytes and one.cause not in _SLOTS]
     left = list(made.causes)
-    for one in mine:
+    # Those that have names find their own before those without take what is left.
+    for one in sorted(mine, key=lambda share: _name(was, share) is None):
         name = _name(was, one)
         alike = [other for other in left if _share(other) == _share(one)]
+        alike.sort(key=lambda other: _name(made, other) != name)
         same = next((a for a in alike if len({name, _name(made, a)} - {None}) < 2), None)
         if same is None:
             return False

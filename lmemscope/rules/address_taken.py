@@ -286,8 +286,18 @@ def _rolled_holder(case: Case) -> str | None:
     """What holds the address, if a rolled loop alone keeps that in memory; None otherwise."""
     own = case.object
     held = [one.subject for one in own.evidence if one.kind == "held-address"] if own else []
-    kept = {one.name for one in case.facts.objects if one.cause == "rolled-loop"}
-    return f"`{held[0]}`" if held and held[0] in kept else None
+    holders = [
+        one
+        for one in case.facts.objects
+        if own is not None and one.function == own.function and one.name in held
+    ]
+    if len(holders) != 1 or holders[0].cause != "rolled-loop" or holders[0].also:
+        return None
+    index = holders[0].index
+    sources = index.all_sources if index is not None else ()
+    if any(one.kind != "loop-counter" or one.constant_trip is False for one in sources):
+        return None
+    return f"`{holders[0].name}`"
 
 
 @dataclass(frozen=True, slots=True)

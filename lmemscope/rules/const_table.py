@@ -39,8 +39,10 @@ _TABLE = re.compile(
 _CHANGED = re.compile(r"\s*(?:[-+*/%&|^]=|(?:<<|>>)=|=(?!=)|\+\+|--|\.|->|\[)")
 """What behind an element changes it, or may: a member function, a component."""
 
-_TAKEN = re.compile(r"(?:(?:^|[^\w)\]\s&]|\breturn)\s*&|\+\+|--)\s*$")
-"""What before an element takes its address, or changes it; not ``a & b``, ``a && b``."""
+_TAKEN = re.compile(r"(?:(?:^|[^\w\]\s&]|\breturn)\s*&|\+\+|--)\s*$")
+"""What before an element takes its address, or changes it; not ``a & b``, ``a && b``. Behind a
+parenthesis it may be a cast.
+"""
 
 
 def severity(case: Case) -> Severity:

@@ -66,20 +66,20 @@ def block_of(case: Case) -> Block | None:
 def usual_threads(case: Case) -> int | None:
     """Threads of the largest block that a launch has unless somebody asks for another.
 
-    That is the value that a variable is declared with, and may lose: ``int threads = 256;``.
+    That is the value that a variable is declared with last before the launch, and may lose:
+    ``int threads = 256;``.
     """
-    found = [
-        int(declared[1])
-        for launch in _launches(case) or ()
-        if launch.shape[1:] and _NAME.fullmatch(name := launch.shape[1].strip())
-        for declared in [
-            re.search(
-                rf"\b(?:int|unsigned|size_t|u?int\d+_t)\s+{name}\s*=\s*(\d+)[uU]?\s*[;,]",
-                case.sources.code(launch.place.file),
-            )
-        ]
-        if declared is not None
-    ]
+    found: list[int] = []
+    for launch in _launches(case) or ():
+        name = launch.shape[1].strip() if launch.shape[1:] else ""
+        if _NAME.fullmatch(name) is None:
+            continue
+        above = case.sources.code(launch.place.file).split("\n")[: launch.place.line]
+        declared = re.findall(
+            rf"\b(?:int|unsigned|size_t|u?int\d+_t)\s+{name}\s*=\s*(\d+)[uU]?\s*[;,]",
+            "\n".join(above),
+        )
+        found += [int(number) for number in declared[-1:]]
     return max(found, default=None)
 
 

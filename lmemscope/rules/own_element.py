@@ -8,10 +8,13 @@ from lmemscope.model import Advice
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import declaration_of, rest_of_block
+from lmemscope.rules.enclosing import body_lines
 
-_ASSIGNED = (
-    r"(?<![\w.>]){name}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:\+\+|--)"
+_SET = (
+    r"(?<![\w.>]){name}\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)"
+    r"|(?:\+\+|--|(?<!&)&)\s*{name}\b|[\w>]\s+{name}\s*[({{]"
 )
+"""What gives a name a value, or its address to whoever may."""
 
 
 def own_element(case: Case) -> tuple[Advice, ...]:
@@ -33,8 +36,7 @@ def own_element(case: Case) -> tuple[Advice, ...]:
     written = index.expression.strip("[] \t")
     if used != {written} or not re.fullmatch(r"\w+|threadIdx\.x", written):
         return ()
-    # Its declaration gives it its value; another one would be another element.
-    if len(re.findall(_ASSIGNED.format(name=re.escape(written)), rest)) > 1:
+    if written != "threadIdx.x" and not _is_thread(case, written):
         return ()
     kind = f"`{made.element}`" if made.element is not None else "its type"
     return (
@@ -44,3 +46,13 @@ def own_element(case: Case) -> tuple[Advice, ...]:
             "other's, it lacks `__shared__`: then it is one array for the block."
         ),
     )
+
+
+def _is_thread(case: Case, name: str) -> bool:
+    """Whether a name of the kernel's is ``threadIdx.x``, and nothing else at any time."""
+    found, place = case.object, case.facts.location
+    if found is None or found.function != case.facts.name or place is None:
+        return False
+    body = "\n".join(text for _, text in body_lines(case.sources, place))
+    made = re.findall(rf"\b{re.escape(name)}\s*=\s*threadIdx\s*\.\s*x\s*[;,]", body)
+    return len(made) == 1 == len(re.findall(_SET.format(name=re.escape(name)), body))

@@ -90,7 +90,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         return ()
     if not fits:
         threads = room // size // _WARP * _WARP
-    if threads <= 0 or (known is None and not usual and threads < _FEW):
+    if threads <= 0 or (known is None and threads < _FEW):
         return ()
     beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
     amount = f"{_amount(size * threads)} of 48 KB{beside}"
