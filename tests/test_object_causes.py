@@ -71,6 +71,13 @@ def test_what_chooses_between_constant_places_is_no_index_beside_one(chooses: st
     assert cause(f"{counted('%r9').removesuffix('ret;')}{choice}\nret;") == "dynamic-index"
     # Alone it is all that there is to say.
     assert cause(f"{depot(64)}\nadd.u64 %rd1, %SPL, 0;{choice}\nret;") == "dynamic-index"
+    # So is a place that is stored to, and a number that is counted under conditions.
+    stored = choice.replace("ld.local.u32 %r21, [%rd20];", "st.local.u32 [%rd20], %r20;")
+    assert cause(f"{loop}{stored}\nret;") == "dynamic-index"
+    twice = choice.replace(
+        "ld.local.u32", "@%p9 bra $L9;\nadd.s64 %rd20, %rd20, 4;\n$L9:\nld.local.u32"
+    )
+    assert cause(f"{loop}{twice}\nret;") == "dynamic-index"
     # What is added to a choice is an index.
     added = "cvt.u64.u32 %rd21, %r20;\nadd.s64 %rd20, %rd20, %rd21;\nld.local.u32"
     moved = choice.replace("ld.local.u32", added)

@@ -78,27 +78,37 @@ class Dependences:
             known = self._nodes[value] = self._make(value)
         return known
 
-    def is_one_of_constants(self, index: int, register: str) -> bool:
-        """Whether a register holds one of several constants, whatever chooses between them."""
-        seen: set[Value] = set()
-        work = [self.values.read(index, register)]
+    def is_one_of_constants(self, index: int, register: str, *, once: bool = False) -> bool:
+        """Whether a register holds one of several constants, whatever chooses between them.
+
+        Args:
+            index: of the instruction that reads it.
+            register: which.
+            once: whether a choice may not be made of another: ``if (…) ++i;`` twice.
+        """
+        seen: set[tuple[Value, bool, bool]] = set()
+        work = [(self.values.read(index, register), False, False)]
         while work:
-            value = work.pop()
-            if value is None or value in seen:
+            value, chosen, computed = work.pop()
+            if value is None or (value, chosen, computed) in seen:
                 continue
-            seen.add(value)
+            seen.add((value, chosen, computed))
             join = self.values.join(value)
             if join is not None:
-                if join.block in self.control.loop_at:
+                if join.block in self.control.loop_at or (once and computed):
                     return False
-                work += self.values.incoming(join).values()
+                work += [(one, True, False) for one in self.values.incoming(join).values()]
                 continue
             instruction = self._body.instructions[value]
             read = [r for r in self._code.depends_on(value) if r not in _chosen_by(instruction)]
             is_special = any(special(one) is not None for one in read)
             if instruction.operation in CHANGING or is_special:
                 return False
-            work += [self.values.read(value, one) for one in read]
+            if instruction.operation == "selp" and once and computed:
+                return False
+            chosen = chosen or instruction.operation == "selp"
+            computed = chosen and (computed or instruction.operation not in ("mov", "selp"))
+            work += [(self.values.read(value, one), chosen, computed) for one in read]
         return True
 
     def _make(self, value: Value) -> Node:

@@ -29,8 +29,9 @@ class PtxAccess:
         leaves: what its address is computed from beside the object; empty for a constant index.
         offset: constant byte offset in the depot, where it is constant.
         uniformity: of its address across the lanes of a warp.
-        is_choice: whether its address is one of several constants, which the control flow chooses.
-            Compilers take such accesses apart, unless the object is in memory for another's sake.
+        is_choice: whether it is a load, and its address one of several constants, which the control
+            flow chooses once. Compilers take such loads apart, unless the object is in memory for
+            another's sake.
     """
 
     index: int
@@ -120,7 +121,9 @@ class FunctionObjects:
                     leaves,
                     self._constant(address, index),
                     self.dataflow.uniformity(address.base, index),
-                    bool(leaves) and self.dataflow.is_one_of_constants(address.base, index),
+                    bool(leaves)
+                    and instruction.operation != "st"
+                    and self.dataflow.is_one_of_constants(address.base, index, once=True),
                 )
             )
         return result

@@ -122,9 +122,15 @@ class Dataflow(Definitions):
             if one in computed and self.body.instructions[one].operation in ("ld", "ldu")
         )
 
-    def is_one_of_constants(self, register: str, at: int) -> bool:
-        """Whether a register holds one of several constants where an instruction reads it."""
-        return self._graph.is_one_of_constants(at, register)
+    def is_one_of_constants(self, register: str, at: int, *, once: bool = False) -> bool:
+        """Whether a register holds one of several constants where an instruction reads it.
+
+        Args:
+            register: which.
+            at: index of the instruction.
+            once: whether a choice may not be made of another.
+        """
+        return self._graph.is_one_of_constants(at, register, once=once)
 
     def definition(self, register: str, at: int) -> int | None:
         """The instruction that wrote what another one reads; None where several may have."""
