@@ -19,6 +19,7 @@ from lmemscope import pipeline
 from lmemscope.commands import trying
 from lmemscope.config.settings import Settings, from_flags
 from lmemscope.exporters.fix_table import render
+from lmemscope.exporters.proven import factor
 from lmemscope.fixing.attach import with_fixes
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.run import Asked, fix
@@ -360,3 +361,21 @@ def test_what_removes_an_object_and_is_not_offered_is_not_called_slower() -> Non
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
     (said,) = found.units[0].kernels[0].findings[0].advice
     assert "harms another kernel or makes one slower" in said.text
+
+
+@pytest.mark.parametrize(
+    ("gain", "shown"),
+    [
+        (0.035, "0.035"),
+        (0.93, "0.93"),
+        (0.99, "0.99"),
+        (1.0, "1"),
+        (1.04, "1.04"),
+        (1.36, "1.4"),
+        (9.4, "9.4"),
+        (12.3, "12"),
+        (140.2, "140"),
+    ],
+)
+def test_a_speed_up_is_told_from_one(gain: float, shown: str) -> None:
+    assert factor(gain) == shown

@@ -9,6 +9,7 @@ from typing import LiteralString
 from lmemscope.analysis.leaving import leave_reason
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled, wrapped
 from lmemscope.exporters.layout import short_name
+from lmemscope.exporters.proven import factor
 from lmemscope.model import FixReport, Trial, Untried, count
 
 _WIDTH = 100
@@ -188,7 +189,7 @@ def _row(trial: Trial) -> tuple[str, ...]:
         _change(before.shared, after.shared, hide=0),
         _change(before.code_bytes, after.code_bytes),
         _change(_percent(before.occupancy), _percent(after.occupancy), unit="%"),
-        "" if trial.speed_up is None else f"× {trial.speed_up:.2g}",
+        "" if trial.speed_up is None else f"× {factor(trial.speed_up)}",
     )
 
 

@@ -16,6 +16,8 @@ def sentence(fix: ProvenFix) -> str:
     return f"{lead}: {summary} ({outcome(fix.verified)}).{promise}"
 
 
+_NEAR, _MANY = 0.05, 10
+"""Speed-ups that two digits show as 1, and that they show in powers of ten."""
 WHOLE = "`lmemscope fix --format patch` prints the patch as `git apply` takes it."
 """Below a patch that is shown: tabs and bytes may look otherwise there."""
 
@@ -52,7 +54,13 @@ def speed(gain: float) -> str:
     """A modelled speed-up in words; what is less than timing notices is none."""
     if 1 / NOTICED <= gain <= NOTICED:
         return "the same modelled speed"
-    return f"{gain:.2g} times the modelled speed"
+    return f"{factor(gain)} times the modelled speed"
+
+
+def factor(gain: float) -> str:
+    """A speed-up as a number that tells it from 1: ``0.35``, ``1.04``, ``1.4``, ``140``."""
+    digits = ".0f" if gain >= _MANY else ".2g" if abs(gain - 1) >= _NEAR else ".2f"
+    return f"{gain:{digits}}".removesuffix(".00")
 
 
 def patch_lines(fix: ProvenFix) -> list[str]:
