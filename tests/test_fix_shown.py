@@ -30,6 +30,7 @@ from lmemscope.model import (
     Figures,
     Finding,
     FixReport,
+    Report,
     Rewriting,
     SourceLocation,
     Trial,
@@ -291,7 +292,8 @@ def test_what_removes_an_object_but_costs_more_is_said_to_be_left() -> None:
     )
 
 
-def test_what_was_not_tried_when_the_run_was_ended_is_said() -> None:
+def spills_once() -> Report:
+    """A report of one kernel, with one finding: it spills, and nothing is advised."""
     report = report_of(spilling())
     (unit,) = report.units
     (kernel,) = unit.kernels
@@ -300,7 +302,13 @@ def test_what_was_not_tried_when_the_run_was_ended_is_said() -> None:
         *(None, None, 8, None, (), None, "It spills.", (), (), "f"),
     )
     kernel = dataclasses.replace(kernel, findings=(finding,))
-    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    return dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+
+
+def test_what_was_not_tried_when_the_run_was_ended_is_said() -> None:
+    report = spills_once()
+    (unit,) = report.units
+    (kernel,) = unit.kernels
     nothing = FixReport("0", (), (), Chosen((), (), ""))
 
     def said(tried: FixReport, *, is_cut: bool) -> bool:
@@ -347,15 +355,8 @@ def test_a_variable_of_the_same_name_has_its_own_fix() -> None:
 
 
 def test_what_removes_an_object_and_is_not_offered_is_not_called_slower() -> None:
-    report = report_of(spilling())
-    (unit,) = report.units
-    (kernel,) = unit.kernels
-    finding = Finding(
-        *("LM101", "register-spill", "warning", "certain", "register-spill"),
-        *(None, None, 8, None, (), None, "It spills.", (), (), "f"),
-    )
-    kernel = dataclasses.replace(kernel, findings=(finding,))
-    report = dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+    report = spills_once()
+    (kernel,) = report.units[0].kernels
     unknown = {"rank": None, "fingerprint": "f", "cost_before": None, "cost_after": None}
     tried = a_trial(kernel.facts.demangled, 7, "removed", **unknown)
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))

@@ -255,7 +255,7 @@ class _Reasons:
         between = next((a for a in self._own if self._is_of_several(a)), None)
         if between is not None and not indexed:
             return ProvenCause("address-taken", (self._choice(between.index),))
-        indexed = [a for a in self._own if a.leaves and not is_copying(self._objects, a)]
+        indexed = self._indexed()
         indexed += [access for _, access in self._theirs if access.leaves]
         indexed += [access for access in self._own if self._objects.alternates(access)]
         if indexed:
@@ -267,6 +267,11 @@ class _Reasons:
         if generic is not None:
             return ProvenCause("address-taken", (self._said(generic.index),))
         return ProvenCause("unattributed", ())
+
+    def _indexed(self) -> list[PtxAccess]:
+        """Its accesses with an index, without what copies the whole, or chooses beside one."""
+        own = computed([access for access in self._own if access.leaves])
+        return [access for access in own if not is_copying(self._objects, access)]
 
     def _choice(self, index: int) -> Evidence:
         access = self._instructions[index]
@@ -280,8 +285,7 @@ class _Reasons:
     def _others(self) -> tuple[Cause, ...]:
         """Causes by index and size, whatever the first cause is."""
         result: list[Cause] = []
-        own = computed([a for a in self._own if a.leaves])
-        leaves = [a.leaves for a in own if not is_copying(self._objects, a)]
+        leaves = [access.leaves for access in self._indexed()]
         leaves += kept_indices(self._objects, self._found)
         if any(leaf.is_dynamic for found in leaves for leaf in found) or any(
             self._is_dynamic_inlined(theirs.dataflow, leaf)

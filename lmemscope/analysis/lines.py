@@ -54,12 +54,9 @@ class Lines:
             body: the function in that section that it belongs to.
             site: the instruction.
         """
-        if body is not kernel:
-            called = self.of_callers(kernel.name, body.name)
-            if called is None:
-                called = self._of_machine_callers(kernel, body)
-            if called is not None:
-                return called
+        called = self._of_calls(kernel, body) if body is not kernel else None
+        if called is not None:
+            return called
         given = self._without_line(kernel, site)
         if given is not None:
             return given
@@ -132,6 +129,11 @@ class Lines:
             calls.append((-dataflow.flow.depth(call.index), chain))
         return min(calls, key=lambda one: one[0])[1] if calls else ()
 
+    def _of_calls(self, kernel: CubinFunction, body: CubinFunction) -> Chain | None:
+        """The chain of a call of a function without lines of its own; None where it has some."""
+        called = self.of_callers(kernel.name, body.name)
+        return called if called is not None else self._of_machine_callers(kernel, body)
+
     def _of_machine_callers(self, kernel: CubinFunction, body: CubinFunction) -> Chain | None:
         """The chain of a machine call of a function that ptxas adds itself.
 
@@ -155,12 +157,9 @@ class Lines:
 
     def _of_machine_call(self, kernel: CubinFunction, pc: int) -> Chain:
         around = next((one for one in kernel.callees if one.start <= pc < one.end), None)
-        if around is not None:
-            called = self.of_callers(kernel.name, around.name)
-            if called is None:
-                called = self._of_machine_callers(kernel, around)
-            if called is not None:
-                return called
+        called = self._of_calls(kernel, around) if around is not None else None
+        if called is not None:
+            return called
         entry = line_at(self._layers.cubin.source_lines.get(kernel.section, []), pc)
         return self.shown_chain(entry.chain) if entry is not None else ()
 

@@ -78,6 +78,7 @@ class Mentions:
         self._chains: dict[object, tuple[Loc | None, _Chain]] = {}
         self._spellings: dict[Variable, tuple[str, ...]] = {}
         self._statements: dict[tuple[str, int], str] = {}
+        self._made_of: dict[Variable, list[str]] = {}
         self._declared_to: dict[tuple[str, int], int] = {}
 
     def lines(self, owner: str, instructions: Iterable[Instruction]) -> AccessLines:
@@ -257,8 +258,7 @@ class Mentions:
                 name
                 for parameter, argument in zip(parameters, arguments, strict=True)
                 if any(contains(argument, word) for word in words)
-                for held in [self._by_function.get(parameter.function, ())]
-                for name in (parameter.name, *pointers_made_of(self._sources, parameter, held))
+                for name in (parameter.name, *self._pointers_made_of(parameter))
             ]
             if bound:
                 return self._handed_in(chain, at - 1, bound)
@@ -326,7 +326,7 @@ class Mentions:
 
     def takes_address(self, owner: str, lines: AccessLines, variable: Variable) -> bool:
         """Whether ``&name`` stands on one of the lines, or where a pointer is declared."""
-        taken = re.compile(rf"(?:[=(,{{?:;)]|\breturn)\s*&\s*{re.escape(variable.name)}\b")
+        taken = re.compile(rf"(?:^|[=(,{{?:;)]|\breturn)\s*&\s*{re.escape(variable.name)}\b")
         if any(
             is_pointer(one.type)
             and not one.is_parameter
@@ -372,6 +372,12 @@ class Mentions:
                 own = [member.name for member in variable.members]
             self._spellings[variable] = (*own, *self._aliases(variable, own))
         return self._spellings[variable]
+
+    def _pointers_made_of(self, parameter: Variable) -> list[str]:
+        if parameter not in self._made_of:
+            held = self._by_function.get(parameter.function, ())
+            self._made_of[parameter] = pointers_made_of(self._sources, parameter, held)
+        return self._made_of[parameter]
 
     def _aliases(self, variable: Variable, own: Sequence[str]) -> list[str]:
         """References and pointers that are declared, or set, on a line that names the variable."""

@@ -12,7 +12,7 @@ from lmemscope.model.fix import NOTICED
 
 _CLEARLY = 1.5
 """How many times as fast as a safe rewriting an unsafe one has to be modelled, to come before it:
-of fixes that were timed, the model is off by about so much where they gain most."""
+the model is off by about so much, or by more, of half of the fixes that were timed."""
 _VERDICTS = ("removed", "reduced", "no-effect", "worse", "failed")
 
 

@@ -14,7 +14,7 @@ from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.reaching import handed_on
 from lmemscope.rewrites.references import Reference
-from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, outermost, walk
+from lmemscope.sources.syntax import FUNCTIONS, PLAIN_TYPES, Syntax, around, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -24,7 +24,6 @@ _KEEPING = frozenset(
     b"minmax tie forward_as_tuple ref cref reference_wrapper addressof __builtin_addressof".split()
 )
 """Functions of the standard library whose results keep what they are given by reference."""
-_PLAIN = ("primitive_type", "sized_type_specifier")
 
 
 def is_taken(
@@ -78,7 +77,7 @@ def _takers(node: Node, above: Node, syntax: Syntax) -> tuple[set[bytes], bool]:
         return {b"operator[]"}, False
     if above.type in ("init_declarator", "optional_parameter_declaration"):
         kind = above.parent.child_by_field_name("type") if above.parent is not None else None
-        return set(), kind is None or kind.type not in _PLAIN
+        return set(), kind is None or kind.type not in PLAIN_TYPES
     if above.type == "return_statement":
         return set(), _returns_class(above)
     if above.type in ("argument_list", "initializer_list"):
@@ -104,8 +103,8 @@ def _returns_class(returned: Node) -> bool:
         said = [one for one in trailing if one.type == "trailing_return_type"]
         if not said:
             return False  # What is returned is a copy.
-        kind = next((one for one in walk(said[0]) if one.type in _PLAIN), None)
-    return kind is None or kind.type not in _PLAIN
+        kind = next((one for one in walk(said[0]) if one.type in PLAIN_TYPES), None)
+    return kind is None or kind.type not in PLAIN_TYPES
 
 
 def _is_called_variable(above: Node, syntax: Syntax) -> bool:

@@ -29,7 +29,7 @@ from lmemscope.rewrites.written import (
     is_pure,
     may_be_body,
 )
-from lmemscope.sources.syntax import BRANCHES, FUNCTIONS, outermost, walk
+from lmemscope.sources.syntax import BRANCHES, FUNCTIONS, PLAIN_TYPES, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -45,7 +45,6 @@ _OPERATING = (
     "call_expression",
 )
 """Expressions that a class may have an operator for."""
-_PLAIN = ("primitive_type", "sized_type_specifier")
 _BUILTIN_VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
 _BODIES = ("if_statement", "else_clause", "for_statement", "while_statement", "for_range_loop")
 """Statements of which a single one may be the body, without braces."""
@@ -212,7 +211,7 @@ def _is_builtin(name: Node, target: Target) -> bool:
             if any(n.type == "identifier" and syntax.text(n) == text for n in walk(one))
         ]
     kinds = [one.child_by_field_name("type") for one in declared]
-    return len(kinds) == 1 and kinds[0] is not None and kinds[0].type in _PLAIN
+    return len(kinds) == 1 and kinds[0] is not None and kinds[0].type in PLAIN_TYPES
 
 
 def _is_the_librarys(name: bytes, target: Target) -> bool:

@@ -26,7 +26,7 @@ from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rewrites.reaching import same_object
 from lmemscope.rewrites.wider import aligned
 from lmemscope.rewrites.written import casts_const_away
-from lmemscope.sources.syntax import Declared, Syntax, around, walk
+from lmemscope.sources.syntax import PLAIN_TYPES, Declared, Syntax, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -43,7 +43,6 @@ _STORED = (
     b"volatile",
 )
 _REACHING = ("subscript_expression", "field_expression", "parenthesized_expression")
-_PLAIN = ("primitive_type", "sized_type_specifier")
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -111,7 +110,7 @@ def can_be_const(target: Target, declared: Declared) -> bool:
     ):
         return False
     kind = declared.statement.child_by_field_name("type")
-    is_plain = kind is not None and kind.type in _PLAIN
+    is_plain = kind is not None and kind.type in PLAIN_TYPES
     if not is_plain and b"mutable" in target.meanings.words:
         return False
     head = syntax.data[declared.statement.start_byte : declared.declarator.start_byte]

@@ -99,9 +99,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 f"Nothing to do about {names_of(linked & {*called})}: this kernel calls none of "
                 "them, for they are linked for their addresses. What they cost, they cost in the "
                 f"kernels that call them. {names_of(own)} {verb} CUDA's own, which nobody else can "
-                "inline: where the kernel calls it, as for a division or a root, it costs little, "
-                "or has a faster approximation (`__fdividef`, `__frsqrt_rn`, `-prec-div=false`, "
-                "`-prec-sqrt=false`)."
+                "inline, if the kernel calls it, as for a division or a root."
             ),
         )
     direct = tuple(f for f in called if f not in pointed and f not in linked)

@@ -61,6 +61,10 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """One copy for all threads; constant memory only where all lanes read one element."""
+    return _one_table(case, "Make")
+
+
+def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
     loads = [access for access in (*case.accesses, *case.generic) if not access.is_store]
     uniform = bool(loads) and all(access.uniformity == "uniform" for access in loads)
     made = declaration_of(case)
@@ -80,7 +84,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "`static const` where it stands. Lanes may read different elements, which would slow "
             "`__constant__` down."
         )
-    text = f"Make {case.name} one table for all threads: {text}"
+    text = f"{lead} {case.name} one table for all threads: {text}"
     if any(len(load.chain) > 1 for load in loads):
         text += " Functions that get it must take it as const."
     if made is None or not made.is_arithmetic:
@@ -96,11 +100,15 @@ def advice(case: Case) -> tuple[Advice, ...]:
     return (Advice(text, code, rewrite="static-table"),)
 
 
-def unchanged_table(case: Case) -> tuple[Advice, ...]:
+def unchanged_table(case: Case, lead: str = "Make") -> tuple[Advice, ...]:
     """One copy for all threads of an array that its text shows to be a table.
 
     It is declared with numbers, and its function only reads elements of it: each mention has an
     index, and nothing is assigned there.
+
+    Args:
+        case: of the array.
+        lead: what the advice begins with.
     """
     found, made = case.object, declaration_of(case)
     if found is None or found.declared is None or made is None or made.is_member:
@@ -117,7 +125,7 @@ def unchanged_table(case: Case) -> tuple[Advice, ...]:
             return ()
         if _TAKEN.search(behind[: use.start()]):
             return ()
-    return advice(case)
+    return _one_table(case, lead)
 
 
 def _written(case: Case) -> str | None:

@@ -21,8 +21,6 @@ When to leave it. When unrolling makes the code too large, or the array too many
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.const_table import unchanged_table
@@ -50,13 +48,11 @@ def advice(case: Case) -> tuple[Advice, ...]:
 
     What is a table need not be copied for each thread, whether the loops are unrolled or not.
     """
-    unrolled, table = unrolled_loop(case), unchanged_table(case)
-    if unrolled and table:
-        (first, *_) = with_members(case, unrolled[:1])
-        instead = (replace(one, text=f"Or m{one.text.removeprefix('M')}") for one in table)
-        return (first, *instead)
+    unrolled = unrolled_loop(case)
+    table = unchanged_table(case, "Or make" if unrolled else "Make")
     if unrolled:
-        return with_members(case, unrolled)
+        # A table is no better off with a copy in shared memory for each thread.
+        return (*with_members(case, unrolled[:1] if table else unrolled), *table)
     if table:
         return table
     return (*unnamed(case), *shared_memory(case)) or without_usable_advice(case)

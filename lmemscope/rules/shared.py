@@ -83,7 +83,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     size = found.size
     if made is not None and made.extents and made.element_bytes is not None:
         size = made.elements * made.element_bytes
-    known, usual = block_of(case), usual_threads(case) or 0
+    known = block_of(case)
+    usual = 0 if known is not None and known.is_exact else usual_threads(case) or 0
     threads = known.threads if known is not None else max(usual, _BLOCK)
     fits = size * threads <= room
     if not fits and ((known is not None and known.is_exact) or size * usual > room):

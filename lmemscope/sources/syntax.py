@@ -29,6 +29,8 @@ _COMMENT = re.compile(rb"\"(?:\\.|[^\"\\])*\"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 """Comments, and strings, which may hold what looks like one."""
 FUNCTIONS = ("function_definition", "lambda_expression")
 BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
+PLAIN_TYPES = ("primitive_type", "sized_type_specifier")
+"""Types of numbers, which no class is behind."""
 _LABELLED = ("case_statement", "labeled_statement")
 _OUTER = (
     "translation_unit",
