@@ -155,13 +155,15 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     from lmemscope.analysis.launches import unseen, with_launches
     from lmemscope.analysis.layers import parse
     from lmemscope.analysis.work import work_of
+    from lmemscope.discover.project import Projects
     from lmemscope.lowering.debug import debug_variables
     from lmemscope.rules import find
     from lmemscope.rules.verdict import judge
     from lmemscope.sources.lines import from_disk, quoted_lines
 
     main = unit.input if unit.input.endswith(".cu") else None
-    layers, sources = parse(artifacts, os.getcwd()), from_disk(read, main, unit.options)
+    layers = parse(artifacts, os.getcwd())
+    sources = from_disk(read, main, unit.options, Projects(read).mentioning)
     facts, others = _wanted(gather_facts(layers), wanted)
     unnamed: tuple[Gap, ...] = ()
     work: dict[str, Work | None] = {}

@@ -7,15 +7,22 @@ from pathlib import Path
 import pytest
 
 from lmemscope.discover.project import project_sources
-from lmemscope.model import SourceText
-from lmemscope.rewrites.launched_elsewhere import largest_launch
+from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.launched_elsewhere import largest_launch
+from tests.builders import facts
 
 KERNEL = "__global__ void own(int *p) { }\n"
 
 
 def largest(**files: str) -> int | None:
-    texts = {f"{name}.cu": text.splitlines() for name, text in files.items()}
-    return largest_launch(("own",), tuple(texts), SourceText(lambda file: texts.get(file, [])))
+    texts = {f"/p/{name}.cu": text.splitlines() for name, text in files.items()}
+
+    def mentioning(_: str, word: str) -> tuple[str, ...]:
+        return tuple(file for file, lines in texts.items() if word in "\n".join(lines))
+
+    sources = SourceText(lambda file: texts.get(file, []), mentioning=mentioning)
+    own = facts("own", location=SourceLocation("/p/a.cu", 1))
+    return largest_launch((own,), sources)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +47,9 @@ def largest(**files: str) -> int | None:
             " own<<<g, n>>>(p); }",
             1024,
         ),
+        ("void f() { int all = 2048, few = 32;\n dim3 n(all / few);\n own<<<4, n>>>(p); }", 64),
+        ("void f() { int all = 2048, few = 32;\n few = 16;\n own<<<4, all / few>>>(p); }", 128),
+        ("void f(int few) { own<<<4, 2048 / few>>>(p); }", None),
         ("void f(int n) { own<<<4, n>>>(p); }", None),
         ("void f() { other<<<4, 512>>>(p); }", None),
         ("void f() { // own<<<4, 512>>>(p);\n}", None),
@@ -58,6 +68,16 @@ def test_the_largest_of_several_launches_counts() -> None:
         )
         == 192
     )
+
+
+def test_a_program_with_a_kernel_of_that_name_launches_its_own() -> None:
+    assert largest(a=KERNEL, b=f"{KERNEL}void f() {{ own<<<1, 512>>>(p); }}") is None
+
+
+def test_only_what_a_file_does_not_give_a_name_is_looked_for_in_others() -> None:
+    launch = "void f() { if (q) n = 96;\n else n = 128;\n own<<<1, n>>>(p); }"
+    assert largest(a=KERNEL, b=launch, c="void g() { int n = 512; }") == 128
+    assert largest(a=KERNEL, b="void f() { own<<<1, n>>>(p); }", c="int n = 512;") == 512
 
 
 def test_a_name_that_is_given_itself_ends() -> None:

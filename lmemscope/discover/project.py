@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 from lmemscope.discover.checkouts import is_top, upwards
+from lmemscope.files import read_input
 from lmemscope.lowering.kinds import kind_of
 
 _HOSTS = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc")
@@ -13,6 +15,10 @@ _HOSTS = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".hxx", ".inl", ".in
 _SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules", "build", "third_party"})
 _FILES = 2000
 """Files up to which a project is read for this; of a larger one the first are."""
+_FOLDERS = 1000
+"""Folders up to which one is looked through."""
+_MENTIONS = 100
+"""Files that may hold a word that is asked for; those further away are left out."""
 _BYTES = 1 << 20
 """A source that is larger was generated, and launches nothing."""
 
@@ -31,6 +37,39 @@ def project_sources(path: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+class Projects:
+    """The text of projects, each listed once.
+
+    Args:
+        asked: where to note the files and folders that an answer follows from.
+    """
+
+    def __init__(self, asked: set[str] | None = None) -> None:
+        self._asked = asked
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def mentioning(self, path: str, word: str) -> tuple[str, ...]:
+        """Absolute paths of sources of the project around a file that hold a word, nearest first.
+
+        Args:
+            path: of the file, absolute or from the working directory.
+            word: an identifier.
+        """
+        own = os.path.abspath(path)
+        if own not in self._known:
+            self._known[own] = project_sources(own)
+            if self._asked is not None:
+                self._asked.update(self._known[own], map(os.path.dirname, self._known[own]))
+        found: list[str] = []
+        for file in self._known[own]:
+            with suppress(OSError):
+                if word.encode() in read_input(file):
+                    found.append(file)
+            if len(found) == _MENTIONS:
+                break
+        return tuple(found)
+
+
 def _top(path: str) -> str:
     own = os.path.dirname(path)
     for directory in upwards(own):
@@ -43,7 +82,9 @@ def _top(path: str) -> str:
 
 def _sources(top: str) -> Iterator[str]:
     count = 0
-    for root, names, files in os.walk(top):
+    for folders, (root, names, files) in enumerate(os.walk(top)):
+        if folders == _FOLDERS:
+            return
         names[:] = sorted(one for one in names if not one.startswith(".") and one not in _SKIPPED)
         for name in sorted(files):
             path = os.path.join(root, name)

@@ -6,7 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from lmemscope.discover.project import project_sources
+from lmemscope.discover.project import Projects
 from lmemscope.files import read_input
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
@@ -38,7 +38,7 @@ class Files:
         self._data: dict[str, bytes | None] = {}
         self._trees: dict[tuple[str, bytes], Syntax] = {}
         self._python: dict[str, PythonText | None] = {}
-        self._projects: dict[str, tuple[str, ...]] = {}
+        self.projects = Projects()
 
     def python(self, path: str) -> PythonText | None:
         """A Python file's own tree; None where it cannot be read."""
@@ -48,12 +48,6 @@ class Files:
             except (OSError, ValueError):
                 self._python[path] = None
         return self._python[path]
-
-    def project(self, path: str) -> tuple[str, ...]:
-        """The sources of the project that a file belongs to."""
-        if path not in self._projects:
-            self._projects[path] = project_sources(path)
-        return self._projects[path]
 
     def syntax(self, path: str, line: int = 0) -> Syntax | None:
         """The file's tree; of a Python file that of the literal that a line is in.
@@ -95,7 +89,7 @@ def targets_of(
     """
     found: dict[_Key, list[Hit]] = defaultdict(list)
     for unit, report in results:
-        sources = from_disk(None, unit.input, unit.options)
+        sources = from_disk(None, unit.input, unit.options, files.projects.mentioning)
         for kernel in report.kernels:
             if matches(kernels, kernel.facts.name, kernel.facts.demangled):
                 for hit in _hits(kernel, sources):
@@ -162,7 +156,6 @@ def _target(
         asked_block=block,
         tree=lambda file: syntax if file == path else files.syntax(file),
         kernels=every,
-        project=lambda: files.project(unit.path),
     )
 
 

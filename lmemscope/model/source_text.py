@@ -49,6 +49,8 @@ class SourceText:
         main: the file that is compiled and includes the others, as locations spell it; None where
             that is not known.
         options: what it is compiled with.
+        mentioning: the other sources of the project around a file that hold a word, as
+            `mentioning` gives them; without it there is no project.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class SourceText:
         lines_of: Callable[[str], Sequence[str]],
         main: str | None = None,
         options: CompileOptions | None = None,
+        mentioning: Callable[[str, str], tuple[str, ...]] = lambda file, word: (),
     ) -> None:
         self._lines_of = lines_of
+        self._mentioning = mentioning
         self.main = main
         self._include_dirs = options.include_dirs if options is not None else ()
         self._defines = options.defines if options is not None else ()
@@ -133,6 +137,10 @@ class SourceText:
                     seen.add(path)
                     work.append(path)
                     yield path
+
+    def mentioning(self, file: str, word: str) -> tuple[str, ...]:
+        """Absolute paths of the project's sources that hold a word, the nearest first."""
+        return self._mentioning(file, word)
 
     def matching(self, file: str, pattern: re.Pattern[str]) -> list[str]:
         """Text of the lines, without comments, in which a pattern is found."""

@@ -42,7 +42,6 @@ class Target:
         asked_block: threads of a block, where the user says it.
         tree: gives the syntax of another file by its absolute path, or None.
         kernels: all of the input, those without a finding included.
-        project: gives the absolute paths of sources around the input, which may launch its kernels.
     """
 
     cause: Cause
@@ -56,7 +55,6 @@ class Target:
     asked_block: int | None = None
     tree: Callable[[str], Syntax | None] = lambda path: None
     kernels: tuple[KernelFacts, ...] = ()
-    project: Callable[[], tuple[str, ...]] = tuple
 
     @cached_property
     def declared(self) -> Declared | None:

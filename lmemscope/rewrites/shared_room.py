@@ -11,10 +11,10 @@ from lmemscope.model import Edit, count
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.dynamic import may_be_dynamic
-from lmemscope.rewrites.launched_elsewhere import largest_block
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.reached import may_call_itself, running
 from lmemscope.rewrites.written import declarators, in_file, kernels
+from lmemscope.rules.launched_elsewhere import largest_launch
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.syntax import BRANCHES, Declared, walk
 
@@ -83,7 +83,8 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         return Room(block.threads, (), _caveat(target, declared, block.threads))
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
-    launched = largest_block(target)
+    facts = (hit.facts for hit in target.hits)
+    launched = largest_launch(facts, target.hits[0].case.sources, target.files)
     blocks = (_whole_warps(launched),) if launched is not None else _USUAL
     fitting = [one for whole in (frame, size) for one in blocks if whole * one <= STATIC_BYTES]
     threads = next(iter(fitting), None)

@@ -63,26 +63,6 @@ def block_of(case: Case) -> Block | None:
     return launched
 
 
-def usual_threads(case: Case) -> int | None:
-    """Threads of the largest block that a launch has unless somebody asks for another.
-
-    That is the value that a variable is declared with last before the launch, and may lose:
-    ``int threads = 256;``.
-    """
-    found: list[int] = []
-    for launch in _launches(case) or ():
-        name = launch.shape[1].strip() if launch.shape[1:] else ""
-        if _NAME.fullmatch(name) is None:
-            continue
-        above = case.sources.code(launch.place.file).split("\n")[: launch.place.line]
-        declared = re.findall(
-            rf"\b(?:int|unsigned|size_t|u?int\d+_t)\s+{name}\s*=\s*(\d+)[uU]?\s*[;,]",
-            "\n".join(above),
-        )
-        found += [int(number) for number in declared[-1:]]
-    return max(found, default=None)
-
-
 @dataclass(frozen=True, slots=True)
 class _Launch:
     """A launch of the kernel's own instance.
@@ -121,15 +101,13 @@ def _launches(case: Case) -> list[_Launch] | None:
     home, sources = case.facts.home, case.sources
     if home is None or case.facts.kind != "entry":
         return None
-    name = re.escape(short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2])
+    name = short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2]
+    called = re.escape(name)
     handed_on = re.compile(
-        rf"(?<!\w){name}\s*(?:<[^;<>]*>\s*)?[,)]|=\s*&?\s*{name}\s*(?:<[^;<>]*>\s*)?;"
+        rf"(?<!\w){called}\s*(?:<[^;<>]*>\s*)?[,)]|=\s*&?\s*{called}\s*(?:<[^;<>]*>\s*)?;"
     )
-    launch = re.compile(
-        rf"(?<!\w){name}\s*(?:<(?P<instance>[^;{{}}]*?)>)?"
-        r"\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\("
-    )
-    own = _arguments(short_name(case.facts.demangled))
+    launch = launches_of(name)
+    own = template_arguments(short_name(case.facts.demangled))
     main = sources.main or home
     result = []
     for file in dict.fromkeys(
@@ -142,24 +120,41 @@ def _launches(case: Case) -> list[_Launch] | None:
                 return None  # Its address goes to whoever launches it.
         for found in launch.finditer(text):
             place = SourceLocation(file, 1 + text.count("\n", 0, found.start()))
-            given = _given(found["instance"], own, sources, place)
+            given = arguments_given(found["instance"], own, sources, place)
             if given is not None:
                 result.append(_Launch((*parts_of(found["shape"]),), place, given))
     return result
 
 
-def threads_of(written: str, sources: SourceText, place: SourceLocation) -> int | None:
-    """Threads of a block as a launch has it written; None where that is no constant in sight."""
-    return _threads(written, sources, place, {}, _DEPTH)
+def launches_of(kernel: str) -> re.Pattern[str]:
+    """Launches of a kernel, by its plain name: the groups ``instance`` and ``shape``."""
+    return re.compile(
+        rf"(?<!\w){re.escape(kernel)}\s*(?:<(?P<instance>[^;{{}}]*?)>)?"
+        r"\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\("
+    )
 
 
-def _arguments(short: str) -> tuple[str, ...]:
+def threads_of(
+    written: str, sources: SourceText, place: SourceLocation, given: Mapping[str, int]
+) -> int | None:
+    """Threads of a block as a launch has it written; None where that is no constant in sight.
+
+    Args:
+        written: the expression.
+        sources: where names are looked up.
+        place: of the launch.
+        given: what names among the launch's template arguments are.
+    """
+    return _threads(written, sources, place, given, _DEPTH)
+
+
+def template_arguments(short: str) -> tuple[str, ...]:
     """The template arguments of an instance, ``("float", "4")`` of ``ns::k<float, 4>``."""
     inside = short.partition("<")[2].rpartition(">")[0]
     return tuple(part.strip() for part in parts_of(inside)) if inside else ()
 
 
-def _given(
+def arguments_given(
     written: str | None, own: tuple[str, ...], sources: SourceText, place: SourceLocation
 ) -> Mapping[str, int] | None:
     """The numbers that names among a launch's template arguments have where it launches a kernel.

@@ -22,7 +22,8 @@ from lmemscope.rules.declared import (
     statement_from,
 )
 from lmemscope.rules.enclosing import body_lines, function_head, says_host
-from lmemscope.rules.launched import block_of, usual_threads
+from lmemscope.rules.launched import Block, block_of
+from lmemscope.rules.launched_elsewhere import largest_launch
 
 STATIC_BYTES = 48 * 1024
 """Static shared memory of a block: CUDA C++ Programming Guide, "Compute Capabilities"; more must
@@ -84,7 +85,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     if made is not None and made.extents and made.element_bytes is not None:
         size = made.elements * made.element_bytes
     known = block_of(case)
-    usual = 0 if known is not None and known.is_exact else usual_threads(case) or 0
+    usual = _usual(case, known)
     threads = known.threads if known is not None else max(usual, _BLOCK)
     fits = size * threads <= room
     if not fits and ((known is not None and known.is_exact) or size * usual > room):
@@ -130,6 +131,13 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     if "range" in whole:
         text += " A `for` over all of it must count instead."
     return (Advice(text, code, rewrite="shared-memory"),)
+
+
+def _usual(case: Case, known: Block | None) -> int:
+    """Threads that the project launches at least, where launches in sight do not say how many."""
+    if known is not None and known.is_exact:
+        return 0
+    return largest_launch((case.facts,), case.sources) or 0
 
 
 def _taken(case: Case) -> int:
@@ -242,8 +250,9 @@ def too_large(case: Case) -> str:
     if case.object is None or not case.object.size:
         return ""
     known, size = block_of(case), case.object.size
-    launched = known is not None and known.is_exact
-    threads = known.threads if known is not None and launched else _FEW
+    usual = _usual(case, known)
+    launched = (known is not None and known.is_exact) or usual > 0
+    threads = known.threads if known is not None and known.is_exact else usual or _FEW
     room = STATIC_BYTES - (_taken(case) if launched else 0)
     if size * threads <= room:
         return ""
@@ -279,7 +288,7 @@ def shared_room(case: Case) -> str:
     """What one copy per thread takes of shared memory, as a sentence, where it fits."""
     size = case.object.size if case.object is not None else 0
     known = block_of(case)
-    threads = known.threads if known is not None else _BLOCK
+    threads = known.threads if known is not None else max(_usual(case, known), _BLOCK)
     if not size or size * threads > STATIC_BYTES - _taken(case):
         return ""
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from lmemscope.files import read_input
 from lmemscope.model import CompileOptions, KernelReport, SourceLine, SourceLocation, SourceText
@@ -26,7 +26,10 @@ def _read_lines(file: str, _size: int, _mtime_ns: int) -> list[str]:
 
 
 def from_disk(
-    asked: set[str] | None = None, main: str | None = None, options: CompileOptions | None = None
+    asked: set[str] | None = None,
+    main: str | None = None,
+    options: CompileOptions | None = None,
+    mentioning: Callable[[str, str], tuple[str, ...]] = lambda file, word: (),
 ) -> SourceText:
     """The user's files as they are when their lines are first wanted.
 
@@ -34,6 +37,7 @@ def from_disk(
         asked: where to note the name of each file whose lines were wanted.
         main: the file that is compiled, where it is a source.
         options: what it is compiled with.
+        mentioning: which other sources of the project around a file hold a word.
     """
     known: dict[str, list[str]] = {}
 
@@ -44,7 +48,7 @@ def from_disk(
                 asked.add(file)
         return known[file]
 
-    return SourceText(lines_of, main, options)
+    return SourceText(lines_of, main, options, mentioning)
 
 
 def quoted_lines(kernels: Iterable[KernelReport], text: SourceText) -> tuple[SourceLine, ...]:

@@ -1,0 +1,200 @@
+"""How large the blocks are that a project launches a kernel with, as far as its text says a number.
+
+`block_of` answers only where each launch in sight has a constant block. Where one has a variable,
+or stands in another file, this collects what the project gives that variable: a lower bound of the
+largest block, good for not promising less.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, product
+from math import prod
+from types import MappingProxyType
+
+from lmemscope.formats.demangle import short_name
+from lmemscope.formats.statements import parts_of
+from lmemscope.model import KernelFacts, SourceLocation, SourceText
+from lmemscope.rules.constants import number_of
+from lmemscope.rules.launched import (
+    LARGEST_BLOCK,
+    arguments_given,
+    launches_of,
+    template_arguments,
+    threads_of,
+)
+
+_NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+_MOST = re.compile(r"\bmaxThreadsPerBlock\b|\bcudaOccupancyMaxPotentialBlockSize\w*")
+"""What a device allows, or what a kernel's own registers do: up to the largest block."""
+_HOPS = 3
+"""Functions and variables that a block is followed through."""
+_NOTHING = frozenset({"dim3", "int", "unsigned", "size_t", "const", "sizeof", "static_cast"})
+_ARITHMETIC = re.compile(r"(?:\w|\s|[-+*/%()]|<<)+")
+"""An expression that has a value only where all of its names have one."""
+_CALLED = re.compile(r"\w\s*\(")
+_SHAPE = re.compile(r"dim3\s*[({](?P<parts>.*)[)}]", re.DOTALL)
+_BEFORE = 80
+"""Characters before an address that may be a call that gives it a value."""
+_CASES = 64
+"""Combinations of values that an expression is computed for."""
+
+
+def largest_launch(
+    kernels: Iterable[KernelFacts], sources: SourceText, files: Iterable[str] = ()
+) -> int | None:
+    """The most threads that a launch in a project gives one of some kernels, where it says so.
+
+    Args:
+        kernels: of one unit.
+        sources: the unit's, and the project around it.
+        files: to look through besides the kernels' own, the unit's, and those that these quote.
+    """
+    homes = {(one.home, short_name(one.demangled)) for one in kernels if one.home is not None}
+    found: list[int] = []
+    for home, name in sorted((home, name) for home, name in homes if home is not None):
+        starts = (home, sources.main or home)
+        near = (one for start in starts for one in sources.quoted(start, searched=True))
+        found += _Project((*starts, *near, *files), sources).launches(name)
+    return max(found, default=None)
+
+
+class _Project:
+    """The text of a project's files, and what it gives names.
+
+    Args:
+        files: those that are looked through in any case.
+        sources: their text, and which others hold a word.
+    """
+
+    def __init__(self, files: Iterable[str], sources: SourceText) -> None:
+        self._sources = sources
+        self._files = tuple(dict.fromkeys(files))
+        self._own = frozenset(map(os.path.abspath, self._files))
+        self._known: dict[tuple[str, SourceLocation], tuple[int, ...]] = {}
+
+    def launches(self, kernel: str) -> Iterator[int]:
+        """Threads of the blocks of an instance's launches, those that are known."""
+        name, own = kernel.partition("<")[0].rpartition("::")[2], template_arguments(kernel)
+        for file, found in self._matches(name, launches_of(name)):
+            parts, place = [*parts_of(found["shape"])], self._place(file, found.start())
+            given = arguments_given(found["instance"], own, self._sources, place)
+            if given is None or len(parts) < 2 or self._is_namesake(name, file):
+                continue
+            for size in self._values(parts[1], place, _HOPS, given):
+                if 0 < size <= LARGEST_BLOCK:
+                    yield size
+
+    def _is_namesake(self, kernel: str, file: str) -> bool:
+        """Whether a file of the project has a kernel of that name of its own."""
+        if self._is_own(file):
+            return False
+        name = re.escape(kernel)
+        defined = re.compile(rf"\b__global__\b[^;{{}}]*?(?<!\w){name}\s*\([^;{{}}]*\{{")
+        others = (one for one in (file, *self._sources.quoted(file)) if not self._is_own(one))
+        return any(defined.search(self._sources.code(one)) is not None for one in others)
+
+    def _is_own(self, file: str) -> bool:
+        return os.path.abspath(file) in self._own
+
+    def _values(
+        self,
+        written: str,
+        place: SourceLocation,
+        hops: int,
+        arguments: Mapping[str, int] = MappingProxyType({}),
+    ) -> Iterator[int]:
+        """What an expression may be: itself, else what its names are given."""
+        if _MOST.search(written):
+            yield LARGEST_BLOCK
+            return
+        known = threads_of(written, self._sources, place, arguments)
+        if known is not None:
+            yield known
+            return
+        shape = _SHAPE.fullmatch(written.strip())
+        if shape is not None:
+            sides = [[*self._values(part, place, hops)] for part in parts_of(shape["parts"])]
+            yield from (prod(one) for one in islice(product(*sides), _CASES))
+            return
+        names = [one for one in dict.fromkeys(_NAME.findall(written)) if one not in _NOTHING]
+        if not hops:
+            return
+        given = {name: self._given(name, place, hops - 1) for name in names}
+        if _ARITHMETIC.fullmatch(written) is None or _CALLED.search(written) is not None:
+            yield from (value for values in given.values() for value in values)
+            return
+        unknown = [name for name in names if number_of(name, self._sources, place) is None]
+        for values in islice(product(*(given[name] for name in unknown)), _CASES):
+            meant = dict(zip(unknown, values, strict=True))
+            text = _NAME.sub(lambda one: str(meant.get(one[0], one[0])), written)  # noqa: B023 - called at once
+            computed = number_of(text, self._sources, place)
+            if computed is not None:
+                yield computed
+
+    def _given(self, name: str, place: SourceLocation, hops: int) -> tuple[int, ...]:
+        """What a name is given before a line: in declarations, assignments and calls."""
+        if (name, place) not in self._known:
+            self._known[name, place] = ()  # What is given itself has no value of that.
+            self._known[name, place] = tuple(dict.fromkeys(self._gifts(name, place, hops)))
+        return self._known[name, place]
+
+    def _gifts(self, name: str, place: SourceLocation, hops: int) -> Iterator[int]:
+        given = re.compile(
+            rf"(?P<type>\w[\s*&]+)?(?<!\w){name}(?:\s*\.\s*x)?\s*"
+            r"(?:=(?!=)\s*(?P<value>[^;]*)|(?P<made>\([^;]*\))\s*;)"
+        )
+        file = place.file
+        found = [*self._matches(name, given, file)]
+        above = [one for one in found if self._place(file, one[1].start()).line <= place.line]
+        declared = [number for number, (_, one) in enumerate(above) if one["type"] is not None]
+        found = above[declared[-1] :] if declared else found
+        parameter = re.compile(
+            rf"(?<!\w)(?P<function>[A-Za-z_]\w*)\s*\((?P<before>[^;{{}}()]*)(?<!\w){name}\s*"
+            r"(?:=\s*[^,(){};]*)?(?:,[^;{}()]*)?\)\s*\{"
+        )
+        handed = [*self._matches(name, parameter, file)]
+        # Only what its own file does not give it is a name of the whole project.
+        for at, one in found if found or handed else self._matches(name, given):
+            value = one["value"] or f"dim3{one['made']}"
+            first = next(iter(parts_of(value)), "")
+            yield from self._values(first, self._place(at, one.start()), hops)
+        asking = re.compile(rf"&\s*{name}\b")
+        for at, one in self._matches(name, asking, file):
+            code = self._sources.code(at)
+            if _MOST.search(code[max(0, one.start() - _BEFORE) : one.start()]):
+                yield LARGEST_BLOCK
+        for _, one in handed:
+            yield from self._arguments(one["function"], one["before"].count(","), hops)
+
+    def _arguments(self, function: str, position: int, hops: int) -> Iterator[int]:
+        """What calls give a parameter of a function."""
+        if not hops:
+            return
+        call = re.compile(rf"(?<!\w){function}\s*\((?P<given>[^;{{}}]*)\)\s*;")
+        for file, found in self._matches(function, call):
+            parts = [*parts_of(found["given"])]
+            if position < len(parts):
+                place = self._place(file, found.start())
+                yield from self._values(parts[position], place, hops - 1)
+
+    def _matches(
+        self, word: str, pattern: re.Pattern[str], alone: str | None = None
+    ) -> Iterator[tuple[str, re.Match[str]]]:
+        """Where a pattern with a word is found: in one file alone, or in all of the project."""
+        for file in (alone,) if alone is not None else (*self._files, *self._around(word)):
+            code = self._sources.code(file)
+            if word in code:
+                for found in pattern.finditer(code):
+                    yield file, found
+
+    def _around(self, word: str) -> tuple[str, ...]:
+        """Other files of the project that hold a word."""
+        found = self._sources.mentioning(self._files[0], word) if self._files else ()
+        return tuple(one for one in found if one not in self._own)
+
+    def _place(self, file: str, offset: int) -> SourceLocation:
+        code = self._sources.code(file)
+        return SourceLocation(file, 1 + code.count("\n", 0, offset))
