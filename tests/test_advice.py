@@ -30,6 +30,7 @@ from lmemscope.model import (
     KernelFacts,
     LaunchBounds,
     PtxasFacts,
+    PtxFacts,
     SiteClass,
     SourceLocation,
     SourceText,
@@ -890,6 +891,13 @@ def printing(source: str, place: SourceLocation = HERE) -> tuple[Advice, ...]:
     proof = (Evidence("address-passed", "vprintf"),)
     made = dataclasses.replace(one, name=None, type=None, evidence=proof, escape=place)
     return advice(dataclasses.replace(facts, objects=(made,)), source)
+
+
+def test_a_kernel_that_does_nothing_but_print_is_left_as_it_is() -> None:
+    made = kernel("printf-args")
+    alone = dataclasses.replace(made, ptx=PtxFacts(8, 1, 0, 1, 0, only_prints=True))
+    assert said(alone, "") == "Leave it: the kernel does nothing but print."
+    assert "nothing but print" not in said(made, "")
 
 
 @pytest.mark.parametrize(

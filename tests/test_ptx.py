@@ -366,3 +366,42 @@ $outer:
         (None,),
     ]
     assert body.labels == {"L@1": 1, "L@2": 5, "$outer": 7}
+
+
+PRINT = """
+st.local.u32 [%rd1], %r1;
+{ // callseq 0, 0
+st.param.b64 [param0+0], %rd1;
+call.uni (retval0),
+vprintf,
+(
+param0,
+param1
+);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("beside", "alone"),
+    [
+        ("", True),
+        ("ld.global.u32 %r2, [%rd2];", True),
+        ("st.volatile.local.u32 [%rd1], %r1;", True),
+        ("st.global.u32 [%rd2], %r1;", False),
+        ("@%p1 st.u32 [%rd2], %r1;", False),
+        ("@!%p1 red.global.add.u32 [%rd2], %r1;", False),
+        ("atom.shared.add.u32 %r3, [%rd2], 1;", False),
+        ("call.uni other, (param0);", False),
+        ("call (retval0), %rd4, (param0), proto;", False),
+        ("trap;", False),
+    ],
+)
+def test_a_kernel_only_prints_if_nothing_else_is_seen_of_it(beside: str, alone: bool) -> None:
+    (function,) = module(f"{beside}{PRINT}ret;").functions
+    assert function.only_prints is alone
+
+
+def test_a_kernel_that_prints_nothing_does_not_only_print() -> None:
+    (function,) = module("ret;").functions
+    assert not function.only_prints

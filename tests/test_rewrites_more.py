@@ -20,6 +20,7 @@ from lmemscope.model import (
     IndexFacts,
     InlineFrame,
     LaunchBounds,
+    PtxFacts,
     Rewriting,
     SourceLocation,
     Uniformity,
@@ -1278,6 +1279,17 @@ def test_why_a_print_stays_is_said() -> None:
         list(no_printf.propose(given))
 
 
+def test_a_kernel_that_does_nothing_but_print_is_left_alone() -> None:
+    text = '__global__ void k(int n) {\n    printf("%d", n);\n}\n'
+    given = target(text, "printf-args", used="printf(", name=None)
+    assert list(no_printf.propose(given))
+    (hit,) = given.hits
+    alone = dataclasses.replace(hit.facts, ptx=PtxFacts(8, 1, 0, 1, 0, only_prints=True))
+    hits = (dataclasses.replace(hit, facts=alone),)
+    with pytest.raises(DeclinedError, match="its kernel does nothing but print"):
+        list(no_printf.propose(dataclasses.replace(given, hits=hits)))
+
+
 def test_facts_alone_name_no_kernel_elsewhere() -> None:
     """A kernel of another file is not looked for in this one."""
     text = "__global__ void __launch_bounds__(256, 2) k(float *o) {\n    use(o);\n}\n"
@@ -1363,7 +1375,8 @@ __global__ void turns(const double *x, double *o, int n) {
   for (int i = 0; i < n; ++i) s += up(x[i]) * along(x[i]);
   o[0] = s + down(x[0]);
 }
-__global__ void prints(const float *x, int n) {
+__global__ void prints(const float *x, float *o, int n) {
+  o[n] = x[n];
   if (threadIdx.x == 0) printf("%f %d\n", x[n], n);
 }
 """

@@ -178,6 +178,7 @@ def _ptx_facts(function: PtxFunction) -> PtxFacts:
         survey.st_local,
         generic,
         function.thread_dimensions,
+        function.only_prints,
     )
 
 

@@ -41,6 +41,13 @@ _LOC = re.compile(rb"\.loc[ \t]+(\d{1,18})[ \t]+(\d{1,18})")
 _FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d{1,18})[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _STRING_LABEL = re.compile(rb"^(\$L__info_string\w*):\s*((?:\.b8[^\n]*\n\s*)+)", re.MULTILINE)
 _NAME = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
+_EFFECT = re.compile(
+    rb"^[ \t]*(?:@!?%\w+[ \t]+)?(?:(?:atom|red|sust|stmatrix|multimem|cp|mbarrier|trap|wmma\.store)"
+    rb"[.;\s]|st(?!(?:\.\w+)*\.(?:local|param)\b)\.)",
+    re.MULTILINE,
+)
+"""An instruction that other threads, or the host, can see something of."""
+_CALL = re.compile(rb"\bcall(?:\.uni)?\s+(?:\([^()]*\)\s*,\s*)?([\w$%]+)")
 _HEADER_DIRECTIVES = frozenset({".maxntid", ".minnctapersm", ".reqntid", ".maxnreg"})
 
 
@@ -78,6 +85,12 @@ class PtxFunction:
     def thread_dimensions(self) -> int:
         """Dimensions of its block that it asks for: 1, or up to the last of ``%tid``, ``%ntid``."""
         return next((n for n, word in ((3, b"tid.z"), (2, b"tid.y")) if word in self.text), 1)
+
+    @property
+    def only_prints(self) -> bool:
+        """Whether it calls ``vprintf`` and does nothing else that anybody can see."""
+        called = {found[1] for found in _CALL.finditer(self.text)}
+        return called == {b"vprintf"} and _EFFECT.search(self.text) is None
 
     @cached_property
     def first_loc(self) -> tuple[int, int] | None:

@@ -29,6 +29,7 @@ class PtxFacts:
         ld_local, st_local: number of ``ld.local`` / ``st.local`` instructions.
         generic_local: generic ``ld``/``st`` whose address provably derives from ``cvta.local``.
         thread_dimensions: dimensions of a block that it asks for, by ``threadIdx`` or ``blockDim``.
+        only_prints: whether it calls ``vprintf``, and nobody can see anything else that it does.
     """
 
     local_bytes: int
@@ -37,6 +38,7 @@ class PtxFacts:
     st_local: int
     generic_local: int
     thread_dimensions: int = 1
+    only_prints: bool = False
 
 
 @dataclass(frozen=True, slots=True)

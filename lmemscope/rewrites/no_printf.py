@@ -7,7 +7,7 @@ It is unsafe: nothing is printed, and no assertion is checked, unless the progra
 `-DLMEMSCOPE_PRINT`. Declined where the arguments change something, or an operator or a macro in
 them may, and where `printf` or `assert` is a macro of the program's own. Where the condition may,
 or the call is the body of a loop, a macro's maybe, or of an `if` with an `else`, an empty statement
-takes its place.
+takes its place. Declined, too, of a kernel that does nothing but print.
 It costs nothing.
 """
 
@@ -55,6 +55,9 @@ _ELSE = re.compile(rb"\belse\b")
 
 def propose(target: Target) -> Iterator[Rewriting]:
     """The statements of all calls behind the findings."""
+    shown = [hit.facts.ptx for hit in target.hits]
+    if all(one is not None and one.only_prints for one in shown):
+        raise DeclinedError("its kernel does nothing but print")
     names: set[bytes] = set()
     statements: list[Node] = []
     bodies: list[Node] = []

@@ -15,7 +15,8 @@ of a function share one buffer: it goes when all that have arguments are compile
 variable that is not alive at the call may have its place: then the frame stays as it is. Text in a
 local array that is printed with ``%s`` is in memory for its address: see address-taken.
 
-When to leave it. Nearly always: a frame that is not touched costs nothing.
+When to leave it. Nearly always: a frame that is not touched costs nothing. A kernel that does
+nothing but print is left as it is.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ def message(case: Case) -> str:
 def advice(case: Case) -> tuple[Advice, ...]:
     """To leave it, or to compile the call out of release builds."""
     place = case.location
+    if case.facts.ptx is not None and case.facts.ptx.only_prints:
+        return (Advice("Leave it: the kernel does nothing but print."),)
     text = "Leave it where the message is rare: nothing is stored unless it is printed."
     written = case.sources.line(place.file, place.line) if place is not None else ""
     if any("assert" in (evidence.subject or "") for evidence in _evidence(case)):
