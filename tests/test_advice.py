@@ -1132,6 +1132,24 @@ def test_a_promise_is_kept_from_the_hosts_compiler(head: str, guarded: bool) -> 
     assert any("__sinf" in a.text and ("device code alone" in a.text) == guarded for a in found)
 
 
+@pytest.mark.parametrize(
+    ("above", "line", "promised"),
+    [
+        ("", "y = cosf(a * x);", True),
+        ("", "y = cosf(6.28f * powf(b, k) * x);", False),
+        ("float w = expf(k);", "y = cosf(w * x);", False),
+        ("float w = expf(k);", "y = w * cosf(x);", True),
+        ("float power = k;", "y = cosf(power * x);", True),
+    ],
+)
+def test_of_an_argument_made_of_a_power_nothing_is_promised(
+    above: str, line: str, promised: bool
+) -> None:
+    chain = (InlineFrame(HERE, None),)
+    source = f"\n\n\n\n\n{above}\n{line}\n"
+    assert (promise(source, chain) is not None) == promised
+
+
 def promise(source: str, chain: tuple[InlineFrame, ...] | None = None) -> Advice | None:
     facts = kernel("math-slow-path")
     (one,) = facts.objects

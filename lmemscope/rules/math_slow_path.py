@@ -18,7 +18,8 @@ no such functions. For both, a promise that arguments are small, ``__builtin_ass
 before the call: outside of that range the result is then wrong. It has no effect in a loop that is
 unrolled by a part (``#pragma unroll 1`` prevents that), nor for an argument that is the same in
 all turns of a loop and is promised inside. In functions that are compiled for the host too, it and
-``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``.
+``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``. Of an argument that is made of a power nothing is
+promised.
 
 When to leave it. When arguments are small: the path is never taken.
 """
@@ -38,6 +39,7 @@ from lmemscope.model import (
     is_library,
 )
 from lmemscope.rules.base import Case, Rule, certain
+from lmemscope.rules.constants import meaning
 from lmemscope.rules.declared import is_governed
 from lmemscope.rules.enclosing import function_head, is_for_host
 from lmemscope.rules.indexing import listed
@@ -45,6 +47,9 @@ from lmemscope.rules.multiples_of_pi import without_pi
 
 _CALL = re.compile(r"(?<![\w.])(?P<name>sincos|sin|cos|tan)f?\s*\(")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
+_GROWS = re.compile(r"\b(?:pow|exp|exp2|exp10|ldexp|scalbl?n|tgamma|cosh|sinh)[fl]?\s*\(")
+"""A function whose values grow beyond any bound that somebody would promise."""
+_WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*(?![\w(])")
 _GOES_ON = 4
 """Lines on which a call may go on."""
 _SHOWN = 3
@@ -107,7 +112,7 @@ def _promise(
     argument that stays the same out of a loop. Loops of libraries, which call a user's function,
     are nobody's to keep rolled.
     """
-    if any(_is_called_by_library(access) for access in case.accesses):
+    if any(_is_called_by_library(access) for access in case.accesses) or _grows(case):
         return ()
     text = (
         "If arguments always stay below 1e5, promise it before the statement of each such call"
@@ -155,6 +160,20 @@ def _kept(case: Case) -> str:
         " Another function of the library's, or a macro, that makes such a call keeps its path: "
         f"{listed([*shown, *more])} {'names' if len(hidden) == 1 else 'name'} none."
     )
+
+
+def _grows(case: Case) -> bool:
+    """Whether an argument is made of a power or the like, or of a variable that is."""
+    for place in {calling_line(one.chain) for one in case.accesses} - {None}:
+        assert place is not None
+        text = _text(case, place)
+        for call in _CALL.finditer(text):
+            argument = _first_argument(text, call.end() - 1) or ""
+            made = (meaning(name, case.sources, place) for name in set(_WORD.findall(argument)))
+            values = (one.value for one in made if one is not None)
+            if any(_GROWS.search(one) is not None for one in (argument, *values)):
+                return True
+    return False
 
 
 def _is_called_by_library(access: LocalAccess) -> bool:
