@@ -35,6 +35,7 @@ from lmemscope.model import (
     SourceLocation,
     SourceText,
 )
+from lmemscope.rules.inlining import of_library
 from lmemscope.rules.loops import early_exit
 from lmemscope.tools import nvrtc
 from tests.builders import HERE, access, find, local_object, source_text
@@ -835,6 +836,31 @@ def test_who_can_call_a_function_that_saves_registers(name: str, is_static: bool
 SCATTER = "_ZNK5metal7scatterEv"
 
 
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (
+            ["sm20_rcp_rn_f32_slowpath", "sm3x_div_rn_noftz_f32_slowpath"],
+            "sm20_rcp_rn_f32_slowpath and sm3x_div_rn_noftz_f32_slowpath serve divisions of float: "
+            "where less accurate ones are enough, `-prec-div=false` does without.",
+        ),
+        (
+            ["sm20_sqrt_rn_f32_slowpath"],
+            "sm20_sqrt_rn_f32_slowpath serves square roots of float: where less accurate ones are "
+            "enough, `-prec-sqrt=false` does without.",
+        ),
+        (
+            ["sm20_div_u64", "sm20_dsqrt_rn_f64_mediumpath_v1"],
+            "Not yours to inline: sm20_div_u64 and sm20_dsqrt_rn_f64_mediumpath_v1 (CUDA's own, or "
+            "a library's). Call them less often, or leave them as they are.",
+        ),
+    ],
+)
+def test_what_ptxas_divides_with_is_told_by_what_does_without(names: list[str], text: str) -> None:
+    symbols = [f"$__internal_{n}_$__cuda_{name}" for n, name in enumerate(names)]
+    assert [one.text for one in of_library(symbols)] == [text]
+
+
 def test_functions_that_only_their_addresses_link_are_not_called() -> None:
     saves = kernel("callee-save", with_object=False)
     there = access("callee-save", function=SCATTER, object=None)
@@ -849,7 +875,7 @@ def test_functions_that_only_their_addresses_link_are_not_called() -> None:
     root = access("callee-save", function="$__internal_3_$__cuda_sm20_sqrt_rn", object=None)
     both = dataclasses.replace(facts, accesses=(there, root))
     assert said(both).startswith("Nothing to do about metal::scatter: this kernel calls none")
-    assert "sm20_sqrt_rn is CUDA's own" in said(both)
+    assert "Not yours to inline: sm20_sqrt_rn (CUDA's own" in said(both)
     called = dataclasses.replace(facts, calls=CallFacts((SCATTER,), (), False))
     assert "Inline metal::scatter" in said(called)
     assert "none of them" not in find(called)[0].message

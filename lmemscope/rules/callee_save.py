@@ -26,7 +26,7 @@ from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import original_name, stable_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
-from lmemscope.rules.inlining import inlining, names_of, not_called, only_linked
+from lmemscope.rules.inlining import inlining, names_of, not_called, of_library, only_linked
 
 _CLONE = re.compile(r"\$\d+$")
 """Behind the mangled names of copies that ptxas makes."""
@@ -93,14 +93,13 @@ def advice(case: Case) -> tuple[Advice, ...]:
         if not own:
             return (not_called(case.facts),)
         # Whatever else saves registers may do so inside of what is not called either.
-        verb = "is" if len(own) == 1 else "are"
         return (
             Advice(
                 f"Nothing to do about {names_of(linked & {*called})}: this kernel calls none of "
                 "them, for they are linked for their addresses. What they cost, they cost in the "
-                f"kernels that call them. {names_of(own)} {verb} CUDA's own, which nobody else can "
-                "inline, if the kernel calls it, as for a division or a root."
+                "kernels that call them."
             ),
+            *of_library(own),
         )
     direct = tuple(f for f in called if f not in pointed and f not in linked)
     found = inlining(case, direct) if direct else ()

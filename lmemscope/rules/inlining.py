@@ -24,6 +24,11 @@ _RUNTIME = re.compile(r"cuda[A-Z]\w*|vprintf|malloc|free|mem(?:cpy|set)|\w+_slow
 """Functions of the device runtime, by their plain names."""
 _PARTS = re.compile(r"\$__internal_\d+_\$(?:__cuda_)?")
 """What ptxas puts before the name of a function of its own."""
+_PRECISE = (
+    (re.compile(r"\w*_(?:div|rcp)_\w*f32_slowpath"), "divisions", "-prec-div=false"),
+    (re.compile(r"\w*_sqrt_\w*f32_slowpath"), "square roots", "-prec-sqrt=false"),
+)
+"""ptxas's own functions that options do without, by name."""
 
 
 def not_called(facts: KernelFacts) -> Advice:
@@ -111,11 +116,29 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
         found.append(
             Advice(f"{names_of(recursive)} {calls_itself} cannot be inlined: write a loop instead.")
         )
-    if library:
+    return (*found, *of_library(library))
+
+
+def of_library(symbols: Sequence[str]) -> tuple[Advice, ...]:
+    """What to do about functions that are CUDA's own, or a library's."""
+    plain = {symbol: _PARTS.sub("", symbol) for symbol in symbols}
+    found = []
+    for pattern, what, option in _PRECISE:
+        own = [symbol for symbol in symbols if pattern.fullmatch(plain[symbol])]
+        if own:
+            found.append(
+                Advice(
+                    f"{names_of(own)} {'serves' if len(own) == 1 else 'serve'} {what} of float: "
+                    f"where less accurate ones are enough, `{option}` does without."
+                )
+            )
+    others = [s for s in symbols if not any(one.fullmatch(plain[s]) for one, _, _ in _PRECISE)]
+    if others:
+        call, leave = ("it", "it is") if len(others) == 1 else ("them", "they are")
         found.append(
             Advice(
-                f"Not yours to inline: {names_of(library)} (CUDA's own, or a library's). Call it "
-                "less often, or leave it as it is."
+                f"Not yours to inline: {names_of(others)} (CUDA's own, or a library's). Call "
+                f"{call} less often, or leave {call} as {leave}."
             )
         )
     return tuple(found)
