@@ -1582,6 +1582,29 @@ def test_so_have_those_of_a_function_template_that_a_kernel_calls() -> None:
 
 
 @pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ("wide(float *x)", "If no block has more than 128 threads"),
+        ("__launch_bounds__(512) wide(float *x)", "If no block has more than 512 threads"),
+        ("__launch_bounds__(1024) wide(float *x)", None),
+    ],
+)
+def test_the_widest_kernel_that_calls_an_arrays_function_counts(
+    other: str, text: str | None
+) -> None:
+    facts = array("float[16]", 64, declared=SourceLocation("a.cu", 2))
+    source = (
+        "__device__ float sum(const float *x) {\n  float table[16];\n  use(table[x[i]]);\n}\n"
+        f"__global__ void {other} {{ sum(x); }}\n"
+    )
+    found = said(facts, source)
+    if text is None:
+        assert "in shared memory, one copy" not in found
+    else:
+        assert f"{text}, keep `table` in shared memory" in found
+
+
+@pytest.mark.parametrize(
     ("head", "is_said"),
     [
         ("__device__ float sum(const float *x)", True),

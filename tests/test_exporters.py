@@ -156,6 +156,16 @@ def test_json_says_null_where_nothing_was_observed() -> None:
         ("void (anonymous namespace)::k<float, (unsigned int)4>(float)", "k<float, 4>"),
         ("void a::b<void (*)(int)>(int)", "a::b<void (*)(int)>"),
         ("dbl(double*, int)", "dbl"),
+        (
+            "k(S, float)::{lambda(int, int)#1}::operator()(int, int) const",
+            "k::{lambda#1}::operator()",
+        ),
+        (
+            "void a::k<float>(float*)::{lambda()#2}::operator()() const",
+            "a::k<float>::{lambda#2}::operator()",
+        ),
+        ("void a::k<f(int)::{lambda(int)#2}>(float)", "a::k<f(int)::{lambda(int)#2}>"),
+        ("std::function<void ()>::operator()() const", "std::function<void ()>::operator()"),
     ],
 )
 def test_short_names(demangled: str, short: str) -> None:

@@ -26,6 +26,7 @@ from lmemscope.model import (
 from lmemscope.rewrites import proposals, second_thoughts
 from lmemscope.sources.edits import patched
 from lmemscope.sources.python_literals import masked
+from tests.builders import facts
 from tests.rewriting import kernel, rewritten, target
 
 
@@ -299,6 +300,67 @@ def test_launches_are_bounded_where_nothing_says_how_large_they_are() -> None:
     large = target(text, "a", "float[8]", block=None, ptxas=with_frame(9000))
     one = next(one for one in proposals(large)[0] if one.rewrite == "shared-memory")
     assert b"__launch_bounds__(256) " in {edit.text for edit in one.edits}, "alone it has room"
+
+
+SHARING = """\
+__device__ float get(const float *p, int n) {{
+  float a[8];
+  a[n] = p[1];
+  return a[n + 1];
+}}
+__global__ void k(const float *p, float *out, int n) {{ out[0] = get(p, n); }}
+__global__ void {bounds}wider(const float *p, float *out, int n) {{ out[1] = get(p, n); }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("bounds", "limit", "threads", "bounded"),
+    [
+        ("", None, 128, {"k", "wider"}),
+        ("__launch_bounds__(64) ", 64, 128, {"k"}),
+        ("__launch_bounds__(512) ", 512, None, set()),
+    ],
+)
+def test_every_kernel_that_gets_an_array_of_a_function_is_bounded(
+    bounds: str, limit: int | None, threads: int | None, bounded: set[str]
+) -> None:
+    """Also one that keeps it in registers, or was not asked for."""
+    text = SHARING.format(bounds=bounds)
+    place = SourceLocation("/p/a.cu", 6)
+    named: dict[str, object] = {"demangled": "k(float const*, float*, int)", "location": place}
+    given = target(text, "a", "float[8]", block=None, ptxas=with_frame(300), **named)
+    wider = facts(
+        "wider",
+        location=SourceLocation("/p/a.cu", 7),
+        launch_bounds=None if limit is None else LaunchBounds(limit, None),
+    )
+    given = dataclasses.replace(given, kernels=(given.hits[0].facts, wider))
+    found = [one for one in proposals(given)[0] if one.rewrite == "shared-memory"]
+    if threads is None:
+        assert not found
+        return
+    made = patched(text.encode(), found[0].edits).decode()
+    for name in ("k", "wider"):
+        assert (f"__launch_bounds__({threads}) {name}(" in made) == (name in bounded)
+
+
+@pytest.mark.parametrize(("limit", "threads"), [(32, 64), (256, 256)])
+def test_the_widest_kernel_that_runs_a_function_says_how_many_copies_there_are(
+    limit: int, threads: int
+) -> None:
+    text = SHARING.format(bounds=f"__launch_bounds__({limit}) ").replace(
+        "void k", "void __launch_bounds__(64) k"
+    )
+    place = SourceLocation("/p/a.cu", 6)
+    named: dict[str, object] = {"demangled": "k(float const*, float*, int)", "location": place}
+    bounds = LaunchBounds(64, None)
+    given = target(text, "a", "float[8]", block=None, launch_bounds=bounds, **named)
+    wider = facts(
+        "wider", location=SourceLocation("/p/a.cu", 7), launch_bounds=LaunchBounds(limit, None)
+    )
+    given = dataclasses.replace(given, kernels=(given.hits[0].facts, wider))
+    one = next(one for one in proposals(given)[0] if one.rewrite == "shared-memory")
+    assert f"a_lmem[8][{threads}]" in patched(text.encode(), one.edits).decode()
 
 
 def test_a_kernel_in_another_file_is_not_bounded() -> None:

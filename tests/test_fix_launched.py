@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from lmemscope.discover.project import project_sources
-from lmemscope.model import SourceLocation, SourceText
+from lmemscope.model import SourceText
 from lmemscope.rules.launched_elsewhere import largest_launch
-from tests.builders import facts
 
 KERNEL = "__global__ void own(int *p) { }\n"
 
@@ -21,8 +20,7 @@ def largest(**files: str) -> int | None:
         return tuple(file for file, lines in texts.items() if word in "\n".join(lines))
 
     sources = SourceText(lambda file: texts.get(file, []), mentioning=mentioning)
-    own = facts("own", location=SourceLocation("/p/a.cu", 1))
-    return largest_launch((own,), sources)
+    return largest_launch(("own",), "/p/a.cu", sources)
 
 
 @pytest.mark.parametrize(

@@ -215,3 +215,59 @@ ret;"""
     names = Names(variables, ptx, source_text({"a.cu": text}))
     (one,) = names.of_objects(objects, objects.objects.values())
     assert (one.name and one.name.name) == expected
+
+
+BY_VALUE = ".param .u64 k_param_0, .param .f64 k_param_1, .param .f64 k_param_2"
+PARAMETERS = [
+    variable("table", "const int *", 8, 1, is_parameter=True),
+    variable("rate", "const double", 8, 1, is_parameter=True),
+    variable("heat", "const double", 8, 1, is_parameter=True),
+]
+
+
+@pytest.mark.parametrize(("number", "name"), [(1, "rate"), (2, "heat")])
+def test_what_is_filled_with_a_parameter_is_that_parameter(number: int, name: str) -> None:
+    """A call through a pointer gets addresses, and the parameters stand on one line."""
+    body = f"""{depot(8)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SP, 0;
+.loc 1 1 0
+ld.param.f64 %fd1, [k_param_{number}];
+st.local.f64 [%rd1], %fd1;
+{{
+.param .b64 param0;
+st.param.b64 [param0+0], %rd2;
+call %rd7, (param0), prototype_0;
+}}
+ret;"""
+    ptx = program(body, parameters=BY_VALUE)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    text = "__global__ void k(const int *table, const double rate, const double heat) {\n"
+    names = Names(PARAMETERS, ptx, source_text({"a.cu": text}))
+    (one,) = names.of_objects(objects, objects.objects.values())
+    assert one.name is not None
+    assert one.name.name == name
+    assert one.name.confidence == "likely"
+
+
+def test_a_pointer_is_not_what_a_float_is_stored_in() -> None:
+    body = f"""{depot(8)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SP, 0;
+.loc 1 1 0
+ld.global.f64 %fd1, [%rd5];
+st.local.f64 [%rd1], %fd1;
+{{
+.param .b64 param0;
+st.param.b64 [param0+0], %rd2;
+call %rd7, (param0), prototype_0;
+}}
+ret;"""
+    ptx = program(body, parameters=BY_VALUE)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    text = "__global__ void k(const int *table, const double rate, const double heat) {\n"
+    names = Names(PARAMETERS[:1], ptx, source_text({"a.cu": text}))
+    (one,) = names.of_objects(objects, objects.objects.values())
+    assert one.name is None

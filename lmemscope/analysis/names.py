@@ -27,6 +27,7 @@ from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObje
 from lmemscope.analysis.ptx.places import Place, Places
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.sharing import Use, sharers
+from lmemscope.analysis.stored import is_stored_as, stored_parameter
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
@@ -274,6 +275,7 @@ class Names:
         variables += self._mentions.temporaries(lines)
         made = passed_temporaries(owner, found, objects.body.instructions, self._mentions)
         variables = variables if made is None else made
+        variables = [one for one in variables if is_stored_as(one, objects, found)]
         known = self._as_passed(owner, found, objects, variables)
         among = places.among(found.accesses)
         instructions = objects.body.instructions
@@ -281,7 +283,7 @@ class Names:
             owner, (instructions[one.index] for one in found.accesses if one.leaves)
         )
         shape = Shape(found.size, tuple(relative(place, found) for place in among))
-        filled = copied.get(found.offset)
+        filled = copied.get(found.offset) or stored_parameter(objects, found)
         parameter = self.parameter(owner, filled) if filled is not None else None
         return candidates_of(owner, shape, lines, indexed, known, self._mentions, parameter)
 

@@ -55,31 +55,50 @@ def demangle(name: str) -> str:
 _ABI_TAG = re.compile(r"\[abi:[^\]]*\]")
 _STATIC_UNIT = re.compile(r"\b_INTERNAL_\w*::")
 """What NVIDIA's front end puts before names that are static in a file: hashes of its path."""
+_LAMBDA = re.compile(r"\{lambda\((?:[^(){}]|\([^(){}]*\))*\)#(\d+)\}")
+_LOCAL = re.compile(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)(?: const| volatile| &&?)*(?=::)")
+"""The parameters of a function that something is local to."""
 _NUMBA_MODULE = "__lmemscope__::"
 
 
 def short_name(demangled: str) -> str:
     """A kernel's name without return type, parameter list, anonymous and static scopes.
 
-    ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``.
+    ``void running_mean<(int)32>(float const*, float*, int)`` gives ``running_mean<32>``, and what
+    is local to a function, as a lambda is, ``k::{lambda#1}::operator()``.
     """
     name = _ABI_TAG.sub("", demangled.replace("(anonymous namespace)::", ""))
     name = _STATIC_UNIT.sub("", name)
     if name.startswith(_NUMBA_MODULE):
         # Numba mangles the qualified name: module, enclosing functions, and what they are called.
         name = name.partition("(")[0].rpartition("::")[2] + "("
-    depth = 0
-    start, end = 0, len(name)
-    for index, char in enumerate(name):
+    depth = index = start = 0
+    end = len(name)
+    while index < len(name):
+        char = name[index]
         if char == "<":
             depth += 1
         elif char == ">":
             depth -= 1
         elif depth == 0 and char == " ":
             start = index + 1
+        elif depth == 0 and (made := _LAMBDA.match(name, index)) is not None:
+            spelled = f"{{lambda#{made[1]}}}"
+            name = name[:index] + spelled + name[made.end() :]
+            index, end = index + len(spelled), len(name)
+            continue
+        elif depth == 0 and name.startswith("operator()", index):
+            index += len("operator()")
+            continue
         elif depth == 0 and char == "(":
-            end = index
-            break
+            inner = _LOCAL.match(name, index)
+            if inner is None:
+                end = index
+                break
+            name = name[:index] + name[inner.end() :]
+            end = len(name)
+            continue
+        index += 1
     kept = name[start:end] or name
     for cast in ("(int)", "(unsigned int)", "(bool)", "(long)", "(unsigned long)", "(char)"):
         kept = kept.replace(f"<{cast}", "<").replace(f" {cast}", " ")

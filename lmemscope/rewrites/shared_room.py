@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit, count
+from lmemscope.formats.demangle import short_name
+from lmemscope.model import Edit, KernelFacts, count
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.dynamic import may_be_dynamic
@@ -76,15 +78,21 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         raise DeclinedError("its function is the host's, too")
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
     size = -(-size // part)
-    block = target.block
+    block, run = target.block, _run_by(target, declared)
+    launched = _launched(target, run)
     if block is not None:
-        if size * block.threads > STATIC_BYTES:
-            raise DeclinedError(f"{size} bytes for each of {block.threads} threads do not fit")
-        return Room(block.threads, (), _caveat(target, declared, block.threads))
+        if block.is_of_instance and not target.path.endswith((".cu", ".py")):
+            raise DeclinedError("a template's argument says how large its blocks are")
+        most = block.threads
+        if target.asked_block is None:
+            bounds = (one.launch_bounds for one in run)
+            most = max(most, *(one.max_threads or 0 for one in bounds if one is not None), 0)
+            most = _whole_warps(launched) if launched is not None and launched > most else most
+        if size * most > STATIC_BYTES:
+            raise DeclinedError(f"{size} bytes for each of {most} threads do not fit")
+        return Room(most, (), _caveat(target, declared, most))
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
-    facts = (hit.facts for hit in target.hits)
-    launched = largest_launch(facts, target.hits[0].case.sources, target.files)
     blocks = (_whole_warps(launched),) if launched is not None else _USUAL
     fitting = [one for whole in (frame, size) for one in blocks if whole * one <= STATIC_BYTES]
     threads = next(iter(fitting), None)
@@ -92,12 +100,12 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         which = f"{_USUAL[-1]} threads" if launched is None else f"the {blocks[0]} threads"
         launches = " that the project launches it with, by whole warps," if launched else ""
         raise DeclinedError(f"{size} bytes for each of {which}{launches} do not fit")
-    edits = _bounded(target, threads)
+    edits = _bounded(target, threads, run)
     if edits is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")
     caveat = f"no launch has more than {threads} threads in a block, or it fails"
     if running(target, declared.function) is None:
-        # Kernels that have no finding here, or are in other sources, get no bounds.
+        # Kernels of other sources get no bounds.
         header = os.path.basename(target.path)
         caveat += (
             f"; nor has any of another kernel that runs it from `{header}`, which nothing stops"
@@ -132,13 +140,37 @@ def _caveat(target: Target, declared: Declared, threads: int) -> str | None:
     return f"no block that runs it has more than {count(threads, 'thread')}"
 
 
-def _bounded(target: Target, threads: int) -> tuple[Edit, ...] | None:
-    """Launch bounds for the definitions of the kernels; None where one is not to be edited."""
+def _run_by(target: Target, declared: Declared) -> tuple[KernelFacts, ...]:
+    """The kernels that have the findings, and others of the input that run the function.
+
+    A kernel that keeps the variable in registers, or was not asked for, gets the edit as well.
+    """
+    others = running(target, declared.function) or ()
+    own = {(one.location, one.name): one for one in (*(h.facts for h in target.hits), *others)}
+    return tuple(own.values())
+
+
+def _launched(target: Target, run: Iterable[KernelFacts]) -> int | None:
+    """Threads of the largest block that the project launches one of some kernels with."""
+    sources = target.hits[0].case.sources
+    names: dict[str, list[str]] = {}
+    for one in run:
+        if one.home is not None:
+            names.setdefault(one.home, []).append(short_name(one.demangled))
+    found = (largest_launch(own, home, sources, target.files) for home, own in names.items())
+    return max((one for one in found if one is not None), default=None)
+
+
+def _bounded(target: Target, threads: int, run: Iterable[KernelFacts]) -> tuple[Edit, ...] | None:
+    """Launch bounds for the definitions of kernels; None where one is not to be edited."""
     found: dict[Edit, None] = {}
-    for hit in target.hits:
-        place = hit.facts.location
+    for facts in run:
+        bounds = facts.launch_bounds
+        if bounds is not None and bounds.max_threads and bounds.max_threads <= threads:
+            continue
+        place = facts.location
         home = in_file(target, place.file) if place is not None else None
-        own = kernels(home, (hit,)) if home is not None else None
+        own = kernels(home, (facts,)) if home is not None else None
         at = _name_of(own[0]) if own else None
         if home is None or at is None:
             return None

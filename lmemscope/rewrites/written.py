@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import Edit, SourceLocation, is_library
-from lmemscope.rewrites.base import Hit, Target
+from lmemscope.model import Edit, KernelFacts, SourceLocation, is_library
+from lmemscope.rewrites.base import Target
 from lmemscope.sources.syntax import BRANCHES, Syntax, around, walk
 
 if TYPE_CHECKING:
@@ -135,18 +135,18 @@ def names_in(node: Node, target: Target) -> frozenset[bytes]:
     return frozenset(target.syntax.text(one) for one in walk(node) if one.type == "identifier")
 
 
-def kernels(target: Target, hits: Sequence[Hit] | None = None) -> tuple[Node, ...] | None:
-    """Definitions of the kernels that have the findings; None where one is not in the file.
+def kernels(target: Target, of: Iterable[KernelFacts] | None = None) -> tuple[Node, ...] | None:
+    """Definitions of kernels; None where one is not in the file.
 
     Args:
         target: in whose file they are.
-        hits: whose kernels; None means all of the target's.
+        of: which; None means those that have the findings.
     """
     found: list[Node] = []
-    for hit in target.hits if hits is None else hits:
-        place = hit.facts.location
-        name = plain_name(hit.facts.demangled)
-        if hit.facts.kind != "entry" or place is None or not is_here(target, place):
+    for facts in (hit.facts for hit in target.hits) if of is None else of:
+        place = facts.location
+        name = plain_name(facts.demangled)
+        if facts.kind != "entry" or place is None or not is_here(target, place):
             return None
         own = [
             node

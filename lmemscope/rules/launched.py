@@ -40,12 +40,14 @@ class Block:
         described: where that is known from.
         is_exact: whether launches say it; of ``__launch_bounds__`` they may have fewer.
         is_dynamic: whether a launch asks for shared memory, or may.
+        is_of_instance: whether a template's argument decides it: another instance has another.
     """
 
     threads: int
     described: str
     is_exact: bool
     is_dynamic: bool = True
+    is_of_instance: bool = False
 
 
 def block_of(case: Case) -> Block | None:
@@ -59,7 +61,8 @@ def block_of(case: Case) -> Block | None:
     bounds = case.facts.launch_bounds
     if launched is None and bounds is not None and bounds.max_threads:
         text = f"the {count(bounds.max_threads, 'thread')} of __launch_bounds__"
-        return Block(bounds.max_threads, text, is_exact=False)
+        is_instance = bool(template_arguments(short_name(case.facts.demangled)))
+        return Block(bounds.max_threads, text, is_exact=False, is_of_instance=is_instance)
     return launched
 
 
@@ -93,7 +96,8 @@ def _launched(case: Case) -> Block | None:
     if not known or len(known) != len(sizes):
         return None
     text = f"the {count(max(known), 'thread')} that it is launched with"
-    return Block(max(known), text, is_exact=True, is_dynamic=dynamic)
+    chosen = any(one.given for one in launches)
+    return Block(max(known), text, is_exact=True, is_dynamic=dynamic, is_of_instance=chosen)
 
 
 def _launches(case: Case) -> list[_Launch] | None:

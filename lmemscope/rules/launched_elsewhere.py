@@ -14,9 +14,8 @@ from itertools import islice, product
 from math import prod
 from types import MappingProxyType
 
-from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import parts_of
-from lmemscope.model import KernelFacts, SourceLocation, SourceText
+from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.launched import (
     LARGEST_BLOCK,
@@ -43,22 +42,21 @@ _CASES = 64
 
 
 def largest_launch(
-    kernels: Iterable[KernelFacts], sources: SourceText, files: Iterable[str] = ()
+    kernels: Iterable[str], home: str, sources: SourceText, files: Iterable[str] = ()
 ) -> int | None:
     """The most threads that a launch in a project gives one of some kernels, where it says so.
 
     Args:
-        kernels: of one unit.
+        kernels: names without namespace, with the arguments of an instance where one is meant.
+        home: the file that defines them.
         sources: the unit's, and the project around it.
-        files: to look through besides the kernels' own, the unit's, and those that these quote.
+        files: to look through besides that file, the unit's, and those that these quote.
     """
-    homes = {(one.home, short_name(one.demangled)) for one in kernels if one.home is not None}
-    found: list[int] = []
-    for home, name in sorted((home, name) for home, name in homes if home is not None):
-        starts = (home, sources.main or home)
-        near = (one for start in starts for one in sources.quoted(start, searched=True))
-        found += _Project((*starts, *near, *files), sources).launches(name)
-    return max(found, default=None)
+    starts = (home, sources.main or home)
+    near = (one for start in starts for one in sources.quoted(start, searched=True))
+    project = _Project((*starts, *near, *files), sources)
+    names = dict.fromkeys(kernels)
+    return max((size for name in names for size in project.launches(name)), default=None)
 
 
 class _Project:

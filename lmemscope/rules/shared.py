@@ -13,6 +13,7 @@ from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, count, is_library, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
+from lmemscope.rules.callers import Running, function_name, kernels_running
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.declared import (
     Declaration,
@@ -86,6 +87,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         size = made.elements * made.element_bytes
     known = block_of(case)
     usual = _usual(case, known)
+    if known is not None and (known.is_exact or usual > known.threads):
+        known = None if usual else known
     threads = known.threads if known is not None else max(usual, _BLOCK)
     fits = size * threads <= room
     if not fits and ((known is not None and known.is_exact) or size * usual > room):
@@ -134,10 +137,34 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
 
 
 def _usual(case: Case, known: Block | None) -> int:
-    """Threads that the project launches at least, where launches in sight do not say how many."""
-    if known is not None and known.is_exact:
-        return 0
-    return largest_launch((case.facts,), case.sources) or 0
+    """Threads that the project launches at least, where launches in sight do not say how many.
+
+    Of an array that a function has, its other kernels' count, too: each gets a copy per thread.
+    Zero where that is no more than is known.
+    """
+    home, most = case.facts.home, 0
+    if home is not None and not (known is not None and known.is_exact):
+        most = largest_launch((short_name(case.facts.demangled),), home, case.sources) or 0
+    others = _others_running(case)
+    if others:
+        assert case.object is not None
+        assert case.object.declared is not None
+        names, file = [one.name for one in others], case.object.declared.file
+        launched = largest_launch(names, file, case.sources) or 0
+        most = max(most, launched, *(one.bound or 0 for one in others))
+    return most if known is None or not known.is_exact or most > known.threads else 0
+
+
+def _others_running(case: Case) -> tuple[Running, ...]:
+    """Other kernels in sight that call the function whose array it is."""
+    declared = case.object.declared if case.object is not None else None
+    head = function_head(case.sources, declared) if declared is not None else None
+    if declared is None or head is None or "__global__" in head.text:
+        return ()
+    own = short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2]
+    named = function_name(head.text)
+    found = kernels_running(named, declared.file, case.sources) if named is not None else ()
+    return tuple(one for one in found if one.name != own)
 
 
 def _taken(case: Case) -> int:
@@ -251,8 +278,9 @@ def too_large(case: Case) -> str:
         return ""
     known, size = block_of(case), case.object.size
     usual = _usual(case, known)
-    launched = (known is not None and known.is_exact) or usual > 0
-    threads = known.threads if known is not None and known.is_exact else usual or _FEW
+    is_exact = known is not None and known.is_exact
+    launched = is_exact or usual > 0
+    threads = usual or (known.threads if known is not None and is_exact else _FEW)
     room = STATIC_BYTES - (_taken(case) if launched else 0)
     if size * threads <= room:
         return ""
