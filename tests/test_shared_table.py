@@ -31,7 +31,7 @@ def test_the_first_thread_writes_it_before_any_other_goes_on() -> None:
     begin, filled, barrier, rest, own = (
         made.index(one)
         for one in (
-            "static __device__ const int a_lmem_table[4] = {3, 1, 4, 1};",
+            "  const int a_lmem_table[4] = {3, 1, 4, 1};",
             "a_lmem[lmem_k] = a_lmem_table[lmem_k];",
             "__syncthreads();",
             "int x = p[0];",
@@ -39,6 +39,14 @@ def test_the_first_thread_writes_it_before_any_other_goes_on() -> None:
         )
     )
     assert begin < filled < barrier < rest < own
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(64, False), (65, True)])
+def test_a_long_table_is_read_from_device_memory(size: int, is_read: bool) -> None:
+    """A short one is written by stores of constants, which wait for nothing."""
+    made = rewritten(kernel(f"const int a[{size}] = {{3, 1}};", USE), f"const int[{size}]")
+    assert made is not None
+    assert (f"static __device__ const int a_lmem_table[{size}]" in made) == is_read
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """One table for each block
 
 A table of constants that no thread changes is kept in shared memory: the first thread of a block
-writes it where the kernel begins, before any other thread goes on, and all read it from there.
+writes it where the kernel begins, before any other thread goes on, and all read it from there. Up
+to 64 elements are constants of its stores; of more it reads a copy in device memory.
 Tried where lanes read different elements: shared memory hands as many of them out at a time as lie
 in different banks.
 
@@ -33,6 +34,8 @@ from lmemscope.sources.syntax import BRANCHES, Declared, around, walk
 
 MOST = 256
 """Elements that one thread writes: beyond these all wait for it for long."""
+_WRITTEN = 64
+"""Elements up to which the stores hold their values: none of them waits for memory."""
 _CAVEAT = "launches ask for dynamic shared memory, which comes on top"
 _BARRIER = re.compile(rb"#[ \t]*define[ \t]+__syncthreads\b")
 _DEFINED = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+(\w+)")
@@ -154,8 +157,14 @@ def _edits(array: LocalArray) -> tuple[Edit, ...]:
             deep + b"for (int %s = 0; %s < %s; ++%s)" % (counter, counter, extent, counter)
         )
     place = b"".join(b"[" + counter + b"]" for counter in counters)
+    is_short = math.prod(array.numbers or (_WRITTEN + 1,)) <= _WRITTEN
     made = [
-        indent + b"static __device__ const " + array.element + b" " + table + extents,
+        indent
+        + (b"const " if is_short else b"static __device__ const ")
+        + array.element
+        + b" "
+        + table
+        + extents,
         indent
         + b"__shared__ "
         + aligned(target, declared)
