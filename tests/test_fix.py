@@ -262,7 +262,7 @@ def test_what_macros_pointers_and_functions_use_goes_whole(here: Path) -> None:
     }
     written = run_program("fix", "whole.cu", "--unsafe", "--apply", cwd=Path.cwd())
     assert written.code == 0, written.err
-    assert (here / "whole.cu").read_text().count("__launch_bounds__(128) k(") == 1
+    assert (here / "whole.cu").read_text().count("__launch_bounds__(128, 1) k(") == 1
     scanned = run_program("scan", "whole.cu", "--format", "json", cwd=Path.cwd())
     (unit,) = json.loads(scanned.out)["units"]
     assert [one["stack_frame"] for one in unit["kernels"]] == [0]

@@ -293,13 +293,13 @@ def test_launches_are_bounded_where_nothing_says_how_large_they_are() -> None:
     found, _ = proposals(target(text, "a", "float[8]", block=None, ptxas=with_frame(300)))
     one = next(one for one in found if one.rewrite == "shared-memory")
     made = patched(text.encode(), one.edits).decode()
-    assert "__global__ void __launch_bounds__(128) k(" in made, "as many as the whole frame leaves"
+    assert "void __launch_bounds__(128, 1) k(" in made, "as many as the frame leaves"
     assert "__shared__ float a_lmem[8][128];" in made
     assert one.applicability == "unsafe"
     assert one.caveat == "no launch has more than 128 threads in a block, or it fails"
     large = target(text, "a", "float[8]", block=None, ptxas=with_frame(9000))
     one = next(one for one in proposals(large)[0] if one.rewrite == "shared-memory")
-    assert b"__launch_bounds__(256) " in {edit.text for edit in one.edits}, "alone it has room"
+    assert b"__launch_bounds__(256, 1) " in {edit.text for edit in one.edits}, "alone it has room"
 
 
 SHARING = """\
@@ -341,7 +341,7 @@ def test_every_kernel_that_gets_an_array_of_a_function_is_bounded(
         return
     made = patched(text.encode(), found[0].edits).decode()
     for name in ("k", "wider"):
-        assert (f"__launch_bounds__({threads}) {name}(" in made) == (name in bounded)
+        assert (f"__launch_bounds__({threads}, 1) {name}(" in made) == (name in bounded)
 
 
 @pytest.mark.parametrize(("limit", "threads"), [(32, 64), (256, 256)])

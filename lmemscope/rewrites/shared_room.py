@@ -174,7 +174,8 @@ def _bounded(target: Target, threads: int, run: Iterable[KernelFacts]) -> tuple[
         at = _name_of(own[0]) if own else None
         if home is None or at is None:
             return None
-        found[home.edit(at, at, b"__launch_bounds__(%d) " % threads)] = None
+        # Without a minimum of blocks ptxas may leave registers for two, and spill.
+        found[home.edit(at, at, b"__launch_bounds__(%d, 1) " % threads)] = None
     return tuple(found)
 
 
