@@ -35,7 +35,7 @@ _CAME: Mapping[TrialVerdict, str] = {
 }
 """What came of a trial, in a list of several."""
 _ENDED = Advice("Not all of its rewrites were tried: the run was ended before.", is_none=True)
-_ERROR = 80
+_ERROR = 160
 """Characters of a compiler's error in such a list."""
 
 
@@ -153,6 +153,8 @@ def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:
 def _came(trial: Trial) -> str:
     if trial.verdict == "failed" and trial.error is not None:
         return shortened(trial.error.rpartition("error: ")[2], _ERROR)
+    if trial.verdict == "worse" and trial.error is not None:
+        return shortened(trial.error, _ERROR)
     return _CAME[trial.verdict]
 
 

@@ -306,7 +306,7 @@ class Rule:
             type=found.type if found is not None else None,
             bytes=case.share.frame_bytes or own or sites.load_bytes + sites.store_bytes,
             location=location,
-            related=tuple(place for place in related if place is not None and place != location),
+            related=tuple(dict.fromkeys(p for p in related if p is not None and p != location)),
             index=case.index if _is_indexed(self.cause, found) else None,
             message=f"{self.message(case)}{_choice(case)}",
             advice=self.advice(case),
