@@ -803,10 +803,14 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
 ) -> None:
     facts = kernel("address-taken")
     (one,) = facts.objects
-    passed = dataclasses.replace(one, type=kind, evidence=(Evidence("address-passed", name),))
+    proof = (Evidence("address-passed", name),)
+    passed = dataclasses.replace(one, type=kind, evidence=proof, size=32)
     calls = CallFacts(() if name is None else (name,), (), False)
     text = said(dataclasses.replace(facts, objects=(passed,), calls=calls))
     assert ("Or pass values instead of the pointer" in text) == by_value
+    # What does not go in registers beside other arguments lies on the stack all the same.
+    large = dataclasses.replace(facts, objects=(dataclasses.replace(passed, size=36),), calls=calls)
+    assert "pass values" not in said(large)
     assert ("And each other function that gets the address" in text) == (name is not None)
 
 

@@ -45,6 +45,7 @@ def largest(**files: str) -> int | None:
             " own<<<g, n>>>(p); }",
             1024,
         ),
+        ("#define WARPS 4\n#define LANES 48\nvoid f() { own<<<4, WARPS * LANES>>>(p); }", 192),
         ("void f() { int all = 2048, few = 32;\n dim3 n(all / few);\n own<<<4, n>>>(p); }", 64),
         ("void f() { int all = 2048, few = 32;\n few = 16;\n own<<<4, all / few>>>(p); }", 128),
         ("void f(int few) { own<<<4, 2048 / few>>>(p); }", None),

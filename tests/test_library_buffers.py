@@ -10,7 +10,8 @@ from lmemscope.analysis.ptx.trig import Reductions
 from tests.builders import call, depot, program
 from tests.reductions import WORDS, unrolled
 
-PRINTED = f"st.local.u32 [%rd1], %r9;\n{call('vprintf', '%rd1')}"
+PRINT = call("vprintf", "%rd1")
+PRINTED = f"st.local.u32 [%rd1], %r9;\n{PRINT}"
 FILLED = "st.local.v2.u32 [%rd1], {5, 7};\nst.local.v2.u32 [%rd1+8], {2, 3};"
 READ = (
     "ld.param.u32 %r1, [k_param_0];\nmul.wide.s32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n"
@@ -52,17 +53,43 @@ def test_what_only_a_print_sees_is_a_buffer(body: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "variable"),
+    [
+        (f"{PRINTED}\n@%p2 bra $L2;\n{FILLED}\n$L2:\n{READ}", ["st", "st", "ld"]),
+        (f"{PRINTED}\n@%p2 st.local.u32 [%rd1], 5;\n{READ}", ["st", "ld"]),
+        (f"{PRINTED}\nst.local.u16 [%rd1], 5;\n{READ}", ["st", "ld"]),
+        (f"{PRINTED}\n{PASSED}\n{READ}", ["ld"]),
+        (f"$L2:\n{FILLED.splitlines()[1]}\n{READ}\n{PRINTED}\n@%p1 bra $L2;", ["st", "ld"]),
+        (
+            f"$L2:\n{FILLED.splitlines()[1]}\n{PASSED}\n{READ}\n{PRINTED}\n@%p1 bra $L2;",
+            ["st", "ld"],
+        ),
+    ],
+)
+def test_what_is_printed_is_over(body: str, variable: list[str]) -> None:
+    """Each print stores its arguments again, and a variable that lives on has another place."""
+    assert stored(body) == (variable, ["st"])
+
+
+def test_a_variable_is_as_large_as_its_own_accesses_where_a_buffer_fills_the_place() -> None:
+    body = (
+        "st.local.u32 [%rd1], 7;\n" + PASSED + "\nld.local.u32 %r2, [%rd1];\n"
+        "st.local.v2.u64 [%rd1], {%rd5, %rd6};\n" + PRINT
+    )
+    objects = ModuleFlow(program(f"{depot(16)}\nadd.u64 %rd1, %SPL, 0;\n{body}\nret;")).objects("k")
+    assert objects is not None
+    shared = apart(objects, objects.objects[0], Reductions(objects))
+    assert shared is not None
+    assert (shared.variable.size, shared.buffers[0].size) == (4, 16)
+
+
+@pytest.mark.parametrize(
     "body",
     [
-        # The loop comes back to what reads it.
-        f"$L2:\n{FILLED.splitlines()[1]}\n{READ}\n{PRINTED}\n@%p1 bra $L2;",
-        # Some paths alone store something else over it.
-        f"{PRINTED}\n@%p2 bra $L2;\n{FILLED}\n$L2:\n{READ}",
-        f"{PRINTED}\n@%p2 st.local.u32 [%rd1], 5;\n{READ}",
-        # Half of it stays.
-        f"{PRINTED}\nst.local.u16 [%rd1], 5;\n{READ}",
-        # Another function gets it, or whoever reads memory.
-        f"{PRINTED}\n{PASSED}\n{READ}",
+        # It is read before it is printed, on some path.
+        f"st.local.u32 [%rd1], %r9;\n@%p2 bra $L2;\n{READ}\n$L2:\n{PRINT}",
+        f"st.local.u32 [%rd1], %r9;\n@%p2 bra $L2;\n{PASSED}\n$L2:\n{PRINT}\n{READ}",
+        # Whoever reads memory gets it.
         f"st.global.u64 [%rd9], %rd1;\n{PRINTED}\n{FILLED}\n{READ}",
         # Nothing else is in the place; nothing is printed.
         PRINTED,

@@ -3,14 +3,16 @@
 A compiler gives the place of a variable that is over, or not yet begun, to the buffer that
 ``vprintf`` reads its arguments from (CUDA C++ Programming Guide, "Formatted Output"), or to the
 range reduction of ``sin``, ``cos`` and ``tan``. What is stored there says nothing of the variable,
-and the reverse. A store is for printing if a call that prints may see it and nothing else does: no
-load of the object comes before something else is stored over it. A load is the reduction's if it
+and the reverse. A store is for printing if a call that prints is the first that may see it, however
+the program goes on: no load of the object comes before that, nor before something else is stored
+over it. A load is the reduction's if it
 has the line of its stores, the user's call, and reads one of its words.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
@@ -21,6 +23,8 @@ PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
 
 _MOST = 1024
 """Stores of an object that are asked who sees them."""
+_WORD = 8
+"""Bytes that the size of such a buffer is a multiple of."""
 _WORDS = ("u32", "b32", "s32", "u64", "b64", "s64")
 """Types of what a reduction stores and loads."""
 
@@ -96,20 +100,25 @@ def _print(objects: FunctionObjects, found: StackObject) -> tuple[StackObject, S
     printed = {one.index for one in found.accesses if one.is_store and stored.is_printed(one)}
     if not printed:
         return None
+    own = [one for one in found.accesses if one.index not in printed]
+    arguments = [one for one in found.accesses if one.index in printed]
+    size = found.size
+    if (_end(arguments) or 0) > found.offset + found.size - _WORD:
+        # They need all of the place, and say nothing of how large the variable is.
+        size = (_end(own) or found.offset + size) - found.offset
     return (
         StackObject(
-            found.offset,
-            found.size,
-            [one for one in found.accesses if one.index not in printed],
-            [one for one in found.passed_to if one not in printing],
+            found.offset, size, own, [one for one in found.passed_to if one not in printing]
         ),
-        StackObject(
-            found.offset,
-            found.size,
-            [one for one in found.accesses if one.index in printed],
-            printing,
-        ),
+        StackObject(found.offset, found.size, arguments, printing),
     )
+
+
+def _end(accesses: Sequence[PtxAccess]) -> int | None:
+    """Where the last of some accesses ends in the depot; None where a place is not known."""
+    places = [(one.offset, one.width) for one in accesses]
+    known = [offset + width for offset, width in places if offset is not None]
+    return max(known) if known and len(known) == len(places) else None
 
 
 class _Stored:
@@ -144,8 +153,9 @@ class _Stored:
             for index in indices:
                 if index in self._others or self._is_read(index, store):
                     return False
+                # Each print stores all its arguments again, and what lives on has another place.
                 is_printed = is_printed or index in self._printing
-                if self._is_over(index, store):
+                if index in self._printing or self._is_over(index, store):
                     break
             else:
                 fresh = [one for one in self._flow.blocks[number].successors if one not in seen]

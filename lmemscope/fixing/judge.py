@@ -22,6 +22,7 @@ from lmemscope.model import (
     traits_of,
 )
 from lmemscope.rewrites.base import Hit
+from lmemscope.rules.inlining import is_librarys
 
 DEFAULT_BLOCK = 256
 """Threads to compute occupancy with where nothing says the kernel's own."""
@@ -76,7 +77,8 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
             continue
         made = later.get(stable_name(one.facts.name))
         if made is None:
-            verdicts[one.facts.name] = Judged("failed", None, "the kernel is gone")
+            gone = "kernel" if one.facts.kind == "entry" else "function"
+            verdicts[one.facts.name] = Judged("failed", None, f"the {gone} is gone")
         elif harmed:
             verdicts[one.facts.name] = Judged("worse", made, harmed)
         else:
@@ -245,6 +247,8 @@ def _harm(before: UnitReport, later: Mapping[str, KernelReport]) -> str | None:
     for one in before.kernels:
         name, made = short_name(one.facts.demangled), later.get(stable_name(one.facts.name))
         if made is None:
+            if one.facts.kind == "function" and is_librarys(one.facts, one.facts.name):
+                continue  # Nothing calls it any more.
             return f"{name} is not compiled any more"
         if _is_unknown(one.facts, made.facts):
             return f"what {name} keeps in local memory is not known any more"

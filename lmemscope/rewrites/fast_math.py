@@ -123,11 +123,14 @@ def _beside(own: list[_Call]) -> list[_Call]:
             functions.setdefault((call.target.path, function.start_byte), (call, function))
     if len(kinds) != 1 or any(function.has_error for _, function in functions.values()):
         return own
+    # A call without its letter is of floats only where the findings say so.
+    beside: set[bool | None] = {None} if kinds == {True} else kinds
     found: list[_Call] = []
     for call, function in functions.values():
         for node in walk(function):
             place = SourceLocation(call.place.file, node.start_point.row + 1)
-            made = _call(call.target, node, kinds, place)
+            is_own = any(node == one.node for one in own)
+            made = _call(call.target, node, kinds if is_own else beside, place)
             if made is not None and {made.is_float} == kinds:
                 found.append(made)
     return found

@@ -43,9 +43,9 @@ from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
 _FREES = re.compile(r"free|_Zd[la]Pv\w*")
 """Functions that give memory back, by their mangled names: ``operator delete`` is one."""
-_BY_VALUE = 128
-"""Bytes up to which a function takes and returns an object in registers: 32 words do, and 52 lie on
-the caller's stack, once for each way (`-Xptxas -v` for sm_90)."""
+_BY_VALUE = 32
+"""Bytes up to which a function is advised to take an object by value: 12 words of arguments, all of
+them together, go in registers, and 13 lie on the caller's stack (`-Xptxas -v`, sm_75, sm_90)."""
 
 
 def severity(case: Case) -> Severity:

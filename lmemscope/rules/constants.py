@@ -90,6 +90,8 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
         if found is None or found.groupdict().get("type") in NO_TYPES:
             continue
         groups = found.groupdict()
+        if groups.get("bare") and _is_macro(groups.get("type") or "", sources, place.file):
+            continue  # A product: `WARPS * LANES`.
         value = groups["value"] or groups.get("made")
         if value is None or value.count("(") != value.count(")"):
             return None  # A parameter, or a variable that gets its value elsewhere.
@@ -100,6 +102,14 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
             return None
         return Meaning(value.strip(), groups.get("type"), groups["value"] is None, here)
     return _only(list(_in_headers(name, sources, place.file)))
+
+
+def _is_macro(name: str, sources: SourceText, file: str) -> bool:
+    """Whether a name is that of a macro, in a file or a header that it may have it from."""
+    if not name.isidentifier():
+        return False
+    found = (*_macros(name, sources, file, None), *_in_headers(name, sources, file))
+    return any(one.type is None for one in found)
 
 
 def number_of(written: str, sources: SourceText, place: SourceLocation) -> int | None:
