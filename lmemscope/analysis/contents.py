@@ -97,28 +97,37 @@ class Contents:
         """
         return self._copied[0] if self._copied is not None else None
 
-    @cached_property
+    @property
     def _copied(self) -> tuple[str, int] | None:
         """The parameter, and the object's bytes before its first one, less than 1."""
+        return next(iter(self._fillers), None)
+
+    @cached_property
+    def _fillers(self) -> tuple[tuple[str, int], ...]:
+        """All parameters that the object is a copy of, in turn: as `_copied`."""
         if self._dataflow.function.kind != "entry":
-            return None
+            return ()
         copied: dict[tuple[str, int], set[int]] = defaultdict(set)
         for _, copies in self._copies:
             for copy in copies:
                 if copy is not None:
                     copied[copy.parameter, copy.before].update(copy.bytes)
         sizes = {name: size for name, _, size in self._dataflow.function.parameters}
-        for (name, before), found in sorted(copied.items()):
-            if sizes.get(name, 0) > _SCALAR and before <= 0 and self._is_what_it_holds(found):
-                return name, before
-        return None
+        return tuple(
+            (name, before)
+            for (name, before), found in sorted(copied.items())
+            if sizes.get(name, 0) > _SCALAR and before <= 0 and self._is_what_it_holds(found)
+        )
 
     @cached_property
     def changes(self) -> int | None:
-        """The first store of something else than the parameter that it is a copy of, or None."""
+        """The first store of something else than the parameters that it is a copy of, or None.
+
+        A function that is inlined several times has its own copy filled again for each.
+        """
         for access, copies in self._copies:
             for copy in copies:
-                if copy is None or (copy.parameter, copy.before) != self._copied:
+                if copy is None or (copy.parameter, copy.before) not in self._fillers:
                     return access.index
         return None
 

@@ -19,6 +19,7 @@ When to leave it. Small structures in long kernels.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Advice, Severity
@@ -26,6 +27,8 @@ from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
 
 _LINES_LOOKED_AT = 12
+_LONGEST = 2000
+"""Characters of a function's parameters."""
 
 
 def severity(case: Case) -> Severity:
@@ -40,7 +43,11 @@ def message(case: Case) -> str:
     indexed = f": it is indexed at run time{clause}" if clause else ""
     if not clause and "chosen-address" in case.shown:
         indexed = ": a pointer to it is chosen at run time"
-    return f"the parameter {case.described} is copied to every thread's stack{indexed}"
+    owner = _owner(case)
+    if owner is not None and owner.function is None:
+        return f"{case.described}, a copy of a parameter, is on every thread's stack{indexed}"
+    of = f" of {owner.function}" if owner is not None else ""
+    return f"the parameter {case.described}{of} is copied to every thread's stack{indexed}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
@@ -48,6 +55,20 @@ def advice(case: Case) -> tuple[Advice, ...]:
     name = case.object.name if case.object is not None else None
     plain = name.partition(".")[0].partition("->")[0] if name is not None else None
     shown = f"`{plain}`" if plain is not None else "the parameter"
+    owner = _owner(case)
+    if owner is not None and "parameter-changed" not in case.shown:
+        how = "Read the kernel's parameter instead of it"
+        if owner.function is not None:
+            how = (
+                f"Let {owner.function} take {shown} as a `const` reference, as whoever hands it on"
+            )
+        return (
+            Advice(
+                f"{how}, and declare the kernel's parameter that it comes from `const "
+                "__grid_constant__` (sm_70 and newer): it is then read in place. Member functions "
+                "that are called must be const."
+            ),
+        )
     if "parameter-changed" in case.shown:
         return (
             Advice(
@@ -66,6 +87,52 @@ def advice(case: Case) -> tuple[Advice, ...]:
         ),
         Advice("Or pass a pointer to device memory."),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """Whose variable a copy is, if it is not the kernel's parameter.
+
+    Attributes:
+        function: whose parameter it is; None of a variable that is none.
+    """
+
+    function: str | None
+
+
+def _owner(case: Case) -> _Owner | None:
+    """Whose copy it is; None of the kernel's own parameter, and of what is not known."""
+    found, place = case.object, case.facts.location
+    if found is None or found.name is None or found.declared is None or place is None:
+        return None
+    name = re.escape(found.name.partition(".")[0].partition("->")[0])
+    kernel = short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2]
+    code = case.sources.code(found.declared.file)
+    begin = sum(map(len, code.splitlines(keepends=True)[: found.declared.line - 1]))
+    line = code[begin:].partition("\n")[0]
+    said = re.search(rf"(?<![\w.>]){name}(?!\w)", line)
+    if said is None:
+        return None
+    opened = _open_before(code, begin + said.start())
+    if opened is None:
+        return _Owner(None)
+    function = re.search(r"([A-Za-z_]\w*)\s*$", code[:opened])
+    if function is None or function[1] == kernel:
+        return None
+    return _Owner(function[1])
+
+
+def _open_before(code: str, at: int) -> int | None:
+    """The parenthesis that is open at a place; None where a statement or a block begins before."""
+    depth = 0
+    for index in range(at - 1, max(0, at - _LONGEST), -1):
+        char = code[index]
+        if char in ";{}":
+            return None
+        depth += (char == ")") - (char == "(")
+        if depth < 0:
+            return index
+    return None
 
 
 def _written(case: Case, name: str | None) -> str | None:
