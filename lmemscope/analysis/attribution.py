@@ -222,13 +222,21 @@ class _Kernel:
 
 
 def _passes(flow: ModuleFlow, origin: Origin) -> Evidence:
-    """The PTX access that passes an argument on the stack."""
+    """The PTX access that passes an argument on the stack; its subject is whose argument it is."""
     assert origin.function is not None
     assert origin.instruction is not None
     dataflow = flow.dataflow(origin.function)
     assert dataflow is not None
-    opcode = dataflow.body.instructions[origin.instruction].opcode
-    return Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode)
+    access = dataflow.body.instructions[origin.instruction]
+    own = {name for name, _, _ in dataflow.function.parameters}
+    whose: str | None = None
+    if access.address is not None and access.address.base in own:
+        whose = origin.function
+    elif access.operation == "st":
+        # An argument is stored in front of the call that takes it.
+        later = (call for call in dataflow.flow.calls if call.index > origin.instruction)
+        whose = next((call.callee for call in later), None)
+    return Evidence("ptx-instruction", whose, ptx_line=origin.ptx_line, opcode=access.opcode)
 
 
 def _is_local(flow: ModuleFlow, kernel: str, origin: Origin) -> bool:

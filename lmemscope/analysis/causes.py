@@ -37,6 +37,8 @@ _LAUNCHING = tuple(
     for prefix in ("cuda", "__cudaCDP2")
     for name in ("GetParameterBuffer", "LaunchDevice", "GraphLaunch")
 )
+_WORD = 8
+"""Bytes that an argument of printf takes at most."""
 _NUMBER = 4
 """Bytes of a parameter that is no pointer."""
 _WHATEVER_INLINED = frozenset({"memory", "thread-id", "block-id", "call"})
@@ -202,14 +204,20 @@ class _Reasons:
     def _written(self) -> int | None:
         """Bytes up to the last one that is stored at a constant place: what is behind is padding.
 
-        None where nothing is stored, or a place is not known.
+        All of them where no padding can be so large: a value that is undefined is not stored. None
+        where nothing is stored, or a place is not known.
         """
         ends = [
             access.offset + access.width - self._found.offset
             for access in self._stores
             if access.offset is not None
         ]
-        return max(ends) if ends and len(ends) == len(self._stores) else None
+        if not ends or len(ends) != len(self._stores):
+            return None
+        size, behind = self._found.size, self._found.size - max(ends)
+        depots = self._objects.body.locals
+        is_whole = len(depots) == 1 and depots[0].align <= _WORD <= behind
+        return size if is_whole and self._found.offset + size == depots[0].size else max(ends)
 
     def _escaping(self) -> ProvenCause | None:
         """Proof that its address is needed, or that it holds addresses of other objects."""

@@ -102,15 +102,18 @@ def _print(objects: FunctionObjects, found: StackObject) -> tuple[StackObject, S
         return None
     own = [one for one in found.accesses if one.index not in printed]
     arguments = [one for one in found.accesses if one.index in printed]
-    size = found.size
-    if (_end(arguments) or 0) > found.offset + found.size - _WORD:
+    size = needed = found.size
+    end = _end(arguments)
+    if end is not None:
+        needed = min(needed, -(-(end - found.offset) // _WORD) * _WORD)
+    if needed == found.size:
         # They need all of the place, and say nothing of how large the variable is.
         size = (_end(own) or found.offset + size) - found.offset
     return (
         StackObject(
             found.offset, size, own, [one for one in found.passed_to if one not in printing]
         ),
-        StackObject(found.offset, found.size, arguments, printing),
+        StackObject(found.offset, needed, arguments, printing),
     )
 
 

@@ -87,7 +87,7 @@ def message(case: Case) -> str:
         )
     if _is_printed(case):
         return f"the address of {case.described} is needed: it is an argument of printf{hidden}"
-    return f"the address of {case.described} is needed{_clause(_receiver(case))}{hidden}"
+    return f"the address of {case.described} is needed{_clause(case, _receiver(case))}{hidden}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:
@@ -193,21 +193,17 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
         kept = _kept_by_librarys(case)
         return (kept,) if kept is not None else ()
     kept = _kept_by_librarys(case)
+    own = tuple(one for one in _passed_to(case) if not is_librarys(case.facts, one))
     return (
         *((kept,) if kept is not None else ()),
-        *inlining(case, (receiver.symbol,), hands_on=True),
+        *inlining(case, own, hands_on=True),
         *_by_value(case, receiver),
     )
 
 
 def _kept_by_librarys(case: Case) -> Advice | None:
     """That the object stays while functions get its address that nobody can inline."""
-    passed = (
-        one.subject
-        for one in (case.object.evidence if case.object is not None else ())
-        if one.kind == "address-passed"
-    )
-    callees = [one for one in passed if one is not None and is_librarys(case.facts, one)]
+    callees = [one for one in _passed_to(case) if is_librarys(case.facts, one)]
     if not callees:
         return None
     if all(_FREES.fullmatch(one) for one in callees):
@@ -315,12 +311,21 @@ def _receiver(case: Case) -> _Receiver | None:
     return None
 
 
-def _clause(receiver: _Receiver | None) -> str:
+def _passed_to(case: Case) -> tuple[str, ...]:
+    """All functions that are called by name and get the address."""
+    found = case.object.evidence if case.object is not None else ()
+    passed = (one.subject for one in found if one.kind == "address-passed")
+    return tuple(dict.fromkeys(one for one in passed if one is not None))
+
+
+def _clause(case: Case, receiver: _Receiver | None) -> str:
     if receiver is None:
         return ""
     if receiver.symbol is None:
         return ": it goes to a function that is called through a pointer"
-    return f": it is passed to {names_of((receiver.symbol,))}, which is not inlined"
+    passed = _passed_to(case)
+    are = "is" if len(passed) == 1 else "are"
+    return f": it is passed to {names_of(passed)}, which {are} not inlined"
 
 
 RULE = Rule("LM301", "address-taken", severity, confidence, message, advice, __name__)

@@ -26,7 +26,13 @@ from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.indexing import listed
-from lmemscope.rules.inlining import inlining, is_librarys, not_called, only_linked
+from lmemscope.rules.inlining import (
+    inlining,
+    is_librarys,
+    not_called,
+    of_its_own,
+    only_linked,
+)
 
 
 def severity(case: Case) -> Severity:
@@ -93,13 +99,23 @@ def advice(case: Case) -> tuple[Advice, ...]:
         )
     if not case.accesses and only_linked(case.facts):
         return (not_called(case.facts),)
-    called = dict.fromkeys(
+    taking = dict.fromkeys(
+        evidence.subject
+        for access in case.accesses
+        for evidence in access.evidence
+        if evidence.kind == "ptx-instruction" and evidence.subject is not None
+    )
+    if case.facts.name in taking and case.facts.kind == "function" and len(taking) == 1:
+        return of_its_own(case)
+    called = taking or dict.fromkeys(
         access.function for access in case.accesses if access.function != case.facts.name
     )
     if not called and calls is not None:
         called = dict.fromkeys(calls.external or calls.reached)
     if called:
-        return inlining(case, tuple(called))
+        own = of_its_own(case) if case.facts.name in called else ()
+        others = tuple(name for name in called if name != case.facts.name)
+        return (*inlining(case, others), *own)
     return (
         Advice(
             "Inline the called functions (`__forceinline__`), where they are yours and defined."

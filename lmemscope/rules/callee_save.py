@@ -20,16 +20,18 @@ When to leave it. Large functions that are called rarely: inlining them grows th
 
 from __future__ import annotations
 
-import re
-
-from lmemscope.formats.demangle import short_name
-from lmemscope.formats.kernel_names import original_name, stable_name
+from lmemscope.formats.kernel_names import original_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
-from lmemscope.rules.inlining import inlining, names_of, not_called, of_library, only_linked
-
-_CLONE = re.compile(r"\$\d+$")
-"""Behind the mangled names of copies that ptxas makes."""
+from lmemscope.rules.inlining import (
+    inlining,
+    is_of_this_file,
+    names_of,
+    not_called,
+    of_its_own,
+    of_library,
+    only_linked,
+)
 
 
 def severity(case: Case) -> Severity:
@@ -42,7 +44,7 @@ def message(case: Case) -> str:
     functions = {access.function for access in case.accesses}
     are = "are" if len(functions) > 1 else "is"
     why = "not inlined"
-    if _is_on_its_own(case) and not _is_of_this_file(case):
+    if _is_on_its_own(case) and not is_of_this_file(case):
         why = "compiled for other files to call"
     text = (
         f"registers of the caller are saved on entry to {names_of(functions)}, which {are} {why}, "
@@ -67,19 +69,8 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """Inlining where it is possible, for then there is no caller whose registers must be kept."""
-    if _is_on_its_own(case) and _is_of_this_file(case):
-        return inlining(case, (case.facts.name,))
     if _is_on_its_own(case):
-        how = "define it `inline` (or, if it is no member of a class, `static`)"
-        if _is_instance(case):
-            how = "leave out its explicit instantiation"
-        return (
-            Advice(
-                f"Where no other file calls it, {how}: nothing is left of it then once its calls "
-                "are inlined. Where one does, move it to a header, or compile and link with "
-                "`-dlto`: it can then be inlined there too."
-            ),
-        )
+        return of_its_own(case)
     pointed = {
         access.function
         for access in case.accesses
@@ -119,18 +110,6 @@ def _is_on_its_own(case: Case) -> bool:
     return case.facts.kind == "function" and {a.function for a in case.accesses} == {
         case.facts.name
     }
-
-
-def _is_instance(case: Case) -> bool:
-    """Whether it is an instance of a template, which others can only call if it is explicit."""
-    name = short_name(case.facts.demangled)
-    return name.endswith(">") and "operator" not in name
-
-
-def _is_of_this_file(case: Case) -> bool:
-    """Whether no other file can call it: it is static, of an unnamed namespace, or ptxas's copy."""
-    name = case.facts.name
-    return stable_name(name) != name or _CLONE.search(name) is not None
 
 
 RULE = Rule("LM102", "callee-save", severity, certain, message, advice, __name__)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from lmemscope.formats.demangle import demangle, short_name
-from lmemscope.formats.kernel_names import original_name
+from lmemscope.formats.kernel_names import original_name, stable_name
 from lmemscope.model import Advice, CallFacts, KernelFacts
 from lmemscope.rules.base import Case
 from lmemscope.rules.indexing import listed
@@ -24,6 +24,8 @@ _RUNTIME = re.compile(r"cuda[A-Z]\w*|vprintf|malloc|free|mem(?:cpy|set)|\w+_slow
 """Functions of the device runtime, by their plain names."""
 _PARTS = re.compile(r"\$__internal_\d+_\$(?:__cuda_)?")
 """What ptxas puts before the name of a function of its own."""
+_CLONE = re.compile(r"\$\d+$")
+"""Behind the mangled names of copies that ptxas makes."""
 _PRECISE = (
     (re.compile(r"\w*_(?:div|rcp)_\w*f32_slowpath"), "divisions", "-prec-div=false"),
     (re.compile(r"\w*_sqrt_\w*f32_slowpath"), "square roots", "-prec-sqrt=false"),
@@ -104,11 +106,12 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
             inline = replace(inline, text=more)
         found.append(inline)
     if external:
-        one = names_of(external)
+        those, they = names_of(external), "it" if len(external) == 1 else "they"
+        definition = "definition" if len(external) == 1 else "definitions"
         found.append(
             Advice(
-                f"{one}: defined in another source; move the definition to a header, or compile "
-                "and link with `-dlto`, so that it can be inlined."
+                f"{those}: defined in another source; move the {definition} to a header, or "
+                f"compile and link with `-dlto`, so that {they} can be inlined."
             )
         )
     if recursive:
@@ -117,6 +120,34 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
             Advice(f"{names_of(recursive)} {calls_itself} cannot be inlined: write a loop instead.")
         )
     return (*found, *of_library(library))
+
+
+def of_its_own(case: Case) -> tuple[Advice, ...]:
+    """What to do about a function that is compiled by itself, which no kernel is known to call."""
+    if is_of_this_file(case):
+        return inlining(case, (case.facts.name,))
+    how = "define it `inline` (or, if it is no member of a class, `static`)"
+    if _is_instance(case):
+        how = "leave out its explicit instantiation"
+    return (
+        Advice(
+            f"Where no other file calls it, {how}: nothing is left of it then once its calls "
+            "are inlined. Where one does, move it to a header, or compile and link with "
+            "`-dlto`: it can then be inlined there too."
+        ),
+    )
+
+
+def _is_instance(case: Case) -> bool:
+    """Whether it is an instance of a template, which others can only call if it is explicit."""
+    name = short_name(case.facts.demangled)
+    return name.endswith(">") and "operator" not in name
+
+
+def is_of_this_file(case: Case) -> bool:
+    """Whether no other file can call it: it is static, of an unnamed namespace, or ptxas's copy."""
+    name = case.facts.name
+    return stable_name(name) != name or _CLONE.search(name) is not None
 
 
 def of_library(symbols: Sequence[str]) -> tuple[Advice, ...]:

@@ -26,6 +26,10 @@ from lmemscope.rules.launched import (
 )
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+_REACHED = re.compile(
+    r"(?<![\w.>])(?:[A-Za-z_]\w*(?:\s*\[[^\[\]]*\])*\s*(?:\.|->)\s*)*(?P<last>[A-Za-z_]\w*)"
+)
+"""A name, or a member by its whole path: ``group[i].block``."""
 _MOST = re.compile(r"\bmaxThreadsPerBlock\b|\bcudaOccupancyMaxPotentialBlockSize\w*")
 """What a device allows, or what a kernel's own registers do: up to the largest block."""
 _HOPS = 3
@@ -117,7 +121,8 @@ class _Project:
             sides = [[*self._values(part, place, hops)] for part in parts_of(shape["parts"])]
             yield from (prod(one) for one in islice(product(*sides), _CASES))
             return
-        names = [one for one in dict.fromkeys(_NAME.findall(written)) if one not in _NOTHING]
+        last = dict.fromkeys(one["last"] for one in _REACHED.finditer(written))
+        names = [one for one in last if one not in _NOTHING]
         if not hops:
             return
         given = {name: self._given(name, place, hops - 1) for name in names}
