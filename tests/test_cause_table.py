@@ -155,6 +155,11 @@ SENTENCES = [
         Evidence("object-size", bytes=2000, limit=1020),
         "2000 bytes; a thread has at most 1020 in registers",
     ),
+    (Evidence("compiled-alone", "f"), "f is compiled for other files to call"),
+    (
+        Evidence("source-address", "f"),
+        "the source gives its address to f, which is inlined",
+    ),
     (Evidence("calls-itself", "f"), "f calls itself"),
     (Evidence("called-by-pointer", "f"), "f is called through a pointer"),
     (Evidence("called-directly", "f"), "f is called and keeps its caller's registers"),

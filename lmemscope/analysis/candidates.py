@@ -58,7 +58,8 @@ class Candidate:
         repeats: whether it may be several objects: its function is inlined.
         coverage: share of the accesses that are in its function.
         is_reached: whether an indexed access, which keeps the object in memory, is in its scope.
-        is_copied: whether it is the parameter that the object is filled from.
+        is_copied: whether it is the parameter that the object is filled from, or is constructed
+            where it is declared.
     """
 
     variable: Variable
@@ -112,6 +113,7 @@ def candidates_of(
     variables: Sequence[Variable],
     mentions: Mentions,
     copied: str | None = None,
+    sure: Variable | None = None,
 ) -> list[Candidate]:
     """What an object may be.
 
@@ -126,6 +128,7 @@ def candidates_of(
         variables: of the functions on these lines.
         mentions: what the lines say.
         copied: the name of the parameter that it is filled from.
+        sure: the variable at whose declaration it is constructed.
     """
     result = []
     is_indexed = shape.is_indexed
@@ -137,6 +140,7 @@ def candidates_of(
             continue
         mention = mentions.share(owner, lines, variable)
         is_copied = copied == variable.name and variable.is_parameter and variable.function == owner
+        is_copied = is_copied or variable == sure
         if mention < ENOUGH and slack < 0 and not variable.members:
             continue  # neither named nor of the size
         parts = parts_of(variable)

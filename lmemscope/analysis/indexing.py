@@ -10,6 +10,7 @@ from lmemscope.analysis.causes import accesses_of_callees
 from lmemscope.analysis.counted import counted
 from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.layout import dimensions_to_pointers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
@@ -262,9 +263,8 @@ class IndexReader:
                 chosen = _chosen(objects, found, access, written)
                 if written is not None and chosen is not None:
                     place = self._lines.shown(SourceLocation(written.file, chosen.line))
-                    expression = chosen.text
-                    if "*" in named.type:
-                        expression = leading(chosen.text, named.type.count("["))
+                    members = () if named.path else named.variable.members
+                    expression = leading(chosen.text, dimensions_to_pointers(named.type, members))
             yield _Indexed(objects, access, place, expression)
 
     def _choosing(

@@ -4,7 +4,8 @@ Scalar replacement runs before most simplifications: an object whose address is 
 in a pointer that only some paths set, stays in memory then. Later the comparison is folded and the
 pointer replaced by the object, so that PTX shows nothing but accesses at constant places. The
 source still shows it. Established by experiment: without the comparison, or with the pointer set
-where it is declared, the same kernels have no stack frame.
+where it is declared, the same kernels have no stack frame. So it is with a number whose address the
+source gives to a function, if that copies from there as many bytes as are known at run time only.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _ITSELF = re.compile(
     r"|(?:&\s*\w+|addressof\s*\(\s*\w+\s*\))\s*[!=]=\s*this\b"
 )
 _ASSIGNMENT = re.compile(r"\boperator\s*=(?!=)")
+_REACH = 400
+"""Lines behind a declaration on which its address may be given to a function."""
 _LONGEST = 12
 """Lines between the head of an assignment operator and what it stores, at most."""
 
@@ -61,10 +64,39 @@ def kept_address(
             evidence = Evidence("set-pointer", other.name)
             return ProvenCause("address-taken", (evidence,)), lines.shown(place)
     instructions = objects.body.instructions
+    handed = _handed(names, sources, found, named)
+    if handed is not None:
+        callee, place = handed
+        return ProvenCause("address-taken", (Evidence("source-address", callee),)), lines.shown(
+            place
+        )
     for access in found.accesses:
         compared = _comparison(sources, lines.of_instruction(instructions[access.index]))
         if compared is not None:
             return ProvenCause("address-taken", (Evidence("compared-address"),)), compared
+    return None
+
+
+def _handed(
+    names: Names, sources: SourceText, found: StackObject, named: ObjectName
+) -> tuple[str, SourceLocation] | None:
+    """The function that the source gives the address of a number to, and the line.
+
+    Where nothing but stores is left of it: what has read it by that address, as a copy of a length
+    that is only known at run time, got the value in the end.
+    """
+    variable = named.variable
+    is_number = not variable.members and "[" not in variable.type and not named.path
+    if not is_number or not found.accesses or not all(one.is_store for one in found.accesses):
+        return None
+    given = re.compile(
+        rf"([A-Za-z_]\w*)\s*\((?:[^();]*,)?\s*(?:\([\w\s*]*\)\s*)?&\s*{re.escape(variable.name)}\s*[,)]"
+    )
+    last = names.scopes.last(variable) or variable.line + _REACH
+    for number in range(variable.line, min(last, variable.line + _REACH) + 1):
+        called = given.search(sources.line(variable.file, number))
+        if called is not None:
+            return called[1], SourceLocation(variable.file, number)
     return None
 
 

@@ -63,6 +63,18 @@ def is_pointer(kind: str) -> bool:
     return _POINTER.search(kind) is not None
 
 
+def dimensions_to_pointers(kind: str, members: Sequence[Member]) -> int:
+    """How many subscripts lead to the pointers that an array holds; 0 where it holds none.
+
+    A class that is nothing but one such array, as ``std::array`` is, has that one's, too.
+    """
+    own = kind.count("[")
+    if "*" in kind:
+        return own
+    inner = dimensions_to_pointers(members[0].type, members[0].members) if len(members) == 1 else 0
+    return own + inner if inner else 0
+
+
 def parts_of(variable: Variable) -> tuple[Part, ...]:
     """The variable itself, then what is inside it, outermost first."""
     return tuple(_parts("", variable.type, 0, variable.size, variable.members))

@@ -21,7 +21,7 @@ from lmemscope.analysis.candidates import PADDING, Candidate, Shape, candidates_
 from lmemscope.analysis.declared_type import declared
 from lmemscope.analysis.layout import Part, is_pointer, is_reference, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
-from lmemscope.analysis.passed import passed_names, passed_temporaries
+from lmemscope.analysis.passed import constructed, passed_names, passed_temporaries
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
@@ -275,6 +275,10 @@ class Names:
         variables += self._mentions.temporaries(lines)
         made = passed_temporaries(owner, found, objects.body.instructions, self._mentions)
         variables = variables if made is None else made
+        own = constructed(
+            found, objects.body.instructions, self._mentions, variables, self._sources
+        )
+        variables = variables if own is None else own
         variables = [one for one in variables if is_stored_as(one, objects, found)]
         known = self._as_passed(owner, found, objects, variables)
         among = places.among(found.accesses)
@@ -285,7 +289,8 @@ class Names:
         shape = Shape(found.size, tuple(relative(place, found) for place in among))
         filled = copied.get(found.offset) or stored_parameter(objects, found)
         parameter = self.parameter(owner, filled) if filled is not None else None
-        return candidates_of(owner, shape, lines, indexed, known, self._mentions, parameter)
+        sure = own[0] if own is not None and len(own) == 1 else None
+        return candidates_of(owner, shape, lines, indexed, known, self._mentions, parameter, sure)
 
     def _as_passed(
         self,

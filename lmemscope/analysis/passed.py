@@ -15,10 +15,13 @@ from lmemscope.analysis.mentions import Mentions, same_function
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.formats.argument_lists import argument_lists
+from lmemscope.formats.demangle import demangle
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.statements import closed_at, is_computed, is_made
-from lmemscope.model import InlineFrame, Variable
+from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
 
+_STATEMENT = 20
+"""Lines that a declaration may go on over."""
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*$")
 """What a call in parentheses names in front of them."""
 _PLAIN = re.compile(r"\s*&?\s*([A-Za-z_]\w*)\s*")
@@ -75,6 +78,51 @@ def passed_names(
             return {}
         names.setdefault(chain[0].function or owner, set()).add(named[1])
     return names
+
+
+def constructed(
+    found: StackObject,
+    instructions: Sequence[Instruction],
+    mentions: Mentions,
+    variables: Sequence[Variable],
+    sources: SourceText,
+) -> list[Variable] | None:
+    """The variables that an object may be by where constructors get it: at their declarations.
+
+    What is constructed elsewhere is a temporary, or what is inside of something else. None where no
+    constructor gets it that is called.
+
+    Args:
+        found, instructions, mentions: as in `passed_temporaries`.
+        variables: to choose among.
+        sources: the user's files.
+    """
+    chains = [
+        mentions.chain(instructions[call.index])
+        for call, position in found.passed_to
+        if position == 0 and call.callee is not None and _is_constructor(call.callee)
+    ]
+    if not chains:
+        return None
+    places = {frame.location for chain in chains for frame in chain}
+    return [
+        one for one in variables if any(_is_in_declaration(one, place, sources) for place in places)
+    ]
+
+
+def _is_constructor(symbol: str) -> bool:
+    """Whether a function's name is that of its class."""
+    path = demangle(symbol).partition("(")[0]
+    scopes = [one.partition("<")[0] for one in path.split("::")]
+    return len(scopes) > 1 and scopes[-1] == scopes[-2]
+
+
+def _is_in_declaration(variable: Variable, place: SourceLocation, sources: SourceText) -> bool:
+    """Whether a line is of the statement that declares a variable, which goes on over lines."""
+    if place.file != variable.file or not 0 <= place.line - variable.line <= _STATEMENT:
+        return False
+    above = (sources.line(variable.file, one) for one in range(variable.line, place.line))
+    return not any(";" in text for text in above)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,8 @@ def _of_function(flow: ModuleFlow, kernel: str, name: str) -> tuple[Cause, Evide
             else ("callee-save", "called-directly")
         )
     if original not in calls.pointed:
-        return "callee-save", "not-called"
+        is_own = original == original_name(kernel)
+        return "callee-save", "compiled-alone" if is_own else "not-called"
     if flow.ptx.takes_address(original):
         return "call-frame", "called-by-pointer"
     return "callee-save", "called-directly"

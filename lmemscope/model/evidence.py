@@ -32,6 +32,8 @@ EvidenceKind = Literal[
     "called-by-pointer",
     "called-directly",
     "not-called",
+    "compiled-alone",
+    "source-address",
     "reported-spill",
     "calls-without-spill",
     "reported-frame",
@@ -66,6 +68,8 @@ although the accesses are: the object is a temporary.
 ``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
 ``calls-itself``, ``called-by-pointer``, ``called-directly``: how a function is called.
 ``not-called``: it is linked for its address, and no call through a pointer can be one of it.
+``compiled-alone``: the function itself, which is compiled for other files to call.
+``source-address``: the source hands its address to a function (the subject), which is inlined.
 ``reported-spill``: ``bytes`` of spill stores, as ptxas reports.
 ``calls-without-spill``: the kernel makes calls, and ptxas reports no spill.
 ``reported-frame``, ``reported-stores``, ``reported-loads``: ``bytes`` of a function, by ptxas's
@@ -151,6 +155,8 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "not-called": lambda e: (
         f"{e.subject} is linked for its address, and no call of the kernel's fits it"
     ),
+    "compiled-alone": lambda e: f"{e.subject} is compiled for other files to call",
+    "source-address": lambda e: f"the source gives its address to {e.subject}, which is inlined",
     "reported-spill": lambda e: f"ptxas: {e.bytes} bytes spill stores",
     "calls-without-spill": lambda e: "the kernel makes calls and ptxas reports no spill",
     "reported-frame": lambda e: f"ptxas: {e.subject}: stack frame {e.bytes} B",

@@ -57,7 +57,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     """The statements of all calls behind the findings."""
     shown = [hit.facts.ptx for hit in target.hits]
     if all(one is not None and one.only_prints for one in shown):
-        raise DeclinedError("its kernel does nothing but print")
+        what = "kernel" if target.hits[0].facts.kind == "entry" else "function"
+        raise DeclinedError(f"its {what} does nothing but print")
     names: set[bytes] = set()
     statements: list[Node] = []
     bodies: list[Node] = []

@@ -35,7 +35,7 @@ import re
 from dataclasses import dataclass, replace
 
 from lmemscope.formats.demangle import demangle
-from lmemscope.model import NULL, Advice, Confidence, LocalObject, Severity
+from lmemscope.model import NULL, Advice, Confidence, Evidence, LocalObject, Severity
 from lmemscope.rules.base import Case, Rule, by_cost
 from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import REGISTER_FILE, listed
@@ -66,6 +66,12 @@ def message(case: Case) -> str:
         return (
             f"the address of {case.described} is needed: its assignment operator compares it, to "
             f"see whether it is given its own object{hidden}"
+        )
+    given = next((e.subject for e in _evidence_of(case) if e.kind == "source-address"), None)
+    if given is not None:
+        return (
+            f"the address of {case.described} is needed: the source gives it to {given}, and "
+            f"stores are left of it{hidden}"
         )
     pointer = _set_pointer(case)
     if pointer is not None:
@@ -126,6 +132,14 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
             Advice(
                 "Assign without the comparison, where copying members onto themselves changes "
                 "nothing: the compiler needs no address then."
+            ),
+        )
+    given = next((e.subject for e in _evidence_of(case) if e.kind == "source-address"), None)
+    if given is not None:
+        return (
+            Advice(
+                f"Give {given} the value of {case.name} instead of its address, or assign it there "
+                "where bytes of a number that is known at run time only are copied (`memcpy`)."
             ),
         )
     pointer = _set_pointer(case)
@@ -309,6 +323,10 @@ def _receiver(case: Case) -> _Receiver | None:
         if evidence.kind == "address-passed":
             return _Receiver(evidence.subject)
     return None
+
+
+def _evidence_of(case: Case) -> tuple[Evidence, ...]:
+    return case.object.evidence if case.object is not None else ()
 
 
 def _passed_to(case: Case) -> tuple[str, ...]:

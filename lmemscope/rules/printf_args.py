@@ -61,7 +61,16 @@ def advice(case: Case) -> tuple[Advice, ...]:
     """To leave it, or to compile the call out of release builds."""
     place = case.location
     if case.facts.ptx is not None and case.facts.ptx.only_prints:
-        return (Advice("Leave it: the kernel does nothing but print."),)
+        what = "kernel" if case.facts.kind == "entry" else "function"
+        return (Advice(f"Leave it: the {what} does nothing but print."),)
+    if place is None:
+        return (
+            Advice(
+                "Leave it: nothing is stored unless it is printed, and nothing says which line "
+                "prints. What a library prints in case of an error, its users cannot leave out.",
+                is_none=True,
+            ),
+        )
     text = "Leave it where the message is rare: nothing is stored unless it is printed."
     written = case.sources.line(place.file, place.line) if place is not None else ""
     if any("assert" in (evidence.subject or "") for evidence in _evidence(case)):
