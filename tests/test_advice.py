@@ -1068,6 +1068,48 @@ def test_a_parameter_that_is_changed_cannot_be_read_in_place() -> None:
     assert "__grid_constant__" not in said(changed, source) + codes(changed, source)
 
 
+COPIED = """\
+__device__ float get(const Table table, int n,
+                     int m) {
+  return table.rows[n];
+}
+__global__ void %s {
+  Table own = given;
+  out[0] = get(given, n, 1) + own.rows[n];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "kernel_head", "message", "text"),
+    [
+        (
+            "table",
+            1,
+            "kernel(Table given)",
+            "parameter `table.rows` (",
+            "Let get take `table` as a",
+        ),
+        ("own", 6, "kernel(Table given)", "a copy of a parameter", "Read the kernel's parameter"),
+        ("given", 5, "kernel(Table given)", "parameter `given.rows` (", "Read `given` in place"),
+    ],
+)
+def test_whose_parameter_a_copy_is_decides_what_is_declared(
+    name: str, line: int, kernel_head: str, message: str, text: str
+) -> None:
+    facts = kernel("param-copy")
+    (one,) = facts.objects
+    one = dataclasses.replace(one, name=f"{name}.rows", declared=SourceLocation("a.cu", line))
+    facts = dataclasses.replace(
+        facts, objects=(one,), demangled="kernel(Table)", location=SourceLocation("a.cu", 5)
+    )
+    source = COPIED % kernel_head
+    (finding,) = find(facts, {"a.cu": source})
+    assert message in finding.message
+    assert finding.advice[0].text.startswith(text)
+    assert ("of get is copied" in finding.message) == (name == "table")
+
+
 def test_what_else_keeps_an_object_is_said_with_how_its_address_goes() -> None:
     def taken(size: int, *also: Cause) -> tuple[Advice, ...]:
         facts = array(f"char[{size}]", size, also=also)

@@ -271,3 +271,32 @@ ret;"""
     names = Names(PARAMETERS[:1], ptx, source_text({"a.cu": text}))
     (one,) = names.of_objects(objects, objects.objects.values())
     assert one.name is None
+
+
+def constructing(line: int, text: str) -> str | None:
+    """What an object is called that a constructor gets on a line."""
+    body = f"""{depot(12)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SP, 0;
+.loc 1 {line} 0
+{{
+.param .b64 param0;
+st.param.b64 [param0+0], %rd2;
+call.uni _ZN6VectorC1Ef, (param0, param1);
+}}
+.loc 1 6 0
+ld.local.f32 %f1, [%rd1];
+ret;"""
+    ptx = program(body)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    names = Names([SIDE], ptx, source_text({"a.cu": text}))
+    (one,) = names.of_objects(objects, objects.objects.values())
+    return None if one.name is None else one.name.name
+
+
+@pytest.mark.parametrize(("line", "name"), [(1, "side"), (2, "side"), (4, None)])
+def test_a_variable_is_constructed_where_it_is_declared(line: int, name: str | None) -> None:
+    """What is constructed to be assigned is a temporary, whose line names the variable, too."""
+    text = "Vector side = Vector(1,\n  2);\nuse(side);\nside = Vector(3);\n\nuse(side.x);\n"
+    assert constructing(line, text) == name

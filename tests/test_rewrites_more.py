@@ -995,6 +995,18 @@ def trigonometry(
     return ["\n".join(after(one, text).split("\n")[skipped:-2]) for one in found]
 
 
+def test_a_call_beside_it_is_of_floats_only_if_it_says_so() -> None:
+    text = (
+        "__global__ void k(double *o, float x, double phi) {\n"
+        "    o[0] = sinf(x);\n    o[1] = cosf(x);\n    o[2] = sin(phi);\n}\n"
+    )
+    given = target(text, "math-slow-path", used="sinf(x)", name=None, size=28)
+    fast = [one for one in proposals(fast_math.REWRITE, given) if "fast" in one.summary]
+    made = {after(one, text) for one in fast}
+    assert any("__sinf(x)" in one and "__cosf(x)" in one for one in made)
+    assert all("sin(phi)" in one and "__sinf(phi)" not in one for one in made)
+
+
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
