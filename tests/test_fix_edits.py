@@ -310,6 +310,8 @@ __device__ float get(const float *p, int n) {{
 }}
 __global__ void k(const float *p, float *out, int n) {{ out[0] = get(p, n); }}
 __global__ void {bounds}wider(const float *p, float *out, int n) {{ out[1] = get(p, n); }}
+__global__ void away(const float *p, float *out, int n) {{ /* not what get does */ out[2] = n; }}
+void launch() {{ wider<<<1, n>>>(p, out, n); away<<<1, n>>>(p, out, n); }}
 """
 
 
@@ -334,7 +336,8 @@ def test_every_kernel_that_gets_an_array_of_a_function_is_bounded(
         location=SourceLocation("/p/a.cu", 7),
         launch_bounds=None if limit is None else LaunchBounds(limit, None),
     )
-    given = dataclasses.replace(given, kernels=(given.hits[0].facts, wider))
+    away = facts("away", location=SourceLocation("/p/a.cu", 8))
+    given = dataclasses.replace(given, kernels=(given.hits[0].facts, wider, away))
     found = [one for one in proposals(given)[0] if one.rewrite == "shared-memory"]
     if threads is None:
         assert not found
@@ -342,6 +345,7 @@ def test_every_kernel_that_gets_an_array_of_a_function_is_bounded(
     made = patched(text.encode(), found[0].edits).decode()
     for name in ("k", "wider"):
         assert (f"__launch_bounds__({threads}, 1) {name}(" in made) == (name in bounded)
+    assert "void away(" in made, "a comment runs nothing"
 
 
 @pytest.mark.parametrize(("limit", "threads"), [(32, 64), (256, 256)])

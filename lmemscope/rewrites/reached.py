@@ -120,6 +120,24 @@ def _parameters(function: Node, syntax: Syntax) -> set[bytes]:
     }
 
 
+def _words_of(function: Node, syntax: Syntax) -> frozenset[bytes]:
+    """Names in a function; comments name what they please."""
+    text = syntax.text(function)
+    for one in walk(function):
+        if one.type == "comment":
+            text = text.replace(syntax.text(one), b" ")
+    return frozenset(_WORD.findall(text))
+
+
+def _only_launches(function: Node, syntax: Syntax) -> bool:
+    """Whether a function is the host's, and launches kernels: what calls it runs none of them."""
+    body = function.child_by_field_name("body")
+    if body is None or b"<<<" not in syntax.text(body):
+        return False
+    head = set(_WORD.findall(syntax.data[function.start_byte : body.start_byte]))
+    return head.isdisjoint((b"__global__", b"__device__"))
+
+
 def _callers(target: Target, name: bytes) -> set[bytes]:
     """Names of functions and macros that a function's name is reached from."""
     bodies: list[tuple[bytes, frozenset[bytes]]] = []
@@ -129,8 +147,8 @@ def _callers(target: Target, name: bytes) -> set[bytes]:
             continue
         for node in walk(syntax.root):
             own = syntax.function_name(node) if node.type == "function_definition" else None
-            if own is not None:
-                bodies.append((own, frozenset(_WORD.findall(syntax.text(node)))))
+            if own is not None and not _only_launches(node, syntax):
+                bodies.append((own, _words_of(node, syntax)))
         for macro, text in _DEFINE.findall(syntax.data):
             bodies.append((macro, frozenset(_WORD.findall(text))))
     found, grown = {name}, True
