@@ -179,7 +179,8 @@ class Trips:
             if counter.start is not None and limit is not None and limit > 0 and counter.step > 0:
                 # From anywhere up to a constant: half of it on average.
                 return min(UNKNOWN, max(limit / 2, 1.0)) / step
-            return UNKNOWN / step if step > 1 else None
+            # What it leaves over runs in the remainder, and both together as often as before.
+            return (UNKNOWN - (step - 1) / 2) / step if step > 1 else None
         return None
 
     def _counter(self, value: Value | None, loop: Loop) -> _Counter | None:
