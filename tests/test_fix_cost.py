@@ -206,23 +206,28 @@ def test_a_loop_up_to_a_minimum_runs_that_often() -> None:
     assert fp32(work(body + LOOP.format(inside=inside, bound="%m", behind=""))) == 20
 
 
-def test_an_unrolled_loop_weighs_what_it_did() -> None:
+REST = 1.5
+"""What a loop that is unrolled four times leaves over, on average."""
+
+
+def test_an_unrolled_loop_weighs_what_it_did_with_the_rest_that_it_leaves() -> None:
     inside = "fma.rn.f32 %f, %f, %f, %f;\n" * 4
     unrolled = LOOP.replace("%i, 1;", "%i, 4;").format(inside=inside, bound="%n", behind="")
-    assert fp32(work(NUMBER + unrolled)) == fp32(looped("%n")) == UNKNOWN
+    assert fp32(looped("%n")) == UNKNOWN
+    assert fp32(work(NUMBER + unrolled)) + REST == UNKNOWN
 
 
 def test_a_counter_that_something_is_added_to_has_no_constant_limit() -> None:
     """NVVM counts from a constant, adds a run-time number, and compares with the constant."""
     inside = "fma.rn.f32 %f, %f, %f, %f;\n" * 4 + "add.s32 %sum, %i, %n;"
     turned = LOOP.replace("%i, 1;", "%i, 4;").replace("setp.lt.s32 %p, %i", "setp.ne.s32 %p, %sum")
-    assert fp32(work(NUMBER + turned.format(inside=inside, bound=7, behind=""))) == UNKNOWN
+    assert fp32(work(NUMBER + turned.format(inside=inside, bound=7, behind=""))) + REST == UNKNOWN
 
 
 def test_the_rest_of_an_unrolled_loop_is_half_of_its_steps() -> None:
     rest = NUMBER + "and.b32 %rest, %n, 3;\n"
     inside = "fma.rn.f32 %f, %f, %f, %f;"
-    assert fp32(work(rest + LOOP.format(inside=inside, bound="%rest", behind=""))) == 1.5
+    assert fp32(work(rest + LOOP.format(inside=inside, bound="%rest", behind=""))) == REST
 
 
 def test_a_triangle_is_half_a_square() -> None:
