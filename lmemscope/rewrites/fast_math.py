@@ -3,8 +3,8 @@
 Where an argument is written as pi times something, `sinpi`, `cospi` or `sincospi` of that factor
 take the place of the call. Other calls of float arguments become `__sinf`, `__cosf`, `__tanf` or
 `__sincosf`. And before the statements, `__builtin_assume(fabs(x) < 1e5)` promises that the argument
-is small: where the statement makes the call whatever happens, and nothing else in it can change the
-argument.
+is small (2e9 of double arguments): where the statement makes the call whatever happens, and nothing
+else in it can change the argument.
 
 All of it is unsafe. The functions of half turns differ by what rounding does to the product with
 pi, the last bits of a small argument and all of a large one, and by more where pi is
@@ -37,7 +37,7 @@ from lmemscope.rewrites.written import (
     names_in,
 )
 from lmemscope.rules.enclosing import is_for_host
-from lmemscope.rules.math_slow_path import is_float_path
+from lmemscope.rules.math_slow_path import is_float_path, small
 from lmemscope.rules.multiples_of_pi import without_pi
 from lmemscope.sources.syntax import FUNCTIONS, outermost, walk
 
@@ -52,7 +52,7 @@ _TURNS = (
     "results differ by what rounding does to the arguments, more the larger these are, and as the "
     "pi that is written differs from pi"
 )
-_PROMISE = "arguments stay below 1e5 whenever these statements run"
+_PROMISE = "arguments stay below %s whenever these statements run"
 _ASKING = (b"&&", b"||", b"and", b"or")
 _HEADS = ("for_statement", "while_statement", "do_statement", "switch_statement")
 
@@ -105,7 +105,10 @@ def _proposals(calls: list[_Call]) -> Iterator[Rewriting]:
         made = [turn or way(call) for turn, call in zip(turned, calls, strict=True)]
         known = [one for one in made if one is not None]
         if len(known) == len(made):
-            yield _rewriting(known, summary, [caveat, *also])
+            left = [call for turn, call in zip(turned, calls, strict=True) if turn is None]
+            limits = sorted({small(call.is_float)[1].removesuffix("f") for call in left})
+            text = caveat % " and ".join(limits) if way is _promise else caveat
+            yield _rewriting(known, summary, [text, *also])
 
 
 def _rewriting(edits: list[tuple[Edit, ...]], summary: str, caveats: list[str]) -> Rewriting:
@@ -267,7 +270,7 @@ def _promise(call: _Call) -> tuple[Edit, ...] | None:
         return None
     if not _is_certain(call.node, statement, target) or not _is_alone(statement, target):
         return None
-    absolute, limit = (b"fabsf", b"1e5f") if call.is_float else (b"fabs", b"1e5")
+    absolute, limit = (one.encode() for one in small(call.is_float))
     argument = b" ".join(target.syntax.text(call.argument).split())
     if b"//" in argument or b"/*" in argument:
         return None

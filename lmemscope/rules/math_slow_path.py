@@ -15,7 +15,7 @@ How to remove it. ``sinpi``, ``cospi``, ``sincospi`` where the argument is writt
 something: at least as accurate, and without the slow path (``tan`` has no such version). For float,
 ``__sinf``, ``__cosf``, ``__tanf`` or ``--use_fast_math`` where their accuracy is enough; double has
 no such functions. For both, a promise that arguments are small, ``__builtin_assume(fabs(x) < 1e5)``
-before the call: outside of that range the result is then wrong. It has no effect in a loop that is
+(2e9 for double) before the call: outside of that range the result is then wrong. It has no effect in a loop that is
 unrolled by a part (``#pragma unroll 1`` prevents that), nor for an argument that is the same in
 all turns of a loop and is promised inside. In functions that are compiled for the host too, it and
 ``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``. Of an argument that is made of a power nothing is
@@ -103,6 +103,17 @@ def advice(case: Case) -> tuple[Advice, ...]:
     return (*found, *_promise(case, call, is_float, on_host))
 
 
+def small(is_float: bool | None) -> tuple[str, str]:
+    """The function and the number that a promise of small arguments is made with.
+
+    The slow path of floats begins at 105615, that of doubles at 2^31; the lower one where the type
+    is not known.
+    """
+    if is_float:
+        return "fabsf", "1e5f"
+    return "fabs", "2e9" if is_float is False else "1e5"
+
+
 def _promise(
     case: Case, call: _Call | None, is_float: bool | None, on_host: bool
 ) -> tuple[Advice, ...]:
@@ -114,8 +125,9 @@ def _promise(
     """
     if any(_is_called_by_library(access) for access in case.accesses) or _grows(case):
         return ()
+    absolute, limit = small(is_float)
     text = (
-        "If arguments always stay below 1e5, promise it before the statement of each such call"
+        f"If arguments always stay below {limit.removesuffix('f')}, promise it before the statement of each such call"
         f"{'' if call is not None and call.is_repeatable else ' (`__builtin_assume`)'}: beyond, "
         "the result is then wrong."
     )
@@ -143,7 +155,6 @@ def _promise(
                 "`__builtin_assume(fabsf((float)x) < 1e5f)`."
             )
         return (Advice(text),)
-    absolute, limit = ("fabsf", "1e5f") if is_float else ("fabs", "1e5")
     code = f"__builtin_assume({absolute}({call.argument}) < {limit});"
     return (Advice(text, f"#ifdef __CUDA_ARCH__\n{code}\n#endif" if on_host else code),)
 

@@ -60,11 +60,12 @@ def advice(case: Case) -> tuple[Advice, ...]:
         how = "Read the kernel's parameter instead of it"
         if owner.function is not None:
             how = (
-                f"Let {owner.function} take {shown} as a `const` reference, as whoever hands it on"
+                f"Let {owner.function} take {shown} as a `const` reference, and so each function "
+                "that hands it on, or has such a copy in its place"
             )
         return (
             Advice(
-                f"{how}, and declare the kernel's parameter that it comes from `const "
+                f"{how}, and declare the kernel's parameters that it comes from `const "
                 "__grid_constant__` (sm_70 and newer): it is then read in place. Member functions "
                 "that are called must be const."
             ),
