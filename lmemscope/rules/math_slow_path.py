@@ -15,11 +15,11 @@ How to remove it. ``sinpi``, ``cospi``, ``sincospi`` where the argument is writt
 something: at least as accurate, and without the slow path (``tan`` has no such version). For float,
 ``__sinf``, ``__cosf``, ``__tanf`` or ``--use_fast_math`` where their accuracy is enough; double has
 no such functions. For both, a promise that arguments are small, ``__builtin_assume(fabs(x) < 1e5)``
-(2e9 for double) before the call: outside of that range the result is then wrong. It has no effect in a loop that is
-unrolled by a part (``#pragma unroll 1`` prevents that), nor for an argument that is the same in
-all turns of a loop and is promised inside. In functions that are compiled for the host too, it and
-``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``. Of an argument that is made of a power nothing is
-promised.
+(2e9 for double) before the call: outside of that range the result is then wrong. It has no effect
+in a loop that is unrolled by a part (``#pragma unroll 1`` prevents that), nor for an argument that
+is the same in all turns of a loop and is promised inside. In functions that are compiled for the
+host too, it and ``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``. Of an argument that is made of a
+power nothing is promised.
 
 When to leave it. When arguments are small: the path is never taken.
 """
