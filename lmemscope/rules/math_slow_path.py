@@ -127,8 +127,8 @@ def _promise(
         return ()
     absolute, limit = small(is_float)
     text = (
-        f"If arguments always stay below {limit.removesuffix('f')}, promise it before the statement of each such call"
-        f"{'' if call is not None and call.is_repeatable else ' (`__builtin_assume`)'}: beyond, "
+        f"If arguments always stay below {limit.removesuffix('f')}, promise it before the "
+        f"statement of each such call{'' if call is not None and call.is_repeatable else ' (`__builtin_assume`)'}: beyond, "
         "the result is then wrong."
     )
     if _may_loop(case):
