@@ -126,10 +126,10 @@ def _promise(
     if any(_is_called_by_library(access) for access in case.accesses) or _grows(case):
         return ()
     absolute, limit = small(is_float)
+    word = "" if call is not None and call.is_repeatable else " (`__builtin_assume`)"
     text = (
         f"If arguments always stay below {limit.removesuffix('f')}, promise it before the "
-        f"statement of each such call{'' if call is not None and call.is_repeatable else ' (`__builtin_assume`)'}: beyond, "
-        "the result is then wrong."
+        f"statement of each such call{word}: beyond, the result is then wrong."
     )
     if _may_loop(case):
         text += (
