@@ -457,6 +457,21 @@ def test_a_member_that_its_structure_hands_on_is_passed() -> None:
     assert text not in said(array("Row", 64), "\n\n  Row table;\n  f(&table);")
 
 
+@pytest.mark.parametrize(
+    ("use", "is_said"),
+    [
+        ("play(&table, 1);", True),
+        ("play(1, table);", True),
+        ("play(table.n);", False),
+        ("n += table.n & 3;", False),
+    ],
+)
+def test_who_gets_a_structure_knows_its_member(use: str, is_said: bool) -> None:
+    facts = array("int[16]", 64, name="table.row")
+    said_of_it = said(facts, f"\n\n  Table table;\n  table.row[i] = 1;\n  {use}\n")
+    assert ("Functions that get it as a pointer must take that layout" in said_of_it) == is_said
+
+
 def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> None:
     facts = dataclasses.replace(array("float[128]", 512), demangled="void kernel(float*)")
     text = said(dataclasses.replace(facts, location=HERE), "kernel<<<grid, 128>>>(x);")

@@ -249,7 +249,12 @@ def _whole_uses(case: Case, made: Declaration) -> set[_Use]:
     declared = case.object.declared if case.object is not None else None
     if declared is not None:
         root = re.split(r"\.|->", made.path)[0]
-        texts.append((rest_of_block(case.sources, declared, root), made.path))
+        block = rest_of_block(case.sources, declared, root)
+        texts.append((block, made.path))
+        # Who gets the structure knows the member, too.
+        handed = rf"[(,]\s*&?\s*{re.escape(root)}\s*[,)]"
+        if made.is_member and re.search(handed, block) is not None:
+            return {"pointer", *(use for text, path in texts for use in _uses(text, made, path))}
     if made.is_member:
         files = {place.file for place in (declared, case.location) if place is not None}
         texts += [(case.sources.code(file), made.name) for file in files]
