@@ -458,6 +458,20 @@ def test_a_member_that_its_structure_hands_on_is_passed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("alias", "text"),
+    [
+        ("typedef unsigned long long u64;", "an access takes 2 passes"),
+        ("using u64 = word; typedef unsigned long word;", "an access takes 2 passes"),
+        ("typedef u64 word; typedef word u64;", "Its type must have a constructor"),
+        ("struct u64;", "Its type must have a constructor"),
+    ],
+)
+def test_a_name_for_a_number_is_a_number(alias: str, text: str) -> None:
+    facts = array("u64[8]", 64, declared=SourceLocation("a.cu", 3))
+    assert text in said(facts, f"{alias}\n\n  u64 table[8];\n")
+
+
+@pytest.mark.parametrize(
     ("use", "is_said"),
     [
         ("play(&table, 1);", True),

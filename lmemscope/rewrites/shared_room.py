@@ -89,7 +89,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
             most = max(most, *(one.max_threads or 0 for one in bounds if one is not None), 0)
             most = _whole_warps(launched) if launched is not None and launched > most else most
         if size * most > STATIC_BYTES:
-            raise DeclinedError(f"{size} bytes for each of {most} threads do not fit")
+            raise DeclinedError(f"{size} bytes for each of {count(most, 'thread')} do not fit")
         return Room(most, (), _caveat(target, declared, most))
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))

@@ -36,6 +36,10 @@ NO_TYPES = frozenset("return else case goto throw new delete".split())
 """Words that stand before a name where a type may, and declare nothing."""
 
 
+_ALIASES = 4
+"""Names that a type has one behind the other."""
+
+
 def bytes_of(kind: str) -> int | None:
     """Bytes of a built-in or vector type, qualified or not; None for any other."""
     return _SIZES.get(_plain(kind))
@@ -110,7 +114,10 @@ def declaration_of(case: Case) -> Declaration | None:
     own = name == found.name
     spelled = re.search(_WRITTEN.format(name=re.escape(name)), text) if own else None
     written = tuple(str(extent) for extent in extents)
-    size = _SIZES.get(element)
+    meant = element
+    if found.declared is not None and element not in _SIZES:
+        meant = _underlying(element, case.sources, found.declared.file)
+    size = _SIZES.get(meant)
     if size is None and element.endswith("*"):
         size = 8
     if size is None:
@@ -133,10 +140,29 @@ def declaration_of(case: Case) -> Declaration | None:
         extents=extents,
         written=written,
         element_bytes=size,
-        is_arithmetic=_ARITHMETIC.fullmatch(element) is not None,
-        is_wide=element in _SIZES or element.endswith("*"),
+        is_arithmetic=_ARITHMETIC.fullmatch(meant) is not None,
+        is_wide=meant in _SIZES or element.endswith("*"),
         has_initialiser=_initialised(text, name),
     )
+
+
+def _underlying(name: str, sources: SourceText, file: str) -> str:
+    """The built-in type that a name stands for, as the sources say it; itself, if they do not."""
+    files = (file, *sources.quoted(file, searched=True))
+    meant = name
+    for _ in range(_ALIASES):
+        said = re.compile(
+            rf"\btypedef\s+(?P<old>[\w\s]+?)\s+{re.escape(meant)}\s*;"
+            rf"|\busing\s+{re.escape(meant)}\s*=\s*(?P<new>[\w\s]+?)\s*;"
+        )
+        texts = (sources.code(one) for one in files)
+        found = next((one for text in texts if (one := said.search(text)) is not None), None)
+        if found is None:
+            return name
+        meant = _plain(found["old"] or found["new"])
+        if meant in _SIZES:
+            return meant
+    return name
 
 
 def whole_statement(sources: SourceText, file: str, line: int) -> str:
