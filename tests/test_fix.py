@@ -328,3 +328,29 @@ def test_a_frame_without_spills_is_no_object_that_is_gone(here: Path) -> None:
     assert verdicts[None, "compile the kernel for blocks of 512 threads"] == "removed"
     assert verdicts["held", "inline `last`"] == "reduced"
     assert ("held", "compile the kernel for blocks of 512 threads") not in verdicts
+
+
+STAGED = """\
+__global__ void __launch_bounds__(128) k(const float *in, float *out, int n) {
+  __shared__ float staged[10000];
+  float own[32];
+  for (int i = 0; i < 32; ++i) own[i] = in[i];
+  staged[threadIdx.x] = in[n];
+  __syncthreads();
+  for (int i = 0; i < n; ++i) own[(i * 7) & 31] += staged[i];
+  out[threadIdx.x] = own[n & 31];
+}
+"""
+
+
+def test_what_would_not_be_linked_is_not_offered(tmp_path: Path) -> None:
+    """ptxas lets separately compiled code take any amount of shared memory, and nvlink does not."""
+    (tmp_path / "staged.cu").write_text(STAGED)
+    given = ("--frontend", "nvcc", "--nvcc-arg=-rdc=true", "--format", "json", "-o", "fix.json")
+    done = run_program("fix", "staged.cu", *given, cwd=tmp_path)
+    found = json.loads((tmp_path / "fix.json").read_text())
+    shared = [one for one in found["candidates"] if one["rewrite"] == "shared-memory"]
+    assert shared, done.err
+    assert {one["verdict"] for one in shared} == {"worse"}
+    assert "56384 bytes of static shared memory" in shared[0]["error"]
+    assert shared[0]["rank"] is None

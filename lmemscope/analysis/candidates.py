@@ -25,10 +25,12 @@ class Shape:
     Attributes:
         size: bytes, padding included.
         places: of its accesses, from its own beginning.
+        spare: bytes that its depot's alignment may have added behind it, beyond `PADDING`.
     """
 
     size: int
     places: tuple[Place, ...]
+    spare: int = 0
 
     @property
     def is_indexed(self) -> bool:
@@ -136,6 +138,8 @@ def candidates_of(
         if not variable.size or is_reference(variable.type) or variable.name == "this":
             continue
         slack = shape.size - variable.size
+        spare = min(max(slack, 0), shape.spare)
+        slack -= spare
         if slack >= PADDING:
             continue
         mention = mentions.share(owner, lines, variable)
@@ -154,7 +158,7 @@ def candidates_of(
         coverage = mentions.coverage(owner, lines, variable) if repeats else 1.0
         is_reached = not indexed.chains or mentions.reaches(owner, indexed, variable)
         for part in parts:
-            left = shape.size - part.size
+            left = shape.size - spare - part.size
             # The compiler splits a record into its members, and keeps some in registers.
             if part.path and not (0 <= left < PADDING and slack < 0):
                 continue

@@ -286,7 +286,8 @@ class Names:
         indexed = self._mentions.lines(
             owner, (instructions[one.index] for one in found.accesses if one.leaves)
         )
-        shape = Shape(found.size, tuple(relative(place, found) for place in among))
+        inside = tuple(relative(place, found) for place in among)
+        shape = Shape(found.size, inside, _spare(objects, found))
         filled = copied.get(found.offset) or stored_parameter(objects, found)
         parameter = self.parameter(owner, filled) if filled is not None else None
         sure = own[0] if own is not None and len(own) == 1 else None
@@ -312,6 +313,13 @@ class Names:
             and 0 <= found.size - one.size < PADDING
         ]
         return passed if len({(one.function, one.name) for one in passed}) == 1 else variables
+
+
+def _spare(objects: FunctionObjects, found: StackObject) -> int:
+    """Bytes that its depot's alignment may have added behind the last object of it."""
+    end = found.offset + found.size
+    ending = (one.align for one in objects.body.locals if one.size == end)
+    return max(0, max(ending, default=0) - PADDING)
 
 
 def relative(place: Place, found: StackObject) -> Place:

@@ -25,6 +25,7 @@ from lmemscope.model import Chosen, FixReport, KernelReport, Report, Rewriting, 
 from lmemscope.rewrites import REWRITES, numba, proposals, quoted, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
+from lmemscope.rules.shared import STATIC_BYTES
 
 Progress = Callable[[int, int, str], None]
 _SOURCES = (".cu", ".cuh", ".py")
@@ -309,6 +310,12 @@ def _trial(
     found = figures(after.facts, arch, threads) if after is not None else None
     if found is not None and found.occupancy == 0 and was.occupancy and target.block is not None:
         why = f"a block of {threads} threads does not fit a multiprocessor with it"
+        judged = Judged("worse", after, why)
+    if found is not None and (found.shared or 0) > STATIC_BYTES >= (was.shared or 0):
+        # Of what is compiled for linking ptxas does not ask this.
+        why = (
+            f"it takes {found.shared} bytes of static shared memory, and a block has {STATIC_BYTES}"
+        )
         judged = Judged("worse", after, why)
     return Trial(
         input=name,
