@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from lmemscope.model import SourceLocation
 from lmemscope.rules.callers import Running, function_name, kernels_running
+from lmemscope.rules.enclosing import is_for_host
 from tests.builders import source_text
 
 FILE = """
@@ -50,3 +52,21 @@ __global__ void k(int *p) { p[0] = b(1); }
 )
 def test_a_functions_name_is_behind_its_attributes(head: str, name: str | None) -> None:
     assert function_name(head) == name
+
+
+@pytest.mark.parametrize(
+    ("file", "macros", "is_hosts"),
+    [
+        ("math.hpp", "#ifndef __CUDACC__\n#define __device__\n#endif", True),
+        ("math.hpp", "#define __global__ // nothing", True),
+        ("math.hpp", "#define DEVICE __device__", False),
+        # A source is CUDA's alone.
+        ("math.cu", "#define __device__", False),
+    ],
+)
+def test_a_header_may_be_the_hosts_where_the_devices_words_are_emptied(
+    file: str, macros: str, is_hosts: bool
+) -> None:
+    text = '#include "macros.hpp"\n__device__ float wave(float x) {\n  return sinf(x);\n}\n'
+    sources = source_text({file: text, "macros.hpp": macros})
+    assert is_for_host(sources, SourceLocation(file, 3)) is is_hosts

@@ -17,6 +17,10 @@ _NO_FUNCTION = re.compile(
 )
 
 
+_EMPTIED = re.compile(r"^\s*#\s*define\s+__(?:device|global)__\s*(?:$|//|/\*)")
+"""What lets a compiler that is not CUDA's read code of the device."""
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """What stands before a brace that is open at a line.
@@ -65,7 +69,13 @@ def is_for_host(sources: SourceText, place: SourceLocation) -> bool:
     if head is None:
         return False
     words = set(re.findall(r"\w+", head.text))
-    return "__host__" in words or not words & {"__device__", "__global__"}
+    if "__host__" in words or not words & {"__device__", "__global__"}:
+        return True
+    # A source of its own is CUDA's; a header may be read without it, where the words mean nothing.
+    if place.file.endswith(".cu"):
+        return False
+    files = (place.file, *sources.quoted(place.file, searched=True))
+    return any(sources.matching(file, _EMPTIED) for file in files)
 
 
 def says_host(sources: SourceText, place: SourceLocation) -> bool:

@@ -126,7 +126,7 @@ def of_its_own(case: Case) -> tuple[Advice, ...]:
     """What to do about a function that is compiled by itself, which no kernel is known to call."""
     if is_of_this_file(case):
         return inlining(case, (case.facts.name,))
-    how = "define it `inline` (or, if it is no member of a class, `static`)"
+    how = "define it `inline`"
     if _is_instance(case):
         how = "leave out its explicit instantiation"
     return (

@@ -289,7 +289,9 @@ def too_large(case: Case) -> str:
     room = STATIC_BYTES - (_taken(case) if launched else 0)
     if size * threads <= room:
         return ""
-    by_whom = "that it is launched with" if launched else ""
+    by_whom = (
+        "that it is launched with" if is_exact and not usual else "that the project may launch"
+    )
     free = "" if room == STATIC_BYTES else f", of which {_amount(room)} are free"
     whose = count(threads, "thread")
     alone = ""
