@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 
 from lmemscope.discover.checkouts import is_top, upwards
-from lmemscope.files import read_input
+from lmemscope.files import read_beside
 from lmemscope.lowering.kinds import kind_of
 
 _HOSTS = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc")
@@ -19,6 +20,8 @@ _FOLDERS = 1000
 """Folders up to which one is looked through."""
 _MENTIONS = 100
 """Files that may hold a word that is asked for; those further away are left out."""
+_KEPT = 64 << 20
+"""Bytes of a project's text that are kept for the next word; beyond, files are read again."""
 _BYTES = 1 << 20
 """A source that is larger was generated, and launches nothing."""
 
@@ -38,7 +41,7 @@ def project_sources(path: str) -> tuple[str, ...]:
 
 
 class Projects:
-    """The text of projects, each listed once.
+    """The text of projects, each listed once, and looked through once for each word.
 
     Args:
         asked: where to note the files and folders that an answer follows from.
@@ -47,6 +50,9 @@ class Projects:
     def __init__(self, asked: set[str] | None = None) -> None:
         self._asked = asked
         self._known: dict[str, tuple[str, ...]] = {}
+        self._found: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._texts: dict[str, bytes] = {}
+        self._kept = 0
 
     def mentioning(self, path: str, word: str) -> tuple[str, ...]:
         """Absolute paths of sources of the project around a file that hold a word, nearest first.
@@ -60,14 +66,22 @@ class Projects:
             self._known[own] = project_sources(own)
             if self._asked is not None:
                 self._asked.update(self._known[own], map(os.path.dirname, self._known[own]))
-        found: list[str] = []
-        for file in self._known[own]:
-            with suppress(OSError):
-                if word.encode() in read_input(file):
-                    found.append(file)
-            if len(found) == _MENTIONS:
-                break
-        return tuple(found)
+        if (own, word) not in self._found:
+            holding = (file for file in self._known[own] if word.encode() in self._text(file))
+            self._found[own, word] = tuple(islice(holding, _MENTIONS))
+        return self._found[own, word]
+
+    def _text(self, file: str) -> bytes:
+        """A file's bytes; none where it is gone since it was listed."""
+        if file in self._texts:
+            return self._texts[file]
+        text = b""
+        with suppress(OSError):
+            text = read_beside(file)
+        if self._kept + len(text) <= _KEPT:
+            self._kept += len(text)
+            self._texts[file] = text
+        return text
 
 
 def _top(path: str) -> str:

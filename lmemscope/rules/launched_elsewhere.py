@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 from math import prod
 from types import MappingProxyType
+from weakref import WeakKeyDictionary
 
 from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText
@@ -43,6 +45,8 @@ _BEFORE = 80
 """Characters before an address that may be a call that gives it a value."""
 _CASES = 64
 """Combinations of values that an expression is computed for."""
+_PROJECTS: WeakKeyDictionary[SourceText, dict[tuple[str, ...], _Project]] = WeakKeyDictionary()
+"""What was looked up before, of each text by the files that are looked through."""
 
 
 def largest_launch(
@@ -58,9 +62,12 @@ def largest_launch(
     """
     starts = (home, sources.main or home)
     near = (one for start in starts for one in sources.quoted(start, searched=True))
-    project = _Project((*starts, *near, *files), sources)
-    names = dict.fromkeys(kernels)
-    return max((size for name in names for size in project.launches(name)), default=None)
+    looked = tuple(dict.fromkeys((*starts, *near, *files)))
+    known = _PROJECTS.setdefault(sources, {})
+    if looked not in known:
+        known[looked] = _Project(looked, sources)
+    found = (known[looked].largest(name) for name in dict.fromkeys(kernels))
+    return max((size for size in found if size is not None), default=None)
 
 
 class _Project:
@@ -71,13 +78,28 @@ class _Project:
         sources: their text, and which others hold a word.
     """
 
-    def __init__(self, files: Iterable[str], sources: SourceText) -> None:
-        self._sources = sources
-        self._files = tuple(dict.fromkeys(files))
-        self._own = frozenset(map(os.path.abspath, self._files))
+    def __init__(self, files: tuple[str, ...], sources: SourceText) -> None:
+        # It is kept for as long as the text is, and not the other way round.
+        self._text = weakref.ref(sources)
+        self._files = files
+        self._own = frozenset(map(os.path.abspath, files))
         self._known: dict[tuple[str, SourceLocation], tuple[int, ...]] = {}
+        self._largest: dict[str, int | None] = {}
+        self._found: dict[tuple[str, str | None], tuple[tuple[str, re.Match[str]], ...]] = {}
 
-    def launches(self, kernel: str) -> Iterator[int]:
+    @property
+    def _sources(self) -> SourceText:
+        sources = self._text()
+        assert sources is not None, "who asks holds it"
+        return sources
+
+    def largest(self, kernel: str) -> int | None:
+        """The most threads of an instance's launches; every finding of a kernel asks for it."""
+        if kernel not in self._largest:
+            self._largest[kernel] = max(self._launches(kernel), default=None)
+        return self._largest[kernel]
+
+    def _launches(self, kernel: str) -> Iterator[int]:
         """Threads of the blocks of an instance's launches, those that are known."""
         name, own = kernel.partition("<")[0].rpartition("::")[2], template_arguments(kernel)
         for file, found in self._matches(name, launches_of(name)):
@@ -150,15 +172,15 @@ class _Project:
             r"(?:=(?!=)\s*(?P<value>[^;]*)|(?P<made>\([^;]*\))\s*;)"
         )
         file = place.file
-        found = [*self._matches(name, given, file)]
+        found = self._matches(name, given, file)
         above = [one for one in found if self._place(file, one[1].start()).line <= place.line]
         declared = [number for number, (_, one) in enumerate(above) if one["type"] is not None]
-        found = above[declared[-1] :] if declared else found
+        found = tuple(above[declared[-1] :]) if declared else found
         parameter = re.compile(
             rf"(?<!\w)(?P<function>[A-Za-z_]\w*)\s*\((?P<before>[^;{{}}()]*)(?<!\w){name}\s*"
             r"(?:=\s*[^,(){};]*)?(?:,[^;{}()]*)?\)\s*\{"
         )
-        handed = [*self._matches(name, parameter, file)]
+        handed = self._matches(name, parameter, file)
         # Only what its own file does not give it is a name of the whole project.
         for at, one in found if found or handed else self._matches(name, given):
             value = one["value"] or f"dim3{one['made']}"
@@ -185,17 +207,23 @@ class _Project:
 
     def _matches(
         self, word: str, pattern: re.Pattern[str], alone: str | None = None
-    ) -> Iterator[tuple[str, re.Match[str]]]:
+    ) -> tuple[tuple[str, re.Match[str]], ...]:
         """Where a pattern with a word is found: in one file alone, or in all of the project."""
-        for file in (alone,) if alone is not None else (*self._files, *self._around(word)):
-            code = self._sources.code(file)
-            if word in code:
-                for found in pattern.finditer(code):
-                    yield file, found
+        key = (pattern.pattern, alone)
+        if key not in self._found:
+            files = (alone,) if alone is not None else (*self._files, *self._around(word))
+            codes = ((file, self._sources.code(file)) for file in files)
+            self._found[key] = tuple(
+                (file, found)
+                for file, code in codes
+                if word in code
+                for found in pattern.finditer(code)
+            )
+        return self._found[key]
 
     def _around(self, word: str) -> tuple[str, ...]:
         """Other files of the project that hold a word."""
-        found = self._sources.mentioning(self._files[0], word) if self._files else ()
+        found = self._sources.mentioning(self._files[0], word)
         return tuple(one for one in found if one not in self._own)
 
     def _place(self, file: str, offset: int) -> SourceLocation:
