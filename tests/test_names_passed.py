@@ -6,9 +6,10 @@ import dataclasses
 
 import pytest
 
-from lmemscope.analysis.names import Names
+from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.statements import is_computed
+from lmemscope.model import Variable
 from tests.builders import depot, program, source_text, variable
 
 SIDE = variable("side", "Vector", 12, 1)
@@ -225,52 +226,40 @@ PARAMETERS = [
 ]
 
 
+def handed_on(load: str, variables: list[Variable]) -> ObjectName | None:
+    """What an object is that a call through a pointer gets, after a load is stored in it."""
+    body = f"""{depot(8)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SP, 0;
+.loc 1 1 0
+{load}
+st.local.f64 [%rd1], %fd1;
+{{
+.param .b64 param0;
+st.param.b64 [param0+0], %rd2;
+call %rd7, (param0), prototype_0;
+}}
+ret;"""
+    ptx = program(body, parameters=BY_VALUE)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    text = "__global__ void k(const int *table, const double rate, const double heat) {\n"
+    names = Names(variables, ptx, source_text({"a.cu": text}))
+    (one,) = names.of_objects(objects, objects.objects.values())
+    return one.name
+
+
 @pytest.mark.parametrize(("number", "name"), [(1, "rate"), (2, "heat")])
 def test_what_is_filled_with_a_parameter_is_that_parameter(number: int, name: str) -> None:
     """A call through a pointer gets addresses, and the parameters stand on one line."""
-    body = f"""{depot(8)}
-add.u64 %rd1, %SPL, 0;
-add.u64 %rd2, %SP, 0;
-.loc 1 1 0
-ld.param.f64 %fd1, [k_param_{number}];
-st.local.f64 [%rd1], %fd1;
-{{
-.param .b64 param0;
-st.param.b64 [param0+0], %rd2;
-call %rd7, (param0), prototype_0;
-}}
-ret;"""
-    ptx = program(body, parameters=BY_VALUE)
-    objects = ModuleFlow(ptx).objects("k")
-    assert objects is not None
-    text = "__global__ void k(const int *table, const double rate, const double heat) {\n"
-    names = Names(PARAMETERS, ptx, source_text({"a.cu": text}))
-    (one,) = names.of_objects(objects, objects.objects.values())
-    assert one.name is not None
-    assert one.name.name == name
-    assert one.name.confidence == "likely"
+    found = handed_on(f"ld.param.f64 %fd1, [k_param_{number}];", PARAMETERS)
+    assert found is not None
+    assert found.name == name
+    assert found.confidence == "likely"
 
 
 def test_a_pointer_is_not_what_a_float_is_stored_in() -> None:
-    body = f"""{depot(8)}
-add.u64 %rd1, %SPL, 0;
-add.u64 %rd2, %SP, 0;
-.loc 1 1 0
-ld.global.f64 %fd1, [%rd5];
-st.local.f64 [%rd1], %fd1;
-{{
-.param .b64 param0;
-st.param.b64 [param0+0], %rd2;
-call %rd7, (param0), prototype_0;
-}}
-ret;"""
-    ptx = program(body, parameters=BY_VALUE)
-    objects = ModuleFlow(ptx).objects("k")
-    assert objects is not None
-    text = "__global__ void k(const int *table, const double rate, const double heat) {\n"
-    names = Names(PARAMETERS[:1], ptx, source_text({"a.cu": text}))
-    (one,) = names.of_objects(objects, objects.objects.values())
-    assert one.name is None
+    assert handed_on("ld.global.f64 %fd1, [%rd5];", PARAMETERS[:1]) is None
 
 
 def constructing(line: int, text: str) -> str | None:

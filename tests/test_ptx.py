@@ -395,6 +395,8 @@ param1
         ("call.uni other, (param0);", False),
         ("call (retval0), %rd4, (param0), proto;", False),
         ("trap;", False),
+        ("{ .reg .pred p; setp.ne.u32 p, %r1, 0; @p st.global.u32 [%rd2], %r1; }", False),
+        ("{st.shared.u32 [%r4], %r1;}", False),
     ],
 )
 def test_a_kernel_only_prints_if_nothing_else_is_seen_of_it(beside: str, alone: bool) -> None:

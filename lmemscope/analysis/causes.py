@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.contents import Contents
-from lmemscope.analysis.library_buffers import PRINTING
+from lmemscope.analysis.library_buffers import ARGUMENT, PRINTING
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.copying import is_copying
 from lmemscope.analysis.ptx.flow import is_generic_access
@@ -37,8 +37,6 @@ _LAUNCHING = tuple(
     for prefix in ("cuda", "__cudaCDP2")
     for name in ("GetParameterBuffer", "LaunchDevice", "GraphLaunch")
 )
-_WORD = 8
-"""Bytes that an argument of printf takes at most."""
 _NUMBER = 4
 """Bytes of a parameter that is no pointer."""
 _WHATEVER_INLINED = frozenset({"memory", "thread-id", "block-id", "call"})
@@ -216,7 +214,7 @@ class _Reasons:
             return None
         size, behind = self._found.size, self._found.size - max(ends)
         depots = self._objects.body.locals
-        is_whole = len(depots) == 1 and depots[0].align <= _WORD <= behind
+        is_whole = len(depots) == 1 and depots[0].align <= ARGUMENT <= behind
         return size if is_whole and self._found.offset + size == depots[0].size else max(ends)
 
     def _escaping(self) -> ProvenCause | None:

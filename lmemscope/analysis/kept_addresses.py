@@ -67,9 +67,8 @@ def kept_address(
     handed = _handed(names, sources, found, named)
     if handed is not None:
         callee, place = handed
-        return ProvenCause("address-taken", (Evidence("source-address", callee),)), lines.shown(
-            place
-        )
+        evidence = Evidence("source-address", callee)
+        return ProvenCause("address-taken", (evidence,)), lines.shown(place)
     for access in found.accesses:
         compared = _comparison(sources, lines.of_instruction(instructions[access.index]))
         if compared is not None:

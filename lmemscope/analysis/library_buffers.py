@@ -5,8 +5,8 @@ A compiler gives the place of a variable that is over, or not yet begun, to the 
 range reduction of ``sin``, ``cos`` and ``tan``. What is stored there says nothing of the variable,
 and the reverse. A store is for printing if a call that prints is the first that may see it, however
 the program goes on: no load of the object comes before that, nor before something else is stored
-over it. A load is the reduction's if it
-has the line of its stores, the user's call, and reads one of its words.
+over it. A load is the reduction's if it has the line of its stores, the user's call, and reads one
+of its words.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ PRINTING = frozenset({"vprintf", "__assertfail", "__assert_fail"})
 
 _MOST = 1024
 """Stores of an object that are asked who sees them."""
-_WORD = 8
-"""Bytes that the size of such a buffer is a multiple of."""
+ARGUMENT = 8
+"""Bytes of the largest argument of a print; the size of their buffer is a multiple of it."""
 _WORDS = ("u32", "b32", "s32", "u64", "b64", "s64")
 """Types of what a reduction stores and loads."""
 
@@ -105,7 +105,7 @@ def _print(objects: FunctionObjects, found: StackObject) -> tuple[StackObject, S
     size = needed = found.size
     end = _end(arguments)
     if end is not None:
-        needed = min(needed, -(-(end - found.offset) // _WORD) * _WORD)
+        needed = min(needed, -(-(end - found.offset) // ARGUMENT) * ARGUMENT)
     if needed == found.size:
         # They need all of the place, and say nothing of how large the variable is.
         size = (_end(own) or found.offset + size) - found.offset

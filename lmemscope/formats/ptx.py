@@ -42,11 +42,13 @@ _FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d{1,18})[ \t]+"((?:[^"\\\n]|\\.)*)"',
 _STRING_LABEL = re.compile(rb"^(\$L__info_string\w*):\s*((?:\.b8[^\n]*\n\s*)+)", re.MULTILINE)
 _NAME = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
 _EFFECT = re.compile(
-    rb"^[ \t]*(?:@!?%\w+[ \t]+)?(?:(?:atom|red|sust|stmatrix|multimem|cp|mbarrier|trap|wmma\.store)"
-    rb"[.;\s]|st(?!(?:\.\w+)*\.(?:local|param)\b)\.)",
+    rb"(?:^|[;:{}])[ \t]*(?:@!?[%\w]+[ \t]+)?"
+    rb"(?:(?:atom|red|sust|stmatrix|multimem|cp|mbarrier|trap|wmma\.store)[.;\s]"
+    rb"|st(?!(?:\.\w+)*\.(?:local|param)\b)\.)",
     re.MULTILINE,
 )
-"""An instruction that other threads, or the host, can see something of."""
+"""An instruction that other threads, or the host, can see something of; a user's ``asm`` may have
+several on a line."""
 _CALL = re.compile(rb"\bcall(?:\.uni)?\s+(?:\([^()]*\)\s*,\s*)?([\w$%]+)")
 _HEADER_DIRECTIVES = frozenset({".maxntid", ".minnctapersm", ".reqntid", ".maxnreg"})
 

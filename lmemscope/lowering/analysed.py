@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -35,8 +36,9 @@ class _Kept:
 
     Attributes:
         report: as it was drawn up.
-        read: files whose lines it was drawn up from, each with its size and time; None for one
-            that could not be read.
+        read: files whose lines it was drawn up from, each with its size and time, and folders that
+            were looked through, each with what tells their names; None for one that could not be
+            read.
     """
 
     report: UnitReport
@@ -73,7 +75,11 @@ def _stage(unit: Unit, wanted: Wanted) -> str:
 
 
 def _stamp(file: str) -> tuple[int, int] | None:
+    """Size and time of a file; of a folder its names, for a report may be written into it again."""
     try:
+        if os.path.isdir(file):
+            names = "\0".join(sorted(os.listdir(file))).encode("utf-8", "surrogateescape")
+            return len(names), zlib.crc32(names)
         return stamp(file)
     except (OSError, ValueError):
         return None

@@ -45,7 +45,8 @@ EvidenceKind = Literal[
 """What kind of thing was seen.
 
 ``spill-mark``: the cubin marks the instruction SpillRefill.
-``ptx-instruction``: the PTX instruction that it comes from, or that uses the object.
+``ptx-instruction``: the PTX instruction that it comes from, or that uses the object; of an argument
+on the stack, the subject is the function whose argument it is.
 ``no-local-access``: its PTX line is no access of local memory.
 ``frame-place``: its address lies in the object; its own PTX line is a neighbour's.
 ``address-passed``: the object's address goes to a function; no subject: through a pointer.

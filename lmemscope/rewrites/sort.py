@@ -10,8 +10,8 @@ elements are moved, so that equal elements keep their order, and what a comparis
 is decided as before; nothing is assumed to be sorted. The index keeps its value, too. It costs a
 comparison and two selections for each place and array, whether an element moves or not: long arrays
 into which little is inserted are better off in shared memory. Into arrays of up to 16 elements a
-second proposal inserts in four to eight turns of the loop around it at a time (`#pragma unroll 8`),
-so that what these load is waited for together.
+second proposal inserts in four turns of the loop around it at a time (`#pragma unroll 4`), and into
+those of up to 8 in eight, so that what these load is waited for together.
 """
 
 from __future__ import annotations
@@ -44,13 +44,10 @@ if TYPE_CHECKING:
 
 MOST = 64
 """Elements: beyond these the code is larger than what it saves."""
-_SMALL, _TURNS = 16, 64
-"""Elements up to which the loop around an insertion is unrolled too, and how many elements its
-turns compare with together: what these load is waited for at once. On an H100 a list of 8 is 1.24
-times as fast with 8 turns, and 1.13 times with 4."""
-
-
-_MOST_TURNS = 8
+_TURNS = ((8, 8), (16, 4))
+"""Elements up to which the loop around an insertion is unrolled too, and how often: what its turns
+load is waited for together. On an H100 a list of 8 is 1.24 times as fast with 8 turns, and 1.13
+times with 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +104,9 @@ def propose(target: Target) -> Iterator[Rewriting]:
     if set(every) != set(first):
         around_it = f" in {count(len(every) - len(first), 'unrolled loop')}"
         yield Rewriting("sort", "safe", tuple(every), summary + around_it)
-    if 0 < largest <= _SMALL:
+    turns = next((often for most, often in _TURNS if 0 < largest <= most), None)
+    if turns is not None:
         outer = (one for one in (_outer(own, target) for own in made) if one is not None)
-        turns = _TURNS // max(largest, _TURNS // _MOST_TURNS)
         partly = (partly_unrolled(target, one, turns) for one in dict.fromkeys(outer))
         edits = [one for one in partly if one is not None]
         if edits:

@@ -67,7 +67,7 @@ def message(case: Case) -> str:
             f"the address of {case.described} is needed: its assignment operator compares it, to "
             f"see whether it is given its own object{hidden}"
         )
-    given = next((e.subject for e in _evidence_of(case) if e.kind == "source-address"), None)
+    given = _given_by_source(case)
     if given is not None:
         return (
             f"the address of {case.described} is needed: the source gives it to {given}, and "
@@ -134,7 +134,7 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
                 "nothing: the compiler needs no address then."
             ),
         )
-    given = next((e.subject for e in _evidence_of(case) if e.kind == "source-address"), None)
+    given = _given_by_source(case)
     if given is not None:
         return (
             Advice(
@@ -260,17 +260,13 @@ def _written_back(case: Case) -> str:
 
 def _may_be_null(case: Case) -> bool:
     """Whether all that its address is chosen against is null."""
-    chosen = [
-        one.subject
-        for one in (case.object.evidence if case.object is not None else ())
-        if one.kind == "chosen-address"
-    ]
+    chosen = [one.subject for one in _evidence_of(case) if one.kind == "chosen-address"]
     return bool(chosen) and all(subject == NULL for subject in chosen) and not case.alternatives
 
 
 def _set_pointer(case: Case) -> str | None:
     """The pointer that the source sets to the address, behind its declaration."""
-    for evidence in case.object.evidence if case.object is not None else ():
+    for evidence in _evidence_of(case):
         if evidence.kind == "set-pointer":
             return evidence.subject
     return None
@@ -319,7 +315,7 @@ class _Receiver:
 
 def _receiver(case: Case) -> _Receiver | None:
     """The first function that gets the address; None where it goes elsewhere."""
-    for evidence in case.object.evidence if case.object is not None else ():
+    for evidence in _evidence_of(case):
         if evidence.kind == "address-passed":
             return _Receiver(evidence.subject)
     return None
@@ -329,10 +325,15 @@ def _evidence_of(case: Case) -> tuple[Evidence, ...]:
     return case.object.evidence if case.object is not None else ()
 
 
+def _given_by_source(case: Case) -> str | None:
+    """The function that the source gives the address to, where nothing else shows it."""
+    found = _evidence_of(case)
+    return next((one.subject for one in found if one.kind == "source-address"), None)
+
+
 def _passed_to(case: Case) -> tuple[str, ...]:
     """All functions that are called by name and get the address."""
-    found = case.object.evidence if case.object is not None else ()
-    passed = (one.subject for one in found if one.kind == "address-passed")
+    passed = (one.subject for one in _evidence_of(case) if one.kind == "address-passed")
     return tuple(dict.fromkeys(one for one in passed if one is not None))
 
 

@@ -105,8 +105,6 @@ def advice(case: Case) -> tuple[Advice, ...]:
         for evidence in access.evidence
         if evidence.kind == "ptx-instruction" and evidence.subject is not None
     )
-    if case.facts.name in taking and case.facts.kind == "function" and len(taking) == 1:
-        return of_its_own(case)
     called = taking or dict.fromkeys(
         access.function for access in case.accesses if access.function != case.facts.name
     )

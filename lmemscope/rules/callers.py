@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import SourceLocation, SourceText
@@ -18,6 +20,11 @@ _ATTRIBUTES = re.compile(
 )
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^;{}()]*>\s*)?\(")
+
+
+_Function: TypeAlias = "tuple[str, frozenset[str], Running | None]"
+"""Its name, the names that it calls, and itself if it is a kernel."""
+_KNOWN: WeakKeyDictionary[SourceText, dict[str, tuple[_Function, ...]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +74,15 @@ def kernels_running(function: str, file: str, sources: SourceText) -> tuple[Runn
     return tuple(kernel for name, kernel in kernels.items() if name in reached)
 
 
-def _functions(
-    file: str, sources: SourceText
-) -> Iterator[tuple[str, frozenset[str], Running | None]]:
-    """Each function of the device: its name, the names that it calls, and itself if a kernel."""
+def _functions(file: str, sources: SourceText) -> tuple[_Function, ...]:
+    """Each function of the device in a file, looked up once for all findings."""
+    known = _KNOWN.setdefault(sources, {})
+    if file not in known:
+        known[file] = tuple(_read(file, sources))
+    return known[file]
+
+
+def _read(file: str, sources: SourceText) -> Iterator[_Function]:
     code = sources.code(file)
     for found in _DEFINED.finditer(code):
         head = found[0]

@@ -34,8 +34,6 @@ _PADDING = 16
 
 NO_TYPES = frozenset("return else case goto throw new delete".split())
 """Words that stand before a name where a type may, and declare nothing."""
-
-
 _ALIASES = 4
 """Names that a type has one behind the other."""
 
@@ -155,7 +153,7 @@ def _underlying(name: str, sources: SourceText, file: str) -> str:
             rf"\btypedef\s+(?P<old>[\w\s]+?)\s+{re.escape(meant)}\s*;"
             rf"|\busing\s+{re.escape(meant)}\s*=\s*(?P<new>[\w\s]+?)\s*;"
         )
-        texts = (sources.code(one) for one in files)
+        texts = (text for one in files if meant in (text := sources.code(one)))
         found = next((one for text in texts if (one := said.search(text)) is not None), None)
         if found is None:
             return name

@@ -63,6 +63,12 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if case.facts.ptx is not None and case.facts.ptx.only_prints:
         what = "kernel" if case.facts.kind == "entry" else "function"
         return (Advice(f"Leave it: the {what} does nothing but print."),)
+    text = "Leave it where the message is rare: nothing is stored unless it is printed."
+    written = case.sources.line(place.file, place.line) if place is not None else ""
+    if any("assert" in (evidence.subject or "") for evidence in _evidence(case)):
+        if _ASSERTS.search(written):
+            return (Advice(f"{text} `-DNDEBUG` compiles `assert` out of release builds."),)
+        return (Advice(f"{text} `-DNDEBUG` compiles it out where it comes from `assert` itself."),)
     if place is None:
         return (
             Advice(
@@ -71,12 +77,6 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 is_none=True,
             ),
         )
-    text = "Leave it where the message is rare: nothing is stored unless it is printed."
-    written = case.sources.line(place.file, place.line) if place is not None else ""
-    if any("assert" in (evidence.subject or "") for evidence in _evidence(case)):
-        if _ASSERTS.search(written):
-            return (Advice(f"{text} `-DNDEBUG` compiles `assert` out of release builds."),)
-        return (Advice(f"{text} `-DNDEBUG` compiles it out where it comes from `assert` itself."),)
     text += " To be rid of it in release builds, compile "
     lines = _lines(case)
     if len(lines) > 1:
@@ -87,7 +87,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             ),
         )
     text += "the call out"
-    call = written_statement(case.sources, place) if place is not None else None
+    call = written_statement(case.sources, place)
     if call is not None and _PRINTS.match(call):
         return (Advice(f"{text}.", f"#ifndef NDEBUG\n{call}\n#endif"),)
     if "printf" not in written:

@@ -87,8 +87,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         size = made.elements * made.element_bytes
     known = block_of(case)
     usual = _usual(case, known)
-    if known is not None and (known.is_exact or usual > known.threads):
-        known = None if usual else known
+    if known is not None and usual > known.threads:
+        known = None
     threads = known.threads if known is not None else max(usual, _BLOCK)
     fits = size * threads <= room
     if not fits and ((known is not None and known.is_exact) or size * usual > room):
