@@ -95,6 +95,26 @@ class TestReports:
         assert again == first
         assert (first.cached, again.cached) == (False, True)
 
+    def test_a_new_file_may_launch_a_kernel_and_a_report_written_again_does_not(
+        self, unit: Unit, store: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder, wanted = Path(unit.path).parent, Wanted(cache=store)
+        monkeypatch.chdir(folder)
+        os.mkdir(store)
+        (folder / "report.json").write_text("{}")
+        first = analyse_unit(unit, wanted)
+        (folder / "new").write_text("{}")
+        os.replace(folder / "new", folder / "report.json")
+        with monkeypatch.context() as without:
+            without.setattr(layers, "parse", None)
+            assert analyse_unit(unit, wanted) == first
+        (folder / "main.cu").write_text("void go() { pick<<<1, 256>>>(out, at); }\n")
+        again = analyse_unit(unit, wanted)
+        said = [
+            " ".join(a.text for a in one.kernels[0].findings[0].advice) for one in (first, again)
+        ]
+        assert ["256 threads" in text for text in said] == [False, True]
+
     @pytest.mark.parametrize(
         "change",
         [
