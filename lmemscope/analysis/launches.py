@@ -17,7 +17,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.handed import Pointed, Pointers
 from lmemscope.analysis.ptx.launching import LAUNCHES, LaunchSite, launch_sites
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.formats.demangle import demangle, plain_name, short_name
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import (
     HandedPointer,
@@ -54,7 +54,7 @@ def unseen(layers: Layers, facts: Iterable[KernelFacts]) -> tuple[Launch, ...]:
     source = layers.artifacts.source
     if source is None:
         return ()
-    compiled = {short_name(one.demangled).partition("<")[0].rpartition("::")[2] for one in facts}
+    compiled = {plain_name(one.demangled) for one in facts}
     return tuple(
         one.alone(layers.artifacts.unit.input)
         for one in source.device_launches

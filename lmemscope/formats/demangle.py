@@ -105,6 +105,11 @@ def short_name(demangled: str) -> str:
     return kept
 
 
+def plain_name(demangled: str) -> str:
+    """A function's unqualified name, without template arguments."""
+    return short_name(demangled).partition("<")[0].rpartition("::")[2].strip()
+
+
 def variable_name(symbol: str) -> str:
     """A variable's name as its users write it, out of the symbol it has in PTX.
 

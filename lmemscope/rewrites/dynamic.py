@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from lmemscope.formats.demangle import plain_name
 from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation
 from lmemscope.rewrites.base import Hit, Target
-from lmemscope.rewrites.written import plain_name
 from lmemscope.rules.shared import DYNAMIC, has_dynamic
 
 _DYNAMIC = re.compile(

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lmemscope.formats.demangle import plain_name
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Target
-from lmemscope.rewrites.written import is_pure_call, plain_name
+from lmemscope.rewrites.written import is_pure_call
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lmemscope.formats.demangle import demangle
+from lmemscope.formats.demangle import demangle, plain_name
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
-from lmemscope.rewrites.written import body_start, in_file, plain_name, said_of
+from lmemscope.rewrites.written import body_start, in_file, said_of
 from lmemscope.rules.inlining import is_librarys
 from lmemscope.sources.syntax import around, walk
 

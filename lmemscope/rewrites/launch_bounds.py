@@ -20,11 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lmemscope.formats.demangle import plain_name
 from lmemscope.formats.statements import parts_of
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Rewrite, Target
-from lmemscope.rewrites.written import is_here, kernels, plain_name, said_of
+from lmemscope.rewrites.written import is_here, kernels, said_of
 from lmemscope.rules.register_cap import cap_of, registers_for, smaller_block
 from lmemscope.sources.syntax import walk
 

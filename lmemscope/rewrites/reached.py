@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from lmemscope.formats.demangle import plain_name
 from lmemscope.model import KernelFacts
 from lmemscope.rewrites.base import Target
-from lmemscope.rewrites.written import plain_name
 from lmemscope.sources.syntax import FUNCTIONS, Syntax, around, walk
 
 if TYPE_CHECKING:

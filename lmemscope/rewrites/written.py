@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import plain_name
 from lmemscope.model import Edit, KernelFacts, SourceLocation, is_library
 from lmemscope.rewrites.base import Target
 from lmemscope.sources.syntax import BRANCHES, Syntax, around, walk
@@ -157,11 +157,6 @@ def kernels(target: Target, of: Iterable[KernelFacts] | None = None) -> tuple[No
             return None
         found += [node for node in own if node not in found]
     return tuple(found)
-
-
-def plain_name(demangled: str) -> str:
-    """A function's unqualified name, without template arguments."""
-    return short_name(demangled).partition("<")[0].rpartition("::")[2].strip()
 
 
 def casts_const_away(use: Node, syntax: Syntax) -> bool:

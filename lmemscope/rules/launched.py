@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText, count
 from lmemscope.rules.base import Case
@@ -105,7 +105,7 @@ def _launches(case: Case) -> list[_Launch] | None:
     home, sources = case.facts.home, case.sources
     if home is None or case.facts.kind != "entry":
         return None
-    name = short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2]
+    name = plain_name(case.facts.demangled)
     called = re.escape(name)
     handed_on = re.compile(
         rf"(?<!\w){called}\s*(?:<[^;<>]*>\s*)?[,)]|=\s*&?\s*{called}\s*(?:<[^;<>]*>\s*)?;"

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import plain_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
@@ -107,7 +107,7 @@ def _owner(case: Case) -> _Owner | None:
     if found is None or found.name is None or found.declared is None or place is None:
         return None
     name = re.escape(found.name.partition(".")[0].partition("->")[0])
-    kernel = short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2]
+    kernel = plain_name(case.facts.demangled)
     code = case.sources.code(found.declared.file)
     begin = sum(map(len, code.splitlines(keepends=True)[: found.declared.line - 1]))
     line = code[begin:].partition("\n")[0]
@@ -141,7 +141,7 @@ def _written(case: Case, name: str | None) -> str | None:
     place = case.facts.location
     if place is None or name is None:
         return None
-    kernel = short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2]
+    kernel = plain_name(case.facts.demangled)
     opening = re.compile(rf"\b{re.escape(kernel)}\s*\(")
     for number in range(place.line + 1, max(0, place.line - _LINES_LOOKED_AT), -1):
         if not opening.search(case.sources.line(place.file, number)):

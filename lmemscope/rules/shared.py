@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, count, is_library, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
@@ -161,7 +161,7 @@ def _others_running(case: Case) -> tuple[Running, ...]:
     head = function_head(case.sources, declared) if declared is not None else None
     if declared is None or head is None or "__global__" in head.text:
         return ()
-    own = short_name(case.facts.demangled).partition("<")[0].rpartition("::")[2]
+    own = plain_name(case.facts.demangled)
     named = function_name(head.text)
     found = kernels_running(named, declared.file, case.sources) if named is not None else ()
     return tuple(one for one in found if one.name != own)
