@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lmemscope.rewrites import REWRITES
-from lmemscope.rewrites.base import Rewrite
+from lmemscope.rewrites import ADDITIONS, REWRITES
+from lmemscope.rewrites.base import Addition, Rewrite
 
 TARGET = Path(__file__).parent / "rewrites.md"
 HEAD = """\
@@ -16,7 +16,7 @@ section says why a rewrite is safe, or what its user promises.
 """
 
 
-def section(rewrite: Rewrite) -> str:
+def section(rewrite: Rewrite | Addition) -> str:
     """A rewrite's page as a section."""
     title, _, body = rewrite.page.partition("\n")
     causes = ", ".join(sorted(rewrite.causes))
@@ -25,7 +25,7 @@ def section(rewrite: Rewrite) -> str:
 
 def whole() -> str:
     """The whole text."""
-    return "\n".join([HEAD, *map(section, REWRITES)])
+    return "\n".join([HEAD, *map(section, (*REWRITES, *ADDITIONS))])
 
 
 if __name__ == "__main__":

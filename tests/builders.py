@@ -309,9 +309,10 @@ def ldl(
     generic: bool = False,
     store: bool = False,
     source: int | None = None,
+    register: int = 4,
 ) -> MachineCode:
     """``LDL [R1+at]`` that comes from the PTX line which begins with ``ptx``."""
-    site = Site(0, store, width, 4, base, None, at, False, marked, generic)
+    site = Site(0, store, width, register, base, None, at, False, marked, generic)
     return MachineCode(ptx, site, source)
 
 

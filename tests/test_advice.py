@@ -28,6 +28,7 @@ from lmemscope.model import (
     IndexSource,
     InlineFrame,
     KernelFacts,
+    KernelKind,
     LaunchBounds,
     PtxasFacts,
     PtxFacts,
@@ -290,6 +291,15 @@ def test_shared_memory_in_use_leaves_less() -> None:
 def test_banks_are_those_of_the_elements(kind: str, size: int, sentence: str) -> None:
     assert sentence in said(array(kind, size))
     assert ("bank of its own" in said(array(kind, size))) == (kind == "int[40]")
+
+
+def test_lanes_that_share_a_word_do_not_use_different_banks() -> None:
+    launch = "kernel<<<1, 16>>>(x);"
+    for kind, size, is_said in (("unsigned char[40]", 40, False), ("int[40]", 160, True)):
+        facts = dataclasses.replace(array(kind, size), demangled="void kernel(float*)")
+        text = said(dataclasses.replace(facts, location=HERE), launch)
+        assert "in shared memory" in text
+        assert ("Lanes use different banks while their indices are equal" in text) == is_said
 
 
 def test_the_declaration_is_the_sources_own() -> None:
@@ -775,6 +785,14 @@ def test_only_an_index_that_advances_by_one_is_a_ring() -> None:
     assert "table[k + 1]" not in codes(dataclasses.replace(facts, objects=(scattered,)))
 
 
+@pytest.mark.parametrize(("kind", "is_said"), [("entry", False), ("function", True)])
+def test_a_function_compiled_alone_pays_for_registers(kind: KernelKind, is_said: bool) -> None:
+    """The 168 bytes of a frame came to be 336 where 48 were freed: 250 were of saved registers."""
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    facts = dataclasses.replace(kernel("rolled-loop", index=index), kind=kind)
+    assert ("keep it where the stack frame becomes smaller" in said(facts)) == is_said
+
+
 def test_no_removal_is_promised_while_something_else_keeps_it() -> None:
     index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
     facts = kernel("rolled-loop", index=index)
@@ -800,6 +818,20 @@ def test_only_what_can_be_inlined_is_to_be(calls: CallFacts, sentence: str, inli
     facts = dataclasses.replace(kernel("address-taken"), calls=calls)
     assert sentence in said(facts)
     assert ("__forceinline__" in said(facts)) == inlines
+
+
+@pytest.mark.parametrize(
+    ("type_", "sentence"),
+    [
+        ("float", "has to be inlined, too; where it keeps it, that stays in memory."),
+        ("float[4]", "where it keeps it, or indexes `table` at run time, that stays in memory."),
+        ("Ray", "where it keeps it, or indexes `table` at run time, that stays in memory."),
+    ],
+)
+def test_nobody_promises_what_a_function_in_another_source_does(type_: str, sentence: str) -> None:
+    facts = kernel("address-taken", kind=type_)
+    facts = dataclasses.replace(facts, calls=CallFacts((), (), False, external=("_Z4leafPf",)))
+    assert sentence in said(facts)
 
 
 @pytest.mark.parametrize("name", ["cudaStreamCreateWithFlags", "__cudaCDP2StreamDestroy", "malloc"])
@@ -944,6 +976,19 @@ def test_all_calls_that_share_a_buffer_are_to_be_compiled_out() -> None:
     assert found.code is None
 
 
+def test_calls_are_where_they_are_known_and_not_where_a_store_seems_to_be() -> None:
+    """A store of what all calls print can have the line of the function's caller alone."""
+    made = kernel("printf-args")
+    (one,), (held,) = made.accesses, made.objects
+    caller = dataclasses.replace(one, chain=(InlineFrame(SourceLocation("a.cu", 20), None),))
+    known = dataclasses.replace(
+        held, handed_at=(SourceLocation("a.cu", 7), SourceLocation("a.cu", 9))
+    )
+    facts = dataclasses.replace(made, accesses=(caller,), objects=(known,))
+    (found,) = advice(facts, "\n" * 6 + 'printf("%d", n);\n')
+    assert "every call that shares the buffer, at line 7 and line 9, with" in found.text
+
+
 def printing(source: str, place: SourceLocation = HERE) -> tuple[Advice, ...]:
     facts = kernel("printf-args")
     (one,) = facts.objects
@@ -997,6 +1042,14 @@ def test_recursion_is_never_to_be_inlined() -> None:
     facts = dataclasses.replace(facts, calls=CallFacts(("_Z3facj",), ("_Z3facj",), False))
     assert "Write fac as a loop" in said(facts)
     assert "__forceinline__" not in said(facts)
+
+
+def test_no_line_is_shown_where_another_function_has_the_name() -> None:
+    facts = dataclasses.replace(kernel("address-taken"), calls=CallFacts(("_Z4leafPf",), (), False))
+    own = "__device__ float leaf(float *p) {\n"
+    assert "__forceinline__ float leaf" in codes(facts, own)
+    other = "__device__ float leaf(const Texture &t, float u) {\n"
+    assert "leaf" not in codes(facts, own + other)
 
 
 @pytest.mark.parametrize("word", ["__noinline__ ", "NOINLINE ", "CALLED_no ", "inline ", ""])

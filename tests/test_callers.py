@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from lmemscope.model import SourceLocation
+from lmemscope.rules import cases
 from lmemscope.rules.callers import Running, function_name, kernels_running
 from lmemscope.rules.enclosing import is_for_host
-from tests.builders import source_text
+from lmemscope.rules.launched import block_of
+from tests.builders import kernel_with, source_text
 
 FILE = """
 #include "more.cuh"
@@ -30,6 +34,41 @@ def test_kernels_are_found_through_functions_and_headers(bounds: str, threads: i
     assert found == {Running("first", threads), Running("third", None)}
     assert kernels_running("other", "a.cu", sources) == (Running("second", None),)
     assert kernels_running("nowhere", "a.cu", sources) == ()
+
+
+@pytest.mark.parametrize(
+    ("second", "launch", "threads"),
+    [
+        ("", "first<<<9, 96>>>(p);", None),
+        ("", "first<<<9, 96>>>(p); second<<<1, 32>>>(p);", 96),
+        ("__launch_bounds__(128)", "first<<<9, 96>>>(p);", 128),
+        ("", "first<<<9, 96>>>(p); second<<<1, 160>>>(p);", 160),
+        ("", "first<<<9, 96>>>(p); second<<<1, any>>>(p);", None),
+        ("", "second<<<1, 32>>>(p);", None),
+    ],
+)
+def test_a_function_that_is_compiled_alone_has_the_blocks_of_who_runs_it(
+    second: str, launch: str, threads: int | None
+) -> None:
+    text = f"""
+__device__ int inner(int *p) {{ return p[1]; }}
+__global__ void first(int *p) {{ p[0] = inner(p); }}
+__global__ void {second} second(int *p) {{ p[0] = inner(p) + 1; }}
+__global__ void other(int *p) {{ p[0] = 1; }}
+void run(int *p) {{ {launch} other<<<1, 1024>>>(p); }}
+"""
+    place = SourceLocation("a.cu", 2)
+    alone = dataclasses.replace(
+        kernel_with("dynamic-index", kind="int[8]"),
+        kind="function",
+        demangled="inner(int*)",
+        location=place,
+    )
+    case, _ = next(iter(cases(alone, source_text({"a.cu": text}))))
+    block = block_of(case)
+    assert (block.threads if block is not None else None) == threads
+    # Kernels of other sources may run it, too.
+    assert block is None or not block.is_exact
 
 
 def test_functions_that_call_each_other_end() -> None:
@@ -70,3 +109,15 @@ def test_a_header_may_be_the_hosts_where_the_devices_words_are_emptied(
     text = '#include "macros.hpp"\n__device__ float wave(float x) {\n  return sinf(x);\n}\n'
     sources = source_text({file: text, "macros.hpp": macros})
     assert is_for_host(sources, SourceLocation(file, 3)) is is_hosts
+
+
+def test_a_macro_of_several_lines_is_no_head_of_what_follows() -> None:
+    text = (
+        "#define CHECK(x) \\\n"
+        "  do { if (x) abort(); \\\n"
+        "  } while (0)\n"
+        "static __device__ __host__ float wave(float x) {\n"
+        "  return sinf(x);\n"
+        "}\n"
+    )
+    assert is_for_host(source_text({"a.cu": text}), SourceLocation("a.cu", 5))

@@ -131,6 +131,10 @@ SENTENCES = [
         Evidence("chosen-address", "null", ptx_line=9, opcode="ld.u32"),
         "PTX line 9: ld.u32 accesses it by a pointer that is null on other paths",
     ),
+    (
+        Evidence("chosen-place", ptx_line=9, opcode="ld.u32"),
+        "PTX line 9: ld.u32 accesses one of its places, by a pointer that is chosen at run time",
+    ),
     (Evidence("held-address", "rows"), "rows holds its address"),
     (Evidence("set-pointer", "p"), "the pointer p is set to its address on some paths"),
     (Evidence("compared-address"), "its assignment operator compares addresses"),

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.model import Rewriting, SourceLocation
+from lmemscope.fixing.attempts import Attempt
+from lmemscope.fixing.joint import joint
+from lmemscope.model import Edit, Rewriting, SourceLocation
 from lmemscope.rewrites import proposals
 from lmemscope.sources.edits import patched
 from tests.rewriting import kernel, target
@@ -243,3 +245,28 @@ def test_the_program_is_the_same(tmp_path: Path, body: tuple[str, ...], before: 
             for one in built[1:]
         ]
         assert set(after) == {b"trap\n"}
+
+
+@pytest.mark.parametrize(("largest", "together"), [(8, True), (6, False)])
+def test_versions_go_together_by_what_they_are_and_not_by_what_they_say(
+    largest: int, together: bool
+) -> None:
+    """Of a cooperative program every rewriting has a promise of its own."""
+    text = kernel("float a[8], b[8], c[8];", FILL, "b[0] = c[n] = 1;")
+    fits = "the grids still fit"
+
+    def made(name: str, rewrite: str, at: int, number: int | None) -> Attempt:
+        edit = Edit("/p/a.cu", at, at, b"x")
+        version = ("k", "n", number) if number is not None else None
+        says = f"n is from 0 to {number}; {fits}" if number is not None else fits
+        one = Rewriting(rewrite, "unsafe", (edit,), "", says, version=version)
+        of = target(text, name, "float[8]", line="float a[8], b[8], c[8]")
+        return Attempt(of, one, ())
+
+    every = (
+        made("a", "dispatch", 1, 8),
+        made("b", "dispatch", 5, largest),
+        made("c", "unroll", 9, None),
+    )
+    found = [one.rewrite for _, one in joint(every)]
+    assert ("dispatch+unroll" in found) == together

@@ -295,6 +295,29 @@ def test_what_removes_another_object_of_the_size_removes_nothing_of_this(here: P
     assert verdicts == {"left": "no-effect", "right": "removed"}
 
 
+ANGLES = """\
+__global__ void k(const float *p, const float *q, float *out) {
+  int t = threadIdx.x;
+  float theta = p[t], turned = q[t];
+  if (turned == 0)
+    out[t] = cos(theta);
+  else
+    out[t] = (sin(turned / 2 / 3.14159265358979323846) / turned) * cos(theta);
+}
+"""
+
+
+def test_what_is_made_for_one_finding_counts_for_another_that_has_no_rewrite(here: Path) -> None:
+    """The call of doubles is edited with the calls of floats, and not for its own sake."""
+    (here / "angles.cu").write_text(ANGLES)
+    done = run_program("fix", "angles.cu", "--format", "json", cwd=Path.cwd())
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["untried"] == []
+    removed = {one["fingerprint"] for one in found["candidates"] if one["verdict"] == "removed"}
+    assert len(removed) == 2
+
+
 SPILLED = """\
 __device__ __noinline__ int last(int *p, int n) {
   asm volatile("" ::"l"(p) : "memory");

@@ -208,20 +208,53 @@ def test_a_loop_up_to_a_minimum_runs_that_often() -> None:
 
 REST = 1.5
 """What a loop that is unrolled four times leaves over, on average."""
+LEFT = "and.b32 %left, %n, 3;\n"
 
 
 def test_an_unrolled_loop_weighs_what_it_did_with_the_rest_that_it_leaves() -> None:
     inside = "fma.rn.f32 %f, %f, %f, %f;\n" * 4
     unrolled = LOOP.replace("%i, 1;", "%i, 4;").format(inside=inside, bound="%n", behind="")
     assert fp32(looped("%n")) == UNKNOWN
-    assert fp32(work(NUMBER + unrolled)) + REST == UNKNOWN
+    assert fp32(work(NUMBER + LEFT + unrolled)) + REST == UNKNOWN
+
+
+def test_a_step_of_the_source_s_own_makes_no_copies() -> None:
+    """``for (k = 0; k + 16 <= n; k += 16)`` runs as often as any loop, unrolled or not."""
+    inside = "fma.rn.f32 %f, %f, %f, %f;"
+    strided = LOOP.replace("%i, 1;", "%i, 16;").format(inside=inside, bound="%n", behind="")
+    assert fp32(work(NUMBER + strided)) == UNKNOWN
+    # A mask within the loop is of the program, and one that does not fit is another loop's.
+    masked = strided.replace("fma", "and.b32 %m, %i, 15;\nfma")
+    assert fp32(work(NUMBER + masked)) == UNKNOWN
+    assert fp32(work(NUMBER + LEFT.replace("3", "31") + strided)) == UNKNOWN
+
+
+def test_copies_that_may_each_end_their_loop_are_copies() -> None:
+    """As of a loop that is left early: the last asks for both at once."""
+    inside = "fma.rn.f32 %f, %f, %f, %f;\n"
+    asked = "".join(
+        f"{inside}add.s32 %s{n}, %i, {n};\nsetp.ge.s32 %q{n}, %s{n}, %n;\n@%q{n} bra $L9;\n"
+        for n in (1, 2, 3)
+    )
+    body = f"""{NUMBER}ld.param.u32 %d, [k_param_1];
+setp.ne.s32 %e, %d, 3;
+mov.u32 %i, 0;
+$L1:
+{asked}{inside}add.s32 %i, %i, 4;
+setp.lt.s32 %p, %i, %n;
+and.pred %both, %e, %p;
+@%both bra $L1;
+$L9:
+ret;"""
+    assert fp32(work(body)) + REST == UNKNOWN
 
 
 def test_a_counter_that_something_is_added_to_has_no_constant_limit() -> None:
     """NVVM counts from a constant, adds a run-time number, and compares with the constant."""
     inside = "fma.rn.f32 %f, %f, %f, %f;\n" * 4 + "add.s32 %sum, %i, %n;"
     turned = LOOP.replace("%i, 1;", "%i, 4;").replace("setp.lt.s32 %p, %i", "setp.ne.s32 %p, %sum")
-    assert fp32(work(NUMBER + turned.format(inside=inside, bound=7, behind=""))) + REST == UNKNOWN
+    body = turned.format(inside=inside, bound=7, behind="")
+    assert fp32(work(NUMBER + LEFT + body)) + REST == UNKNOWN
 
 
 def test_the_rest_of_an_unrolled_loop_is_half_of_its_steps() -> None:
@@ -541,6 +574,38 @@ def test_of_what_costs_the_same_the_one_with_less_shared_memory_is_first() -> No
 
     more, less, none = taking("more", 4096), taking("less", 1024), taking("none", 0, 60.0)
     assert order(more, less, none) == [("less", 1), ("more", 2), ("none", 3)]
+
+
+@pytest.mark.parametrize(
+    ("cost", "changes", "first"),
+    [
+        (49.5, {}, "more"),
+        (49.9, {}, "base"),
+        (50.0, {}, "base"),
+        (None, {}, "base"),
+        # Fewer warps have to be worth it, and copies of what is left in local memory.
+        (49.5, {"occupancy": 0.75}, "base"),
+        (45.0, {"occupancy": 0.75}, "more"),
+        (49.5, {"ldl": 9}, "base"),
+        (45.0, {"ldl": 9}, "more"),
+        (49.5, {"ldl": 1}, "more"),
+        # What is not known is not taken for as good.
+        (49.5, {"occupancy": None}, "base"),
+        (49.5, {"stl": None}, "base"),
+    ],
+)
+def test_an_addition_is_behind_what_it_adds_nothing_to(
+    cost: float | None, changes: dict[str, Any], first: str
+) -> None:
+    base, one = trial("base", 50.0), trial("more", cost)
+    assert one.after is not None
+    more = dataclasses.replace(
+        one,
+        after=dataclasses.replace(one.after, **changes),
+        rewriting=dataclasses.replace(one.rewriting, base=base.rewriting.edits),
+    )
+    assert order(more, base)[0] == (first, 1)
+    assert order(base, more)[0] == (first, 1)
 
 
 def test_without_a_model_fixes_are_still_offered() -> None:

@@ -476,6 +476,16 @@ def test_a_function_that_cannot_be_copied_is_named(callee: str, why: str) -> Non
     assert any(why in reason for reason in reasons), reasons
 
 
+def test_a_parameter_of_rows_may_have_a_name_for_their_length() -> None:
+    before = (
+        "constexpr int COLS = 4;\n"
+        "__device__ float sum(const float v[][COLS], int n) { return v[n][1]; }\n"
+    )
+    text = kernel("float a[8][COLS];", "a[n][0] = 1.f;", "out[0] = sum(a, n);", before=before)
+    found, reasons = proposals(target(text, "a", "float[8][4]"))
+    assert "shared-memory" in {one.rewrite for one in found}, reasons
+
+
 def test_line_ends_stay_as_they_are() -> None:
     text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[n];").replace("\n", "\r\n")
     found, _ = proposals(target(text, "a", "float[8]"))

@@ -88,7 +88,9 @@ def test_each_unit_is_analysed_once(rings: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(trying, "in_workers", here)
     settings = from_flags({"arch": ("sm_90",), "kernels": ("*<20>",)}).settings
     settings = dataclasses.replace(settings, quotes=("ptx",))
-    report = trying.gathered_with_fixes(["ring.cu"], settings, True, None)
+    report = trying.gathered_with_fixes(
+        ["ring.cu"], settings, trying.Fixes(tries=True, saved=None, block=None)
+    )
     assert workers.asked.count(pipeline.analyse_unit) == 1
     # Trials need all kernels; who asked for one gets that one, with what was asked of it.
     ((kernel,),) = [unit.kernels for unit in report.units]
@@ -380,3 +382,20 @@ def test_what_removes_an_object_and_is_not_offered_is_not_called_slower() -> Non
 )
 def test_a_speed_up_is_told_from_one(gain: float, shown: str) -> None:
     assert factor(gain) == shown
+
+
+@pytest.mark.toolchain
+def test_a_block_is_asked_for_with_the_rewrites_that_need_it(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(
+        "__global__ void k(const int *p, int *out, int n) {\n"
+        "  int bins[40] = {};\n"
+        "  for (int i = 0; i < n; ++i) ++bins[p[i] % 40];\n"
+        "  out[threadIdx.x] = bins[n];\n"
+        "}\n"
+    )
+    asked = ("explain", "k.cu", "--arch", "sm_90", "--block", "96")
+    done = run_program(*asked, "--fix", cwd=tmp_path)
+    assert "for each of 96 threads" in done.out
+    alone = run_program(*asked, cwd=tmp_path)
+    assert alone.code == 2
+    assert "ask for them with --fix" in alone.err

@@ -14,6 +14,7 @@ from lmemscope.analysis.members import split
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.places import Place
+from lmemscope.formats.demangle import variable_name
 from lmemscope.model import Member, Variable
 from tests.builders import depot, program, source_text, variable
 
@@ -294,3 +295,15 @@ def test_a_member_of_an_anonymous_union_is_declared_on_its_own_line() -> None:
     bits = next(part for part in parts_of(union) if part.path == ".bits")
     found = names.name(union, bits, "certain")
     assert (found.name, found.declared.line, found.type) == ("bits", 3, "unsigned int[16]")
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("_ZZ4statPiE6primes", "primes"),
+        ("_ZZ4statPiE6primes_$_0", "primes"),
+        ("_ZN2ns6primesE_$_12", "ns::primes"),
+    ],
+)
+def test_a_variable_of_which_parts_are_left_keeps_its_name(symbol: str, name: str) -> None:
+    assert variable_name(symbol) == name

@@ -380,26 +380,52 @@ ret;"""
     objects = flow.objects("k")
     assert objects is not None
     at = objects.accesses[-1].index
-    assert objects.is_it_or_null(at) == (second == "0")
+    assert objects.choices.is_it_or_null(at) == (second == "0")
 
 
-@pytest.mark.parametrize(("other", "expected"), [("0", "address-taken"), ("%rd2", "dynamic-index")])
-def test_an_address_or_null_is_no_index(other: str, expected: Cause) -> None:
-    """As of ``flag ? &value : nullptr``; of two elements one is an index."""
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("selp.b64 %rd6, 0, %rd1, %p1;", "chosen-address"),
+        ("selp.b64 %rd6, %rd2, %rd1, %p1;", "chosen-place"),
+        ("selp.b64 %rd5, %rd2, %rd1, %p1;\nadd.s64 %rd6, %rd5, 4;", "chosen-place"),
+        ("selp.b64 %rd5, 8, 0, %p1;\nadd.s64 %rd6, %rd1, %rd5;", "ptx-instruction"),
+        ("mul.wide.s32 %rd5, %r1, 4;\nadd.s64 %rd6, %rd1, %rd5;", "ptx-instruction"),
+    ],
+)
+def test_a_choice_of_addresses_is_no_index(choice: str, expected: str) -> None:
+    """``flag ? &value : nullptr`` and ``flag ? one.a : one.b`` choose addresses, and ``a[flag ? 2
+    : 0]`` a number: so NVRTC compiles them."""
     body = f"""{depot(16)}
 add.u64 %rd1, %SPL, 0;
 add.s64 %rd2, %rd1, 8;
 ld.param.u32 %r1, [k_param_1];
 setp.ne.s32 %p1, %r1, 0;
-selp.b64 %rd6, {other}, %rd1, %p1;
+{choice}
 st.local.v4.u32 [%rd1], {{%r1, %r1, %r1, %r1}};
 @%p1 bra $L1;
 ld.local.u32 %r2, [%rd6];
 $L1:
 ret;"""
     found = reasons(body)
-    assert found.cause == expected
-    assert (found.evidence[0].kind == "chosen-address") == (expected == "address-taken")
+    is_index = expected == "ptx-instruction"
+    assert found.cause == ("dynamic-index" if is_index else "address-taken")
+    assert found.evidence[0].kind == expected
+
+
+def test_an_index_beside_a_choice_of_addresses_is_the_cause() -> None:
+    body = f"""{depot(16)}
+add.u64 %rd1, %SPL, 0;
+add.s64 %rd2, %rd1, 8;
+ld.param.u32 %r1, [k_param_1];
+setp.ne.s32 %p1, %r1, 0;
+selp.b64 %rd6, %rd2, %rd1, %p1;
+mul.wide.s32 %rd5, %r1, 4;
+add.s64 %rd7, %rd1, %rd5;
+st.local.u32 [%rd6], 0;
+ld.local.u32 %r2, [%rd7];
+ret;"""
+    assert cause(body) == "dynamic-index"
 
 
 def test_what_alone_would_keep_it_stands_beside_the_cause() -> None:
@@ -530,3 +556,27 @@ ret;"""
     assert objects is not None
     found = object_causes(flow, "k", objects, objects.objects.values())[0]
     assert (found.cause, found.also) == ("address-taken", also)
+
+
+@pytest.mark.parametrize(
+    ("passed", "also"),
+    [
+        ("mul.wide.s32 %rd5, %r1, 4;\nadd.s64 %rd6, %rd4, %rd5;", ("dynamic-index",)),
+        ("add.s64 %rd6, %rd4, 8;", ()),
+        ("selp.b64 %rd5, 8, 0, %p1;\nadd.s64 %rd6, %rd4, %rd5;", ()),
+    ],
+)
+def test_an_element_whose_address_is_passed_has_an_index(
+    passed: str, also: tuple[Cause, ...]
+) -> None:
+    """``f(&a[i])`` is an index at run time once ``f`` is inlined."""
+    body = f"""{depot(16)}
+add.u64 %rd4, %SP, 0;
+ld.param.u32 %r1, [k_param_1];
+setp.ne.s32 %p1, %r1, 0;
+{passed}
+{call("leaf", "%rd6")}
+ret;"""
+    found = reasons(body, leaf="ret;")
+    assert found.cause == "address-taken"
+    assert found.also == also

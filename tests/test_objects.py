@@ -116,7 +116,7 @@ def test_an_address_may_come_out_of_an_array_of_addresses() -> None:
     assert {one.offset for one in last.pointees} == {64, 80}
     assert last.leaves == frozenset(), "which of the pointers is no index"
     assert objects.is_local(last.index)
-    assert not objects.is_chosen(last.index)
+    assert not objects.choices.is_chosen(last.index)
 
 
 @pytest.mark.parametrize(("stored", "after"), [("%rd9", ""), ("%rd3", call("f", "%rd1"))])

@@ -164,7 +164,7 @@ def test_a_moved_access_is_its_objects_and_no_spill() -> None:
     assert fact.disagreements == ()
 
 
-SITES = (ldl(LOAD), stl(STORE, width=8), stl(LOAD), ldl(None), ldl(OTHER, marked=True))
+SITES = (ldl(LOAD), stl(STORE, width=8), stl(LOAD, at=8), ldl(None), ldl(OTHER, marked=True))
 
 
 def test_facts_and_causes_agree_on_every_site() -> None:
@@ -276,5 +276,23 @@ def test_a_register_is_restored_on_the_line_of_an_access(
     """As before a return, where the last access and the restoring loads are joined."""
     body = FILLED.replace("ld.local.f32 %f4, [%rd4]", "ld.local.f32 %f4, [%rd1]")
     given = layers(program(body), ldl("ld.local.f32", at=at), saved, *PLACED, frame=64)
+    (kernel,) = given.cubin.functions
+    assert given.origins.of(kernel, kernel.all_sites[0]).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("saved", "kind"),
+    [
+        (stl(BEHIND, at=56), "save"),
+        (stl(BEHIND, at=60), "object"),
+        (stl(BEHIND, at=56, register=5), "object"),
+        (stl(FIRST, at=56), "object"),
+    ],
+)
+def test_where_nothing_tells_the_frame_the_same_register_goes_both_ways(
+    saved: MachineCode, kind: OriginKind
+) -> None:
+    body = FILLED.replace("ld.local.f32 %f4, [%rd4]", "ld.local.f32 %f4, [%rd1]")
+    given = layers(program(body), ldl("ld.local.f32", at=56), saved, frame=64)
     (kernel,) = given.cubin.functions
     assert given.origins.of(kernel, kernel.all_sites[0]).kind == kind

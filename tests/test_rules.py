@@ -199,13 +199,17 @@ def test_a_loop_that_nvcc_does_not_write_out_is_not_to_be_unrolled() -> None:
     source = "// one\nfor (int i = 0; i < 20; ++i) s += table[i];\n"
     at = SourceLocation("a.cu", 2)
     counter = (IndexSource("loop-counter", None),)
-    for size, unrolls in ((131072, True), (131073, False), (8192, True), (None, True)):
+    sizes = ((131072, True), (131073, False), (8192, True), (2048, True), (None, True))
+    for size, unrolls in sizes:
         index = IndexFacts("i", counter, "uniform", at, written_out=size)
         finding = only(find(kernel("rolled-loop", index=index), {"a.cu": source}))
         assert ("unroll" in [advice.rewrite for advice in finding.advice]) == unrolls
         said = " ".join(advice.text for advice in finding.advice)
         assert ("131,000 instructions" in said) == (size == 131072)
-        assert ("instructions" in said) == (size == 131072)
+        assert ("about 8100 instructions: keep it where ptxas spills nothing" in said) == (
+            size == 8192
+        )
+        assert ("instructions" in said) == (size in (131072, 8192))
 
 
 def test_a_loop_over_pointers_is_unrolled_by_its_line() -> None:
@@ -252,6 +256,7 @@ def test_inlining_is_advised_for_the_function_that_gets_the_address() -> None:
     [
         ("holds-addresses", "holds addresses of local variables", "Store indices"),
         ("chosen-address", "a pointer is chosen at run time", "Choose between values"),
+        ("chosen-place", "a pointer to one of its parts is chosen", "Copy what is chosen"),
         ("chosen-address null", "null on other paths", "always, or a reference"),
     ],
 )
@@ -400,15 +405,16 @@ def test_fingerprints_survive_moved_lines_and_offsets() -> None:
 
 
 def test_a_call_frame_is_shown_at_the_call_and_not_in_what_is_called() -> None:
-    def store(function: str, line: int) -> LocalAccess:
+    def store(function: str, line: int, *, loads: bool = False) -> LocalAccess:
         frame = InlineFrame(SourceLocation("a.cu", line), None)
-        made = access("call-frame", object=None, is_store=True, chain=(frame,))
+        made = access("call-frame", object=None, is_store=not loads, chain=(frame,))
         return dataclasses.replace(made, function=function)
 
     plain = kernel("call-frame", with_object=False)
-    facts = dataclasses.replace(
-        plain, accesses=(store("k", 5), *[store("_Z4leafPf", 20) for _ in range(9)])
-    )
-    assert only(find(facts)).location == SourceLocation("a.cu", 5)
-    callees = dataclasses.replace(facts, accesses=facts.accesses[1:])
+    theirs = tuple(store("_Z4leafPf", 20) for _ in range(9))
+    # What a function returns in memory it stores itself, and its caller loads.
+    for own in (store("k", 5), store("k", 5, loads=True)):
+        facts = dataclasses.replace(plain, accesses=(own, *theirs))
+        assert only(find(facts)).location == SourceLocation("a.cu", 5)
+    callees = dataclasses.replace(plain, accesses=theirs)
     assert only(find(callees)).location == SourceLocation("a.cu", 20)

@@ -175,10 +175,30 @@ def test_a_launch_with_dynamic_memory_is_promised() -> None:
         assert one.applicability == applicability
 
 
+ROWS = "const int a[2][3] = {{3, 1, 4}, {1, 5, 9}};"
+
+
+@pytest.mark.parametrize(
+    ("use", "is_class"),
+    [
+        ("out[0] = a[n & 1][n & 2];", True),
+        ("out[0] = a[n & 1][n & 2] + sizeof(a);", False),
+        ("const int *row = a[n & 1]; out[0] = row[n & 2];", False),
+    ],
+)
+def test_rows_are_a_class_where_nothing_but_elements_is_used(use: str, is_class: bool) -> None:
+    made = rewritten(kernel(ROWS, use), "const int[2][3]")
+    assert made is not None
+    assert ("const lmem_table_rows<int, 3> a = {a_lmem[0]};" in made) == is_class
+    assert ("const int (&a)[2][3] = a_lmem;" in made) != is_class
+
+
 HOST = """\
 #include <cstdio>
 #define __global__
 #define __device__
+#define __host__
+#define __forceinline__
 #define __shared__ static
 #define __syncthreads()
 struct { int x = 0, y = 0, z = 0; } threadIdx, blockIdx;

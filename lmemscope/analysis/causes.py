@@ -160,7 +160,7 @@ class _Reasons:
         parameter = self._contents.copied_parameter
         if parameter is not None:
             shown = [Evidence("parameter-copy", parameter)]
-            chosen = next((a for a in self._own if self._objects.is_chosen(a.index)), None)
+            chosen = next((a for a in self._own if self._objects.choices.is_chosen(a.index)), None)
             if chosen is not None:
                 shown.append(self._choice(chosen.index))
             if self._contents.changes is not None:
@@ -226,7 +226,7 @@ class _Reasons:
         if self._found.stored_at:
             shown = self._said(self._found.stored_at[0])
             return ProvenCause("address-taken", (shown,), self._others())
-        chosen = next((a for a in self._own if self._objects.is_chosen(a.index)), None)
+        chosen = next((a for a in self._own if self._objects.choices.is_chosen(a.index)), None)
         if chosen is not None:
             return ProvenCause("address-taken", (self._choice(chosen.index),))
         others = self._others()
@@ -239,7 +239,10 @@ class _Reasons:
 
     def _by_index(self) -> ProvenCause:
         accesses = [*self._own, *(access for _, access in self._theirs)]
-        indexed = computed([access for access in accesses if access.leaves])
+        places = [
+            a for a in self._own if a.leaves and self._objects.choices.is_between_places(a.index)
+        ]
+        indexed = computed([one for one in accesses if one.leaves and one not in places])
         dynamic = next((a for a in indexed if any(leaf.is_dynamic for leaf in a.leaves)), None)
         if dynamic is None:
             # Of a narrow type, a length has a largest value; no loop of the source has it.
@@ -250,6 +253,10 @@ class _Reasons:
                 return ProvenCause("const-table", (Evidence("constant-stores"),))
             also = tuple(c for c in self._others() if c != "dynamic-index")
             return ProvenCause("dynamic-index", (self._said(dynamic.index),), also)
+        if places:
+            access = self._instructions[places[0].index]
+            shown = Evidence("chosen-place", ptx_line=access.line, opcode=access.opcode)
+            return ProvenCause("address-taken", (shown,))
         if self._found.size > REGISTER_FILE_BYTES:
             if indexed and self._contents.is_table:
                 # Constants need no registers, however many they are.
@@ -281,7 +288,7 @@ class _Reasons:
 
     def _choice(self, index: int) -> Evidence:
         access = self._instructions[index]
-        subject = NULL if self._objects.is_it_or_null(index) else None
+        subject = NULL if self._objects.choices.is_it_or_null(index) else None
         return Evidence("chosen-address", subject, ptx_line=access.line, opcode=access.opcode)
 
     def _is_of_several(self, access: PtxAccess) -> bool:
@@ -293,6 +300,9 @@ class _Reasons:
         result: list[Cause] = []
         leaves = [access.leaves for access in self._indexed()]
         leaves += kept_indices(self._objects, self._found)
+        # A loop that only calls is unrolled once it is inlined.
+        passed = self._objects.passed_indices(self._found)
+        leaves += [found for found in passed if any(leaf.is_dynamic for leaf in found)]
         if any(leaf.is_dynamic for found in leaves for leaf in found) or any(
             self._is_dynamic_inlined(theirs.dataflow, leaf)
             for theirs, access in [*self._theirs, *self._in_pointed()]

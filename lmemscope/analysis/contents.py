@@ -159,7 +159,7 @@ class Contents:
         """Whether copied bytes are most of an object, or all that is stored in a chosen one."""
         if len(copied) * 2 > self._found.size:
             return True
-        if not any(self._objects.is_chosen(one.index) for one in self._found.accesses):
+        if not any(self._objects.choices.is_chosen(one.index) for one in self._found.accesses):
             return False
         # A store at a place that is not known may be anywhere.
         return all(

@@ -54,10 +54,10 @@ class Depots:
             if (start := _agreed(cast, frame)) is not None
         }
 
-    def is_elsewhere(self, placed: Placement) -> bool:
-        """Whether a site at a constant place of a depot lies where that depot has not the place."""
+    def is_there(self, placed: Placement) -> bool | None:
+        """Whether a depot has a constant place of it where a site lies; None: nothing tells."""
         start = self._starts.get(placed.function)
-        return start is not None and start not in placed.starts
+        return start in placed.starts if start is not None else None
 
     def access(self, site: Site, function: str, line: int) -> PlacedAccess | None:
         """The PTX access of an object's bytes that a site relative to the stack pointer touches.

@@ -133,7 +133,7 @@ class IndexReader:
             [
                 a
                 for a in found.accesses
-                if a.leaves and not objects.is_chosen(a.index) and not is_copying(objects, a)
+                if a.leaves and not objects.choices.is_any(a.index) and not is_copying(objects, a)
             ]
         )
         indexed = [*own, *theirs]

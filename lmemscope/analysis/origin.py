@@ -9,8 +9,9 @@ nothing can be told.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from lmemscope.analysis.depots import Depots
 from lmemscope.analysis.frame import Placement
@@ -24,6 +25,8 @@ from lmemscope.formats.sites import STACK_POINTER, Site
 OriginKind = Literal["spill", "save", "argument", "object", "unknown"]
 """``spill``: ptxas marks it. ``save``: made by ptxas and not marked. ``argument``: a call's value
 on the stack. ``object``: an access of the program's own. ``unknown``: no PTX line."""
+_Bytes: TypeAlias = tuple[int | None, int | None, int, int, bool]
+"""What a site moves: its address registers, displacement and width, and whether it stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class Origins:
         self._accesses: dict[tuple[int, bool], int | None] = {}
         self._depots: dict[tuple[str, int], Depots] = {}
         self._arguments: dict[tuple[str, int], dict[int, Argument]] = {}
+        self._saves: dict[tuple[str, int], dict[_Bytes, frozenset[int]]] = {}
 
     def of(self, kernel: CubinFunction, site: Site) -> Origin:
         """The origin of a site in a kernel's code section, its callees' included."""
@@ -122,19 +126,26 @@ class Origins:
     ) -> bool:
         """Whether a site has an object's line, but the place of a register that the body saves.
 
-        Its PTX access has a constant place, where the depot is known not to have the site's; and on
-        other lines than an object's the body goes the other way at the very same bytes.
+        On other lines than an object's the body goes the other way at the very same bytes, and the
+        depot is known not to have the access's place there; or nothing tells where it has it, and
+        the same register goes both ways.
         """
-        placed = _placement(flow, found, site)
-        if placed is None or not self._placed(flow, kernel, body).is_elsewhere(placed):
-            return False
-        return any(
-            (other.base, other.uniform_base, other.displacement, other.width)
-            == (site.base, site.uniform_base, site.displacement, site.width)
-            and other.is_store != site.is_store
-            and self._by_line(kernel, other).kind == "save"
-            for other in body.sites
-        )
+        saved = self._saved(kernel, body, site)
+        placed = _placement(flow, found, site) if saved else None
+        is_there = self._placed(flow, kernel, body).is_there(placed) if placed is not None else None
+        return site.register in saved if is_there is None else not is_there
+
+    def _saved(self, kernel: CubinFunction, body: CubinFunction, site: Site) -> frozenset[int]:
+        """Registers that the body moves the other way at a site's bytes, on other lines than an
+        object's."""
+        key = (kernel.section, body.start)
+        if key not in self._saves:
+            moved: dict[_Bytes, set[int]] = defaultdict(set)
+            for one in body.sites:
+                if self._by_line(kernel, one).kind == "save":
+                    moved[_bytes_of(one, is_store=one.is_store)].add(one.register)
+            self._saves[key] = {place: frozenset(found) for place, found in moved.items()}
+        return self._saves[key].get(_bytes_of(site, is_store=not site.is_store), frozenset())
 
     def _placed(self, flow: ModuleFlow, kernel: CubinFunction, body: CubinFunction) -> Depots:
         """The depots in a body's frame, as the lines of its other sites place them."""
@@ -144,7 +155,8 @@ class Origins:
             for site in body.sites:
                 origin = self._by_line(kernel, site)
                 placed = _placement(flow, origin, site) if origin.kind == "object" else None
-                if placed is not None:
+                # What may restore a register says nothing of where objects are.
+                if placed and site.register not in self._saved(kernel, body, site):
                     placements.append(placed)
             self._depots[key] = Depots(flow, placements, body.stack_frame)
         return self._depots[key]
@@ -195,6 +207,10 @@ def _first_access(flow: ModuleFlow, name: str, line: int, is_store: bool) -> int
         ),
         None,
     )
+
+
+def _bytes_of(site: Site, *, is_store: bool) -> _Bytes:
+    return site.base, site.uniform_base, site.displacement, site.width, is_store
 
 
 def _placement(flow: ModuleFlow, origin: Origin, site: Site) -> Placement | None:

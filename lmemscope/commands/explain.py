@@ -12,7 +12,7 @@ from lmemscope.commands.options import compile_options, completing
 from lmemscope.commands.output import color_wanted
 from lmemscope.commands.running import EXIT_INCOMPLETE, exit_code
 from lmemscope.commands.say import complain, say, show
-from lmemscope.commands.trying import fix_options, gathered_with_fixes
+from lmemscope.commands.trying import Fixes, fix_options, gathered_with_fixes
 from lmemscope.config.settings import Settings
 from lmemscope.model import Quote
 
@@ -34,8 +34,7 @@ def command(
     show_ptx: bool,
     show_sass: bool,
     show_all: bool,
-    with_fix: bool,
-    fix_from: str | None,
+    fixes: Fixes,
     settings: Settings,
     color: str,
 ) -> None:
@@ -62,9 +61,7 @@ def command(
     def written(report: Report) -> None:
         _write(report, color, everything=bool(separator) or show_all)
 
-    report = gathered_with_fixes(
-        [path], replace(settings, quotes=quotes), with_fix, fix_from, written
-    )
+    report = gathered_with_fixes([path], replace(settings, quotes=quotes), fixes, written)
     written(report)
     _complain(report)
     if separator and not any(unit.kernels for unit in report.units):

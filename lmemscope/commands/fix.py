@@ -12,7 +12,7 @@ from lmemscope.commands.output import Formats, Sink
 from lmemscope.commands.running import EXIT_CLEAN, EXIT_INCOMPLETE
 from lmemscope.commands.saved import is_saved
 from lmemscope.commands.say import complain, say
-from lmemscope.commands.trying import tried
+from lmemscope.commands.trying import block_option, tried
 from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lmemscope.model import FixReport, Report
 
 FORMATS: Formats = {"table": (".txt",), "patch": (".patch", ".diff"), "json": (".json",)}
-_MOST_THREADS = 1024
-"""Of a block, on every architecture: CUDA C++ Programming Guide, "Compute Capabilities"."""
 
 
 @click.command(name="fix")
@@ -42,12 +40,7 @@ _MOST_THREADS = 1024
 @click.option(
     "--object", "objects", multiple=True, metavar="NAME", help="Only this variable; repeatable."
 )
-@click.option(
-    "--block",
-    type=click.IntRange(1, _MOST_THREADS),
-    metavar="N",
-    help="Threads of a block at most, where neither launches nor __launch_bounds__ say it.",
-)
+@block_option
 @click.option("--unsafe", is_flag=True, help="Take rewrites that may change what the program does.")
 @click.option("--apply", "apply_it", is_flag=True, help="Write the patch to the files.")
 @click.option("--force", is_flag=True, help="With --apply, to files with uncommitted changes too.")

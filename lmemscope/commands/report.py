@@ -9,7 +9,7 @@ import click
 from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import exit_code
-from lmemscope.commands.trying import fix_options, gathered_with_fixes
+from lmemscope.commands.trying import Fixes, fix_options, gathered_with_fixes
 from lmemscope.config.settings import Settings
 from lmemscope.exporters.formats import FORMATS
 from lmemscope.exporters.selection import selected, settled
@@ -33,8 +33,7 @@ def command(
     paths: tuple[str, ...],
     target: str,
     accesses: bool,
-    with_fix: bool,
-    fix_from: str | None,
+    fixes: Fixes,
     settings: Settings,
     color: str,
 ) -> None:
@@ -50,7 +49,7 @@ def command(
     """
     sink = Sink.open(target, formats=REPORT_FORMATS, color=color)
     # A report is read beside the source: machine code belongs in it, whatever its format.
-    report = gathered_with_fixes(paths, replace(settings, quotes=("sass",)), with_fix, fix_from)
+    report = gathered_with_fixes(paths, replace(settings, quotes=("sass",)), fixes)
     view = settled(report, settings.view)
     report = selected(report, view)
     sink.write(rendered(report, sink, verbose=True, with_accesses=accesses, view=view))

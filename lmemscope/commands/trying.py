@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -21,19 +22,55 @@ if TYPE_CHECKING:
     from lmemscope.model import FixReport, Report
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_MOST_THREADS = 1024
+"""Of a block, on every architecture: CUDA C++ Programming Guide, "Compute Capabilities"."""
 
 
-def fix_options(function: Function) -> Function:
-    """Add what says where proven fixes come from; it arrives as ``with_fix`` and ``fix_from``."""
-    function = click.option(
+block_option = click.option(
+    "--block",
+    type=click.IntRange(1, _MOST_THREADS),
+    metavar="N",
+    help="Threads of a block at most, where neither launches nor __launch_bounds__ say it.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixes:
+    """Where proven fixes come from.
+
+    Attributes:
+        tries: whether rewrites are tried now.
+        saved: path of a saved document of ``fix``, or None.
+        block: threads of a block at most, where rewrites are tried and the source does not say it.
+    """
+
+    tries: bool
+    saved: str | None
+    block: int | None
+
+
+def fix_options(function: Function) -> Callable[..., Any]:
+    """Add what says where proven fixes come from; it arrives as ``fixes``."""
+
+    @click.option("--fix", "with_fix", is_flag=True, help="Try rewrites; show what is proven.")
+    @click.option(
         "--fix-from",
         "fix_from",
         metavar="FILE",
         help="Show what `fix --format json` has proven, where it still holds.",
-    )(function)
-    return click.option(
-        "--fix", "with_fix", is_flag=True, help="Try rewrites; show what is proven."
-    )(function)
+    )
+    @block_option
+    @functools.wraps(function)
+    def command(
+        *args: Any, with_fix: bool, fix_from: str | None, block: int | None, **options: Any
+    ) -> Any:
+        if block is not None and not with_fix:
+            raise UsageError(
+                "usage", "--block is for rewrites that are tried", hint="ask for them with --fix"
+            )
+        return function(*args, fixes=Fixes(with_fix, fix_from, block), **options)
+
+    return command
 
 
 def tried(
@@ -79,8 +116,7 @@ def tried(
 def gathered_with_fixes(
     paths: Sequence[str],
     settings: Settings,
-    with_fix: bool,
-    fix_from: str | None,
+    fixes: Fixes,
     interrupted: Callable[[Report], None] | None = None,
 ) -> Report:
     """The report of inputs; where asked for, findings show the best proven fix, and no advice that
@@ -89,8 +125,7 @@ def gathered_with_fixes(
     Args:
         paths: as the user typed them.
         settings: how to compile and what to keep.
-        with_fix: whether rewrites are tried now.
-        fix_from: path of a saved document of ``fix``, or None.
+        fixes: where they come from.
         interrupted: shows what is known when the user ends the run while rewrites are tried;
             without it nothing is shown.
 
@@ -98,21 +133,24 @@ def gathered_with_fixes(
         UsageError: both are asked for; or rewrites are to be tried on a saved report.
         InputError: a saved document does not exist, or is damaged.
     """
-    if fix_from is not None:
-        if with_fix:
+    if fixes.saved is not None:
+        if fixes.tries:
             raise UsageError(
                 "usage",
                 "--fix tries rewrites, and --fix-from takes what was tried before",
                 hint="leave one of them out",
             )
-        return _with_saved(paths, settings, fix_from)
-    if not with_fix:
+        return _with_saved(paths, settings, fixes.saved)
+    if not fixes.tries:
         return gathered(paths, settings)
-    return _with_tried(paths, settings, interrupted)
+    return _with_tried(paths, settings, fixes.block, interrupted)
 
 
 def _with_tried(
-    paths: Sequence[str], settings: Settings, interrupted: Callable[[Report], None] | None
+    paths: Sequence[str],
+    settings: Settings,
+    block: int | None,
+    interrupted: Callable[[Report], None] | None,
 ) -> Report:
     from lmemscope.fixing.attach import with_fixes
     from lmemscope.fixing.run import Asked
@@ -136,7 +174,7 @@ def _with_tried(
         if interrupted is not None:
             interrupted(shown(report, found, is_cut=True))
 
-    return shown(*tried(paths, settings, Asked(settings.kernels), cut))
+    return shown(*tried(paths, settings, Asked(settings.kernels, block=block), cut))
 
 
 def _with_saved(paths: Sequence[str], settings: Settings, path: str) -> Report:

@@ -80,7 +80,7 @@ def _in_versions(group: Iterable[Sequence[Attempt]]) -> Iterator[list[Attempt]]:
             of_it = made[min(variant, len(made) - 1)] if made else next(unrolled, None)
             if of_it is not None:
                 found.append(of_it)
-        if len({one.rewriting.caveat for one in found if one.rewriting.caveat}) == 1:
+        if len({one.rewriting.version for one in found if one.rewriting.version}) == 1:
             yield sorted(found, key=lambda one: one.rewriting.rewrite != _VERSIONS)
 
 

@@ -12,6 +12,7 @@ from lmemscope import __version__, collect
 from lmemscope.config.settings import Settings
 from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
+from lmemscope.fixing.beside import beside
 from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import pairs
@@ -126,7 +127,7 @@ def try_rewrites(
     results = Results(analysed)
     attempts = Attempts(executor, cache, progress, seconds)
     trials: list[Trial] = []
-    left: list[Untried] = []
+    idle: list[_Idle] = []
     every = [kernel for _, report in analysed for kernel in report.kernels]
     found = FixReport(
         version=__version__,
@@ -140,8 +141,8 @@ def try_rewrites(
         units=tuple(tried_unit(unit, own, results.files(unit)) for unit, own in results.every),
     )
     try:
-        left += _start(results, attempts, asked)
-        _try_all(results, attempts, trials)
+        idle += _start(results, attempts, asked)
+        _try_all(results, attempts, trials, idle)
         order = ranked(trials)
         if asked.program is not None:
             attempts.say("running the program")
@@ -152,17 +153,27 @@ def try_rewrites(
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
         done, total = len(attempts.done), attempts.total
         cut = f"interrupted: {done} of {total} rewrites tried, and no patch made of them"
-        known = replace(
-            found, trials=ranked(trials), untried=tuple(left), notes=(*found.notes, cut)
-        )
+        left = tuple(one.untried for one in idle)
+        known = replace(found, trials=ranked(trials), untried=left, notes=(*found.notes, cut))
         raise CutError(report, known, done, total, number) from stop
-    return replace(found, trials=order, untried=tuple(left), chosen=chosen)
+    left = tuple(one.untried for one in idle)
+    return replace(found, trials=order, untried=left, chosen=chosen)
 
 
-def _try_all(results: Results, attempts: Attempts, trials: list[Trial]) -> None:
-    """What was started, and what follows from what came of it; trials are added as they end."""
+def _try_all(results: Results, attempts: Attempts, trials: list[Trial], idle: list[_Idle]) -> None:
+    """What was started, and what follows from what came of it.
+
+    Args:
+        trials: are added as they end.
+        idle: what nothing was tried on is taken away where something made for another removes it.
+    """
     trials += _finish(attempts)
     trials += _by_others(attempts.done, trials)
+    for still in [*idle]:
+        freed = [] if still.target is None else [*_freed_by(attempts.done, still.target)]
+        if freed:
+            trials += freed
+            idle.remove(still)
     common = [*joint(attempts.done)]
     for alike, rewriting in common:
         attempts.start(alike.target, alike.results, rewriting)
@@ -176,9 +187,20 @@ def _try_all(results: Results, attempts: Attempts, trials: list[Trial]) -> None:
         for pair in pairs(alone):
             attempts.start(one.target, results.changed(one.target, pair), pair)
     trials += _finish(attempts)
+    for best, added in beside(attempts.done, ranked(trials)):
+        attempts.start(best.target, best.results, added)
+    trials += _finish(attempts)
 
 
-def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[Untried]:
+@dataclass(frozen=True, slots=True)
+class _Idle:
+    """What there is nothing to try on, and why; no target where it cannot be edited at all."""
+
+    target: Target | NumbaTarget | None
+    untried: Untried
+
+
+def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[_Idle]:
     """Start the trials of all targets; gives what there is nothing to try on."""
     files = Files()
     inputs: dict[tuple[str, str], list[Result]] = {}
@@ -190,19 +212,18 @@ def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[Untri
             own, files, kernels=asked.kernels, names=asked.objects, block=asked.block
         ):
             if isinstance(target, Untried):
-                yield target
+                yield _Idle(None, target)
                 continue
             if not unit.path.endswith(_SOURCES):
-                yield untried(
-                    target.hits, unit, "only CUDA C++ in sources and Python strings is rewritten"
-                )
+                why = "only CUDA C++ in sources and Python strings is rewritten"
+                yield _Idle(None, untried(target.hits, unit, why))
                 continue
             rewritings, reasons = _proposals(target)
             for rewriting in rewritings:
                 attempts.start(target, results.changed(target, rewriting), rewriting)
             if not rewritings:
                 why = "; ".join(reasons) or _unsaid(target)
-                yield untried(target.hits, unit, why)
+                yield _Idle(target, untried(target.hits, unit, why))
 
 
 def _unsaid(target: Target | NumbaTarget) -> str:
@@ -258,16 +279,22 @@ def _harm_elsewhere(attempt: Attempt, own: Unit) -> str | None:
 def _by_others(attempts: Sequence[Attempt], trials: Sequence[Trial]) -> Iterator[Trial]:
     """What removes an object that was not tried for it: two arrays of one loop need one rewrite."""
     for one in _unsolved(attempts, [trial for trial in trials if trial.is_worth]):
-        own = {attempt.rewriting.edits for attempt in attempts if attempt.target is one.target}
-        for attempt in attempts:
-            if attempt.rewriting.edits in own or not (attempt.named or not has_equals(one.target)):
-                continue
-            if not _frees(attempt, one.target):
-                continue
-            found = [*_trials(replace(attempt, target=one.target), one.target.hits)]
-            if len(found) >= len(one.target.hits) and all(f.verdict == "removed" for f in found):
-                own.add(attempt.rewriting.edits)
-                yield from found
+        yield from _freed_by(attempts, one.target)
+
+
+def _freed_by(attempts: Sequence[Attempt], target: Target | NumbaTarget) -> Iterator[Trial]:
+    """Trials of what was made for other targets, and removes this one, too."""
+    own = {attempt.rewriting.edits for attempt in attempts if attempt.target is target}
+    for attempt in attempts:
+        edits = attempt.rewriting.edits
+        if edits in own or not (attempt.named or not has_equals(target)):
+            continue
+        if not _frees(attempt, target):
+            continue
+        found = [*_trials(replace(attempt, target=target), target.hits)]
+        if len(found) >= len(target.hits) and all(f.verdict == "removed" for f in found):
+            own.add(edits)
+            yield from found
 
 
 def _frees(attempt: Attempt, target: Target | NumbaTarget) -> bool:

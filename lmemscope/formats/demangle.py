@@ -53,6 +53,7 @@ def demangle(name: str) -> str:
 
 
 _ABI_TAG = re.compile(r"\[abi:[^\]]*\]")
+_PIECE = re.compile(r"_\$_\d+$")
 _STATIC_UNIT = re.compile(r"\b_INTERNAL_\w*::")
 """What NVIDIA's front end puts before names that are static in a file: hashes of its path."""
 _LAMBDA = re.compile(r"\{lambda\((?:[^(){}]|\([^(){}]*\))*\)#(\d+)\}")
@@ -114,9 +115,10 @@ def variable_name(symbol: str) -> str:
     """A variable's name as its users write it, out of the symbol it has in PTX.
 
     ``_ZZ4statPiE6primes``, which is ``stat(int*)::primes``, gives ``primes``; what is in a
-    namespace keeps it.
+    namespace keeps it. What NVVM has left of a variable of which it took parts is called
+    ``…primes_$_0``.
     """
-    full = _STATIC_UNIT.sub("", demangle(symbol))
+    full = _STATIC_UNIT.sub("", demangle(_PIECE.sub("", symbol)))
     return full.rpartition(")::")[2]
 
 

@@ -19,6 +19,7 @@ EvidenceKind = Literal[
     "holds-addresses",
     "held-address",
     "chosen-address",
+    "chosen-place",
     "set-pointer",
     "compared-address",
     "plain-declaration",
@@ -55,6 +56,8 @@ on the stack, the subject is the function whose argument it is.
 ``shared-place``: the library's slow path of sine and cosine has the object's place at other times.
 ``chosen-address``: a PTX instruction accesses it or other memory, by a pointer chosen at run time;
 the subject is ``null`` where the pointer is to nothing else.
+``chosen-place``: a PTX instruction accesses one of its constant places, by a pointer that is chosen
+at run time.
 ``holds-addresses``: a PTX instruction stores the address of a local variable in it.
 ``held-address``: another local variable (the subject) holds its address.
 ``set-pointer``: the source sets a pointer (the subject) to its address, behind its declaration.
@@ -128,6 +131,10 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
         f"PTX line {e.ptx_line}: {e.opcode} accesses it by a pointer that is null on other paths"
         if e.subject == NULL
         else f"PTX line {e.ptx_line}: {e.opcode} accesses it or other memory, by a pointer that is "
+        "chosen at run time"
+    ),
+    "chosen-place": lambda e: (
+        f"PTX line {e.ptx_line}: {e.opcode} accesses one of its places, by a pointer that is "
         "chosen at run time"
     ),
     "shared-place": lambda e: (

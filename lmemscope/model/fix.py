@@ -47,13 +47,16 @@ class Rewriting:
     """One rewrite at one place, not yet tried.
 
     Attributes:
-        rewrite: the rewrite's name, or two joined by ``+``.
+        rewrite: the rewrite's name, or several joined by ``+``.
         applicability: whether it may change what the program does.
         edits: of the user's files, none of them overlapping.
         summary: what it does there, in a few words.
         caveat: of an unsafe one, what the user promises by taking it; None of a safe one.
         promises: which edits want one, where nothing else does: another rewriting that makes such
             an edit without a promise has shown that it needs none.
+        base: the edits that remove the object, where others beside them are for the kernel's speed.
+        version: of one that writes a version of a kernel for each number: the kernel's name, the
+            number's, and the largest.
     """
 
     rewrite: str
@@ -62,6 +65,8 @@ class Rewriting:
     summary: str
     caveat: str | None = None
     promises: tuple[tuple[Edit, str], ...] = ()
+    version: tuple[str, str, int] | None = None
+    base: tuple[Edit, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

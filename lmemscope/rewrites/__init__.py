@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from lmemscope.model import Rewriting
+from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites import (
     bounded_loop,
     dispatch,
@@ -20,6 +20,7 @@ from lmemscope.rewrites import (
     narrow,
     no_printf,
     packed,
+    partial_unroll,
     select,
     shared_memory,
     shared_row,
@@ -31,7 +32,7 @@ from lmemscope.rewrites import (
     unroll,
 )
 from lmemscope.rewrites.arrays import is_for_device
-from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target
 from lmemscope.rewrites.cooperative import promised
 from lmemscope.rules.indexing import listed
 
@@ -57,6 +58,8 @@ REWRITES: tuple[Rewrite, ...] = (
     no_printf.REWRITE,
 )
 """In the order in which they are tried: the cheapest to run first."""
+ADDITIONS: tuple[Addition, ...] = (partial_unroll.REWRITE,)
+"""What is tried beside the best of them."""
 
 
 _FOR_ANY_COMPILER = frozenset({"unroll", "bounded-loop", "drop-volatile", "no-printf"})
@@ -92,6 +95,12 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
             for reason in declined:
                 reasons.setdefault(reason, []).append(rewrite.name)
     return tuple(found), tuple(f"{quoted(names)}: {why}" for why, names in reasons.items())
+
+
+def additions(target: Target, edits: Sequence[Edit]) -> tuple[Rewriting, ...]:
+    """What may make the kernels faster beside a rewriting of a target that removes it."""
+    every = (one.beside(target, edits) for one in ADDITIONS if target.cause in one.causes)
+    return tuple(one for one in every if one is not None)
 
 
 def quoted(names: Sequence[str]) -> str:

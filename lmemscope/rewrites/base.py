@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -132,4 +132,30 @@ class Rewrite:
     @property
     def page(self) -> str:
         """What it does, why it is safe, or what its user promises."""
-        return inspect.cleandoc(sys.modules[self.module].__doc__ or "")
+        return _page(self.module)
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What is done beside a rewrite that removes an object, for its speed.
+
+    Attributes:
+        name: of the contract.
+        causes: whose findings it is tried on.
+        beside: what is added to a target's rewriting with some edits; None where there is nothing.
+        module: whose docstring is its page.
+    """
+
+    name: str
+    causes: frozenset[Cause]
+    beside: Callable[[Target, Sequence[Edit]], Rewriting | None]
+    module: str
+
+    @property
+    def page(self) -> str:
+        """What it does, and why it is safe."""
+        return _page(self.module)
+
+
+def _page(module: str) -> str:
+    return inspect.cleandoc(sys.modules[module].__doc__ or "")

@@ -349,6 +349,7 @@ def _parameter(
         if node.type == "identifier"
         and node.parent is not None
         and node.parent.type.endswith("declarator")
+        and node.parent.child_by_field_name("size") != node
     ]
     text = syntax.text(parameter)
     if len(names) != 1 or parameter.child_by_field_name("default_value") is not None:

@@ -109,10 +109,16 @@ def propose(target: Target) -> Iterator[Rewriting]:
     name = target.syntax.text(number.name).decode()
     caveat = f"`{name}` is from 0 to {most}, or the kernel stops with an error"
     summary = f"a version of `{kernel.name.decode()}` for each `{name}` from 0 to {most}"
+    version = kernel.name.decode(), name, most
     for edits, around_it in ((pragmas, ""), (pragmas + kept, _as_they_are(len(kept)))):
         if edits is pragmas or kept:
             yield Rewriting(
-                "dispatch", "unsafe", tuple(sorted((*made, *edits))), summary + around_it, caveat
+                "dispatch",
+                "unsafe",
+                tuple(sorted((*made, *edits))),
+                summary + around_it,
+                caveat,
+                version=version,
             )
 
 

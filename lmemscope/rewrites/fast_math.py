@@ -233,10 +233,12 @@ def _half_turns(call: _Call) -> tuple[Edit, ...] | None:
         return None
     called = call.node.child_by_field_name("function")
     assert called is not None
-    name = f"{call.name}pi{'f' if call.is_float else ''}"
+    suffix = "f" if target.syntax.text(called).endswith(b"f") else ""
+    code = factor.code if suffix or not call.is_float else factor.code_of_float
+    assert code is not None
     return (
-        target.edit(called.start_byte, called.end_byte, name.encode()),
-        target.edit(call.argument.start_byte, call.argument.end_byte, factor.code.encode()),
+        target.edit(called.start_byte, called.end_byte, f"{call.name}pi{suffix}".encode()),
+        target.edit(call.argument.start_byte, call.argument.end_byte, code.encode()),
     )
 
 

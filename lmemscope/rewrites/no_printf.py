@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lmemscope.model import Edit, Rewriting, calling_line
+from lmemscope.model import Edit, Rewriting, SourceLocation
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.places import local_of
@@ -29,6 +29,7 @@ from lmemscope.rewrites.written import (
     is_pure,
     may_be_body,
 )
+from lmemscope.rules.printf_args import calls_at
 from lmemscope.sources.syntax import BRANCHES, FUNCTIONS, PLAIN_TYPES, outermost, walk
 
 if TYPE_CHECKING:
@@ -62,16 +63,10 @@ def propose(target: Target) -> Iterator[Rewriting]:
     names: set[bytes] = set()
     statements: list[Node] = []
     bodies: list[Node] = []
-    places = {
-        place
-        for hit in target.hits
-        for place in (
-            hit.finding.location,
-            *(calling_line(one.chain) for one in (*hit.case.accesses, *hit.case.generic)),
-            *(hit.case.object.handed_at if hit.case.object is not None else ()),
-        )
-        if place is not None
-    }
+    places: set[SourceLocation] = set()
+    for hit in target.hits:
+        own = () if hit.finding.location is None else (hit.finding.location,)
+        places.update(calls_at(hit.case) or own)
     if not all(is_here(target, place) for place in places):
         raise DeclinedError("not all calls are in one file")
     for line in sorted({place.line for place in places}):

@@ -68,8 +68,10 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
         parent = parent.parent
     if variable.is_const or variable.is_volatile:
         raise DeclinedError("it is volatile" if variable.is_volatile else "it is const")
-    if _is_recursive(target) or may_call_itself(target, declared.function, declared.statement):
+    if _is_recursive(target):
         raise DeclinedError("its function calls itself")
+    if may_call_itself(target, declared.function, declared.statement):
+        raise DeclinedError("by their names, what its function calls may lead back to it")
     if parent is None or parent.type not in _BLOCKS:
         raise DeclinedError("its declaration stands in no block")
     if has_own_lanes(target):

@@ -8,7 +8,9 @@ in different banks.
 
 It is safe: nothing stands before the barrier, so that all threads of a block get there; the
 elements are the same constants, and what could change them or tell that they lie elsewhere is
-declined, and pointers to larger elements find it aligned, as for static-table. Only tables that a
+declined, and pointers to larger elements find it aligned, as for static-table. A table of rows of
+which only elements are used computes their places as one number (a helper class), which another
+table with the same indices shares. Only tables that a
 kernel itself declares are moved, by names that mean the same where it begins. Where a launch may
 ask for dynamic shared memory it is unsafe: there is less of that then. It costs a barrier, and
 stores by one thread.
@@ -23,6 +25,7 @@ from collections.abc import Iterator
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import LocalArray, is_plain, local_array, words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.classes import helper_edits
 from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.shared_room import has_own_lanes
@@ -41,6 +44,25 @@ _BARRIER = re.compile(rb"#[ \t]*define[ \t]+__syncthreads\b")
 _DEFINED = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+(\w+)")
 _COUNTING = frozenset({b"__COUNTER__", b"__LINE__"})
 _USING = re.compile(rb"\busing\b")
+_NAME = b"lmem_table_rows"
+_CLASS = b"""\
+// A table of rows: element j of row i is computed as one number, which several tables may share.
+template <class Element, int Columns>
+struct lmem_table_rows {
+    const Element *first;
+    struct row {
+        const Element *first;
+        int start;
+        __host__ __device__ __forceinline__ const Element &operator[](int j) const {
+            return first[start + j];
+        }
+    };
+    __host__ __device__ __forceinline__ row operator[](int i) const {
+        row made = {first, i * Columns};
+        return made;
+    }
+};
+"""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -182,10 +204,26 @@ def _edits(array: LocalArray) -> tuple[Edit, ...]:
     made[0] += b" = " + value + b";"
     at = body.start_byte + 1
     own = b"const " + array.element + b" (&" + array.name + b")" + extents + b" = " + space + b";"
+    before: tuple[Edit, ...] = ()
+    if _is_subscripted(array):
+        before = helper_edits(target, target.path, syntax, declared.function, _NAME, _CLASS)
+        type_ = b"const %s<%s, %s> " % (_NAME, array.element, array.extents[1])
+        own = type_ + array.name + b" = {" + space + b"[0]};"
     return (
+        *before,
         target.edit(at, at, end + end.join(made)),
         target.edit(declared.statement.start_byte, declared.statement.end_byte, own),
     )
+
+
+def _is_subscripted(array: LocalArray) -> bool:
+    """Whether it has rows, and all that is used of it are its elements."""
+    if len(array.extents) != 2:
+        return False
+    try:
+        return all(use.element is not None for use in array.elements.uses)
+    except DeclinedError:
+        return False  # A macro may use it otherwise.
 
 
 REWRITE = Rewrite(

@@ -19,7 +19,7 @@ source; then pass values instead, and return a structure by value. A function of
 library: nothing removes it while it is called. Text that ``printf`` prints with ``%s``: print
 values, or compile the call out. Memory, as with an array of
 pointers to locals: store an index instead of a pointer, or unroll the loop over the array where its
-trip count is constant. A choice, as of ``flag ? data[i] : zero``,
+trip count is constant. A choice, as of ``flag ? data[i] : zero`` or ``flag ? data.a : data.b``,
 which C++ makes between addresses: choose between values; ``flag ? &data : nullptr``: hand on the
 address and the flag. A comparison of addresses in an assignment
 operator: leave it out where copying an object onto itself changes nothing. A pointer that is set
@@ -91,6 +91,11 @@ def message(case: Case) -> str:
             f"the address of {case.described} is needed: a pointer is chosen at run time"
             f"{other}{hidden}"
         )
+    if "chosen-place" in kinds:
+        return (
+            f"the address of {case.described} is needed: a pointer to one of its parts is chosen "
+            f"at run time{hidden}"
+        )
     if _is_printed(case):
         return f"the address of {case.described} is needed: it is an argument of printf{hidden}"
     return f"the address of {case.described} is needed{_clause(case, _receiver(case))}{hidden}"
@@ -157,7 +162,7 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
                 "condition that decides: then no pointer has to be chosen."
             ),
         )
-    if "chosen-address" in kinds and case.alternatives:
+    if "chosen-place" in kinds or ("chosen-address" in kinds and case.alternatives):
         return (
             Advice(
                 "Copy what is chosen instead of pointing at it (`if (…) chosen = a; else chosen = "
@@ -177,7 +182,7 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
                 "Leave it where little is printed, or print values instead of text in memory: `%d` "
                 f"for a number, `%c` for each character of {case.name}."
             ),
-            Advice("Or compile the call out of release builds."),
+            Advice("Or compile each call that prints it out of release builds."),
         )
     holder = _rolled_holder(case)
     if receiver is None and holder is not None:

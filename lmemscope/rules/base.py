@@ -173,9 +173,10 @@ class Case:
             # On entry: what ptxas restores has the line of a loop, or of a function, before it.
             saves = [one for one in self.accesses if one.is_store]
             if self.share.cause == "call-frame":
-                # The call, not what the functions that it may lead to save themselves.
-                own = [one for one in saves if one.function == self.facts.name]
-                saves = own or saves
+                # The call, not what the functions that it may lead to save themselves, nor where
+                # they store what they return.
+                own = [one for one in self.accesses if one.function == self.facts.name]
+                saves = [one for one in own if one.is_store] or own or saves
             return replace(self, accesses=saves).costly if saves else self.costly
         if self.share.cause == "printf-args":
             # Wherever the function is inlined that holds the call.

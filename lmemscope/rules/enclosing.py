@@ -105,14 +105,16 @@ def body_lines(sources: SourceText, place: SourceLocation) -> Iterator[tuple[int
 def _rows(sources: SourceText, place: SourceLocation) -> list[str]:
     """The lines up to one, without comments, literals and directives; of its own up to a brace."""
     lines = sources.bare_lines(place.file)
-    rows, commented = [], False
+    rows, commented, continued = [], False, False
     for line in lines[max(0, place.line - 1 - _REACH) : place.line]:
         row = _QUOTED.sub("_", line)
         if commented:
             commented, row = "*/" not in row, row.partition("*/")[2]
         if "/*" in row:
             commented, row = True, row.partition("/*")[0]
-        rows.append("" if row.lstrip().startswith("#") else row)
+        directive = continued or row.lstrip().startswith("#")
+        rows.append("" if directive else row)
+        continued = directive and line.rstrip().endswith("\\")
     if rows and len(lines) >= place.line:
         rows[-1] = rows[-1][: rows[-1].rfind("{") + 1]
     return rows

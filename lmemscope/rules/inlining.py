@@ -10,6 +10,7 @@ from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.kernel_names import original_name, stable_name
 from lmemscope.model import Advice, CallFacts, KernelFacts
 from lmemscope.rules.base import Case
+from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import listed
 
 _FORBIDS = re.compile(r"__attribute__\s*\(\(noinline\)\)|\b\w*no_?inline\w*\b", re.IGNORECASE)
@@ -108,10 +109,11 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
     if external:
         those, they = names_of(external), "it" if len(external) == 1 else "they"
         definition = "definition" if len(external) == 1 else "definitions"
+        more = f" {_of_unseen(case, they)}" if hands_on else ""
         found.append(
             Advice(
                 f"{those}: defined in another source; move the {definition} to a header, or "
-                f"compile and link with `-dlto`, so that {they} can be inlined."
+                f"compile and link with `-dlto`, so that {they} can be inlined.{more}"
             )
         )
     if recursive:
@@ -120,6 +122,21 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
             Advice(f"{names_of(recursive)} {calls_itself} cannot be inlined: write a loop instead.")
         )
     return (*found, *of_library(library))
+
+
+def _of_unseen(case: Case, they: str) -> str:
+    """What functions of other sources may do with an address, which nothing here shows."""
+    ending = "s" if they == "it" else ""
+    stays = f"where {they} keep{ending} it"
+    kind = case.object.type if case.object is not None else None
+    if kind is None or bytes_of(kind) is None:
+        index = "indexes" if they == "it" else "index"
+        is_named = case.object is not None and case.object.name is not None
+        stays += f", or {index} {case.name if is_named else 'the object'} at run time"
+    return (
+        f"What {they} hand{ending} the address to has to be inlined, too; {stays}, that stays in "
+        "memory."
+    )
 
 
 def of_its_own(case: Case) -> tuple[Advice, ...]:
@@ -205,17 +222,26 @@ def _spelled_out(case: Case, file: str, text: str) -> str:
 
 
 def _definition(case: Case, name: str) -> str | None:
-    """The line that declares a function with ``__device__``, up to its body; None where unclear."""
+    """The line that declares a function with ``__device__``, up to its body; None where unclear.
+
+    Another function of the name anywhere may be the one that is meant.
+    """
     plain = re.escape(name.partition("<")[0].rpartition("::")[2])
     pattern = re.compile(rf"\b__device__\b.*\b{plain}\s*\(")
     files = dict.fromkeys(
         frame.location.file for access in (*case.accesses, *case.generic) for frame in access.chain
     )
-    if case.facts.location is not None:
-        files[case.facts.location.file] = None
-    for file in files:
-        found = {text for text in case.sources.matching(file, pattern) if ";" not in text}
-        if len(found) == 1:
-            (text,) = found
-            return _spelled_out(case, file, text.partition("{")[0].strip())
-    return None
+    home = case.facts.home
+    for one in (home, case.sources.main):
+        if one is not None:
+            files.update(dict.fromkeys((one, *case.sources.quoted(one, searched=True))))
+    found = {
+        (file, text)
+        for file in files
+        for text in case.sources.matching(file, pattern)
+        if ";" not in text
+    }
+    if len({text for _, text in found}) != 1:
+        return None
+    file, text = min(found)
+    return _spelled_out(case, file, text.partition("{")[0].strip())

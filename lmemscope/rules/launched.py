@@ -11,6 +11,7 @@ from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText, count
 from lmemscope.rules.base import Case
+from lmemscope.rules.callers import kernels_running
 from lmemscope.rules.constants import meaning, number_of
 
 LARGEST_BLOCK = 1024
@@ -54,14 +55,17 @@ def block_of(case: Case) -> Block | None:
     """The block of the launches in sight, else that of ``__launch_bounds__``.
 
     Launches are looked for in the kernel's own file, in the source that includes it, and in the
-    headers that these quote. None where nothing says it, or where a launch's block is not a
-    constant that can be read there.
+    headers that these quote; of a function that is compiled by itself, those of the kernels there
+    that run it. None where nothing says it, or where a launch's block is not a constant that can
+    be read there.
     """
-    launched = _launched(case)
+    if case.facts.kind != "entry":
+        return _of_runners(case)
+    launched = _launched(case, plain_name(case.facts.demangled), _own_arguments(case))
     bounds = case.facts.launch_bounds
     if launched is None and bounds is not None and bounds.max_threads:
         text = f"the {count(bounds.max_threads, 'thread')} of __launch_bounds__"
-        is_instance = bool(template_arguments(short_name(case.facts.demangled)))
+        is_instance = bool(_own_arguments(case))
         return Block(bounds.max_threads, text, is_exact=False, is_of_instance=is_instance)
     return launched
 
@@ -81,8 +85,15 @@ class _Launch:
     given: Mapping[str, int]
 
 
-def _launched(case: Case) -> Block | None:
-    launches = _launches(case)
+def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
+    """The largest block of the launches in sight.
+
+    Args:
+        case: whose files are looked at.
+        kernel: its plain name.
+        own: template arguments of the instance that is meant; none are those of any.
+    """
+    launches = _launches(case, kernel, own)
     if launches is None:
         return None
     sizes = {
@@ -100,18 +111,40 @@ def _launched(case: Case) -> Block | None:
     return Block(max(known), text, is_exact=True, is_dynamic=dynamic, is_of_instance=chosen)
 
 
-def _launches(case: Case) -> list[_Launch] | None:
-    """Those in sight; None where others may launch it, or it is no kernel."""
-    home, sources = case.facts.home, case.sources
-    if home is None or case.facts.kind != "entry":
+def _of_runners(case: Case) -> Block | None:
+    """The largest block of the kernels in sight that run a function; others may run it, too."""
+    home = case.facts.home
+    if home is None:
         return None
-    name = plain_name(case.facts.demangled)
-    called = re.escape(name)
+    found: list[Block] = []
+    for one in kernels_running(plain_name(case.facts.demangled), home, case.sources):
+        block = _launched(case, one.name, ())
+        if block is None and one.bound is not None:
+            block = Block(one.bound, "", is_exact=False)
+        if block is None:
+            return None
+        found.append(block)
+    if not found:
+        return None
+    most = max(block.threads for block in found)
+    text = f"the {count(most, 'thread')} that the kernels in sight which run it have"
+    return Block(most, text, is_exact=False, is_dynamic=any(block.is_dynamic for block in found))
+
+
+def _own_arguments(case: Case) -> tuple[str, ...]:
+    return template_arguments(short_name(case.facts.demangled))
+
+
+def _launches(case: Case, kernel: str, own: tuple[str, ...]) -> list[_Launch] | None:
+    """Those in sight; None where others may launch it."""
+    home, sources = case.facts.home, case.sources
+    if home is None:
+        return None
+    called = re.escape(kernel)
     handed_on = re.compile(
         rf"(?<!\w){called}\s*(?:<[^;<>]*>\s*)?[,)]|=\s*&?\s*{called}\s*(?:<[^;<>]*>\s*)?;"
     )
-    launch = launches_of(name)
-    own = template_arguments(short_name(case.facts.demangled))
+    launch = launches_of(kernel)
     main = sources.main or home
     result = []
     for file in dict.fromkeys(

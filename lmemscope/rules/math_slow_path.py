@@ -220,7 +220,7 @@ def _half_turns(case: Case, call: _Call | None, is_float: bool | None) -> tuple[
     factor = without_pi(call.argument, case.sources, case.location)
     if factor is None:
         return ()
-    suffix = "f" if is_float else ""
+    suffix = "f" if call.is_suffixed else ""
     text = (
         f"The argument is pi times something: use {call.name}pi{suffix} of that factor, which has "
         "no slow path and is at least as accurate (where pi is written with few digits, results "
@@ -228,7 +228,8 @@ def _half_turns(case: Case, call: _Call | None, is_float: bool | None) -> tuple[
     )
     if factor.code is None or call.name == "sincos":
         return (Advice(text),)
-    return (Advice(text, f"{call.name}pi{suffix}({factor.code})"),)
+    code = factor.code if suffix or not is_float else factor.code_of_float
+    return (Advice(text, f"{call.name}pi{suffix}({code})"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,11 +240,13 @@ class _Call:
         name: of the function.
         argument: the one that all such calls of the line have; None where they differ.
         is_repeatable: whether the argument may be evaluated once more, before the statement.
+        is_suffixed: whether it is written with its ``f``, which is no overload.
     """
 
     name: str
     argument: str | None
     is_repeatable: bool
+    is_suffixed: bool
 
 
 def _call(case: Case) -> _Call | None:
@@ -266,7 +269,8 @@ def _call(case: Case) -> _Call | None:
     alone = (
         _LOOP.search(before) is None and place is not None and not is_governed(case.sources, place)
     )
-    return _Call(calls[0]["name"], only, simple and not changes and known and alone)
+    is_suffixed = calls[0][0].rstrip("( \t").endswith("f")
+    return _Call(calls[0]["name"], only, simple and not changes and known and alone, is_suffixed)
 
 
 def _text(case: Case, place: SourceLocation) -> str:

@@ -34,9 +34,12 @@ class Factor:
 
     Attributes:
         code: the argument with a number in place of pi; None where a variable holds the product.
+        code_of_float: the same with a number of float, of an argument that is one: what a type
+            stands for may differ between builds, and the number is as exact in both.
     """
 
     code: str | None
+    code_of_float: str | None = None
 
 
 def without_pi(argument: str, sources: SourceText, place: SourceLocation) -> Factor | None:
@@ -68,16 +71,17 @@ def _factor(text: str, sources: SourceText, place: SourceLocation, depth: int) -
             bare, lead = bare[cast.end() :], lead + cast.end()
         number = _as_number(bare, sources, place)
         if number is not None:
-            return Factor(text[:lead] + number + text[lead + len(bare) :])
+            before, behind = text[:lead], text[lead + len(bare) :]
+            return Factor(before + number + behind, f"{before}{number.removesuffix('f')}f{behind}")
         if bare.startswith("(") and closed_at(bare, 0) == len(bare):
             inner = _factor(bare[1:-1], sources, place, depth)
-            if inner is not None:
-                code = inner.code
+            if inner is not None and inner.code is not None:
+                before, behind = text[: lead + 1], text[lead + len(bare) - 1 :]
                 return Factor(
-                    None
-                    if code is None
-                    else f"{text[: lead + 1]}{code}{text[lead + len(bare) - 1 :]}"
+                    f"{before}{inner.code}{behind}", f"{before}{inner.code_of_float}{behind}"
                 )
+            if inner is not None:
+                return inner
         elif depth and _WORD.fullmatch(bare) and "::" not in bare:
             found = meaning(bare, sources, place)
             if found is not None and _factor(found.value, sources, found.place, depth - 1):

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 
-from lmemscope.model import Advice, Evidence, Severity, calling_line
+from lmemscope.model import Advice, Evidence, Severity, SourceLocation, calling_line
 from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.declared import written_statement
 from lmemscope.rules.indexing import listed
@@ -78,7 +78,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             ),
         )
     text += " To be rid of it in release builds, compile "
-    lines = _lines(case)
+    lines = [case.line(one) for one in calls_at(case)]
     if len(lines) > 1:
         return (
             Advice(
@@ -95,12 +95,16 @@ def advice(case: Case) -> tuple[Advice, ...]:
     return (Advice(f"{text} (`#ifndef NDEBUG`, with a condition that guards nothing else)."),)
 
 
-def _lines(case: Case) -> list[str]:
-    """The lines that store arguments, and the calls that get them, in words."""
+def calls_at(case: Case) -> tuple[SourceLocation, ...]:
+    """The lines of the calls that print what the object holds.
+
+    Where no call is known to get it, those that store in it: a store of a message that is the same
+    for all calls can have the line of the function's caller.
+    """
+    if case.object is not None and case.object.handed_at:
+        return case.object.handed_at
     places = {calling_line(access.chain) for access in (*case.accesses, *case.generic)}
-    if case.object is not None:
-        places |= {*case.object.handed_at}
-    return [case.line(place) for place in sorted(place for place in places if place is not None)]
+    return tuple(sorted(place for place in places if place is not None))
 
 
 def _evidence(case: Case) -> tuple[Evidence, ...]:

@@ -369,8 +369,9 @@ def _banks(made: Declaration, threads: int) -> str:
     size = made.element_bytes
     if threads == 1:
         return ""
-    if threads % _WARP and (size == 4 or made.is_wide):
-        return "Lanes use different banks while their indices are equal."
+    if threads % _WARP:
+        is_wide = size == 4 or (made.is_wide and size not in (1, 2))
+        return "Lanes use different banks while their indices are equal." if is_wide else ""
     if size in (1, 2):
         lanes = 4 // size
         return (

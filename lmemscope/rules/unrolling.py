@@ -35,6 +35,8 @@ Measured with nvcc 13.5 on loops of 16 to 1024 turns: 124,868 are written out, 1
 """
 _MUCH_CODE = 8192
 """Instructions of a loop that is written out from which its code is a cost of its own: 128 KB."""
+_SPILLING = 2048
+"""Instructions of such a loop from which values of several turns may not fit registers together."""
 _MOST_GUARDED = 32
 """Elements of an array up to which a loop over all of them is worth its conditions."""
 _ABOVE = 12
@@ -51,8 +53,14 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
     Where it fits only if part of it is in registers already, that is said, and shared memory is
     another place for it.
     """
+    saved = ""
+    if case.facts.kind != "entry":
+        saved = (
+            " A function that is compiled by itself saves registers of its caller's that it takes "
+            "for them: keep it where the stack frame becomes smaller."
+        )
     if _fits_registers(case):
-        return _unrolled(case, "")
+        return _unrolled(case, saved)
     made, spare = declaration_of(case), spare_registers(case)
     limit = spare + (case.facts.registers or 0)
     if made is None or made.registers is None or made.registers > limit - _OTHER_VALUES:
@@ -61,7 +69,7 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
         case,
         f" Its elements take {made.registers} registers, less what is in registers now, and "
         f"{spare} are left below the limit of {limit}: keep it where ptxas spills nothing then"
-        f"{', in this and other instances of the template' if _is_instance(case) else ''}.",
+        f"{', in this and other instances of the template' if _is_instance(case) else ''}.{saved}",
     )
     return (*found, *shared_memory(case)) if found else ()
 
@@ -105,6 +113,11 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     if early_exit(case.sources, loop.file, loop.line) is not None:
         text += " It may leave early: each turn is then written out with the test."
     size = index.written_out or 0
+    if _SPILLING < size <= _MUCH_CODE:
+        text += (
+            f" Written out, the loop is about {size // 100 * 100} instructions: keep it where "
+            "ptxas spills nothing then, and the kernel is faster."
+        )
     if size > _MUCH_CODE:
         text += (
             f" Written out, the loop is about {size // 1000},000 instructions, which takes long to "

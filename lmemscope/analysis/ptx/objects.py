@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lmemscope.analysis.ptx.choices import Choices
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, local_addresses
 from lmemscope.analysis.ptx.graph import Call, registers_of
 from lmemscope.analysis.ptx.leaves import ARITHMETIC, Leaf
@@ -74,8 +75,12 @@ class FunctionObjects:
         self.dataflow = dataflow
         self.body = dataflow.body
         self._pointees = Pointees(dataflow)
-        self._chosen: dict[tuple[str, bool], bool] = {}
         self._local: dict[frozenset[str], frozenset[str]] = {}
+
+    @cached_property
+    def choices(self) -> Choices:
+        """What its accesses' pointers are chosen between."""
+        return Choices(self)
 
     @cached_property
     def objects(self) -> dict[int, StackObject]:
@@ -172,6 +177,18 @@ class FunctionObjects:
         pointers &= set(call.arguments[position])
         return bool(pointers) and pointers <= self._must_be_local(parameters)
 
+    def passed_indices(self, found: StackObject) -> list[frozenset[Leaf]]:
+        """What the indices of elements are made of whose addresses go to functions: ``&a[i]``."""
+        made = []
+        for call, position in found.passed_to:
+            for register in call.arguments[position]:
+                pointees = self._pointees.of(register)
+                if any(p.kind == "depot" and p.offset == found.offset for p in pointees) and (
+                    not self.dataflow.is_one_of_constants(register, call.index)
+                ):
+                    made.append(self._index_leaves(call.index, register, pointees))
+        return [leaves for leaves in made if leaves]
+
     def alternates(self, access: PtxAccess) -> bool:
         """Whether an access in a loop takes one of several constant addresses.
 
@@ -193,84 +210,6 @@ class FunctionObjects:
                 return True
             work += [one for index in definitions for one in self.dataflow.depends_on(index)]
         return False
-
-    def is_chosen(self, index: int) -> bool:
-        """Whether an access's address is an object's on some paths, and null or others' on others.
-
-        As of ``flag ? &value : nullptr``, and of any generic address that may be another memory's.
-        """
-        instruction = self.body.instructions[index]
-        base = instruction.address.base if instruction.address is not None else None
-        if base is None:
-            return False
-        is_generic = is_generic_access(instruction.opcode)
-        key = base, is_generic
-        if key not in self._chosen:
-            self._chosen[key] = self._reaches(base, self._mixed if is_generic else self._nulled)
-        return self._chosen[key] and (is_generic or self.dataflow.is_one_of_constants(base, index))
-
-    def is_it_or_null(self, index: int) -> bool:
-        """Whether an access's pointer can be null, and is wherever it is no object's address."""
-        base = self._base(index)
-        if base is None or self._reaches(base, self._foreign):
-            return False
-        return self._reaches(base, self._zero)
-
-    def _reaches(self, pointer: str, step: Callable[[int], list[str] | None]) -> bool:
-        """Whether a definition behind a register is what a question looks for.
-
-        Args:
-            pointer: the register; starts of objects are not looked behind.
-            step: of a definition, the registers to go on with; None where it is found.
-        """
-        work, seen = [pointer], set()
-        while work:
-            register = work.pop()
-            if register in seen or register in self._pointees.depot.bases:
-                continue
-            seen.add(register)
-            for definition in self.dataflow.definitions.get(register, ()):
-                behind = step(definition)
-                if behind is None:
-                    return True
-                work += behind
-        return False
-
-    def _mixed(self, definition: int) -> list[str] | None:
-        """Pointers that a definition is made of; None where it may point to no object."""
-        instruction = self.body.instructions[definition]
-        if definition in self._pointees.depot.starts or definition in self._local_loads:
-            return []
-        read = [str(o) for o in instruction.operands[1:] if str(o).startswith("%")]
-        if instruction.operation == "selp":
-            read = read[:2]
-        pointers = [one for one in read if self.is_pointer(one)]
-        if not pointers or (instruction.operation == "selp" and pointers != read):
-            return None
-        return pointers
-
-    def _foreign(self, definition: int) -> list[str] | None:
-        """Pointers that a definition is made of; None where it may be one to other memory."""
-        instruction = self.body.instructions[definition]
-        values = {"mov": 1, "selp": 2}.get(instruction.operation)
-        read = [str(operand) for operand in instruction.operands[1 : 1 + (values or 0)]]
-        if values is None or any(not one.startswith("%") and one != "0" for one in read):
-            return self._mixed(definition)
-        return [one for one in read if one.startswith("%")]
-
-    def _nulled(self, definition: int) -> list[str] | None:
-        """Registers that a definition moves or chooses between; None where one is 0."""
-        instruction = self.body.instructions[definition]
-        values = {"mov": 1, "selp": 2}.get(instruction.operation, 0)
-        read = [str(operand) for operand in instruction.operands[1 : 1 + values]]
-        return None if "0" in read else [one for one in read if one.startswith("%")]
-
-    def _zero(self, definition: int) -> list[str] | None:
-        """As `_nulled`, through conversions of address spaces."""
-        instruction = self.body.instructions[definition]
-        if instruction.operation != "cvta":
-            return self._nulled(definition)
-        return [r for operand in instruction.operands[1:] for r in registers_of(operand)]
 
     def _must_be_local(self, parameters: frozenset[str] = frozenset()) -> frozenset[str]:
         if parameters not in self._local:
@@ -316,6 +255,15 @@ class FunctionObjects:
     def is_pointer(self, value: str) -> bool:
         """Whether a register may point into an object, the caller's included."""
         return value in self._pointees.depot.bases or bool(self._pointees.of(value))
+
+    @property
+    def bases(self) -> Collection[str]:
+        """Registers that hold the address of the depot."""
+        return self._pointees.depot.bases
+
+    def is_local_pointer(self, definition: int) -> bool:
+        """Whether an instruction makes an object's address, or loads one that was kept."""
+        return definition in self._pointees.depot.starts or definition in self._local_loads
 
     def is_object_address(self, value: str) -> bool:
         """Whether a register holds the address of a stack object of this function."""

@@ -6,8 +6,9 @@ so any weight serves, as long as a loop that is unrolled four times weighs a fou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
@@ -113,9 +114,8 @@ class Trips:
         Loops in it count once, as they are. None where it does not count from a number to a number.
         """
         found: list[float] = []
-        for index, register, when in self._control.endings(loop):
-            test = self._test(index, register, loop, when)
-            found += self._exactly(test, loop) if test is not None else []
+        for test in self._tests(loop):
+            found += self._exactly(test, loop)
         return round(max(min(found), 1.0)) * len(loop.members) if found else None
 
     def _exactly(self, test: _Test, loop: Loop) -> list[float]:
@@ -133,15 +133,19 @@ class Trips:
 
     def _find(self, loop: Loop) -> float:
         found: list[float] = []
-        for index, register, when in self._control.endings(loop):
-            test = self._test(index, register, loop, when)
-            count = self._until(test, loop) if test is not None else None
+        for test in self._tests(loop):
+            count = self._until(test, loop)
             if count is not None:
                 found.append(count)
         return max(min(found), 1.0) if found else UNKNOWN
 
-    def _test(self, index: int, register: str, loop: Loop, when: bool) -> _Test | None:
-        """The comparison that a predicate is, perhaps negated; None where it is none."""
+    def _tests(self, loop: Loop) -> Iterator[_Test]:
+        """The comparisons that may end a loop, of what every iteration comes to."""
+        for index, register, when in self._control.endings(loop):
+            yield from self._compared(index, register, when, is_last=index in loop.latches)
+
+    def _compared(self, index: int, register: str, when: bool, *, is_last: bool) -> Iterator[_Test]:
+        """The comparisons that make a predicate, perhaps negated, where each decides alone."""
         value = self._values.read(index, register)
         while value is not None and value >= 0:
             test = self._code.body.instructions[value]
@@ -150,15 +154,14 @@ class Trips:
                 when = not when
                 value = self._values.read(value, operands[0])
                 continue
-            if test.operation != "setp" or len(operands) != 2 or len(test.modifiers) < 3:
-                return None
-            holds = COMPARISONS.get(test.modifiers[1])
-            if holds is None:
-                return None
-            return _Test(
-                value, operands[0], operands[1], holds, when, is_last=index in loop.latches
-            )
-        return None
+            if test.operation == ("or" if when else "and") and len(operands) == 2:
+                for one in operands:
+                    yield from self._compared(value, one, when, is_last=is_last)
+                return
+            holds = COMPARISONS.get(test.modifiers[1]) if len(test.modifiers) > 2 else None
+            if test.operation == "setp" and len(operands) == 2 and holds is not None:
+                yield _Test(value, operands[0], operands[1], holds, when, is_last)
+            return
 
     def _until(self, test: _Test, loop: Loop) -> float | None:
         """Iterations until a test ends the loop; None where nothing tells."""
@@ -180,7 +183,8 @@ class Trips:
                 # From anywhere up to a constant: half of it on average.
                 return min(UNKNOWN, max(limit / 2, 1.0)) / step
             # What it leaves over runs in the remainder, and both together as often as before.
-            return (UNKNOWN - (step - 1) / 2) / step if step > 1 else None
+            copies = self._copies(loop, step)
+            return (UNKNOWN - (copies - 1) / 2) / copies if copies > 1 else None
         return None
 
     def _counter(self, value: Value | None, loop: Loop) -> _Counter | None:
@@ -284,6 +288,36 @@ class Trips:
             source = operands[-1]
             value = self._values.read(value, source) if isinstance(source, str) else None
         return None
+
+    def _copies(self, loop: Loop, step: int) -> int:
+        """How often a loop's body stands in it: a step of the source's own makes no copy.
+
+        Unrolling by four leaves ``n & 3`` over, which is computed in front of the loop; or each
+        copy has a test of its own.
+        """
+        around = self._control.loops_of[self._code.flow.block_of(loop.header)]
+        outside = {one.header for one in around} - {loop.header}
+        masks = (mask for mask, headers in self._masks if headers <= outside)
+        found = [mask + 1 for mask in masks if step % (mask + 1) == 0]
+        tests = sum(self._is_counted(test, loop, step) for test in self._tests(loop))
+        return max([1, *found, tests if tests and step % tests == 0 else 1])
+
+    def _is_counted(self, test: _Test, loop: Loop, step: int) -> bool:
+        """Whether a test compares what the loop counts by a step."""
+        read = (self._values.read(test.index, one) for one in (test.first, test.second))
+        counters = (self._counter(one, loop) for one in read)
+        return any(one is not None and abs(one.step) == step for one in counters)
+
+    @cached_property
+    def _masks(self) -> tuple[tuple[int, frozenset[int]], ...]:
+        """Masks of remainders, with the headers of the loops that they are computed in."""
+        found: dict[tuple[int, frozenset[int]], None] = {}
+        for index, instruction in enumerate(self._code.body.instructions):
+            mask = number_of(instruction.operands[-1]) if instruction.operation == "and" else None
+            if mask is not None and 0 < mask < _STEPS and mask & (mask + 1) == 0:
+                loops = self._control.loops_of.get(self._code.flow.block_of(index), ())
+                found[mask, frozenset(one.header for one in loops)] = None
+        return tuple(found)
 
 
 def _passed(test: _Test, counter: _Counter, limit: float, *, swapped: bool) -> float | None:

@@ -1,0 +1,105 @@
+"""Several turns at a time
+
+Never tried alone: where a rewrite has taken an object out of local memory, the loop around its
+accesses that runs an unknown number of times is unrolled four times besides (`#pragma unroll 4`).
+What four turns load is then waited for together, and what one turn hands to the next needs no copy.
+
+It is safe: the pragma changes no value. It takes registers and code, which the model weighs; it is
+offered where the kernel is modelled faster with it, and stays behind the rewrite alone where not.
+Loops that say how often to unroll them, that run a constant number of times, or that the other
+rewrite changes itself are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.base import Addition, Target
+from lmemscope.rewrites.loops import counters, is_constant, is_constant_name, partly_unrolled
+from lmemscope.rewrites.written import is_here
+from lmemscope.sources.syntax import around, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+TURNS = 4
+"""On an H100 a fix of `viterbi` is 1.94 times as fast as in local memory with four turns, 1.66
+without; `pivot`'s 2.95 for 2.82."""
+
+
+def beside(target: Target, edits: Sequence[Edit]) -> Rewriting | None:
+    """The pragma before each loop around accesses that a rewriting does not change.
+
+    Args:
+        target: what the rewriting removes.
+        edits: of the rewriting.
+    """
+    found: dict[int, Node] = {}
+    for loop in _loops(target):
+        if not _is_changed(loop, target, edits):
+            found.setdefault(loop.start_byte, loop)
+    made = [partly_unrolled(target, one, TURNS) for _, one in sorted(found.items())]
+    pragmas = tuple(dict.fromkeys(edit for edit in made if edit is not None))
+    if not pragmas:
+        return None
+    return Rewriting(
+        REWRITE.name, "safe", pragmas, f"{TURNS} turns of the loop around it at a time"
+    )
+
+
+def _loops(target: Target) -> Iterator[Node]:
+    """The innermost loop of an unknown number of turns around each access, callers' included."""
+    for hit in target.hits:
+        for access in (*hit.case.accesses, *hit.case.generic):
+            lines = (one.location.line for one in access.chain if is_here(target, one.location))
+            found = (_innermost(target, line) for line in lines)
+            loop = next((one for one in found if one is not None), None)
+            if loop is not None:
+                yield loop
+
+
+def _innermost(target: Target, line: int) -> Node | None:
+    loops = (
+        loop
+        for node in target.syntax.on_line(line)
+        for loop in around(node, "for_statement")
+        if not loop.has_error and not (is_constant(loop, target) and _begins_known(loop, target))
+    )
+    return max(loops, key=lambda loop: loop.start_byte, default=None)
+
+
+def _begins_known(loop: Node, target: Target) -> bool:
+    """Whether a loop begins at a constant, or at what a loop around it counts with.
+
+    The end says nothing of a loop that counts down to it.
+    """
+    begin = loop.child_by_field_name("initializer")
+    if begin is None:
+        return False
+    outer = frozenset().union(*(counters(one, target) for one in around(loop, "for_statement")))
+    known = outer | counters(loop, target)
+    return all(
+        target.syntax.text(one) in known or is_constant_name(one, target)
+        for one in walk(begin)
+        if one.type == "identifier"
+    )
+
+
+def _is_changed(loop: Node, target: Target, edits: Sequence[Edit]) -> bool:
+    """Whether an edit touches a loop's head, or the place where its pragma would stand."""
+    body = loop.child_by_field_name("body")
+    start = target.syntax.line_start(loop.start_byte)
+    end = body.start_byte if body is not None else loop.end_byte
+    return any(
+        edit.file == target.path and edit.start < end and edit.end >= start for edit in edits
+    )
+
+
+REWRITE = Addition(
+    "partial-unroll",
+    frozenset({"dynamic-index", "rolled-loop", "large-array", "const-table", "address-taken"}),
+    beside,
+    __name__,
+)
