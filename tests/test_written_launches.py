@@ -158,6 +158,14 @@ def test_half_a_file_is_no_obstacle() -> None:
         assert read(text) == []
 
 
+def test_launches_do_not_lie_within_each_other() -> None:
+    assert only("__global__ void a() { b<<<1, (c<<<2, 3>>>())>>>(); }").child == "b"
+    assert only("__global__ void a() { b<<<1, c<<<2, 3>>>(); }").child == "c"
+    assert (
+        only("__global__ void a() { ns::b<d<1>><<<(n >> 2) + 1, 3>>>(); }").child == "ns::b<d<1>>"
+    )
+
+
 def test_many_launches_take_no_longer_than_they_must() -> None:
     many = "".join(f"__global__ void k{n}() {{ k{n + 1}<<<1, {n}>>>(); }}\n" for n in range(500))
     assert len(read(many)) == 500
@@ -185,9 +193,23 @@ void host(float *p) {
         "#ifndef __CUDA_ARCH__\n" * 10_000 + "__device__ void f() { a<<<1,1>>>(); }",
         "".join(f"#define A{n} A{n + 1}+A{n + 1}\n" for n in range(300)) + "__global__ <<<A0>>>",
         "".join(f"__device__ void f{n}() {{ f{n + 1}(); a<<<1,1>>>(); }}\n" for n in range(3000)),
+        "__global__ void k() { a" + "<<<" * 30_000 + "1>>>(); }",
+        "__global__ void k() { " + "a<<<(" * 10_000 + "1" + ")>>>()" * 10_000 + "; }",
+        "__global__ void k() { " + "a> <<<1>>>() " * 10_000 + "; }",
         "__global__ void k() { const int a = " + "(" * 300 + "1" + ")" * 300 + "; b<<<a,1>>>(); }",
     ],
-    ids=["qualifiers", "braces", "launches", "conditions", "macros", "calls", "parentheses"],
+    ids=[
+        "qualifiers",
+        "braces",
+        "launches",
+        "conditions",
+        "macros",
+        "calls",
+        "openings",
+        "nested",
+        "names",
+        "parentheses",
+    ],
 )
 def test_text_that_is_made_to_take_long_does_not(text: str) -> None:
     begun = time.process_time()

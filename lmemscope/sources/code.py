@@ -57,6 +57,20 @@ class Code:
         """Index of the ``>`` that closes the ``<`` at ``position``; None where none does."""
         return self._angles.get(position)
 
+    def angle_begin(self, position: int) -> int | None:
+        """Index of the ``<`` that the ``>`` at ``position`` closes; None where it closes none."""
+        return self._angles_closed.get(position)
+
+    def configuration_end(self, position: int) -> int | None:
+        """The last of the three ``>`` that close a launch's configuration.
+
+        None where another launch, or the statement's end, comes before them.
+
+        Args:
+            position: of ``<<<``.
+        """
+        return self._configuration_ends[position + 1]
+
     def holds_kernel(self, begin: int, end: int) -> bool:
         """Whether ``__global__`` is among the tokens from ``begin`` up to ``end``."""
         return self._kernels_before[end] > self._kernels_before[begin]
@@ -147,6 +161,24 @@ class Code:
                     found[levels[-1].pop()] = index
             elif text in _STOPS:
                 levels[-1].clear()
+        return found
+
+    @cached_property
+    def _angles_closed(self) -> dict[int, int]:
+        return {closing: opening for opening, closing in self._angles.items()}
+
+    @cached_property
+    def _configuration_ends(self) -> list[int | None]:
+        """Of each token, the last ``>`` of the first three from there on, outside parentheses."""
+        found: list[int | None] = [None] * (len(self.tokens) + 1)
+        for index in range(len(self.tokens) - 1, -1, -1):
+            text = self.tokens[index].text
+            if text == "(":
+                found[index] = found[self.closing(index) + 1]
+            elif text == ">" and self.next_is(index, ">") and self.next_is(index + 1, ">"):
+                found[index] = index + 2
+            elif text not in (";", "}", "<<<"):
+                found[index] = found[index + 1]
         return found
 
     @cached_property

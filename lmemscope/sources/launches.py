@@ -23,8 +23,6 @@ from lmemscope.sources.device_functions import (
     later_alternatives,
 )
 
-_FARTHEST = 4096
-"""Tokens that the arguments of a launch, or of a template, may take."""
 _STREAMS: dict[str, LaunchStream] = {
     "": "default",
     "0": "default",
@@ -94,6 +92,8 @@ class _Walker:
         waiting = sorted(self.functions, key=lambda one: -one.begin)
         opened: list[DeviceFunction] = []
         declared = 0
+        # Launches do not lie within each other: text that says so would be read over and over.
+        launched = -1
         for position, token in enumerate(self._code.tokens):
             while opened and opened[-1].end < position:
                 opened.pop()
@@ -108,27 +108,22 @@ class _Walker:
             elif token.text == "}" and token.line not in self._skipped:
                 constants.leave()
             elif token.text == "<<<":
+                start = _name_before(self._code, position)
+                end = self._code.configuration_end(position)
+                if start is None or end is None or start <= launched:
+                    continue
+                launched = end
                 around = opened[-1] if opened else None
-                found = self._launch(position, around, constants, instances)
-                if found is not None and token.line not in self._hosts:
-                    yield found
+                self._note_instance(start, position, around, constants, instances)
+                if around is not None and token.line not in self._hosts:
+                    yield self._launch(start, position, end, around, constants)
             elif token.kind == "word" and position >= declared:
                 declared = constants.declare(self._code, position)
 
     def _launch(
-        self,
-        position: int,
-        own: DeviceFunction | None,
-        constants: Constants,
-        instances: Instances,
-    ) -> WrittenLaunch | None:
+        self, start: int, position: int, closing: int, own: DeviceFunction, constants: Constants
+    ) -> WrittenLaunch:
         code, tokens = self._code, self._code.tokens
-        start, closing = _name_before(code, position), _closing(code, position)
-        if start is None or closing is None:
-            return None
-        self._note_instance(tokens[start:position], own, constants, instances)
-        if own is None:
-            return None
         given = parts(tokens[position + 1 : closing - 2])
         grid, block, shared, stream = [*given, [], [], [], []][:4]
         end = code.closing(closing + 1) if code.next_is(closing, "(") else closing
@@ -147,12 +142,14 @@ class _Walker:
 
     def _note_instance(
         self,
-        name: Sequence[Token],
+        start: int,
+        position: int,
         own: DeviceFunction | None,
         constants: Constants,
         instances: Instances,
     ) -> None:
         """Note with which arguments a template is launched, unless it hands on its own."""
+        name = self._code.tokens[start:position]
         texts = [token.text for token in name]
         if "<" not in texts:
             return
@@ -170,38 +167,15 @@ def _name_before(code: Code, position: int) -> int | None:
     """Where the name before ``<<<`` begins: ``ns::kernel<…>``, ``object.member``, ``*pointer``."""
     at = position - 1
     if at >= 0 and code[at].text == ">":
-        depth = 0
-        inside = 0
-        while at >= 0 and position - at < _FARTHEST:
-            text = code[at].text
-            inside += (text == ")") - (text == "(")
-            depth += 0 if inside else (text == ">") - (text == "<")
-            if depth == 0:
-                break
-            at -= 1
-        at -= 1
+        opening = code.angle_begin(at)
+        if opening is None:
+            return None
+        at = opening - 1
     if at < 0 or code[at].kind != "word":
         return None
     while at >= 2 and code[at - 1].text in ("::", ".", "->") and code[at - 2].kind == "word":
         at -= 2
     return at
-
-
-def _closing(code: Code, position: int) -> int | None:
-    """The last of the three ``>`` that close a launch's configuration."""
-    at, run = position + 1, 0
-    while at < len(code) and at - position < _FARTHEST:
-        text = code[at].text
-        if text == "(":
-            at, run = code.closing(at), 0
-        elif text in (";", "{", "}") and text != "{":
-            return None
-        else:
-            run = run + 1 if text == ">" else 0
-            if run == 3:
-                return at
-        at += 1
-    return None
 
 
 def _spelled(tokens: Sequence[Token]) -> str:
