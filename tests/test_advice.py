@@ -1337,6 +1337,27 @@ def test_no_promise_is_asked_for_where_a_library_calls_the_function() -> None:
     assert promise(source, (library, own, library)) is None
 
 
+def test_nobody_promises_that_a_growing_angle_is_small() -> None:
+    line = "int i, j; y = sinf(x * i * j);"
+    text = " ".join(one.text for one in sine("__cudart_i2opi_f", line))
+    assert "grows with what the program computes" in text
+    assert "promise it" not in text
+    assert "Where reduced accuracy" not in text
+    of_double = " ".join(one.text for one in sine("__cudart_i2opi_d", line))
+    assert "promise it" in of_double
+    assert "convert to float" not in of_double
+
+
+def test_half_turns_are_for_each_call_that_they_fit() -> None:
+    both = sine("__cudart_i2opi_f", "a = cosf(M_PI * x); b = sinf(M_PI * y); c = sin(2 * z);")
+    (one,) = (one for one in both if "pi times" in one.text)
+    assert "use cospif and sinpif" in one.text
+    assert one.code is None
+    # One argument of both may be promised before.
+    same = sine("__cudart_i2opi_f", "a = cosf(x) * sinf(x);")
+    assert same[-1].code == "__builtin_assume(fabsf(x) < 1e5f);"
+
+
 @pytest.mark.parametrize(
     ("line", "known"),
     [

@@ -1100,6 +1100,15 @@ def test_multiples_of_pi_are_half_turns() -> None:
     assert trigonometry("o[0] = cosf(TWO_PI * x);") == ["    o[0] = cospif(2.0 * x);"]
 
 
+def test_angles_that_grow_with_sizes_are_reduced_by_half_turns_alone() -> None:
+    with pytest.raises(DeclinedError, match="grow with what the program computes"):
+        trigonometry("int i, j; o[0] = sinf(x * i * j);")
+    assert trigonometry("int i, j; o[0] = sinf(M_PI * i * j / n);") == [
+        "    int i, j; o[0] = sinpif(1.0 * i * j / n);"
+    ]
+    assert len(trigonometry("int i, j; o[0] = sin(x * i * j);", size=40)) == 1
+
+
 def test_doubles_have_a_promise_alone() -> None:
     assert trigonometry("o[0] = sin(x);", size=40) == [
         "    __builtin_assume(fabs(x) < 2e9);\n    o[0] = sin(x);"

@@ -10,7 +10,9 @@ All of it is unsafe. The functions of half turns differ by what rounding does to
 pi, the last bits of a small argument and all of a large one, and by more where pi is
 written with few digits, being nearer to what is meant. The fast functions have an absolute error of
 about 1e-6 within pi of zero, which grows beyond, and for large arguments the result is wrong. With
-the promise results are the same within its range, and wrong beyond. The fast functions do not exist
+the promise results are the same within its range, and wrong beyond. Neither is proposed of an angle
+that is made of a power, or of more integers than it is divided by (`2 * pi * i * j / n`): it grows
+with the sizes of the program. The fast functions do not exist
 for the host: declined where a function is compiled for it too, and where the program has a function
 or a variable of its own that is called so.
 """
@@ -36,6 +38,7 @@ from lmemscope.rewrites.written import (
     may_be_body,
     names_in,
 )
+from lmemscope.rules.angles import is_growing
 from lmemscope.rules.enclosing import is_for_host
 from lmemscope.rules.math_slow_path import is_float_path, small
 from lmemscope.rules.multiples_of_pi import without_pi
@@ -79,7 +82,11 @@ class _Call:
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
-    """What the findings' lines call; then all that their functions do, which may share the path."""
+    """What the findings' lines call; then all that their functions do, which may share the path.
+
+    Raises:
+        DeclinedError: no line shows such a call, or its angles grow with the program's sizes.
+    """
     own = _calls(target)
     seen: set[tuple[Edit, ...]] = set()
     for calls in (own, _beside(own)):
@@ -87,15 +94,26 @@ def propose(target: Target) -> Iterator[Rewriting]:
             if one.edits not in seen:
                 seen.add(one.edits)
                 yield one
+    if not seen and any(_grows(call) for call in own):
+        raise DeclinedError(
+            "angles grow with what the program computes, and for large ones fast functions and "
+            "promises are wrong"
+        )
 
 
 def _proposals(calls: list[_Call]) -> Iterator[Rewriting]:
-    """Half turns; fast functions; a promise: the last two of what is no multiple of pi."""
+    """Half turns; fast functions; a promise: the last two of what is no multiple of pi.
+
+    Nothing but half turns is good for angles that grow with what the program computes.
+    """
     turned = [_half_turns(call) for call in calls]
     turns = [edits for edits in turned if edits is not None]
     if turns:
         yield _rewriting(turns, "half turns where an argument has a factor of pi", [_TURNS])
     if len(turns) == len(calls):
+        return
+    left = [call for turn, call in zip(turned, calls, strict=True) if turn is None]
+    if any(_grows(call) for call in left):
         return
     also = [_TURNS] if turns else []
     for way, summary, caveat in (
@@ -105,7 +123,6 @@ def _proposals(calls: list[_Call]) -> Iterator[Rewriting]:
         made = [turn or way(call) for turn, call in zip(turned, calls, strict=True)]
         known = [one for one in made if one is not None]
         if len(known) == len(made):
-            left = [call for turn, call in zip(turned, calls, strict=True) if turn is None]
             limits = sorted({small(call.is_float)[1].removesuffix("f") for call in left})
             text = caveat % " and ".join(limits) if way is _promise else caveat
             yield _rewriting(known, summary, [text, *also])
@@ -218,6 +235,13 @@ def _is_own(called: Node, target: Target) -> bool:
         one.type == "identifier" and target.syntax.text(one) == name and is_declared_name(one)
         for one in walk(target.syntax.root)
     )
+
+
+def _grows(call: _Call) -> bool:
+    text = call.target.syntax.text(call.argument).decode(errors="replace")
+    sources = call.target.hits[0].case.sources
+    is_float = call.is_float is not False
+    return is_growing(" ".join(text.split()), sources, call.place, is_float=is_float)
 
 
 def _half_turns(call: _Call) -> tuple[Edit, ...] | None:

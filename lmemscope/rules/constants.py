@@ -14,12 +14,14 @@ from dataclasses import dataclass
 
 from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText
-from lmemscope.rules.declared import NO_TYPES, rest_of_block
+from lmemscope.rules.declared import NO_TYPES, bytes_of, rest_of_block
 from lmemscope.rules.enclosing import heads
 
 _DEPTH = 6
 """How many definitions are followed."""
 _LOOP = re.compile(r"(?:for|while|do)\b")
+_OF_TYPES = frozenset("class struct typename using typedef enum union".split())
+"""Words that stand before the name of a type."""
 _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b")
 _SUFFIX = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F]+|\d+)[uUlL]*(?![\w.])")
 _LONGEST = 200
@@ -90,7 +92,7 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
         if found is None or found.groupdict().get("type") in NO_TYPES:
             continue
         groups = found.groupdict()
-        if groups.get("bare") and _is_macro(groups.get("type") or "", sources, place.file):
+        if groups.get("bare") and _is_factor(groups["type"], sources, here):
             continue  # A product: `WARPS * LANES`.
         value = groups["value"] or groups.get("made")
         if value is None or value.count("(") != value.count(")"):
@@ -104,10 +106,30 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
     return _only(list(_in_headers(name, sources, place.file)))
 
 
-def _is_macro(name: str, sources: SourceText, file: str) -> bool:
-    """Whether a name is that of a macro, in a file or a header that it may have it from."""
-    if not name.isidentifier():
+def kind_of(name: str, sources: SourceText, place: SourceLocation) -> str | None:
+    """The type that the nearest declaration above a line, or on it, gives a variable: ``int``.
+
+    The last word of it; None of pointers, and where no declaration is in sight.
+    """
+    declared = re.compile(
+        rf"(?:^|[\s(,;{{<])(?P<type>[A-Za-z_]\w*)[\s&]+(?:[\w\s=.+*-]+,\s*)?(?<![\w*]){name}\s*"
+        r"(?:=(?!=)|[,)>;\[:]|$)"
+    )
+    for number in range(place.line, 0, -1):
+        text = sources.line(place.file, number)
+        found = declared.search(text) if name in text else None
+        if found is not None and found["type"] not in NO_TYPES:
+            return found["type"] if found["type"] not in _OF_TYPES else None
+    return None
+
+
+def _is_factor(name: str, sources: SourceText, place: SourceLocation) -> bool:
+    """Whether what stands before a ``*`` is a variable or a macro, and no type."""
+    if not name.isidentifier() or bytes_of(name) is not None:
         return False
+    if kind_of(name, sources, place) is not None:
+        return True
+    file = place.file
     found = (*_macros(name, sources, file, None), *_in_headers(name, sources, file))
     return any(one.type is None for one in found)
 

@@ -18,8 +18,9 @@ no such functions. For both, a promise that arguments are small, ``__builtin_ass
 (2e9 for double) before the call: outside of that range the result is then wrong. It has no effect
 in a loop that is unrolled by a part (``#pragma unroll 1`` prevents that), nor for an argument that
 is the same in all turns of a loop and is promised inside. In functions that are compiled for the
-host too, it and ``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``. Of an argument that is made of a
-power nothing is promised.
+host too, it and ``__sinf`` stand inside ``#ifdef __CUDA_ARCH__``. Neither is right for an argument
+that is made of a power, or, of floats, of more integers than it is divided by
+(``2 * pi * i * j / n``): integers are reduced exactly before, ``(i * j) % n``.
 
 When to leave it. When arguments are small: the path is never taken.
 """
@@ -27,7 +28,6 @@ When to leave it. When arguments are small: the path is never taken.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from lmemscope.formats.statements import closed_at, parts_of
 from lmemscope.model import (
@@ -38,8 +38,8 @@ from lmemscope.model import (
     calling_line,
     is_library,
 )
+from lmemscope.rules.angles import is_growing
 from lmemscope.rules.base import Case, Rule, certain
-from lmemscope.rules.constants import meaning
 from lmemscope.rules.declared import is_governed
 from lmemscope.rules.enclosing import function_head, is_for_host
 from lmemscope.rules.indexing import listed
@@ -47,9 +47,6 @@ from lmemscope.rules.multiples_of_pi import without_pi
 
 _CALL = re.compile(r"(?<![\w.])(?P<name>sincos|sin|cos|tan)f?\s*\(")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
-_GROWS = re.compile(r"\b(?:pow|exp|exp2|exp10|ldexp|scalbl?n|tgamma|cosh|sinh)[fl]?\s*\(")
-"""A function whose values grow beyond any bound that somebody would promise."""
-_WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*(?![\w(])")
 _GOES_ON = 4
 """Lines on which a call may go on."""
 _SHOWN = 3
@@ -80,27 +77,41 @@ def advice(case: Case) -> tuple[Advice, ...]:
             "and code alone."
         )
     ]
-    call = _call(case)
     on_host = case.location is not None and is_for_host(case.sources, case.location)
     only = ", in device code alone (`#ifdef __CUDA_ARCH__`)" if on_host else ""
-    found += _half_turns(case, call, is_float)
+    found += _half_turns(case, is_float)
+    if _grows(case, is_float=is_float is not False):
+        return (*found, _reduce(is_float))
     kept = _kept(case)
     if is_float:
         # One slow path serves the sine and the cosine of an argument.
         found.append(
             Advice(
                 f"Where reduced accuracy is enough: __sinf and its like in all such calls{only}, "
-                f"or --use_fast_math for the whole file.{kept}"
+                f"or --use_fast_math for the whole file. Their absolute error is 1e-6 within pi of "
+                f"zero, and grows beyond with the argument.{kept}"
             )
         )
-    elif is_float is False:
+    elif is_float is False and not _grows(case, is_float=True):
         found.append(
             Advice(
                 "There is no less accurate version for double: where it is enough, convert to "
                 f"float and use __sinf and its like.{kept}"
             )
         )
-    return (*found, *_promise(case, call, is_float, on_host))
+    return (*found, *_promise(case, is_float, on_host))
+
+
+def _reduce(is_float: bool | None) -> Advice:
+    """What is left of an angle that grows: to reduce it where that is still exact."""
+    fast = ", __sinf and its like and --use_fast_math are" if is_float else " is"
+    return Advice(
+        f"The argument grows with what the program computes: a promise that it is small{fast} "
+        "wrong for large ones. Where it is a product of integers with pi over "
+        "another integer, the product can be reduced before, exactly: `(i * j) % n` for "
+        "`i * j / n`, with `2 * n` where the factor is pi and not 2 pi.",
+        is_none=True,
+    )
 
 
 def small(is_float: bool | None) -> tuple[str, str]:
@@ -114,19 +125,18 @@ def small(is_float: bool | None) -> tuple[str, str]:
     return "fabs", "2e9" if is_float is False else "1e5"
 
 
-def _promise(
-    case: Case, call: _Call | None, is_float: bool | None, on_host: bool
-) -> tuple[Advice, ...]:
+def _promise(case: Case, is_float: bool | None, on_host: bool) -> tuple[Advice, ...]:
     """That arguments are small, where the compiler makes use of it.
 
     It forgets the promise where it unrolls a loop by a part, and where it moves the call of an
     argument that stays the same out of a loop. Loops of libraries, which call a user's function,
     are nobody's to keep rolled.
     """
-    if any(_is_called_by_library(access) for access in case.accesses) or _grows(case):
+    if any(_is_called_by_library(access) for access in case.accesses):
         return ()
     absolute, limit = small(is_float)
-    word = "" if call is not None and call.is_repeatable else " (`__builtin_assume`)"
+    argument = _argument(case)
+    word = "" if argument is not None else " (`__builtin_assume`)"
     text = (
         f"If arguments always stay below {limit.removesuffix('f')}, promise it before the "
         f"statement of each such call{word}: beyond, the result is then wrong."
@@ -148,14 +158,14 @@ def _promise(
             " The function is compiled for the host too, whose compiler may not know the word: "
             "keep it inside `#ifdef __CUDA_ARCH__`."
         )
-    if call is None or not call.is_repeatable:
+    if argument is None:
         if is_float:
             text += (
                 " It has to speak of the float that the function gets: of a double, "
                 "`__builtin_assume(fabsf((float)x) < 1e5f)`."
             )
         return (Advice(text),)
-    code = f"__builtin_assume({absolute}({call.argument}) < {limit});"
+    code = f"__builtin_assume({absolute}({argument}) < {limit});"
     return (Advice(text, f"#ifdef __CUDA_ARCH__\n{code}\n#endif" if on_host else code),)
 
 
@@ -173,16 +183,14 @@ def _kept(case: Case) -> str:
     )
 
 
-def _grows(case: Case) -> bool:
-    """Whether an argument is made of a power or the like, or of a variable that is."""
+def _grows(case: Case, *, is_float: bool) -> bool:
+    """Whether an argument of a call is an angle that grows with what the program computes."""
     for place in {calling_line(one.chain) for one in case.accesses} - {None}:
         assert place is not None
         text = _text(case, place)
         for call in _CALL.finditer(text):
             argument = _first_argument(text, call.end() - 1) or ""
-            made = (meaning(name, case.sources, place) for name in set(_WORD.findall(argument)))
-            values = (one.value for one in made if one is not None)
-            if any(_GROWS.search(one) is not None for one in (argument, *values)):
+            if is_growing(argument, case.sources, place, is_float=is_float):
                 return True
     return False
 
@@ -213,64 +221,65 @@ def _loop_above(case: Case, place: SourceLocation) -> bool:
     return any(_LOOP.search(case.sources.line(place.file, number)) for number in lines)
 
 
-def _half_turns(case: Case, call: _Call | None, is_float: bool | None) -> tuple[Advice, ...]:
-    """The functions of multiples of pi, where the argument visibly is pi times something."""
-    if call is None or call.argument is None or call.name == "tan" or case.location is None:
+def _half_turns(case: Case, is_float: bool | None) -> tuple[Advice, ...]:
+    """The functions of multiples of pi, where arguments visibly are pi times something.
+
+    Of one call its replacement is shown; of several, the functions and their lines are named.
+    """
+    turns: dict[tuple[str, SourceLocation], str | None] = {}
+    for place in _places(case):
+        text = _text(case, place)
+        for call in _CALL.finditer(text):
+            argument = _first_argument(text, call.end() - 1)
+            factor = without_pi(argument, case.sources, place) if argument is not None else None
+            if factor is None or call["name"] == "tan":
+                continue
+            suffix = "f" if call[0].rstrip("( \t").endswith("f") else ""
+            name = f"{call['name']}pi{suffix}"
+            code = factor.code if suffix or not is_float else factor.code_of_float
+            is_shown = code is not None and call["name"] != "sincos" and (name, place) not in turns
+            turns[name, place] = f"{name}({code})" if is_shown else None
+    if not turns:
         return ()
-    factor = without_pi(call.argument, case.sources, case.location)
-    if factor is None:
-        return ()
-    suffix = "f" if call.is_suffixed else ""
+    names = listed(list(dict.fromkeys(name for name, _ in turns)))
+    lines = list(dict.fromkeys(case.line(place) for _, place in turns))
+    shown = [*lines[:_SHOWN], *([f"{len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])]
+    where = f" of {listed(shown)}" if {place for _, place in turns} != {case.location} else ""
     text = (
-        f"The argument is pi times something: use {call.name}pi{suffix} of that factor, which has "
+        f"The argument{where} is pi times something: use {names} of that factor, which has "
         "no slow path and is at least as accurate (where pi is written with few digits, results "
         "change by what these lack); the path goes when every call that shares it is replaced."
     )
-    if factor.code is None or call.name == "sincos":
-        return (Advice(text),)
-    code = factor.code if suffix or not is_float else factor.code_of_float
-    return (Advice(text, f"{call.name}pi{suffix}({code})"),)
+    return (Advice(text, next(iter(turns.values())) if len(turns) == 1 else None),)
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A call on the finding's line: the function without its ``f``, and its first argument.
+def _places(case: Case) -> list[SourceLocation]:
+    """The lines of calls that reach the path: the finding's first."""
+    called = (calling_line(one.chain) for one in case.accesses)
+    every = (case.location, *sorted({one for one in called if one is not None}))
+    return [one for one in dict.fromkeys(every) if one is not None]
 
-    Attributes:
-        name: of the function.
-        argument: the one that all such calls of the line have; None where they differ.
-        is_repeatable: whether the argument may be evaluated once more, before the statement.
-        is_suffixed: whether it is written with its ``f``, which is no overload.
+
+def _argument(case: Case) -> str | None:
+    """The argument of the calls on the finding's line, where it may be evaluated before, too.
+
+    None where they have several, or where what changes a variable, or is itself a call, would be
+    done twice.
     """
-
-    name: str
-    argument: str | None
-    is_repeatable: bool
-    is_suffixed: bool
-
-
-def _call(case: Case) -> _Call | None:
-    """The only such function that is called on the finding's line."""
     place = case.location
     text = _text(case, place) if place is not None else ""
     calls = list(_CALL.finditer(text))
-    if len({call["name"] for call in calls}) != 1:
-        return None
     arguments = {_first_argument(text, call.end() - 1) for call in calls}
     only = arguments.pop() if len(arguments) == 1 else None
-    # What changes a variable, or is itself a call, must not be written twice.
-    simple = only is not None and re.fullmatch(r"[\w.\[\]\s+\-*/()>]+", only) is not None
-    changes = only is not None and re.search(r"\+\+|--|\w\s*\(", only) is not None
+    if place is None or only is None or re.fullmatch(r"[\w.\[\]\s+\-*/()>]+", only) is None:
+        return None
     before = text[: calls[0].start()]
-    known = not any(
+    is_changed = re.search(r"\+\+|--|\w\s*\(", only) is not None or any(
         re.search(rf"(?<![\w.>]){word}\s*=(?!=)", before)
-        for word in re.findall(r"(?<![\w.>])[A-Za-z_]\w*", only or "")
+        for word in re.findall(r"(?<![\w.>])[A-Za-z_]\w*", only)
     )
-    alone = (
-        _LOOP.search(before) is None and place is not None and not is_governed(case.sources, place)
-    )
-    is_suffixed = calls[0][0].rstrip("( \t").endswith("f")
-    return _Call(calls[0]["name"], only, simple and not changes and known and alone, is_suffixed)
+    alone = _LOOP.search(before) is None and not is_governed(case.sources, place)
+    return only if alone and not is_changed else None
 
 
 def _text(case: Case, place: SourceLocation) -> str:

@@ -54,7 +54,7 @@ def without_pi(argument: str, sources: SourceText, place: SourceLocation) -> Fac
 
 
 def _factor(text: str, sources: SourceText, place: SourceLocation, depth: int) -> Factor | None:
-    parts = _product(text)
+    parts = factors_of(text)
     if parts is None:
         return None
     for start, end, divides in parts:
@@ -89,8 +89,11 @@ def _factor(text: str, sources: SourceText, place: SourceLocation, depth: int) -
     return None
 
 
-def _product(text: str) -> list[tuple[int, int, bool]] | None:
-    """Start and end of each factor, and whether it divides; None of what is no product."""
+def factors_of(text: str) -> list[tuple[int, int, bool]] | None:
+    """The factors of a product as written: start, end, and whether it divides.
+
+    None of what is no product, such as a sum. Of ``a * (b + c) / d`` these are three.
+    """
     found, start, divides, at = [], 0, False, 0
     while at < len(text):
         char = text[at]
