@@ -1723,9 +1723,17 @@ def test_other_instances_of_a_template_have_arrays_of_their_own(
 
 def test_so_have_those_of_a_function_template_that_a_kernel_calls() -> None:
     facts = array("float[16]", 64, declared=SourceLocation("a.cu", 2))
-    for head, is_said in (("template <class T> ", True), ("", False)):
+    for head, kind, is_said in (
+        ("template <class T> ", "T", True),
+        ("template <int A, class B = T> ", "Node", False),
+        ("template <int A> ", "Node", False),
+        ("template <int A> struct Of { using Node = float[A]; ", "Node", True),
+        ("", "Node", False),
+    ):
         text = said(
-            facts, f"{head}__device__ void f(T *p) {{\n  T table[16];\n  *p = table[p[1]];\n}}\n"
+            facts,
+            f"{head}__device__ void f({kind} *p) {{\n  {kind} table[16];\n"
+            "  *p = table[p[1]];\n}\n",
         )
         assert ("Other instances of the template" in text) == is_said
 

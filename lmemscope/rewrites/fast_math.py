@@ -85,7 +85,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     """What the findings' lines call; then all that their functions do, which may share the path.
 
     Raises:
-        DeclinedError: no line shows such a call, or its angles grow with the program's sizes.
+        DeclinedError: no line shows such a call, or what it shows can take no other.
     """
     own = _calls(target)
     seen: set[tuple[Edit, ...]] = set()
@@ -94,10 +94,13 @@ def propose(target: Target) -> Iterator[Rewriting]:
             if one.edits not in seen:
                 seen.add(one.edits)
                 yield one
-    if not seen and any(_grows(call) for call in own):
+    if own and not seen:
         raise DeclinedError(
             "angles grow with what the program computes, and for large ones fast functions and "
             "promises are wrong"
+            if any(_grows(call) for call in own)
+            else "an argument is computed in its statement, or its function is the host's, too: "
+            "nothing can be promised of it, and no fast function take its place"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from lmemscope.model import SourceLocation, SourceText
@@ -19,6 +19,9 @@ _NO_FUNCTION = re.compile(
 
 _EMPTIED = re.compile(r"^\s*#\s*define\s+__(?:device|global)__\s*(?:$|//|/\*)")
 """What lets a compiler that is not CUDA's read code of the device."""
+
+
+_TEMPLATE = re.compile(r"\btemplate\s*<")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,42 @@ def function_head(sources: SourceText, place: SourceLocation) -> Head | None:
         if head.is_function:
             found = head
     return found
+
+
+def varies_by_instance(
+    words: Collection[str], sources: SourceText, place: SourceLocation
+) -> bool | None:
+    """Whether one of some names may stand for something else in other instances of a template.
+
+    It is a parameter of a template around a line, or is declared inside that template. None where
+    no template's head is in sight.
+    """
+    around = [head for head in heads(sources, place) if _TEMPLATE.search(head.text) is not None]
+    if not around:
+        return None
+    inside = range(min(head.line for head in around), place.line + 1)
+    text = "\n".join(sources.line(place.file, number) for number in inside)
+    for word in words:
+        declared = (
+            rf"\b(?:struct|class|enum|union|using)\s+{word}\b|\btypedef\b[^;]*\b{word}\s*;"
+            rf"|\bconst(?:expr)?\b[^;]*\b{word}\s*[=({{]"
+        )
+        if re.search(declared, text) is not None or any(
+            word in _parameters(head.text) for head in around
+        ):
+            return True
+    return False
+
+
+def _parameters(head: str) -> frozenset[str]:
+    """The names of a template's parameters, as its head has them."""
+    found: set[str] = set()
+    for opening in _TEMPLATE.finditer(head):
+        end = head.find(">", opening.end())
+        for part in head[opening.end() : end if end >= 0 else None].split(","):
+            names = re.findall(r"\w+", part.partition("=")[0])
+            found |= {names[-1]} if names else set()
+    return frozenset(found)
 
 
 def is_for_host(sources: SourceText, place: SourceLocation) -> bool:

@@ -22,7 +22,7 @@ from lmemscope.rules.declared import (
     rest_of_block,
     statement_from,
 )
-from lmemscope.rules.enclosing import body_lines, function_head, says_host
+from lmemscope.rules.enclosing import body_lines, function_head, says_host, varies_by_instance
 from lmemscope.rules.launched import Block, block_of
 from lmemscope.rules.launched_elsewhere import largest_launch
 
@@ -399,12 +399,14 @@ def _in_instances(case: Case, made: Declaration, taken: int) -> str:
     declared = case.object.declared if case.object is not None else None
     if declared is None:
         return ""
-    head = function_head(case.sources, declared)
-    is_template = head is not None and re.search(r"\btemplate\b", head.text) is not None
-    if "<" not in short_name(case.facts.demangled) and not is_template:
-        return ""
     sized = all(number_of(one, case.sources, declared) is not None for one in made.written)
     if sized and bytes_of(made.element or "") is not None:
+        return ""
+    words = set(re.findall(r"\w+", " ".join((made.element or "", *made.written))))
+    varies = varies_by_instance(words, case.sources, declared)
+    if varies is False and made.element is not None:
+        return ""
+    if varies is None and "<" not in short_name(case.facts.demangled):
         return ""
     beside = f", beside {_amount(taken)} that this one uses already" if taken else ""
     return (
