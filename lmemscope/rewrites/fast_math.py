@@ -99,8 +99,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
             "angles grow with what the program computes, and for large ones fast functions and "
             "promises are wrong"
             if any(_grows(call) for call in own)
-            else "an argument is computed in its statement, or its function is the host's, too: "
-            "nothing can be promised of it, and no fast function take its place"
+            else "nothing can be promised before a statement that computes or changes the "
+            "argument, or that a condition or a loop without braces governs"
         )
 
 
