@@ -112,6 +112,10 @@ def test_what_is_tried_is_told_before_it_is_waited_for(rings: Path) -> None:
     assert told[2][::2] == (0, "window, object 1 of 1: unroll")
     assert [done for done, _, _ in told[2:-1]] == list(range(tried))
     assert told[-1] == (tried, tried, "one patch of the best")
+    # Who watches need not wait for the end to know that there is a fix.
+    first = next(at for at, one in enumerate(told) if one[2].endswith("; a fix for 1 so far"))
+    assert 3 <= first < len(told) - 1
+    assert "so far" not in "".join(one for _, _, one in told[:first])
 
 
 @pytest.mark.toolchain

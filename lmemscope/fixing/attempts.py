@@ -14,7 +14,7 @@ from lmemscope.files import read_input
 from lmemscope.fixing.judge import ALIGNMENT
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import report_with
-from lmemscope.model import Edit, LocalObject, Rewriting, Unit, UnitReport
+from lmemscope.model import Edit, LocalObject, Rewriting, TrialVerdict, Unit, UnitReport
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.running.limited import Limited
@@ -138,6 +138,7 @@ class Attempts:
         self._futures: dict[tuple[Unit, tuple[Edit, ...], bool], Future[UnitReport]] = {}
         self._pending: list[Attempt] = []
         self._objects: dict[int, int] = {}
+        self._removed: set[int] = set()
         self.done: list[Attempt] = []
         self.total = 0
 
@@ -157,6 +158,11 @@ class Attempts:
         if self._progress is not None and self.done:
             self._progress(len(self.done), len(self.done), doing)
 
+    def note(self, target: Target | NumbaTarget, verdict: TrialVerdict) -> None:
+        """Take what came of an attempt on a target, for who watches."""
+        if verdict == "removed":
+            self._removed.add(id(target))
+
     def finish(self) -> Iterator[Attempt]:
         """Those that were started, as they end, in their order."""
         pending, self._pending = self._pending, []
@@ -172,11 +178,12 @@ class Attempts:
             yield attempt
 
     def _named(self, attempt: Attempt) -> str:
-        """``window, object 2 of 5: select``."""
+        """``window, object 2 of 5: select; a fix for 1 so far``."""
         target = attempt.target
         number = self._objects[id(target)]
         what = target.name or target.cause
-        return f"{what}, object {number} of {len(self._objects)}: {attempt.rewriting.rewrite}"
+        said = f"{what}, object {number} of {len(self._objects)}: {attempt.rewriting.rewrite}"
+        return f"{said}; a fix for {len(self._removed)} so far" if self._removed else said
 
     def outcome(self, unit: Unit, edits: tuple[Edit, ...], *, names: bool = False) -> Outcome:
         """What a unit is with edits made; compiled now, if it is not known."""

@@ -244,7 +244,9 @@ def _proposals(
 
 def _finish(attempts: Attempts) -> Iterator[Trial]:
     for attempt in attempts.finish():
-        yield from _trials(attempt, attempt.target.hits)
+        for trial in _trials(attempt, attempt.target.hits):
+            attempts.note(attempt.target, trial.verdict)
+            yield trial
 
 
 def _trials(attempt: Attempt, hits: Sequence[Hit]) -> Iterator[Trial]:
