@@ -92,9 +92,9 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
         return _unrolled_where(case, index.loop, condition)
     if loop is None:
         text = (
-            f"Unroll every loop that indexes {case.name} (`#pragma unroll`), those in macros and "
-            "functions that are inlined too; one that asks for it already may need a bound that "
-            "the compiler can see."
+            f"Unroll every loop that indexes {case.name} and stays rolled (`#pragma unroll`), "
+            "those in macros and functions that are inlined too; one that asks for it already may "
+            "need a bound that the compiler can see."
         )
         return (Advice(f"{text}{outcome(case)}{condition}", rewrite="unroll"),)
     asked = _asked(case, loop)
@@ -108,7 +108,7 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     instead = f", in place of `#pragma unroll {asked}`," if asked is not None else ""
     text = (
         f"Unroll the loop at line {loop.line} fully{instead} and every other loop that indexes "
-        f"{case.name}.{outcome(case)}{_known_end(case, loop)}{condition}"
+        f"{case.name} and stays rolled.{outcome(case)}{_known_end(case, loop)}{condition}"
     )
     if early_exit(case.sources, loop.file, loop.line) is not None:
         text += " It may leave early: each turn is then written out with the test."
@@ -133,7 +133,7 @@ def _unrolled_where(case: Case, place: SourceLocation | None, condition: str) ->
         return ()
     text = (
         f"Unroll the loop at {case.line(place)} fully, and every other loop that indexes "
-        f"{case.name}.{outcome(case)}{condition}"
+        f"{case.name} and stays rolled.{outcome(case)}{condition}"
     )
     head = case.sources.line(place.file, place.line).strip()
     return (Advice(text, f"#pragma unroll\n{head}", rewrite="unroll"),)
