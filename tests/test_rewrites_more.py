@@ -777,7 +777,8 @@ def test_a_function_is_inlined(before: str, expected: str) -> None:
     ],
 )
 def test_what_cannot_be_inlined_is_left(before: str) -> None:
-    assert inlined(before) is None
+    with pytest.raises(DeclinedError, match="what is seen of `leaf` cannot be inlined"):
+        inlined(before)
 
 
 def test_a_host_function_that_becomes_inline_may_be_missed() -> None:

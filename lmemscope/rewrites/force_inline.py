@@ -20,6 +20,7 @@ from lmemscope.formats.demangle import demangle, plain_name
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
 from lmemscope.rewrites.written import body_start, in_file, said_of
+from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import is_librarys
 from lmemscope.sources.syntax import around, walk
 
@@ -41,11 +42,19 @@ _OWN = re.compile(rb"(?<!\w)(?:static|constexpr|consteval|(?:__)?(?:force)?inlin
 _VIRTUAL = re.compile(rb"(?<!\w)(?:virtual|override|final)(?!\w)")
 _MOST = 8
 """Functions that are changed at a time."""
+_SHOWN = 3
+"""Functions that are named in a reason."""
+_OF_CALLS = frozenset(("address-taken", "callee-save", "call-frame"))
+"""Causes that calls bring about, so that it is said why none is inlined."""
 _CAVEAT = "no other source calls it"
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
-    """What gets an address, or has the object; then every function that is called."""
+    """What gets an address, or has the object; then every function that is called.
+
+    Raises:
+        DeclinedError: nothing can be inlined for a cause that calls bring about.
+    """
     seen: set[tuple[Edit, ...]] = set()
     for symbols in (_nearest(target), _called(target)):
         names = dict.fromkeys(plain_name(demangle(one)) for one in symbols)
@@ -69,12 +78,26 @@ def propose(target: Target) -> Iterator[Rewriting]:
             None if is_alone else _CAVEAT,
         )
 
-    if not seen and target.cause in ("address-taken", "callee-save"):
-        calls = [hit.facts.calls for hit in target.hits if hit.facts.calls is not None]
-        if any(call.external for call in calls):
-            raise DeclinedError("functions that are called are defined in other sources")
-        if any(call.recursive for call in calls):
-            raise DeclinedError("a function that is called calls itself")
+    if not seen and target.cause in _OF_CALLS:
+        raise DeclinedError(_why_none(target))
+
+
+def _why_none(target: Target) -> str:
+    """Why no function is inlined for what calls cause."""
+    calls = [hit.facts.calls for hit in target.hits if hit.facts.calls is not None]
+    if any(call.external for call in calls):
+        return "functions that are called are defined in other sources"
+    if any(call.recursive for call in calls):
+        return "a function that is called calls itself"
+    called = {*_nearest(target), *_called(target)}
+    if len(called) > _MOST:
+        return f"{len(called)} functions are called, too many to inline at a time"
+    if called:
+        names = listed(sorted({f"`{plain_name(demangle(one))}`" for one in called})[:_SHOWN])
+        return f"what is seen of {names} cannot be inlined, or is so already"
+    if any(hit.facts.kind != "entry" for hit in target.hits):
+        return "it is a function that other sources call"
+    return "no function of the program's is called"
 
 
 def _is_for_others(target: Target, name: str) -> bool:
