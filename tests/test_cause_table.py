@@ -139,6 +139,10 @@ SENTENCES = [
     (Evidence("set-pointer", "p"), "the pointer p is set to its address on some paths"),
     (Evidence("compared-address"), "its assignment operator compares addresses"),
     (
+        Evidence("address-compared", ptx_line=9, opcode="setp.eq.s64"),
+        "PTX line 9: setp.eq.s64 compares its address",
+    ),
+    (
         Evidence("plain-declaration", "v"),
         "v, the variable that fits its place, is not declared volatile",
     ),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import cast
 
 import pytest
 
-from lmemscope.analysis.kept_addresses import kept_address
+from lmemscope.analysis.causes import ProvenCause
+from lmemscope.analysis.kept_addresses import compared_address, kept_address
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.model import Evidence, InlineFrame, SourceLocation
-from tests.builders import depot, program, source_text, variable
+from tests.builders import HERE, depot, program, source_text, variable
 
 STORED = "st.local.u8 [%rd1], 128;"
 
@@ -37,7 +39,7 @@ def kept(text: str, stores: str = STORED, kind: str = "unsigned char", size: int
     (one,) = names.of_objects(objects, objects.objects.values())
     assert one.name is not None
     lines = cast(Lines, AsTheyAre())
-    found = kept_address(lines, names, sources, objects, one.found, one.name)
+    found = kept_address(lines, names, sources, one.found, one.name)
     return None if found is None else (found[0].evidence, found[1].line)
 
 
@@ -64,3 +66,52 @@ def test_a_number_whose_address_the_source_gives_is_in_memory_for_it(call: str) 
 )
 def test_nothing_is_said_of_other_numbers(text: str, stores: str) -> None:
     assert kept(text, stores) is None
+
+
+class AtOnePlace(AsTheyAre):
+    """Lines of a unit of which every instruction has the same."""
+
+    def of_instruction(self, _: object) -> tuple[InlineFrame, ...]:
+        return (InlineFrame(SourceLocation("a.cu", 3), None),)
+
+
+COMPARED = "setp.eq.s64 %p1, %rd2, %rd3;"
+ITSELF = "V &operator=(const V &o) {\n  if (&o != this)\n    x = o.x;\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "test", "expected"),
+    [
+        (ITSELF, COMPARED, (Evidence("compared-address"), 2)),
+        # The comparison is folded, and the line of the store shows it all the same.
+        (ITSELF, "", (Evidence("compared-address"), 2)),
+        ("\n\nif (&a == p) b = a;\n", "", None),
+        ("\n\nif (&a == p) b = a;\n", "setp.eq.s64 %p1, %rd4, %rd3;", None),
+    ],
+)
+def test_an_address_that_is_compared_needs_no_name(
+    text: str, test: str, expected: tuple[Evidence, int] | None
+) -> None:
+    found = compared(text, test)
+    assert (None if found is None else (*found[0].evidence, found[1].line)) == expected
+
+
+def test_what_else_compares_it_is_told_from_ptx() -> None:
+    found = compared("\n\nif (&a == p) b = a;\n", COMPARED)
+    assert found is not None
+    (shown,) = found[0].evidence
+    assert (shown.kind, shown.opcode) == ("address-compared", "setp.eq.s64")
+    assert found == (found[0], dataclasses.replace(HERE, line=3))
+
+
+def compared(text: str, test: str) -> tuple[ProvenCause, SourceLocation] | None:
+    """What compares the only object's address, where a test stands before the store in it."""
+    body = (
+        f"{depot(8)}\nadd.u64 %rd1, %SPL, 0;\nadd.u64 %rd2, %SP, 0;\n{test}\n"
+        "st.local.u64 [%rd1], 1;\nret;"
+    )
+    objects = ModuleFlow(program(body)).objects("k")
+    assert objects is not None
+    (found,) = objects.objects.values()
+    lines = cast(Lines, AtOnePlace())
+    return compared_address(lines, source_text({"a.cu": text}), objects, found)

@@ -2,10 +2,11 @@
 
 Scalar replacement runs before most simplifications: an object whose address is compared, or is kept
 in a pointer that only some paths set, stays in memory then. Later the comparison is folded and the
-pointer replaced by the object, so that PTX shows nothing but accesses at constant places. The
-source still shows it. Established by experiment: without the comparison, or with the pointer set
-where it is declared, the same kernels have no stack frame. So it is with a number whose address the
-source gives to a function, if that copies from there as many bytes as are known at run time only.
+pointer replaced by the object, so that PTX shows nothing but accesses at constant places, or the
+comparison alone. The source still shows it. Established by experiment: without the comparison, or
+with the pointer set where it is declared, the same kernels have no stack frame. So it is with a
+number whose address the source gives to a function, if that copies from there as many bytes as are
+known at run time only.
 """
 
 from __future__ import annotations
@@ -32,21 +33,49 @@ _LONGEST = 12
 """Lines between the head of an assignment operator and what it stores, at most."""
 
 
+_Kept = tuple[ProvenCause, SourceLocation]
+"""What needed an address, and the line that shows it."""
+
+
+def compared_address(
+    lines: Lines, sources: SourceText, objects: FunctionObjects, found: StackObject
+) -> _Kept | None:
+    """What compares the address of an object, whether or not it has a name.
+
+    Args:
+        lines: of the unit.
+        sources: the user's files.
+        objects: of the function that owns the object.
+        found: the object.
+
+    Returns:
+        The cause with its evidence, and the line: of an assignment operator's comparison, though
+        PTX has none any more, or of one that PTX has; None where there is neither.
+    """
+    instructions = objects.body.instructions
+    left = objects.comparisons(found)
+    for index in (*left, *(one.index for one in found.accesses)):
+        compared = _comparison(sources, lines.of_instruction(instructions[index]))
+        if compared is not None:
+            return ProvenCause("address-taken", (Evidence("compared-address"),)), compared
+    for index in left:
+        one = instructions[index]
+        place = next((f.location for f in lines.of_instruction(one) if f.location.line), None)
+        if place is not None:
+            shown = Evidence("address-compared", ptx_line=one.line, opcode=one.opcode)
+            return ProvenCause("address-taken", (shown,)), place
+    return None
+
+
 def kept_address(
-    lines: Lines,
-    names: Names,
-    sources: SourceText,
-    objects: FunctionObjects,
-    found: StackObject,
-    named: ObjectName,
-) -> tuple[ProvenCause, SourceLocation] | None:
-    """What needed the address of an object that nothing in PTX keeps in memory, and the line.
+    lines: Lines, names: Names, sources: SourceText, found: StackObject, named: ObjectName
+) -> _Kept | None:
+    """What the source says of the address of an object that nothing in PTX keeps in memory.
 
     Args:
         lines: of the unit.
         names: of its variables.
         sources: the user's files.
-        objects: of the function that owns the object.
         found: the object.
         named: its name.
 
@@ -63,16 +92,11 @@ def kept_address(
         if is_set_on_some_paths(sources, other, place):
             evidence = Evidence("set-pointer", other.name)
             return ProvenCause("address-taken", (evidence,)), lines.shown(place)
-    instructions = objects.body.instructions
     handed = _handed(names, sources, found, named)
     if handed is not None:
         callee, place = handed
         evidence = Evidence("source-address", callee)
         return ProvenCause("address-taken", (evidence,)), lines.shown(place)
-    for access in found.accesses:
-        compared = _comparison(sources, lines.of_instruction(instructions[access.index]))
-        if compared is not None:
-            return ProvenCause("address-taken", (Evidence("compared-address"),)), compared
     return None
 
 

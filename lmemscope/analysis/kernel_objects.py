@@ -10,7 +10,7 @@ from dataclasses import replace
 from lmemscope.analysis.causes import ProvenCause, cause_of_turn, object_causes
 from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.indexing import IndexReader, LocalNames
-from lmemscope.analysis.kept_addresses import kept_address
+from lmemscope.analysis.kept_addresses import compared_address, kept_address
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.library_buffers import Shared, apart
 from lmemscope.analysis.lines import Lines
@@ -111,8 +111,11 @@ def find_objects(
                 escape = handing.escape(
                     kernel.name, objects, member.found, member.name, proven.evidence
                 )
-                if proven.cause == "unattributed" and names is not None and member.name is not None:
-                    kept = kept_address(lines, names, sources, objects, member.found, member.name)
+                if proven.cause == "unattributed":
+                    kept = None
+                    if names is not None and member.name is not None:
+                        kept = kept_address(lines, names, sources, member.found, member.name)
+                    kept = kept or compared_address(lines, sources, objects, member.found)
                     proven, escape = kept or (proven, escape)
                 if proven.cause == "unattributed" and named.turns:
                     # Its own uses keep nothing in memory: which are whose is not known for sure.

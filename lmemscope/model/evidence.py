@@ -22,6 +22,7 @@ EvidenceKind = Literal[
     "chosen-place",
     "set-pointer",
     "compared-address",
+    "address-compared",
     "plain-declaration",
     "volatile-choice",
     "parameter-copy",
@@ -62,6 +63,7 @@ at run time.
 ``held-address``: another local variable (the subject) holds its address.
 ``set-pointer``: the source sets a pointer (the subject) to its address, behind its declaration.
 ``compared-address``: the source's assignment operator compares its address with another's.
+``address-compared``: a PTX instruction compares its address.
 ``plain-declaration``: the variable that fits its place (the subject) is not declared volatile,
 although the accesses are: the object is a temporary.
 ``volatile-choice``: the source chooses between it (the subject) and another variable by ``?:``.
@@ -143,6 +145,7 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     ),
     "set-pointer": lambda e: f"the pointer {e.subject} is set to its address on some paths",
     "compared-address": lambda e: "its assignment operator compares addresses",
+    "address-compared": lambda e: f"PTX line {e.ptx_line}: {e.opcode} compares its address",
     "plain-declaration": lambda e: (
         f"{e.subject}, the variable that fits its place, is not declared volatile"
     ),

@@ -67,6 +67,8 @@ def message(case: Case) -> str:
             f"the address of {case.described} is needed: its assignment operator compares it, to "
             f"see whether it is given its own object{hidden}"
         )
+    if "address-compared" in kinds:
+        return f"the address of {case.described} is needed: it is compared with another{hidden}"
     given = _given_by_source(case)
     if given is not None:
         return (
@@ -137,6 +139,13 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
             Advice(
                 "Assign without the comparison, where copying members onto themselves changes "
                 "nothing: the compiler needs no address then."
+            ),
+        )
+    if "address-compared" in kinds:
+        return (
+            Advice(
+                "Leave the comparison of addresses out, or compare what they are of: a number, or "
+                "an index, that tells which object it is."
             ),
         )
     given = _given_by_source(case)

@@ -189,6 +189,16 @@ class FunctionObjects:
                     made.append(self._index_leaves(call.index, register, pointees))
         return [leaves for leaves in made if leaves]
 
+    def comparisons(self, found: StackObject) -> list[int]:
+        """Instructions that compare an address in the object, as an assignment with itself does."""
+        return [
+            index
+            for index, instruction in enumerate(self.body.instructions)
+            if instruction.operation == "setp"
+            and found.offset
+            in self._depot_offsets([r for o in instruction.operands for r in registers_of(o)])
+        ]
+
     def alternates(self, access: PtxAccess) -> bool:
         """Whether an access in a loop takes one of several constant addresses.
 
