@@ -1348,6 +1348,19 @@ def test_nobody_promises_that_a_growing_angle_is_small() -> None:
     assert "convert to float" not in of_double
 
 
+def test_who_compares_an_address_is_who_can_leave_it() -> None:
+    (one,) = kernel("address-taken").objects
+    for subject, text in ((None, "Leave the comparison"), ("_ZN6thrust4copyEv", "Write a loop")):
+        proof = (Evidence("address-compared", subject, ptx_line=9, opcode="setp.lt.u64"),)
+        facts = dataclasses.replace(
+            kernel("address-taken"), objects=(dataclasses.replace(one, evidence=proof),)
+        )
+        assert said(facts).startswith(text)
+        (finding,) = find(facts)
+        assert ("a library's" in finding.message) == (subject is not None)
+        assert "it is compared with another" in finding.message
+
+
 def test_half_turns_are_for_each_call_that_they_fit() -> None:
     both = sine("__cudart_i2opi_f", "a = cosf(M_PI * x); b = sinf(M_PI * y); c = sin(2 * z);")
     (one,) = (one for one in both if "pi times" in one.text)

@@ -20,7 +20,14 @@ from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.set_pointers import is_set_on_some_paths, set_pointers
-from lmemscope.model import Evidence, InlineFrame, SourceLocation, SourceText
+from lmemscope.model import (
+    Evidence,
+    InlineFrame,
+    SourceLocation,
+    SourceText,
+    calling_line,
+    is_library,
+)
 
 _ITSELF = re.compile(
     r"\bthis\s*[!=]=\s*(?:&|(?:std\s*::\s*)?addressof\b)"
@@ -59,10 +66,12 @@ def compared_address(
         if compared is not None:
             return ProvenCause("address-taken", (Evidence("compared-address"),)), compared
     for index in left:
-        one = instructions[index]
-        place = next((f.location for f in lines.of_instruction(one) if f.location.line), None)
+        one, chain = instructions[index], lines.of_instruction(instructions[index])
+        place = calling_line(chain)
         if place is not None:
-            shown = Evidence("address-compared", ptx_line=one.line, opcode=one.opcode)
+            inner = chain[0]
+            subject = inner.function if is_library(inner.location.file) else None
+            shown = Evidence("address-compared", subject, ptx_line=one.line, opcode=one.opcode)
             return ProvenCause("address-taken", (shown,)), place
     return None
 

@@ -63,7 +63,8 @@ at run time.
 ``held-address``: another local variable (the subject) holds its address.
 ``set-pointer``: the source sets a pointer (the subject) to its address, behind its declaration.
 ``compared-address``: the source's assignment operator compares its address with another's.
-``address-compared``: a PTX instruction compares its address.
+``address-compared``: a PTX instruction compares its address; the subject is the library's function
+that it is in.
 ``plain-declaration``: the variable that fits its place (the subject) is not declared volatile,
 although the accesses are: the object is a temporary.
 ``volatile-choice``: the source chooses between it (the subject) and another variable by ``?:``.

@@ -5,7 +5,7 @@ into inline assembly; or one pointer leads to one of several variables. A regist
 so the variable lives in the stack frame. An address that was needed for a while is enough, because
 compilers decide early: an assignment operator that compares ``this`` with the other's address keeps
 what it assigns in memory, and so does a pointer that only some paths set, although PTX shows
-neither.
+neither. A library's function that copies may compare addresses, too.
 
 How to recognise it. PTX: ``cvta.local`` or the object's address stored to a parameter or to
 memory; then generic ``ld``/``st``. In SASS these may be generic LD/ST: zero LDL/STL although there
@@ -68,7 +68,10 @@ def message(case: Case) -> str:
             f"see whether it is given its own object{hidden}"
         )
     if "address-compared" in kinds:
-        return f"the address of {case.described} is needed: it is compared with another{hidden}"
+        where = " in a function of a library's" if _is_compared_by_library(case) else ""
+        return (
+            f"the address of {case.described} is needed: it is compared with another{where}{hidden}"
+        )
     given = _given_by_source(case)
     if given is not None:
         return (
@@ -113,6 +116,12 @@ def advice(case: Case) -> tuple[Advice, ...]:
     return (replace(found[0], text=found[0].text + stays), *found[1:])
 
 
+def _is_compared_by_library(case: Case) -> bool:
+    """Whether it is a library's function that compares the address."""
+    every = _evidence_of(case)
+    return any(one.kind == "address-compared" and one.subject is not None for one in every)
+
+
 def _is_too_large(found: LocalObject) -> bool:
     """Whether registers could not hold it even if nobody had its address."""
     is_indexed = "dynamic-index" in found.also and found.size > REGISTER_FILE
@@ -139,6 +148,13 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
             Advice(
                 "Assign without the comparison, where copying members onto themselves changes "
                 "nothing: the compiler needs no address then."
+            ),
+        )
+    if "address-compared" in kinds and _is_compared_by_library(case):
+        return (
+            Advice(
+                "Write a loop in place of the call of the library's function: it compares the "
+                "addresses, as a copy does whose two places may overlap (`memmove`)."
             ),
         )
     if "address-compared" in kinds:
