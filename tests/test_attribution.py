@@ -236,6 +236,20 @@ def test_what_a_function_calls_that_a_pointer_reaches_is_called_directly() -> No
     assert (fact.calls.reached, fact.calls.pointed) == ((), ("leaf", "middle"))
 
 
+@pytest.mark.parametrize(("stores", "cause"), [(255, "callee-save"), (256, "register-spill")])
+def test_a_function_that_stores_more_than_registers_hold_spills_unmarked(
+    stores: int, cause: Cause
+) -> None:
+    """ptxas loses marks of 8192 spills and more: the size of their record has 16 bits."""
+    ptx = program(CALLS, leaf=LEAF)
+    kept = [*[SAVE] * stores, stl("add.u32 %r9", marked=True)]
+    *unmarked, last = attributed(layers(ptx, callees={"leaf": kept})).accesses
+    assert {one.cause for one in unmarked} == {cause}
+    assert last.cause == "register-spill"
+    kind = "called-directly" if cause == "callee-save" else "unmarked-spill"
+    assert unmarked[0].evidence[0].kind == kind
+
+
 def returning(read: str, *code: MachineCode, frame: int = 48) -> list[tuple[int, int, str]]:
     """The frame of a kernel that gets a structure of 40 bytes by a call through a pointer."""
     call = (

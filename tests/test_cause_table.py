@@ -179,6 +179,11 @@ SENTENCES = [
         Evidence("handed-to-child", "f", 9, bytes=8),
         "PTX line 9 stores its address at byte 8 of the parameters of f",
     ),
+    (
+        Evidence("unmarked-spill", bytes=41128, limit=1020),
+        "its function keeps 41128 bytes that are no variable's; what it saves for a caller is 1020 "
+        "at most",
+    ),
     (Evidence("reported-spill", bytes=8), "ptxas: 8 bytes spill stores"),
     (Evidence("reported-frame", "k", bytes=16), "ptxas: k: stack frame 16 B"),
     (Evidence("reported-stores", "k", bytes=8), "ptxas: k: spill stores 8 B"),

@@ -20,7 +20,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.uniformity import requests_per_access, sectors_per_request
 from lmemscope.analysis.result_buffers import result_buffers
-from lmemscope.analysis.saves import saving_cause
+from lmemscope.analysis.saves import Saves
 from lmemscope.formats.cubin import CubinFunction
 from lmemscope.formats.sites import Site
 from lmemscope.model import (
@@ -105,6 +105,7 @@ class _Kernel:
     ) -> None:
         self._layers, self._function, self._facts = layers, function, facts
         self._lines = Lines(layers)
+        self._saves = Saves(layers.flow, facts) if layers.flow is not None else None
         self._debug = layers.ptx is not None and layers.ptx.is_debug
         self.objects = find_objects(layers, names, sources, function)
         self.placements: list[Placement] = []
@@ -170,7 +171,8 @@ class _Kernel:
         if flow is None or origin.kind == "unknown":
             return _Explained("unattributed", None, "unknown", ())
         if origin.kind == "save":
-            saved = saving_cause(flow, self._facts, body, origin)
+            assert self._saves is not None
+            saved = self._saves.cause(body, origin)
             return _Explained(saved.cause, None, "uniform", saved.evidence)
         if origin.kind == "argument":
             return _Explained("call-frame", None, "uniform", (_passes(flow, origin),))

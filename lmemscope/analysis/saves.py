@@ -1,8 +1,14 @@
-"""Why ptxas keeps a register in memory, where it does not mark it as a spill."""
+"""Why ptxas keeps a register in memory, where it does not mark it as a spill.
+
+Marks can be missing. The cubin lists the spills of a code section in one record whose size has 16
+bits, so that of 8192 and more, eight bytes each, only the remainder is there (measured: ptxas 13.5,
+18,467 spills, 2083 marks). What a function keeps for its caller is at most all registers; where it
+stores more than these hold and does not mark it, it spills.
+"""
 
 from __future__ import annotations
 
-from lmemscope.analysis.causes import ProvenCause
+from lmemscope.analysis.causes import REGISTER_FILE_BYTES, ProvenCause
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.cubin import CubinFunction
@@ -12,33 +18,64 @@ from lmemscope.model import Cause, Evidence, EvidenceKind, KernelFacts
 _CALL_PARTS = frozenset({"call", "ret"})
 
 
-def saving_cause(
-    flow: ModuleFlow, facts: KernelFacts, body: CubinFunction, origin: Origin
-) -> ProvenCause:
-    """The cause of a site that ptxas made and does not mark.
+class Saves:
+    """What ptxas keeps in memory in a kernel's section, and does not mark.
 
     Args:
         flow: analyses of the PTX.
-        facts: the kernel in whose section the site is.
-        body: the machine code that holds it: the kernel's own, or a function's.
-        origin: the site's.
+        facts: the kernel in whose section it is.
     """
-    where = Evidence("no-local-access", ptx_line=origin.ptx_line)
-    calls = flow.calls(facts.name)
-    if body.kind == "function":
-        cause, how = _of_function(flow, facts.name, body.name)
-        return ProvenCause(cause, (Evidence(how, body.name), where))
-    opcode = _call_on_line(flow, origin)
-    if opcode is not None:
-        seen = Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode)
-        return ProvenCause("call-frame", (seen,))
-    reported = facts.ptxas
-    if reported is not None and (reported.spill_stores or reported.spill_loads):
-        said = Evidence("reported-spill", bytes=reported.spill_stores)
-        return ProvenCause("register-spill", (said, where))
-    if calls.reached or calls.indirect:
-        return ProvenCause("call-frame", (where, Evidence("calls-without-spill")))
-    return ProvenCause("unattributed", (where,))
+
+    def __init__(self, flow: ModuleFlow, facts: KernelFacts) -> None:
+        self._flow, self._facts = flow, facts
+        self._spills: dict[str, Evidence | None] = {}
+
+    def cause(self, body: CubinFunction, origin: Origin) -> ProvenCause:
+        """The cause of a site that ptxas made and does not mark.
+
+        Args:
+            body: the machine code that holds it: the kernel's own, or a function's.
+            origin: the site's.
+        """
+        flow, facts = self._flow, self._facts
+        where = Evidence("no-local-access", ptx_line=origin.ptx_line)
+        calls = flow.calls(facts.name)
+        if body.kind == "function":
+            spilled = self._spilled(body)
+            if spilled is not None:
+                return ProvenCause("register-spill", (spilled, where))
+            cause, how = _of_function(flow, facts.name, body.name)
+            return ProvenCause(cause, (Evidence(how, body.name), where))
+        opcode = _call_on_line(flow, origin)
+        if opcode is not None:
+            seen = Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode)
+            return ProvenCause("call-frame", (seen,))
+        reported = facts.ptxas
+        if reported is not None and (reported.spill_stores or reported.spill_loads):
+            said = Evidence("reported-spill", bytes=reported.spill_stores)
+            return ProvenCause("register-spill", (said, where))
+        if calls.reached or calls.indirect:
+            return ProvenCause("call-frame", (where, Evidence("calls-without-spill")))
+        return ProvenCause("unattributed", (where,))
+
+    def _spilled(self, body: CubinFunction) -> Evidence | None:
+        """What shows that a function spills where nothing is marked; None where it may save."""
+        if body.name not in self._spills:
+            self._spills[body.name] = _beyond_saving(self._facts, body)
+        return self._spills[body.name]
+
+
+def _beyond_saving(facts: KernelFacts, body: CubinFunction) -> Evidence | None:
+    """The bytes that a function stores without a mark, if all registers hold fewer."""
+    own = (one.sites for one in facts.callees if one.name == body.name)
+    split = next(own, facts.own_sites)
+    if split is None or split.spill.store_bytes <= REGISTER_FILE_BYTES:
+        return None
+    marked = sum(site.width for site in body.sites if site.is_store and site.spill_refill)
+    unmarked = split.spill.store_bytes - marked
+    if unmarked <= REGISTER_FILE_BYTES:
+        return None
+    return Evidence("unmarked-spill", bytes=unmarked, limit=REGISTER_FILE_BYTES)
 
 
 def _of_function(flow: ModuleFlow, kernel: str, name: str) -> tuple[Cause, EvidenceKind]:

@@ -37,6 +37,7 @@ EvidenceKind = Literal[
     "compiled-alone",
     "source-address",
     "reported-spill",
+    "unmarked-spill",
     "calls-without-spill",
     "reported-frame",
     "reported-stores",
@@ -78,6 +79,8 @@ although the accesses are: the object is a temporary.
 ``compiled-alone``: the function itself, which is compiled for other files to call.
 ``source-address``: the source hands its address to a function (the subject), which is inlined.
 ``reported-spill``: ``bytes`` of spill stores, as ptxas reports.
+``unmarked-spill``: a function stores more ``bytes`` than registers hold (``limit``) and that are in
+no object of the program's: marks are missing.
 ``calls-without-spill``: the kernel makes calls, and ptxas reports no spill.
 ``reported-frame``, ``reported-stores``, ``reported-loads``: ``bytes`` of a function, by ptxas's
 report, where there is no code.
@@ -170,6 +173,10 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "compiled-alone": lambda e: f"{e.subject} is compiled for other files to call",
     "source-address": lambda e: f"the source gives its address to {e.subject}, which is inlined",
     "reported-spill": lambda e: f"ptxas: {e.bytes} bytes spill stores",
+    "unmarked-spill": lambda e: (
+        f"its function keeps {e.bytes} bytes that are no variable's; what it saves for a caller is "
+        f"{e.limit} at most"
+    ),
     "calls-without-spill": lambda e: "the kernel makes calls and ptxas reports no spill",
     "reported-frame": lambda e: f"ptxas: {e.subject}: stack frame {e.bytes} B",
     "reported-stores": lambda e: f"ptxas: {e.subject}: spill stores {e.bytes} B",
