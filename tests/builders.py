@@ -337,6 +337,9 @@ class StandInCubin:
     def calls(self, kernel: CubinFunction) -> Mapping[int, Sequence[int]]:
         return {}
 
+    def callers_barriers(self, body: CubinFunction) -> frozenset[int]:
+        return frozenset()
+
 
 def cubin_function(
     name: str = "k",

@@ -1,6 +1,7 @@
 """Where each ``LDL``/``STL`` comes from: decided here, once, for facts and causes alike.
 
-The PTX line is the join. What ptxas marks as a spill is one. A site on the line of a PTX access of
+The PTX line is the join. What ptxas marks as a spill is one, but for a function's stores of its
+caller's barrier registers (`lmemscope.formats.barriers`). A site on the line of a PTX access of
 local memory that goes the same way is the program's own. On any other line its address decides: in
 the bytes of an object it is an access that ptxas moved there, among the arguments of a call it
 passes one (`stack_arguments`), elsewhere ptxas made it to save a register. Without a PTX line
@@ -23,8 +24,9 @@ from lmemscope.formats.line_table import line_at
 from lmemscope.formats.sites import STACK_POINTER, Site
 
 OriginKind = Literal["spill", "save", "argument", "object", "unknown"]
-"""``spill``: ptxas marks it. ``save``: made by ptxas and not marked. ``argument``: a call's value
-on the stack. ``object``: an access of the program's own. ``unknown``: no PTX line."""
+"""``spill``: ptxas marks it. ``save``: made by ptxas and not marked, or to keep a barrier register
+of the caller's. ``argument``: a call's value on the stack. ``object``: an access of the program's
+own. ``unknown``: no PTX line."""
 _Bytes: TypeAlias = tuple[int | None, int | None, int, int, bool]
 """What a site moves: its address registers, displacement and width, and whether it stores."""
 
@@ -63,6 +65,7 @@ class Origins:
         self._accesses: dict[tuple[int, bool], int | None] = {}
         self._depots: dict[tuple[str, int], Depots] = {}
         self._arguments: dict[tuple[str, int], dict[int, Argument]] = {}
+        self._callers: dict[tuple[str, int], frozenset[int]] = {}
         self._saves: dict[tuple[str, int], dict[_Bytes, frozenset[int]]] = {}
 
     def of(self, kernel: CubinFunction, site: Site) -> Origin:
@@ -75,10 +78,12 @@ class Origins:
     def _decide(self, kernel: CubinFunction, site: Site) -> Origin:
         found = self._by_line(kernel, site)
         flow, line, name = self._flow, found.ptx_line, found.function
-        if found.kind not in ("object", "save") or flow is None or line is None or name is None:
-            return found
         # Each function has a stack pointer of its own.
         body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
+        if flow is not None and site.spill_refill and site.pc in self._barriers(body):
+            return Origin("save", line, name, None)
+        if found.kind not in ("object", "save") or flow is None or line is None or name is None:
+            return found
         on_stack = site.base == STACK_POINTER and site.uniform_base is None
         if found.kind == "object":
             is_restore = on_stack and self._is_restore(flow, kernel, body, site, found)
@@ -146,6 +151,13 @@ class Origins:
                     moved[_bytes_of(one, is_store=one.is_store)].add(one.register)
             self._saves[key] = {place: frozenset(found) for place, found in moved.items()}
         return self._saves[key].get(_bytes_of(site, is_store=not site.is_store), frozenset())
+
+    def _barriers(self, body: CubinFunction) -> frozenset[int]:
+        """Sites by which a body keeps its caller's barrier registers, which ptxas marks, too."""
+        key = (body.section, body.start)
+        if key not in self._callers:
+            self._callers[key] = self._cubin.callers_barriers(body)
+        return self._callers[key]
 
     def _placed(self, flow: ModuleFlow, kernel: CubinFunction, body: CubinFunction) -> Depots:
         """The depots in a body's frame, as the lines of its other sites place them."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.errors import FormatError
+from lmemscope.formats.barriers import callers_barriers
 from lmemscope.formats.elf import (
     SHF_EXECINSTR,
     STB_LOCAL,
@@ -171,6 +172,13 @@ class Cubin:
         """Every ``LD``/``ST`` of a function's section, in address order."""
         section = self.elf.section(function.section)
         return () if section is None else find_generic_sites(self.elf.content(section))
+
+    def callers_barriers(self, body: CubinFunction) -> frozenset[int]:
+        """Offsets of the sites by which a function keeps its caller's barrier registers."""
+        section = self.elf.section(body.section)
+        if section is None or body.kind != "function":
+            return frozenset()
+        return callers_barriers(self.elf.content(section), body.start, body.sites)
 
     def _functions(self, section: Section) -> list[CubinFunction]:
         inside = [
