@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from lmemscope.analysis.kernel_objects import KernelObjects
@@ -234,6 +236,19 @@ def test_what_a_function_calls_that_a_pointer_reaches_is_called_directly() -> No
     ]
     assert fact.calls is not None
     assert (fact.calls.reached, fact.calls.pointed) == ((), ("leaf", "middle"))
+
+
+@pytest.mark.parametrize(
+    ("table", "kind"),
+    [("", "compiled-alone"), (".global .align 8 .u64 vtable[1] = {k};", "called-by-pointer")],
+)
+def test_a_function_of_a_table_is_called_through_it(table: str, kind: str) -> None:
+    ptx = program("add.u32 %r9, %r8, 1;\nret;", variables=(table,) if table else ())
+    fact = attributed(layers(ptx, SAVE, kind="function"))
+    assert [(one.cause, one.evidence[0].kind) for one in fact.accesses] == [("callee-save", kind)]
+    (finding,) = find(dataclasses.replace(fact, kind="function"), SourceText(lambda _: ()))
+    assert ("called through a pointer" in finding.message) == bool(table)
+    assert ("template parameter or a switch" in finding.advice[0].text) == bool(table)
 
 
 @pytest.mark.parametrize(("stores", "cause"), [(255, "callee-save"), (256, "register-spill")])

@@ -689,6 +689,23 @@ def test_every_declaration_of_the_kernel_reads_its_parameter_in_place() -> None:
     ]
 
 
+def test_so_does_one_in_a_header() -> None:
+    text = '#include "k.h"\n__global__ void k(P p, int n) {\n    use(p.w[n]);\n}\n'
+    header = "__global__ void k(P p, int);\n__global__ void k(Q p, int);\nvoid k(P);\n"
+    found = target(text, "param-copy", used="use(", name="p.w", kernel="k", declared=None)
+    other = os.path.abspath("k.h")
+    (hit,) = found.hits
+    sources = source_text({"a.cu": text, "k.h": header})
+    hit = dataclasses.replace(hit, case=dataclasses.replace(hit.case, sources=sources))
+    tree = {other: Syntax(header.encode())}.get
+    found = dataclasses.replace(found, hits=(hit,), tree=tree)
+    (made,) = proposals(grid_constant.REWRITE, found)
+    assert [(os.path.basename(edit.file), edit.start) for edit in made.edits] == [
+        ("a.cu", text.index("P p")),
+        ("k.h", header.index("P p")),
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [

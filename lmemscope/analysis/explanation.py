@@ -89,11 +89,11 @@ def _roll_up(layers: Layers, fact: KernelFacts, others: Sequence[KernelFacts]) -
 
 
 def _with_external_calls(layers: Layers, fact: KernelFacts) -> KernelFacts:
-    """The facts with the call graph where it leads out of the module: no byte shows that."""
+    """The facts with the call graph where no byte shows it: it leads out of the module, or deep."""
     if fact.calls is not None or layers.flow is None:
         return fact
     calls = layers.flow.calls(fact.name)
-    return replace(fact, calls=calls) if calls.external else fact
+    return replace(fact, calls=calls) if calls.external or not fact.stack_known else fact
 
 
 def _with_hidden_causes(layers: Layers, fact: KernelFacts) -> KernelFacts:

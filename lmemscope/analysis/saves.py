@@ -93,8 +93,11 @@ def _of_function(flow: ModuleFlow, kernel: str, name: str) -> tuple[Cause, Evide
             else ("callee-save", "called-directly")
         )
     if original not in calls.pointed:
-        is_own = original == original_name(kernel)
-        return "callee-save", "compiled-alone" if is_own else "not-called"
+        if original != original_name(kernel):
+            return "callee-save", "not-called"
+        # A virtual function is in its class's table.
+        is_pointed = flow.ptx.takes_address(original)
+        return "callee-save", "called-by-pointer" if is_pointed else "compiled-alone"
     if flow.ptx.takes_address(original):
         return "call-frame", "called-by-pointer"
     return "callee-save", "called-directly"

@@ -2,7 +2,7 @@
 
 The kernel's parameter becomes `const __grid_constant__`: its address is then that of the parameter
 itself, in constant memory, and no thread makes a copy of it (sm_70 and newer). Every declaration of
-the kernel in the file changes.
+the kernel changes, in the file and in the headers that it quotes.
 
 It is safe where only its members are read: a parameter that is changed does not compile when it is
 const, and what could take the const away again, a cast in C's way or inline assembly, is declined.
@@ -22,7 +22,13 @@ from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import Use, is_reference_to_element
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.reaching import same_object
-from lmemscope.rewrites.written import casts_const_away, declarators, kernels, said_of
+from lmemscope.rewrites.written import (
+    casts_const_away,
+    declarators,
+    in_file,
+    kernels,
+    said_of,
+)
 from lmemscope.sources.syntax import around, first_named, walk
 
 if TYPE_CHECKING:
@@ -90,17 +96,29 @@ def _edits(target: Target, kernel: Node, name: bytes) -> list[Edit] | None:
     _check(target, body, name)
     edits: list[Edit] = []
     own = target.syntax.function_name(kernel)
-    for said in said_of(own, target) if own is not None else ():
-        others = _parameters(said)
-        if others is None or not _is_same(target, given, others, said):
-            continue  # Another function of the name.
-        edit = _edit(target, others[position])
-        if edit is None:
-            if said == kernel:
-                return None
-            continue
-        edits.append(edit)
+    for place in _places(target, own):
+        for said in said_of(own, place) if own is not None else ():
+            others = _parameters(said)
+            if others is None or not _is_same((target, given), (place, others), said):
+                continue  # Another function of the name.
+            edit = _edit(place, others[position])
+            if edit is None:
+                if place is target and said == kernel:
+                    return None
+                continue
+            edits.append(edit)
     return edits
+
+
+def _places(target: Target, name: bytes | None) -> Iterator[Target]:
+    """The files that may declare a kernel: a declaration that lacks the word is refused."""
+    yield target
+    sources = target.hits[0].case.sources
+    for file in target.files:
+        if name is not None and name.decode(errors="replace") in sources.code(file):
+            place = in_file(target, file)
+            if place is not None and place is not target:
+                yield place
 
 
 def _is_shared(target: Target, kernel: Node, name: bytes) -> bool:
@@ -176,15 +194,21 @@ def _parameters(function: Node) -> list[Node] | None:
     return None
 
 
-def _is_same(target: Target, given: list[Node], others: list[Node], said: Node) -> bool:
-    """Whether parameters are those of one function; of an instance only their number tells."""
+def _is_same(own: tuple[Target, list[Node]], other: tuple[Target, list[Node]], said: Node) -> bool:
+    """Whether parameters are those of one function; of an instance only their number tells.
+
+    Args:
+        own, other: the parameters, and the file that they stand in.
+        said: the other declaration.
+    """
+    (target, given), (place, others) = own, other
     if len(given) != len(others):
         return False
     instance = said.type == "template_instantiation" or any(
         True for _ in around(said, "template_declaration")
     )
     return instance or all(
-        _type(target, one) == _type(target, other) for one, other in zip(given, others, strict=True)
+        _type(target, one) == _type(place, two) for one, two in zip(given, others, strict=True)
     )
 
 

@@ -55,6 +55,11 @@ def message(case: Case) -> str:
             hidden += "; nothing ends it"
         return f"{who} on the stack: {traffic(case)} per call{hidden}"
     seen = f": {traffic(case)} in all" if case.accesses else ""
+    if calls is not None and calls.indirect and not case.accesses and not case.share.frame_bytes:
+        return (
+            "the stack depth is not known: calls are made through pointers, and what they call may "
+            "keep values on the stack"
+        )
     if calls is not None and calls.indirect:
         return f"calls through pointers keep values on the stack{seen}"
     if not case.accesses and only_linked(case.facts):

@@ -44,7 +44,9 @@ def message(case: Case) -> str:
     functions = {access.function for access in case.accesses}
     are = "are" if len(functions) > 1 else "is"
     why = "not inlined"
-    if _is_on_its_own(case) and not is_of_this_file(case):
+    if _is_on_its_own(case) and _pointed(case):
+        why = "called through a pointer"
+    elif _is_on_its_own(case) and not is_of_this_file(case):
         why = "compiled for other files to call"
     text = (
         f"registers of the caller are saved on entry to {names_of(functions)}, which {are} {why}, "
@@ -69,13 +71,9 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """Inlining where it is possible, for then there is no caller whose registers must be kept."""
-    if _is_on_its_own(case):
+    pointed = _pointed(case)
+    if _is_on_its_own(case) and not pointed:
         return of_its_own(case)
-    pointed = {
-        access.function
-        for access in case.accesses
-        if any(evidence.kind == "called-by-pointer" for evidence in access.evidence)
-    }
     called = dict.fromkeys(access.function for access in case.accesses)
     linked = only_linked(case.facts)
     known = {*case.facts.calls.reached, *case.facts.calls.pointed} if case.facts.calls else set()
@@ -102,6 +100,15 @@ def advice(case: Case) -> tuple[Advice, ...]:
             f"Replace the pointer that calls {names_of(pointed)} by a template parameter or a "
             "switch, so that the callee can be inlined."
         ),
+    )
+
+
+def _pointed(case: Case) -> frozenset[str]:
+    """The functions that calls through pointers reach."""
+    return frozenset(
+        access.function
+        for access in case.accesses
+        if any(evidence.kind == "called-by-pointer" for evidence in access.evidence)
     )
 
 

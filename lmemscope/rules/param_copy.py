@@ -80,9 +80,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
         )
     return (
         Advice(
-            f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer); "
-            "functions that get it by reference or by pointer must then take it as const, and "
-            "member functions that it calls must be const.",
+            f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer), in "
+            "every declaration of the kernel; functions that get it by reference or by pointer "
+            "must then take it as const, and member functions that it calls must be const.",
             _written(case, plain),
             rewrite="grid-constant",
         ),
