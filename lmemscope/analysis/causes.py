@@ -258,7 +258,7 @@ class _Reasons:
             shown = Evidence("chosen-place", ptx_line=access.line, opcode=access.opcode)
             return ProvenCause("address-taken", (shown,))
         if self._found.size > REGISTER_FILE_BYTES:
-            if indexed and self._contents.is_table:
+            if self._contents.is_table:
                 # Constants need no registers, however many they are.
                 return ProvenCause("const-table", (Evidence("constant-stores"),))
             limit = REGISTER_FILE_BYTES

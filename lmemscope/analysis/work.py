@@ -267,7 +267,7 @@ class _Counted:
             by_line[access.ptx_line, access.is_store, spilled].append(access)
         reloads: dict[float, int] = defaultdict(int)
         for (line, is_store, spilled), group in by_line.items():
-            weight = weights.get(line or 0, 1.0)
+            weight = turns = weights.get(line or 0, 1.0)
             if group[0].cause == "math-slow-path":
                 weight *= _RARE
             copies = 1.0 if spilled or line is None else 1.0 / len(group)
@@ -284,7 +284,7 @@ class _Counted:
                     self._stored_sectors += often * access.requests * sectors
                 if access.uniformity != "uniform":
                     self._varying += often * access.requests * rows
-                if weight > 1:
+                if turns > 1:
                     self._looped += often * access.requests * rows
             if spilled and not is_store:
                 reloads[weight] += len(group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -54,6 +55,11 @@ class InlineFrame:
     function: str | None
 
 
+_RELOCATABLE = re.compile(
+    r"(?<!\S)(?:-{1,2}(?:rdc|relocatable-device-code)[= ]true|-dc|--device-c)(?!\S)"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
     """Everything a user can say about a compilation, in the terms of nvcc's options.
@@ -84,6 +90,12 @@ class CompileOptions:
     signatures: tuple[str, ...] = ()
     run_python: bool = False
     time_limit: float | None = None
+
+    @property
+    def is_relocatable(self) -> bool:
+        """Whether what is passed through asks for code that is linked later: ``-rdc=true``."""
+        given = " ".join((*self.nvcc_args, *self.nvrtc_args))
+        return _RELOCATABLE.search(given) is not None
 
 
 @dataclass(frozen=True, slots=True)

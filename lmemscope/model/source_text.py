@@ -13,7 +13,7 @@ _NO_CODE = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"|(?<!\w)'(?:[^'\\\n]|\\.)*'", re.DOTALL
 )
 """Comments and literals; an apostrophe within a number is none."""
-_INCLUDE = re.compile(r'\s*#\s*include\s+"(?P<name>[^"]+)"')
+_INCLUDE = re.compile(r'\s*#\s*include\s+(?:"(?P<name>[^"]+)"|<(?P<angled>[^>]+)>)')
 _FILES = 64
 """How many files one file's quoted includes may lead to."""
 
@@ -43,6 +43,10 @@ class DisplayPaths:
 class SourceText:
     """Lines of source files by name; a file that is not there has no lines.
 
+    Attributes:
+        main: the file that is compiled.
+        is_relocatable: whether its code is linked later.
+
     Args:
         lines_of: all lines of a file, without line ends. Who reads the disk passes it in: the
             analysis and the rules are functions of what they are given.
@@ -64,6 +68,7 @@ class SourceText:
         self._mentioning = mentioning
         self.main = main
         self._include_dirs = options.include_dirs if options is not None else ()
+        self.is_relocatable = options is not None and options.is_relocatable
         self._defines = options.defines if options is not None else ()
         self._bare: dict[str, tuple[str, ...]] = {}
         self._code: dict[str, str] = {}
@@ -112,7 +117,8 @@ class SourceText:
 
         Args:
             file: that includes them.
-            searched: whether they are looked for in the directories of ``-I``, too.
+            searched: whether they are looked for in the directories of ``-I``, too; what is
+                included in angle brackets is one of them if it is there.
         """
         key = (file, searched)
         if key not in self._quoted:
@@ -128,12 +134,14 @@ class SourceText:
                 if found is None:
                     continue
                 beside = os.path.dirname(including)
+                places = directories if found["angled"] else (beside, *directories)
                 paths = [
-                    os.path.normpath(os.path.join(one, found["name"]))
-                    for one in (beside, *directories)
+                    os.path.normpath(os.path.join(one, found["angled"] or found["name"]))
+                    for one in places
                 ]
-                path = next((one for one in paths if directories and self._lines_of(one)), paths[0])
-                if path not in seen:
+                there = (one for one in paths if directories and self._lines_of(one))
+                path = next(there, None if found["angled"] else paths[0])
+                if path is not None and path not in seen:
                     seen.add(path)
                     work.append(path)
                     yield path

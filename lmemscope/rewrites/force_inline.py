@@ -91,12 +91,12 @@ def _why_none(target: Target) -> str:
         return "a function that is called calls itself"
     called = {*_nearest(target), *_called(target)}
     if len(called) > _MOST:
-        return f"{len(called)} functions are called, too many to inline at a time"
+        return f"{len(called)} functions may be called, too many to inline at a time"
     if called:
         names = listed(sorted({f"`{plain_name(demangle(one))}`" for one in called})[:_SHOWN])
         return f"what is seen of {names} cannot be inlined, or is so already"
     if any(hit.facts.kind != "entry" for hit in target.hits):
-        return "it is a function that other sources call"
+        return "no call of the function is seen"
     return "no function of the program's is called"
 
 

@@ -53,6 +53,8 @@ def _check(target: Target, hit: Hit) -> None:
     Raises:
         DeclinedError: it may not, or has none.
     """
+    if hit.case.sources.is_relocatable:
+        raise DeclinedError("ptxas refuses it in code that is linked later (`-rdc=true`)")
     bounds = hit.facts.launch_bounds
     threads = (bounds.max_threads if bounds is not None else None) or LARGEST_BLOCK
     asked = dynamic_at(target, hit)

@@ -117,7 +117,11 @@ class _Project:
             return False
         name = re.escape(kernel)
         defined = re.compile(rf"\b__global__\b[^;{{}}]*?(?<!\w){name}\s*\([^;{{}}]*\{{")
-        others = (one for one in (file, *self._sources.quoted(file)) if not self._is_own(one))
+        others = (
+            one
+            for one in (file, *self._sources.quoted(file, searched=True))
+            if not self._is_own(one)
+        )
         return any(defined.search(self._sources.code(one)) is not None for one in others)
 
     def _is_own(self, file: str) -> bool:

@@ -187,7 +187,7 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
         facts.calls is not None
         and (facts.calls.external or facts.calls.indirect or facts.calls.reached)
     )
-    if used or calls or facts.kind != "entry":
+    if used or calls or facts.kind != "entry" or case.sources.is_relocatable:
         return ()
     if has_dynamic(case) or prefers_l1(case):
         return ()  # ptxas refuses it beside dynamic shared memory

@@ -9,7 +9,7 @@ from lmemscope.formats.statements import bracketed
 from lmemscope.model import Advice, SourceLocation
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case
-from lmemscope.rules.constants import number_of
+from lmemscope.rules.constants import meaning, number_of
 from lmemscope.rules.declared import Declaration, declaration_of
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.loops import (
@@ -43,6 +43,7 @@ _ABOVE = 12
 """Lines above a loop on which comments and directives may be, with its pragma among them."""
 _OTHER_VALUES = 32
 """Registers that a kernel needs beside an array; an array that leaves fewer does not fit."""
+_AT_MOST = re.compile(r"\bmin\s*(?:<[\w\s]+>\s*)?\(")
 _LIMIT = re.compile(r"[\w\s.()*+/%-]+<=?[\w\s.()*+/%-]+")
 """A condition that stays false once it is: a sum or product of counters below a limit."""
 
@@ -143,8 +144,12 @@ def _known_end(case: Case, loop: Loop) -> str:
     """What a loop's end must be, as a sentence, where no constant in sight says what it is."""
     if loop.bound is None or _may_be_constant(loop.bound):
         return ""
-    if number_of(loop.bound, case.sources, SourceLocation(loop.file, loop.line)) is not None:
+    place = SourceLocation(loop.file, loop.line)
+    if number_of(loop.bound, case.sources, place) is not None:
         return ""
+    made = meaning(loop.bound, case.sources, place)
+    if made is not None and _AT_MOST.search(made.value) is not None:
+        return ""  # It has a largest value, which is enough.
     return (
         f" For that the compiler must know `{loop.bound}`; else let the loop run to its largest "
         "value, with its condition inside."
