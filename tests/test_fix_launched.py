@@ -49,6 +49,13 @@ def largest(**files: str) -> int | None:
         ("void f() { int all = 2048, few = 32;\n dim3 n(all / few);\n own<<<4, n>>>(p); }", 64),
         ("void f() { int all = 2048, few = 32;\n few = 16;\n own<<<4, all / few>>>(p); }", 128),
         ("void f(int few) { own<<<4, 2048 / few>>>(p); }", None),
+        (
+            "void f(int n) { own<<<4, n>>>(p); }\n"
+            "int main() { for (int i = 1; i <= 512; i *= 2) f(i); }",
+            512,
+        ),
+        ("void f() { for (int i = 1; i < 9; i++) own<<<4, i>>>(p); }", 8),
+        ("void f(int n) { for (int i = 1; i < n; i++) own<<<4, i>>>(p); }", 1),
         ("void f(int n) { own<<<4, n>>>(p); }", None),
         ("void f() { other<<<4, 512>>>(p); }", None),
         ("void f() { // own<<<4, 512>>>(p);\n}", None),

@@ -190,6 +190,13 @@ class _Project:
             value = one["value"] or f"dim3{one['made']}"
             first = next(iter(parts_of(value)), "")
             yield from self._values(first, self._place(at, one.start()), hops)
+        counted = re.compile(
+            rf"\bfor\s*\([^;{{}}]*(?<!\w){name}\s*=(?!=)[^;{{}}]*;\s*{name}\s*<(?P<too>=?)(?P<end>[^;&|]+);"
+        )
+        for at, one in self._matches(name, counted, file):
+            # A counter goes on to its end.
+            end = one["end"] if one["too"] else f"{one['end']} - 1"
+            yield from self._values(end.strip(), self._place(at, one.start()), hops)
         asking = re.compile(rf"&\s*{name}\b")
         for at, one in self._matches(name, asking, file):
             code = self._sources.code(at)
