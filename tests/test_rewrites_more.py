@@ -31,6 +31,7 @@ from lmemscope.rewrites import (
     fast_math,
     force_inline,
     grid_constant,
+    half_turns,
     launch_bounds,
     no_printf,
     smem_spilling,
@@ -1007,7 +1008,7 @@ def trigonometry(
     """The lines after each proposal that stand in the place of one."""
     text = f"{before}{head} void k(float *o, float x, int n) {{\n    {line}\n}}\n"
     given = target(text, "math-slow-path", used=line, name=None, size=size)
-    found = proposals(fast_math.REWRITE, given)
+    found = [*proposals(half_turns.REWRITE, given), *proposals(fast_math.REWRITE, given)]
     assert all(one.applicability == "unsafe" and one.caveat for one in found)
     skipped = 1 + before.count("\n")
     return ["\n".join(after(one, text).split("\n")[skipped:-2]) for one in found]
@@ -1473,12 +1474,13 @@ def test_parameters_calls_and_volatile_leave_local_memory(
 def test_spills_slow_paths_and_prints_leave_local_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of = (launch_bounds.REWRITE, smem_spilling.REWRITE, fast_math.REWRITE, no_printf.REWRITE)
+    math = (half_turns.REWRITE, fast_math.REWRITE)
+    of = (launch_bounds.REWRITE, smem_spilling.REWRITE, *math, no_printf.REWRITE)
     found = tried(SPILLS_AND_LIBRARY, tmp_path, monkeypatch, of)
     assert found["spills", "launch-bounds"] == ("safe", "removed")
     assert found["spills", "smem-spilling"] == ("safe", "reduced")
     assert found["waves", "fast-math"] == ("unsafe", "removed")
-    assert found["turns", "fast-math"] == ("unsafe", "removed"), "calls of three functions"
+    assert found["turns", "half-turns"] == ("unsafe", "removed"), "calls of three functions"
     assert found["prints", "no-printf"] == ("unsafe", "removed")
 
 

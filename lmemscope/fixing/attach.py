@@ -34,6 +34,8 @@ _CAME: Mapping[TrialVerdict, str] = {
     "failed": "not compiled",
 }
 """What came of a trial, in a list of several."""
+_AS_ACCURATE = frozenset({"half-turns"})
+"""Rewrites after which results are at least as accurate as before."""
 _ENDED = Advice("Not all of its rewrites were tried: the run was ended before.", is_none=True)
 _ERROR = 160
 """Characters of a compiler's error in such a list."""
@@ -125,8 +127,13 @@ def _tried(
         fix = ProvenFix(verified, rewriting.summary, rewriting.caveat, best.patch or "")
     advice = _advice(finding.advice, trials)
     if best is not None and best.verdict == "removed":
-        # Who can take what is proven is not served by what is not.
-        advice = (one for one in advice if one.verified is not None)
+        # Who can take what is proven is not served by what is not, unless that costs accuracy.
+        costs = best.rewriting.applicability == "unsafe"
+        advice = (
+            one
+            for one in advice
+            if one.verified is not None or (costs and one.rewrite in _AS_ACCURATE)
+        )
     said = tuple(advice)
     if fix is None and not any(one.verified is not None for one in said):
         said = (*said, *_in_vain(trials), *ended)

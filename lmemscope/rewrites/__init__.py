@@ -16,6 +16,7 @@ from lmemscope.rewrites import (
     fast_math,
     force_inline,
     grid_constant,
+    half_turns,
     launch_bounds,
     narrow,
     no_printf,
@@ -54,6 +55,7 @@ REWRITES: tuple[Rewrite, ...] = (
     shared_row.REWRITE,
     launch_bounds.REWRITE,
     smem_spilling.REWRITE,
+    half_turns.REWRITE,
     fast_math.REWRITE,
     no_printf.REWRITE,
 )

@@ -250,7 +250,8 @@ def _half_turns(case: Case, is_float: bool | None) -> tuple[Advice, ...]:
         "no slow path and is at least as accurate (where pi is written with few digits, results "
         "change by what these lack); the path goes when every call that shares it is replaced."
     )
-    return (Advice(text, next(iter(turns.values())) if len(turns) == 1 else None),)
+    code = next(iter(turns.values())) if len(turns) == 1 else None
+    return (Advice(text, code, rewrite="half-turns"),)
 
 
 def _places(case: Case) -> list[SourceLocation]:
