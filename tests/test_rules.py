@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from lmemscope.model import (
+    CallFacts,
     Cause,
     CubinFacts,
     Evidence,
@@ -206,7 +207,7 @@ def test_a_loop_that_nvcc_does_not_write_out_is_not_to_be_unrolled() -> None:
         assert ("unroll" in [advice.rewrite for advice in finding.advice]) == unrolls
         said = " ".join(advice.text for advice in finding.advice)
         assert ("131,000 instructions" in said) == (size == 131072)
-        assert ("about 8100 instructions: keep it where ptxas spills nothing" in said) == (
+        assert ("up to 8100 instructions: keep it where ptxas spills nothing" in said) == (
             size == 8192
         )
         assert ("instructions" in said) == (size in (131072, 8192))
@@ -402,6 +403,22 @@ def test_fingerprints_survive_moved_lines_and_offsets() -> None:
     first = fingerprint("table[i] += 1;\n", 1, 16)
     assert fingerprint("\n\n  table[i]  +=  1;\n", 3, 96) == first
     assert fingerprint("table[j] += 1;\n", 1, 16) != first
+
+
+@pytest.mark.parametrize(("subject", "is_given"), [("k", True), ("_Z4leafPf", False)])
+def test_what_callers_hand_over_is_no_call_of_the_functions(subject: str, is_given: bool) -> None:
+    taken = Evidence("ptx-instruction", subject, ptx_line=9, opcode="ld.param.u64")
+    load = access("call-frame", object=None, evidence=(taken,))
+    facts = dataclasses.replace(
+        kernel("call-frame", with_object=False),
+        name="k",
+        kind="function",
+        accesses=(load,),
+        calls=CallFacts((), (), True),
+    )
+    found = only(find(facts))
+    assert found.message.startswith("callers pass values") == is_given
+    assert ("function pointers" in found.advice[0].text) == (not is_given)
 
 
 def test_a_call_frame_is_shown_at_the_call_and_not_in_what_is_called() -> None:

@@ -128,7 +128,8 @@ class _Kernel:
             function=body.name,
             ptx_line=origin.ptx_line,
             chain=self._lines.of_site(function, body, site),
-            loop_depth=self._loop_depth(origin),
+            # What a function keeps for its caller it stores and loads once, whatever its line.
+            loop_depth=0 if found.cause == "callee-save" else self._loop_depth(origin),
             cause="debug-build" if self._debug else found.cause,
             object=found.object,
             uniformity=uniformity,

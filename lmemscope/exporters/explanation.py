@@ -400,7 +400,7 @@ def _unknown(kinds: set[SourceKind]) -> str:
         return "is made of a call's result"
     if "parameter" in kinds:
         return "comes from the function's caller"
-    return "is read from memory that others may write"
+    return "is read from memory whose contents are not known"
 
 
 _COMPUTED: frozenset[SourceKind] = frozenset(

@@ -55,6 +55,8 @@ def message(case: Case) -> str:
             hidden += "; nothing ends it"
         return f"{who} on the stack: {traffic(case)} per call{hidden}"
     seen = f": {traffic(case)} in all" if case.accesses else ""
+    if _is_given(case):
+        return f"callers pass values to the function through the stack{seen}"
     if calls is not None and calls.indirect and not case.accesses and not case.share.frame_bytes:
         return (
             "the stack depth is not known: calls are made through pointers, and what they call may "
@@ -95,7 +97,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 "cudaDeviceSetLimit with cudaLimitStackSize."
             ),
         )
-    if calls is not None and calls.indirect:
+    if calls is not None and calls.indirect and not _is_given(case):
         return (
             Advice(
                 "Replace function pointers and virtual functions by a template parameter or a "
@@ -123,6 +125,18 @@ def advice(case: Case) -> tuple[Advice, ...]:
         Advice(
             "Inline the called functions (`__forceinline__`), where they are yours and defined."
         ),
+    )
+
+
+def _is_given(case: Case) -> bool:
+    """Whether all of it is what a function that is compiled by itself gets from its callers."""
+    return bool(case.accesses) and all(
+        not access.is_store
+        and any(
+            evidence.kind == "ptx-instruction" and evidence.subject == case.facts.name
+            for evidence in access.evidence
+        )
+        for access in case.accesses
     )
 
 
