@@ -1150,6 +1150,29 @@ def test_arguments_that_are_not_known_before_are_not_promised(line: str) -> None
         trigonometry(line, size=40)
 
 
+@pytest.mark.parametrize(
+    ("body", "is_promised"),
+    [
+        ("o[0] = get(n) * sin(x * 2);", True),
+        ("x += 1; o[0] = get(n) * sin(x);", True),
+        ("float *p = &x; o[0] = get(n) * sin(x);", False),
+        ("float &p = x; o[0] = get(n) * sin(x);", False),
+        ("change(x); o[0] = get(n) * sin(x);", False),
+        ("o[0] = get(x) * sin(x);", False),
+        ("auto f = [&] { x = 1; }; o[0] = get(n) * sin(x);", False),
+        ("o[0] = get(n) * sin(o[1]);", False),
+        ("o[0] = get(n) * sin(elsewhere);", False),
+    ],
+)
+def test_a_call_cannot_change_what_nobody_gets_by_reference(body: str, is_promised: bool) -> None:
+    if is_promised:
+        (made,) = trigonometry(body, size=40)
+        assert "__builtin_assume" in made
+        return
+    with pytest.raises(DeclinedError, match="nothing can be promised"):
+        trigonometry(body, size=40)
+
+
 def test_nothing_is_promised_in_the_place_of_a_macro_loops_body() -> None:
     with pytest.raises(DeclinedError, match="nothing can be promised"):
         trigonometry("EACH(i) o[0] = sin(x);", size=40)

@@ -240,7 +240,7 @@ class Explainer:
         if first != name:
             return [*lines, *self._wrapped(f"Its patch is that of {first}, above.", "   ")]
         lines += [self._styled(f"       {line}", "dim") for line in proven.patch_lines(fix)]
-        return [*lines, *self._wrapped(proven.WHOLE, "   ")]
+        return [*lines, *self._wrapped(proven.whole(fix), "   ")]
 
     def _quotes(self, kernel: KernelReport) -> list[Part]:
         """Live registers, and lines of the artefacts, where the report holds them."""

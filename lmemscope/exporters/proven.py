@@ -18,8 +18,12 @@ def sentence(fix: ProvenFix) -> str:
 
 _NEAR, _MANY = 0.05, 10
 """Speed-ups that two digits show as 1, and that they show in powers of ten."""
-WHOLE = "`lmemscope fix --format patch` prints the patch as `git apply` takes it."
-"""Below a patch that is shown: tabs and bytes may look otherwise there."""
+
+
+def whole(fix: ProvenFix) -> str:
+    """What to say below a patch that is shown: tabs and bytes may look otherwise there."""
+    taken = " --unsafe" if fix.verified.applicability == "unsafe" else ""
+    return f"`lmemscope fix{taken} --format patch` prints the patch as `git apply` takes it."
 
 
 def advice_text(advice: Advice) -> str:

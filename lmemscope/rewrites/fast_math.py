@@ -42,7 +42,7 @@ from lmemscope.rewrites.written import (
 from lmemscope.rules.angles import is_growing
 from lmemscope.rules.enclosing import is_for_host
 from lmemscope.rules.math_slow_path import small
-from lmemscope.sources.syntax import walk
+from lmemscope.sources.syntax import FUNCTIONS, outermost, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -50,6 +50,13 @@ if TYPE_CHECKING:
 _FAST = "the error may be 1e-6 within pi of zero, and grows without bound beyond"
 _PROMISE = "arguments stay below %s whenever these statements run"
 _ASKING = (b"&&", b"||", b"and", b"or")
+_DECLARING = ("parameter_declaration", "declaration", "init_declarator")
+"""What declares a value by its name alone: a pointer or a reference has a declarator between."""
+_TAKING = (
+    *("binary_expression", "unary_expression", "subscript_argument_list", "condition_clause"),
+    *("assignment_expression", "update_expression"),
+)
+"""What takes a value, or changes it by its name."""
 _HEADS = ("for_statement", "while_statement", "do_statement", "switch_statement")
 
 
@@ -138,7 +145,11 @@ def _promise(call: Call) -> tuple[Edit, ...] | None:
         return None
     if names_in(call.argument, target) & _set_in(target, statement):
         return None
-    if not _is_certain(call.node, statement, target) or not _is_alone(statement, target):
+    if not _is_certain(call.node, statement, target):
+        return None
+    names = names_in(call.argument, target)
+    kept = all(_is_out_of_reach(name, call.argument, target) for name in names)
+    if not kept and not _is_alone(statement, target):
         return None
     absolute, limit = (one.encode() for one in small(call.is_float))
     argument = b" ".join(target.syntax.text(call.argument).split())
@@ -174,6 +185,39 @@ def _is_alone(statement: Node, target: Target) -> bool:
         for one in walk(statement)
         if one.type == "call_expression"
     )
+
+
+def _is_out_of_reach(name: bytes, argument: Node, target: Target) -> bool:
+    """Whether no call can change what a name stands for: a value that nobody gets by reference.
+
+    It is a parameter or a variable of the function, none of whose uses hands it, or a part of it,
+    on as it is.
+    """
+    function = outermost(argument, FUNCTIONS)
+    if function is None or function.has_error or name in target.syntax.macros:
+        return False
+    is_declared = False
+    for use in walk(function):
+        if use.type in ("lambda_expression", "gnu_asm_expression"):
+            return False
+        if use.type != "identifier" or target.syntax.text(use) != name:
+            continue
+        node, above = use, use.parent
+        while above is not None and above.type in ("parenthesized_expression", "field_expression"):
+            node, above = above, above.parent
+        if above is None:
+            return False
+        if above.type in _DECLARING and node == use and above.child_by_field_name("value") != use:
+            is_declared = True
+        elif above.type == "argument_list":
+            if above.parent is None or not (
+                is_pure_call(above.parent, target)
+                or CALLED.fullmatch(_name(above.parent, target)) is not None
+            ):
+                return False
+        elif above.type not in _TAKING:
+            return False
+    return is_declared
 
 
 def _name(call: Node, target: Target) -> bytes:

@@ -13,7 +13,7 @@ It costs code at each call, and registers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import demangle, plain_name
@@ -85,6 +85,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
 def _why_none(target: Target) -> str:
     """Why no function is inlined for what calls cause."""
     calls = [hit.facts.calls for hit in target.hits if hit.facts.calls is not None]
+    if _pointed(target.hits):
+        return "a function that is called through a pointer cannot be inlined"
     if any(call.external for call in calls):
         return "functions that are called are defined in other sources"
     if any(call.recursive for call in calls):
@@ -118,6 +120,9 @@ def _nearest(target: Target) -> tuple[str, ...]:
     for hit in target.hits:
         own = hit.case.object
         if own is None:
+            # What a function that is compiled by itself keeps for its caller goes with it.
+            if hit.facts.kind == "function" and target.cause in ("callee-save", "call-frame"):
+                found[hit.facts.name] = None
             continue
         if own.function != hit.facts.name:
             found[own.function] = None
@@ -137,14 +142,25 @@ def _called(target: Target) -> tuple[str, ...]:
     return _free(target.hits, found)
 
 
-def _free(hits: Iterable[Hit], symbols: Iterable[str]) -> tuple[str, ...]:
+def _free(hits: Sequence[Hit], symbols: Iterable[str]) -> tuple[str, ...]:
     """Those that are the user's, and that nothing keeps from being inlined."""
     calls = [hit.facts.calls for hit in hits if hit.facts.calls is not None]
     bound = {one for call in calls for one in (*call.recursive, *call.external)}
+    bound |= _pointed(hits)
     return tuple(
         one
         for one in symbols
         if one not in bound and not any(is_librarys(hit.facts, one) for hit in hits)
+    )
+
+
+def _pointed(hits: Iterable[Hit]) -> frozenset[str]:
+    """Functions whose code keeps something because they are called through a pointer."""
+    return frozenset(
+        access.function
+        for hit in hits
+        for access in hit.case.accesses
+        if any(one.kind == "called-by-pointer" for one in access.evidence)
     )
 
 

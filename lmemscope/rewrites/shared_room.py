@@ -18,7 +18,7 @@ from lmemscope.rewrites.reached import may_call_itself, running
 from lmemscope.rewrites.written import declarators, in_file, kernels
 from lmemscope.rules.launched_elsewhere import largest_launch
 from lmemscope.rules.shared import STATIC_BYTES
-from lmemscope.sources.syntax import BRANCHES, Declared, walk
+from lmemscope.sources.syntax import BRANCHES, Declared, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -117,13 +117,30 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     return Room(threads, edits, caveat)
 
 
+_OF_DEVICE = frozenset((b"__device__", b"__global__"))
+
+
 def has_own_lanes(target: Target) -> bool:
-    """Whether the file has variables or macros that are called as a thread's number is."""
+    """Whether the file has variables or macros that are called as a thread's number is.
+
+    What a function for the host alone declares in its body is not seen elsewhere.
+    """
     return target.meanings.has(_LANE_MACRO) or any(
         node.type == "identifier"
         and target.syntax.text(node) in (b"threadIdx", b"blockDim")
         and is_declared_name(node)
+        and not _is_in_host(node, target)
         for node in walk(target.syntax.root)
+    )
+
+
+def _is_in_host(node: Node, target: Target) -> bool:
+    """Whether a node is in the body of a function that does not say that it is the device's."""
+    return any(
+        (body := function.child_by_field_name("body")) is not None
+        and body.start_byte <= node.start_byte < body.end_byte
+        and not _OF_DEVICE & set(target.syntax.data[function.start_byte : body.start_byte].split())
+        for function in around(node, "function_definition")
     )
 
 
