@@ -1361,6 +1361,13 @@ def test_who_compares_an_address_is_who_can_leave_it() -> None:
         assert "it is compared with another" in finding.message
 
 
+def test_a_fast_tangent_is_a_quotient() -> None:
+    (one,) = (a for a in sine("__cudart_i2opi_f", "y = tanf(x);") if "__sinf" in a.text)
+    assert "that of __tanf divided by the square of the cosine" in one.text
+    (one,) = (a for a in sine("__cudart_i2opi_f", "y = sinf(x);") if "__sinf" in a.text)
+    assert "__tanf" not in one.text
+
+
 def test_half_turns_are_for_each_call_that_they_fit() -> None:
     both = sine("__cudart_i2opi_f", "a = cosf(M_PI * x); b = sinf(M_PI * y); c = sin(2 * z);")
     (one,) = (one for one in both if "pi times" in one.text)

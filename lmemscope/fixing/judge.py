@@ -33,6 +33,8 @@ _NUMBER = re.compile(r"(?<=\$__internal_)\d+(?=_\$)")
 _LESS = 1.3
 """How many times fewer lines are fewer: what is left over of an unrolled loop is taken to run half
 of its copies, of up to 16 a quarter of the loop, and is gone where it is unrolled otherwise."""
+NOTHING = Figures(0, 0, 0, 0, 0, 0, 0, 0, None)
+"""Of a function that is not there any more."""
 ALIGNMENT = 16
 """Bytes by which frames grow: an object's own may be fewer, or padded."""
 
@@ -43,7 +45,8 @@ class Judged:
 
     Attributes:
         verdict: of the contract.
-        after: the kernel, compiled with the rewriting; None where it is not there.
+        after: the kernel, compiled with the rewriting; None where it is not there: of one that is
+            removed, a library's function that nothing calls any more.
         error: why it is not offered, where another kernel is the reason.
     """
 
@@ -76,7 +79,9 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
         if one.facts.name not in removable:
             continue
         made = later.get(stable_name(one.facts.name))
-        if made is None:
+        if made is None and _is_librarys_own(one.facts) and harmed is None:
+            verdicts[one.facts.name] = Judged("removed", None)
+        elif made is None:
             gone = "kernel" if one.facts.kind == "entry" else "function"
             verdicts[one.facts.name] = Judged("failed", None, f"the {gone} is gone")
         elif harmed:
@@ -247,7 +252,7 @@ def _harm(before: UnitReport, later: Mapping[str, KernelReport]) -> str | None:
     for one in before.kernels:
         name, made = short_name(one.facts.demangled), later.get(stable_name(one.facts.name))
         if made is None:
-            if one.facts.kind == "function" and is_librarys(one.facts, one.facts.name):
+            if _is_librarys_own(one.facts):
                 continue  # Nothing calls it any more.
             return f"{name} is not compiled any more"
         if _is_unknown(one.facts, made.facts):
@@ -257,6 +262,11 @@ def _harm(before: UnitReport, later: Mapping[str, KernelReport]) -> str | None:
         if _frames(made.facts) > _frames(one.facts):
             return f"{name} has a larger stack frame"
     return None
+
+
+def _is_librarys_own(facts: KernelFacts) -> bool:
+    """Whether a library's function stands by itself, as in code that is linked later."""
+    return facts.kind == "function" and is_librarys(facts, facts.name)
 
 
 def _is_unknown(before: KernelFacts, after: KernelFacts) -> bool:

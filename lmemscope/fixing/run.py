@@ -17,7 +17,15 @@ from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.joint import joint
-from lmemscope.fixing.judge import DEFAULT_BLOCK, Judged, figures, frees, harm, judge
+from lmemscope.fixing.judge import (
+    DEFAULT_BLOCK,
+    NOTHING,
+    Judged,
+    figures,
+    frees,
+    harm,
+    judge,
+)
 from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
@@ -337,6 +345,8 @@ def _trial(
     made = cost_of(after, arch, threads) if after is not None else None
     was = figures(hit.facts, arch, threads)
     found = figures(after.facts, arch, threads) if after is not None else None
+    if judged is not None and judged.verdict == "removed" and after is None:
+        found = NOTHING
     if found is not None and found.occupancy == 0 and was.occupancy and target.block is not None:
         why = f"a block of {threads} threads does not fit a multiprocessor with it"
         judged = Judged("worse", after, why)

@@ -146,7 +146,10 @@ def declaration_of(case: Case) -> Declaration | None:
 
 def _underlying(name: str, sources: SourceText, file: str) -> str:
     """The built-in type that a name stands for, as the sources say it; itself, if they do not."""
-    files = (file, *sources.quoted(file, searched=True))
+    main = sources.main or file
+    files = dict.fromkeys(
+        (file, *sources.quoted(file, searched=True), main, *sources.quoted(main, searched=True))
+    )
     meant = name
     for _ in range(_ALIASES):
         said = re.compile(

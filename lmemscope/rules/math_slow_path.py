@@ -89,7 +89,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             Advice(
                 f"Where reduced accuracy is enough: __sinf and its like in all such calls{only}, "
                 f"or --use_fast_math for the whole file. Their absolute error is 1e-6 within pi of "
-                f"zero, and grows beyond with the argument.{kept}"
+                f"zero, {_of_tangents(case)}and grows beyond with the argument.{kept}"
             )
         )
     elif is_float is False and not _grows(case, is_float=True):
@@ -167,6 +167,14 @@ def _promise(case: Case, is_float: bool | None, on_host: bool) -> tuple[Advice, 
         return (Advice(text),)
     code = f"__builtin_assume({absolute}({argument}) < {limit});"
     return (Advice(text, f"#ifdef __CUDA_ARCH__\n{code}\n#endif" if on_host else code),)
+
+
+def _of_tangents(case: Case) -> str:
+    """What the error of a fast tangent, a quotient, is besides; empty where none is called."""
+    calls = (one for place in _places(case) for one in _CALL.finditer(_text(case, place)))
+    if all(one["name"] != "tan" for one in calls):
+        return ""
+    return "that of __tanf divided by the square of the cosine, "
 
 
 def _kept(case: Case) -> str:
@@ -256,8 +264,10 @@ def _half_turns(case: Case, is_float: bool | None) -> tuple[Advice, ...]:
 
 def _places(case: Case) -> list[SourceLocation]:
     """The lines of calls that reach the path: the finding's first."""
-    called = (calling_line(one.chain) for one in case.accesses)
-    every = (case.location, *sorted({one for one in called if one is not None}))
+    called = {calling_line(one.chain) for one in case.accesses}
+    # A function of the library's may serve several calls.
+    called |= set(case.object.called_from if case.object is not None else ())
+    every = (case.location, *sorted(one for one in called if one is not None))
     return [one for one in dict.fromkeys(every) if one is not None]
 
 

@@ -272,7 +272,8 @@ def _guarded(case: Case, made: Declaration, loop: Loop, dimension: int) -> Advic
         f"The loop at line {loop.line} {bound}, which is not known when compiling. Let it run over "
         f"all {made.extents[dimension]} elements with that condition inside, unroll it, and do the "
         f"same for every other loop that indexes {case.name}, if none runs further; compare with "
-        f"each index where one does.{after}{outcome(case)}",
+        f"each index where one does.{after}{outcome(case)} Keep it where ptxas spills nothing "
+        "then.",
         f"#pragma unroll\n{header} if ({loop.condition}) {loop.rest}".rstrip(),
         rewrite="bounded-loop",
     )
