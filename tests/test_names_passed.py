@@ -291,6 +291,34 @@ def test_a_variable_is_constructed_where_it_is_declared(line: int, name: str | N
     assert constructing(line, text) == name
 
 
+def test_what_an_operator_returns_is_not_the_variable_that_has_a_constructor() -> None:
+    """The temporary's line alone speaks of the variable; so does the constructed one's first."""
+    passed = (
+        "{{\n.param .b64 param0;\nst.param.b64 [param0+0], {0};\n"
+        "call.uni {1}, (param0, param1);\n}}\n"
+    )
+    calls = (
+        (1, "%rd2", "_ZN6VectorC1Ef"),
+        (2, "%rd4", "_ZN6VectorplERKS_"),
+        (2, "%rd2", "_ZN6VectoraSERKS_"),
+        (4, "%rd2", "_ZN6VectorD1Ev"),
+        (2, "%rd4", "_ZN6VectorD1Ev"),
+    )
+    body = (
+        f"{depot(24)}\nadd.u64 %rd1, %SPL, 0;\nadd.u64 %rd2, %SP, 0;\n"
+        "add.u64 %rd3, %SPL, 12;\nadd.u64 %rd4, %SP, 12;\n"
+        + "".join(f".loc 1 {line} 0\n{passed.format(*call)}" for line, *call in calls)
+        + "ret;"
+    )
+    ptx = program(body)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    text = "Vector side(1);\nside = a + b;\n\n}\n"
+    names = Names([SIDE], ptx, source_text({"a.cu": text}))
+    found = names.of_objects(objects, objects.objects.values())
+    assert [one.name and one.name.name for one in found] == ["side", None]
+
+
 @pytest.mark.parametrize(("align", "name"), [(128, "undo"), (16, None)])
 def test_what_aligns_a_depot_lies_behind_its_last_variable(align: int, name: str | None) -> None:
     body = f"""{depot(256).replace(".align 16", f".align {align}")}

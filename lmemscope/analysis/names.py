@@ -139,6 +139,7 @@ class Names:
         joined = join_pieces(listed, known)
         if len(joined) < len(listed):
             known = [self._candidates(objects, places, one.found, copied) for one in joined]
+        known = self._unclaimed(objects, [one.found for one in joined], known)
         chosen = assign([one.found.size for one in joined], known)
         result = []
         for number, (one, best) in enumerate(zip(joined, chosen, strict=True)):
@@ -292,6 +293,29 @@ class Names:
         parameter = self.parameter(owner, filled) if filled is not None else None
         sure = own[0] if own is not None and len(own) == 1 else None
         return candidates_of(owner, shape, lines, indexed, known, self._mentions, parameter, sure)
+
+    def _unclaimed(
+        self,
+        objects: FunctionObjects,
+        listed: Sequence[StackObject],
+        known: Sequence[list[Candidate]],
+    ) -> list[list[Candidate]]:
+        """Candidates without the function's variables that a constructor makes another object.
+
+        A variable of the function itself exists once; what has no constructor's call beside one
+        that has, such as what an operator returns, is something else.
+        """
+        owner = same_function(objects.dataflow.function.name)
+        variables = self._by_function.get(owner, ())
+        instructions = objects.body.instructions
+        claims: list[Variable | None] = []
+        for found in listed:
+            own = constructed(found, instructions, self._mentions, variables, self._sources)
+            claims.append(own[0] if own is not None and len(own) == 1 else None)
+        return [
+            [one for one in among if one.variable == claim or one.variable not in claims]
+            for claim, among in zip(claims, known, strict=True)
+        ]
 
     def _as_passed(
         self,
