@@ -818,6 +818,21 @@ def test_a_host_function_that_becomes_inline_may_be_missed() -> None:
         )
 
 
+def test_who_stands_against_inlining_is_named() -> None:
+    text = "__global__ void k(float *o) {\n    float a[4];\n    leaf(a);\n}\n"
+    calls = CallFacts(("_Z4leafPf",), (), False, external=("_Z4leafPf",))
+    given = target(
+        text,
+        "address-taken",
+        declared="float a",
+        used="leaf(a)",
+        symbols=("_Z4leafPf",),
+        calls=calls,
+    )
+    with pytest.raises(DeclinedError, match="`leaf` is defined in another source"):
+        proposals(force_inline.REWRITE, given)
+
+
 def test_recursion_is_not_inlined() -> None:
     with pytest.raises(DeclinedError, match="calls itself"):
         inlined("__device__ void leaf(float *a) { leaf(a); }\n", recursive=True)

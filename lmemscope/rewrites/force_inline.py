@@ -87,19 +87,27 @@ def _why_none(target: Target) -> str:
     calls = [hit.facts.calls for hit in target.hits if hit.facts.calls is not None]
     if _pointed(target.hits):
         return "a function that is called through a pointer cannot be inlined"
-    if any(call.external for call in calls):
-        return "functions that are called are defined in other sources"
+    external = {one for call in calls for one in call.external}
+    if external:
+        verb = "is" if len(external) == 1 else "are"
+        return f"{_named(external)} {verb} defined in another source"
     if any(call.recursive for call in calls):
         return "a function that is called calls itself"
     called = {*_nearest(target), *_called(target)}
     if len(called) > _MOST:
         return f"{len(called)} functions may be called, too many to inline at a time"
     if called:
-        names = listed(sorted({f"`{plain_name(demangle(one))}`" for one in called})[:_SHOWN])
-        return f"what is seen of {names} cannot be inlined, or is so already"
+        return f"what is seen of {_named(called)} cannot be inlined, or is so already"
     if any(hit.facts.kind != "entry" for hit in target.hits):
         return "no call of the function is seen"
     return "no function of the program's is called"
+
+
+def _named(symbols: Iterable[str]) -> str:
+    """The first of some functions, as a list in a sentence."""
+    names = sorted({f"`{plain_name(demangle(one))}`" for one in symbols})
+    more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    return listed([*names[:_SHOWN], *more])
 
 
 def _is_for_others(target: Target, name: str) -> bool:
