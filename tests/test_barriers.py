@@ -55,6 +55,11 @@ def test_other_spills_are_the_functions_own(body: tuple[int, ...], expected: lis
     assert kept(*body) == expected
 
 
+def test_a_body_that_begins_within_an_instruction_is_read_from_there() -> None:
+    code = memoryview(struct.pack("<QQ", FROM_B11, WIDE) + struct.pack("<QQ", STORE_R0, WIDE))
+    assert callers_barriers(code, 8, find_sites(code, frozenset({16}))) == {16}
+
+
 def test_only_what_is_marked_is_looked_at() -> None:
     assert kept(FROM_B11, STORE_R0, LOAD_R0, TO_B11_FROM_R0, unmarked=(1, 2)) == []
 

@@ -78,11 +78,14 @@ class Origins:
     def _decide(self, kernel: CubinFunction, site: Site) -> Origin:
         found = self._by_line(kernel, site)
         flow, line, name = self._flow, found.ptx_line, found.function
+        if found.kind == "unknown" or flow is None:
+            return found
         # Each function has a stack pointer of its own.
         body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
-        if flow is not None and site.spill_refill and site.pc in self._barriers(body):
-            return Origin("save", line, name, None)
-        if found.kind not in ("object", "save") or flow is None or line is None or name is None:
+        if found.kind == "spill":
+            kept = site.pc in self._barriers(body)
+            return Origin("save", line, name, None) if kept else found
+        if line is None or name is None:
             return found
         on_stack = site.base == STACK_POINTER and site.uniform_base is None
         if found.kind == "object":

@@ -39,7 +39,7 @@ def callers_barriers(code: memoryview, begin: int, sites: Iterable[Site]) -> fro
         return frozenset()
     first = begin // INSTRUCTION_BYTES
     last = max(one.pc for one in marked) // INSTRUCTION_BYTES + _NEAR
-    words = code[begin : (last + 1) * INSTRUCTION_BYTES]
+    words = code[first * INSTRUCTION_BYTES : (last + 1) * INSTRUCTION_BYTES]
     low = words[: len(words) // INSTRUCTION_BYTES * INSTRUCTION_BYTES].cast("Q").tolist()[::2]
     used = _first_uses(low)
     kept: dict[int, int] = {}
