@@ -103,7 +103,7 @@ SENTENCES = [
     (Evidence("spill-mark"), "marked SpillRefill"),
     (Evidence("spill-mark", pc=32, sass="LDL.64"), "LDL.64 at 0x20: marked SpillRefill"),
     (Evidence("ptx-instruction", ptx_line=9, opcode="ld.local.f32"), "PTX line 9: ld.local.f32"),
-    (Evidence("no-local-access", ptx_line=9), "PTX line 9 is no access of local memory"),
+    (Evidence("no-local-access", ptx_line=9), "ptxas made it: PTX line 9 has no local access"),
     (Evidence("frame-place"), "its address lies in the object"),
     (Evidence("address-passed", "f"), "its address goes to f"),
     (Evidence("address-passed"), "its address goes to a function pointer"),

@@ -120,7 +120,7 @@ NULL = "null"
 SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "spill-mark": lambda e: "marked SpillRefill",
     "ptx-instruction": lambda e: f"PTX line {e.ptx_line}: {e.opcode}",
-    "no-local-access": lambda e: f"PTX line {e.ptx_line} is no access of local memory",
+    "no-local-access": lambda e: f"ptxas made it: PTX line {e.ptx_line} has no local access",
     "frame-place": lambda e: "its address lies in the object",
     "address-passed": lambda e: f"its address goes to {e.subject or 'a function pointer'}",
     "library-function": lambda e: f"it belongs to the library function {e.subject}",
