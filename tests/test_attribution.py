@@ -617,3 +617,25 @@ def test_a_length_of_a_narrow_type_is_no_constant(
     (own,) = attributed(layers(program(lined), stl("st.local"), frame=64)).objects
     assert own.index is not None
     assert {source.kind for source in own.index.sources} == {"loop-counter"}
+
+
+@pytest.mark.parametrize(
+    ("read", "also"), [("", ()), ("ld.local.u8 %r2, [%rd4];", ("dynamic-index",))]
+)
+def test_what_only_a_print_reads_goes_with_the_print(read: str, also: tuple[Cause, ...]) -> None:
+    body = f"""{depot(40)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SP, 0;
+add.u64 %rd5, %SPL, 32;
+add.u64 %rd6, %SP, 32;
+ld.param.u64 %rd3, [k_param_1];
+add.s64 %rd4, %rd1, %rd3;
+st.local.u8 [%rd4], %r1;
+{read}
+st.local.u64 [%rd5], %rd2;
+{call("vprintf", "%rd6")}
+ret;"""
+    fact = attributed(layers(program(body), frame=40))
+    text, buffer = fact.objects
+    assert (text.cause, text.also) == ("address-taken", also)
+    assert buffer.cause == "printf-args"

@@ -199,6 +199,28 @@ class _Reasons:
         written = all(access.is_store and not access.leaves for access in self._own)
         return written and all(call.callee in PRINTING for call, _ in self._found.passed_to)
 
+    def _is_only_printed(self) -> bool:
+        """Whether nothing but a print reads it, by its address: without that its stores go, too."""
+        if self._theirs or not all(access.is_store for access in self._own):
+            return False
+        objects = self._objects.objects
+        kept = [self._objects.access_at.get(index) for index in self._found.stored_at]
+        if None in kept:
+            return False
+        places = {
+            pointee.offset if pointee.kind == "depot" else None
+            for access in kept
+            if access is not None
+            for pointee in access.pointees
+        }
+        return bool(places) and all(
+            place is not None
+            and place in objects
+            and objects[place].passed_to
+            and all(call.callee in PRINTING for call, _ in objects[place].passed_to)
+            for place in places
+        )
+
     def _written(self) -> int | None:
         """Bytes up to the last one that is stored at a constant place: what is behind is padding.
 
@@ -225,7 +247,8 @@ class _Reasons:
             return ProvenCause("address-taken", tuple(passed), self._others())
         if self._found.stored_at:
             shown = self._said(self._found.stored_at[0])
-            return ProvenCause("address-taken", (shown,), self._others())
+            others = () if self._is_only_printed() else self._others()
+            return ProvenCause("address-taken", (shown,), others)
         chosen = next((a for a in self._own if self._objects.choices.is_chosen(a.index)), None)
         if chosen is not None:
             return ProvenCause("address-taken", (self._choice(chosen.index),))
