@@ -10,7 +10,7 @@ from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.statements import is_computed
 from lmemscope.model import Variable
-from tests.builders import depot, program, source_text, variable
+from tests.builders import call, depot, program, source_text, variable
 
 SIDE = variable("side", "Vector", 12, 1)
 WAY = variable("way", "const Vector &", 8, 2, function="_ZN1S7supportERK1V", is_parameter=True)
@@ -317,6 +317,34 @@ def test_what_an_operator_returns_is_not_the_variable_that_has_a_constructor() -
     names = Names([SIDE], ptx, source_text({"a.cu": text}))
     found = names.of_objects(objects, objects.objects.values())
     assert [one.name and one.name.name for one in found] == ["side", None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "name"),
+    [
+        ("Vector", 12, "side"),
+        ("Vector *", 8, None),
+        ("int", 4, None),
+        ("const ns::Vector", 12, "side"),
+    ],
+)
+def test_what_a_destructor_gets_is_of_its_class(kind: str, size: int, name: str | None) -> None:
+    """An operator's result lies where a pointer on its line would fit, too."""
+    body = f"""{depot(12)}
+add.u64 %rd1, %SPL, 0;
+add.u64 %rd2, %SP, 0;
+.loc 1 2 0
+{call("_ZN6VectorplERKS_", "%rd2")}
+{call("_ZN6VectorD1Ev", "%rd2")}
+ret;"""
+    ptx = program(body)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    names = Names(
+        [variable("side", kind, size, 1)], ptx, source_text({"a.cu": "side;\nx[0] + side[1];\n"})
+    )
+    (one,) = names.of_objects(objects, objects.objects.values())
+    assert (one.name and one.name.name) == name
 
 
 @pytest.mark.parametrize(("align", "name"), [(128, "undo"), (16, None)])

@@ -21,7 +21,12 @@ from lmemscope.analysis.candidates import PADDING, Candidate, Shape, candidates_
 from lmemscope.analysis.declared_type import declared
 from lmemscope.analysis.layout import Part, is_pointer, is_reference, parts_of
 from lmemscope.analysis.mentions import AccessLines, Mentions, same_function
-from lmemscope.analysis.passed import constructed, passed_names, passed_temporaries
+from lmemscope.analysis.passed import (
+    classes_of,
+    constructed,
+    passed_names,
+    passed_temporaries,
+)
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
 from lmemscope.analysis.ptx.places import Place, Places
@@ -280,6 +285,9 @@ class Names:
             found, objects.body.instructions, self._mentions, variables, self._sources
         )
         variables = variables if own is None else own
+        if classes_of(found):
+            # It is no number and no pointer; a class may be called by another name.
+            variables = [v for v in variables if v.members or _base(v.type) in classes_of(found)]
         variables = [one for one in variables if is_stored_as(one, objects, found)]
         known = self._as_passed(owner, found, objects, variables)
         among = places.among(found.accesses)
@@ -337,6 +345,12 @@ class Names:
             and 0 <= found.size - one.size < PADDING
         ]
         return passed if len({(one.function, one.name) for one in passed}) == 1 else variables
+
+
+def _base(kind: str) -> str:
+    """A type's name without qualifiers, scopes and template arguments."""
+    words = re.findall(r"[\w:]+", kind.partition("<")[0])
+    return words[-1].rpartition("::")[2] if words and not kind.endswith(("*", "&")) else ""
 
 
 def _spare(objects: FunctionObjects, found: StackObject) -> int:

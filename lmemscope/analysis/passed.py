@@ -110,11 +110,28 @@ def constructed(
     ]
 
 
+def classes_of(found: StackObject) -> frozenset[str]:
+    """Names of the classes whose constructors and destructors get an object: it is one of them."""
+    called = (call.callee for call, position in found.passed_to if position == 0)
+    symbols = [one for one in called if one is not None]
+    made = (_scopes(one) for one in symbols if _is_constructor(one) or _is_destructor(one))
+    return frozenset(scopes[-2] for scopes in made)
+
+
 def _is_constructor(symbol: str) -> bool:
     """Whether a function's name is that of its class."""
-    path = demangle(symbol).partition("(")[0]
-    scopes = [one.partition("<")[0] for one in path.split("::")]
+    scopes = _scopes(symbol)
     return len(scopes) > 1 and scopes[-1] == scopes[-2]
+
+
+def _is_destructor(symbol: str) -> bool:
+    scopes = _scopes(symbol)
+    return len(scopes) > 1 and scopes[-1] == f"~{scopes[-2]}"
+
+
+def _scopes(symbol: str) -> list[str]:
+    path = demangle(symbol).partition("(")[0]
+    return [one.partition("<")[0] for one in path.split("::")]
 
 
 def _is_in_declaration(variable: Variable, place: SourceLocation, sources: SourceText) -> bool:
