@@ -1361,6 +1361,13 @@ def test_who_compares_an_address_is_who_can_leave_it() -> None:
         assert "it is compared with another" in finding.message
 
 
+def test_large_amounts_are_written_out() -> None:
+    facts = array("float[400000]", 1_600_000)
+    text = said(facts, "__launch_bounds__(256)\n")
+    assert "e+0" not in text
+    assert re.search(r"takes [\d,]+ KB for", text) is not None
+
+
 def test_a_fast_tangent_is_a_quotient() -> None:
     (one,) = (a for a in sine("__cudart_i2opi_f", "y = tanf(x);") if "__sinf" in a.text)
     assert "that of __tanf divided by the square of the cosine" in one.text

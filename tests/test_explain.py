@@ -147,6 +147,15 @@ def test_a_glob_that_no_kernel_of_a_saved_report_matches_is_one_error(tmp_path: 
     assert "the nearest names are histogram, " in hint
 
 
+@pytest.mark.toolchain
+def test_a_filter_that_no_kernel_matches_is_told() -> None:
+    missing = run_program(
+        "explain", str(ROOT / "kernels" / "histogram.cu"), "--kernel", "histogran"
+    )
+    assert (missing.code, missing.out) == (0, "")
+    assert "no kernel matches histogran; the nearest names are histogram_" in missing.err
+
+
 def explained(shown: Report, width: int = 100) -> str:
     """The explanation of a report's only kernel."""
     (only,) = shown.units

@@ -64,9 +64,12 @@ def command(
     report = gathered_with_fixes([path], replace(settings, quotes=quotes), fixes, written)
     written(report)
     _complain(report)
-    if separator and not any(unit.kernels for unit in report.units):
-        _say_unmatched(report, path, kernel)
-        raise SystemExit(EXIT_INCOMPLETE)
+    if not any(unit.kernels for unit in report.units):
+        if separator:
+            _say_unmatched(report, path, kernel)
+            raise SystemExit(EXIT_INCOMPLETE)
+        for note in report.notes:
+            say(f"note: {note}", err=True)
     raise SystemExit(exit_code(report))
 
 

@@ -442,4 +442,5 @@ def _start(made: Declaration) -> str:
 
 
 def _amount(size: int) -> str:
-    return f"{size / 1024:.4g} KB" if size >= 1024 else f"{size} bytes"
+    shown = ".4g" if size < 1 << 20 else ",.0f"
+    return f"{size / 1024:{shown}} KB" if size >= 1024 else f"{size} bytes"
