@@ -148,7 +148,7 @@ EXAMPLES = (
         Shown("wave_any"),
         Shown("wave_turns"),
         "The second kernel's argument is in turns, not in radians.",
-        rewrite="half-turns",
+        rewrite="fast-math",
     ),
     Example(
         "LM403",
