@@ -265,6 +265,17 @@ def test_a_function_that_stores_more_than_registers_hold_spills_unmarked(
     assert unmarked[0].evidence[0].kind == kind
 
 
+@pytest.mark.parametrize(("bytes_", "cause"), [(64, "callee-save"), (2000, "register-spill")])
+def test_no_more_is_spilled_than_ptxas_says(bytes_: int, cause: Cause) -> None:
+    log = ptxas_report() + (
+        "ptxas info    : Function properties for leaf\n"
+        f"    0 bytes stack frame, {bytes_} bytes spill stores, 0 bytes spill loads\n"
+    )
+    ptx = program(CALLS, leaf=LEAF)
+    found = attributed(layers(ptx, callees={"leaf": [SAVE] * 300}, log=log)).accesses
+    assert {one.cause for one in found} == {cause}
+
+
 def returning(read: str, *code: MachineCode, frame: int = 48) -> list[tuple[int, int, str]]:
     """The frame of a kernel that gets a structure of 40 bytes by a call through a pointer."""
     call = (
@@ -639,3 +650,29 @@ ret;"""
     text, buffer = fact.objects
     assert (text.cause, text.also) == ("address-taken", also)
     assert buffer.cause == "printf-args"
+
+
+@pytest.mark.parametrize(
+    ("size", "stored", "cause"),
+    [(2048, "5", "const-table"), (2048, "%r1", "large-array"), (512, "5", "unattributed")],
+)
+def test_constants_that_are_read_at_constant_places_are_a_large_table(
+    size: int, stored: str, cause: Cause
+) -> None:
+    body = f"""{depot(size)}
+add.u64 %rd1, %SPL, 0;
+ld.param.u32 %r1, [k_param_1];
+st.local.u32 [%rd1+4], 3;
+st.local.u32 [%rd1+8], {stored};
+ld.local.u32 %r2, [%rd1+8];
+st.global.u32 [%rd9], %r2;
+ret;"""
+    fact = attributed(layers(program(body), ldl("ld.local", base=1), frame=size))
+    (found,) = fact.objects
+    assert found.cause == cause
+    if cause == "const-table":
+        (held,) = found.evidence
+        assert (held.bytes, held.limit) == (size, 1020)
+        (finding,) = find(fact, SourceText(lambda _: ()))
+        assert "more than the 1020 bytes that a thread can hold" in finding.message
+        assert "indexed" not in finding.message

@@ -156,6 +156,10 @@ SENTENCES = [
         "PTX line 9: st.local.u32 changes the copy",
     ),
     (
+        Evidence("constant-stores", bytes=9224, limit=1020),
+        "only constants are stored in its 9224 bytes; a thread has at most 1020 in registers",
+    ),
+    (
         Evidence("constant-stores"),
         "only constants are stored in it, then it is read by index",
     ),

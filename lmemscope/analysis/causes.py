@@ -281,10 +281,13 @@ class _Reasons:
             shown = Evidence("chosen-place", ptx_line=access.line, opcode=access.opcode)
             return ProvenCause("address-taken", (shown,))
         if self._found.size > REGISTER_FILE_BYTES:
-            if self._contents.is_table:
-                # Constants need no registers, however many they are.
-                return ProvenCause("const-table", (Evidence("constant-stores"),))
             limit = REGISTER_FILE_BYTES
+            if self._contents.is_table:
+                # Constants need no registers, however many they are, and wherever they are read.
+                held = Evidence("constant-stores")
+                if not indexed:
+                    held = replace(held, bytes=self._found.size, limit=limit)
+                return ProvenCause("const-table", (held,))
             size = Evidence("object-size", bytes=self._found.size, limit=limit)
             return ProvenCause("large-array", (size,))
         # At constant places alone it would be in registers, but for the pointer that is needed.

@@ -66,13 +66,20 @@ class Saves:
 
 
 def _beyond_saving(facts: KernelFacts, body: CubinFunction) -> Evidence | None:
-    """The bytes that a function stores without a mark, if all registers hold fewer."""
-    own = (one.sites for one in facts.callees if one.name == body.name)
-    split = next(own, facts.own_sites)
+    """The bytes that a function stores without a mark, if all registers hold fewer.
+
+    No more than ptxas says of it, where that is known: other stores than its own are no spills.
+    """
+    callee = next((one for one in facts.callees if one.name == body.name), None)
+    split = callee.sites if callee is not None else facts.own_sites
+    reported = callee.ptxas if callee is not None else facts.ptxas
     if split is None or split.spill.store_bytes <= REGISTER_FILE_BYTES:
         return None
     marked = sum(site.width for site in body.sites if site.is_store and site.spill_refill)
-    unmarked = split.spill.store_bytes - marked
+    stored = split.spill.store_bytes
+    if reported is not None and reported.spill_stores is not None:
+        stored = min(stored, reported.spill_stores)
+    unmarked = stored - marked
     if unmarked <= REGISTER_FILE_BYTES:
         return None
     return Evidence("unmarked-spill", bytes=unmarked, limit=REGISTER_FILE_BYTES)

@@ -71,7 +71,8 @@ although the accesses are: the object is a temporary.
 ``volatile-choice``: the source chooses between it (the subject) and another variable by ``?:``.
 ``parameter-copy``: the object is filled from a kernel parameter.
 ``parameter-changed``: a PTX instruction stores something else in such a copy.
-``constant-stores``: only constants are stored in it.
+``constant-stores``: only constants are stored in it; with ``bytes``, it is read at constant places,
+and has more of them than registers hold (``limit``).
 ``object-size``: it has more ``bytes`` than registers hold (``limit``).
 ``handed-to-child``: a PTX instruction stores its address among the parameters of a launch.
 ``calls-itself``, ``called-by-pointer``, ``called-directly``: how a function is called.
@@ -158,7 +159,12 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     ),
     "parameter-copy": lambda e: f"filled from {e.subject}",
     "parameter-changed": lambda e: f"PTX line {e.ptx_line}: {e.opcode} changes the copy",
-    "constant-stores": lambda e: "only constants are stored in it, then it is read by index",
+    "constant-stores": lambda e: (
+        "only constants are stored in it, then it is read by index"
+        if e.bytes is None
+        else f"only constants are stored in its {e.bytes} bytes; a thread has at most {e.limit} in "
+        "registers"
+    ),
     "object-size": lambda e: f"{e.bytes} bytes; a thread has at most {e.limit} in registers",
     "handed-to-child": lambda e: (
         f"PTX line {e.ptx_line} stores its address at byte {e.bytes} of the parameters of "

@@ -52,7 +52,14 @@ def severity(case: Case) -> Severity:
 
 
 def message(case: Case) -> str:
-    """Which table, and what its index is made of."""
+    """Which table, and what its index is made of; of one without an index, that it is large."""
+    evidence = case.object.evidence if case.object is not None else ()
+    large = next((e for e in evidence if e.kind == "constant-stores" and e.bytes is not None), None)
+    if large is not None:
+        return (
+            f"{case.described} holds constants that every thread writes again, more than the "
+            f"{large.limit} bytes that a thread can hold in registers"
+        )
     return (
         f"{case.described} holds constants that every thread writes again, and is indexed at run "
         f"time{index_clause(case)}"
