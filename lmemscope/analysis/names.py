@@ -285,9 +285,10 @@ class Names:
             found, objects.body.instructions, self._mentions, variables, self._sources
         )
         variables = variables if own is None else own
-        if classes_of(found):
+        classes = classes_of(found)
+        if classes:
             # It is no number and no pointer; a class may be called by another name.
-            variables = [v for v in variables if v.members or _base(v.type) in classes_of(found)]
+            variables = [v for v in variables if v.members or _base(v.type) in classes]
         variables = [one for one in variables if is_stored_as(one, objects, found)]
         known = self._as_passed(owner, found, objects, variables)
         among = places.among(found.accesses)

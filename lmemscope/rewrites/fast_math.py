@@ -95,12 +95,8 @@ def _proposals(calls: list[Call]) -> Iterator[Rewriting]:
         return
     also = [TURNS] if turns else []
     for way, summary, caveat in (
-        ()
-        if not left
-        else (
-            (_fast, "fast functions of less accuracy", _FAST),
-            (_promise, "promise that arguments are small", _PROMISE),
-        )
+        (_fast, "fast functions of less accuracy", _FAST),
+        (_promise, "promise that arguments are small", _PROMISE),
     ):
         made = [turn or way(call) for turn, call in zip(turned, calls, strict=True)]
         known = [one for one in made if one is not None]

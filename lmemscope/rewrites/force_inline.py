@@ -21,7 +21,7 @@ from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
 from lmemscope.rewrites.written import body_start, in_file, said_of
 from lmemscope.rules.indexing import listed
-from lmemscope.rules.inlining import is_librarys
+from lmemscope.rules.inlining import by_pointer, is_librarys
 from lmemscope.sources.syntax import around, walk
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
 def _why_none(target: Target) -> str:
     """Why no function is inlined for what calls cause."""
     calls = [hit.facts.calls for hit in target.hits if hit.facts.calls is not None]
-    if _pointed(target.hits):
+    if any(by_pointer(hit.case.accesses) for hit in target.hits):
         return "a function that is called through a pointer cannot be inlined"
     external = {one for call in calls for one in call.external}
     if external:
@@ -154,21 +154,11 @@ def _free(hits: Sequence[Hit], symbols: Iterable[str]) -> tuple[str, ...]:
     """Those that are the user's, and that nothing keeps from being inlined."""
     calls = [hit.facts.calls for hit in hits if hit.facts.calls is not None]
     bound = {one for call in calls for one in (*call.recursive, *call.external)}
-    bound |= _pointed(hits)
+    bound.update(*(by_pointer(hit.case.accesses) for hit in hits))
     return tuple(
         one
         for one in symbols
         if one not in bound and not any(is_librarys(hit.facts, one) for hit in hits)
-    )
-
-
-def _pointed(hits: Iterable[Hit]) -> frozenset[str]:
-    """Functions whose code keeps something because they are called through a pointer."""
-    return frozenset(
-        access.function
-        for hit in hits
-        for access in hit.case.accesses
-        if any(one.kind == "called-by-pointer" for one in access.evidence)
     )
 
 

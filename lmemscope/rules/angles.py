@@ -17,7 +17,7 @@ from lmemscope.rules.multiples_of_pi import factors_of
 _POWER = re.compile(r"\b(?:pow|exp|exp2|exp10|ldexp|scalbl?n|tgamma|cosh|sinh)[fl]?\s*\(")
 """A function whose values grow beyond any bound that somebody would promise."""
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*(?![\w(])")
-_CAST = re.compile(r"(?:\(\s*(?:const\s+)?(?P<kind>\w+)\s*\)|(?P<call>float|double)\s*(?=\())\s*")
+_CAST = re.compile(r"(?:\(\s*(?:const\s+)?\w+\s*\)|(?:float|double)\s*(?=\())\s*")
 _INTEGER = re.compile(
     r"(?:(?:un)?signed\s*)?(?:char|short|int|long|long long)?|u?int(?:8|16|32|64)?(?:_t)?"
     r"|size_t|ssize_t|ptrdiff_t|u(?:char|short|long)"

@@ -24,6 +24,7 @@ from lmemscope.formats.kernel_names import original_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.inlining import (
+    by_pointer,
     inlining,
     is_of_this_file,
     names_of,
@@ -44,7 +45,7 @@ def message(case: Case) -> str:
     functions = {access.function for access in case.accesses}
     are = "are" if len(functions) > 1 else "is"
     why = "not inlined"
-    if _is_on_its_own(case) and _pointed(case):
+    if _is_on_its_own(case) and by_pointer(case.accesses):
         why = "called through a pointer"
     elif _is_on_its_own(case) and not is_of_this_file(case):
         why = "compiled for other files to call"
@@ -71,7 +72,7 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """Inlining where it is possible, for then there is no caller whose registers must be kept."""
-    pointed = _pointed(case)
+    pointed = by_pointer(case.accesses)
     if _is_on_its_own(case) and not pointed:
         return of_its_own(case)
     called = dict.fromkeys(access.function for access in case.accesses)
@@ -100,15 +101,6 @@ def advice(case: Case) -> tuple[Advice, ...]:
             f"Replace the pointer that calls {names_of(pointed)} by a template parameter or a "
             "switch, so that the callee can be inlined."
         ),
-    )
-
-
-def _pointed(case: Case) -> frozenset[str]:
-    """The functions that calls through pointers reach."""
-    return frozenset(
-        access.function
-        for access in case.accesses
-        if any(evidence.kind == "called-by-pointer" for evidence in access.evidence)
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.kernel_names import original_name, stable_name
-from lmemscope.model import Advice, CallFacts, KernelFacts
+from lmemscope.model import Advice, CallFacts, KernelFacts, LocalAccess
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import listed
@@ -73,6 +73,15 @@ def only_linked(facts: KernelFacts) -> frozenset[str]:
     own = {callee.name for callee in facts.callees if not callee.name.startswith("$")}
     run = {*calls.reached, *calls.pointed}
     return frozenset(name for name in own if original_name(name) not in run)
+
+
+def by_pointer(accesses: Iterable[LocalAccess]) -> frozenset[str]:
+    """The functions whose code keeps something because they are called through a pointer."""
+    return frozenset(
+        access.function
+        for access in accesses
+        if any(evidence.kind == "called-by-pointer" for evidence in access.evidence)
+    )
 
 
 def names_of(symbols: Iterable[str]) -> str:
