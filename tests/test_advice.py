@@ -712,6 +712,9 @@ def test_a_table_that_loops_read_need_not_be_unrolled(use: str, is_table: bool) 
     assert ["Or make `table` one table for all threads" in one.text for one in others] == [
         True
     ] * is_table
+    # Numbers that never change stand in the instructions.
+    full = dataclasses.replace(facts, ptxas=PtxasFacts(240, 80, 0, 0, 0, 0, 0))
+    assert ("Its elements take 20 registers" in said(full, source)) is not is_table
 
 
 def test_an_array_that_leaves_no_registers_is_not_unrolled() -> None:
@@ -725,6 +728,14 @@ def test_a_bound_that_is_not_constant_is_named() -> None:
     facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="i"), depth=1)
     assert "ends at `n`" in said(facts, source)
     assert "for (int i = 0; i < 20; ++i) if (i < n)" in codes(facts, source)
+
+
+@pytest.mark.parametrize(("lines", "offered"), [(40, True), (60, False)])
+def test_a_long_body_is_not_written_out_for_each_element(lines: int, offered: bool) -> None:
+    body = "  s = s * 3.0f + table[i];\n" * lines
+    source = f"\n\n\n\n\nfor (int i = 0; i < n; ++i) {{\n{body}}}\n"
+    facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="i"), depth=1)
+    assert ("if (i < n)" in codes(facts, source)) == offered
 
 
 def test_a_copy_of_run_time_length_is_no_loop_to_bound() -> None:
@@ -820,18 +831,13 @@ def test_only_what_can_be_inlined_is_to_be(calls: CallFacts, sentence: str, inli
     assert ("__forceinline__" in said(facts)) == inlines
 
 
-@pytest.mark.parametrize(
-    ("type_", "sentence"),
-    [
-        ("float", "has to be inlined, too; where it keeps it, that stays in memory."),
-        ("float[4]", "where it keeps it, or indexes `table` at run time, that stays in memory."),
-        ("Ray", "where it keeps it, or indexes `table` at run time, that stays in memory."),
-    ],
-)
-def test_nobody_promises_what_a_function_in_another_source_does(type_: str, sentence: str) -> None:
+@pytest.mark.parametrize("type_", ["float", "float[4]", "Ray"])
+def test_nobody_promises_what_a_function_in_another_source_does(type_: str) -> None:
+    # Even a number may be copied as bytes, as many as a length says.
     facts = kernel("address-taken", kind=type_)
     facts = dataclasses.replace(facts, calls=CallFacts((), (), False, external=("_Z4leafPf",)))
-    assert sentence in said(facts)
+    assert "What it does with the address then decides" in said(facts)
+    assert "`table` stays in memory where it is kept" in said(facts)
 
 
 @pytest.mark.parametrize("name", ["cudaStreamCreateWithFlags", "__cudaCDP2StreamDestroy", "malloc"])
@@ -869,6 +875,8 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
     calls = CallFacts(() if name is None else (name,), (), False)
     text = said(dataclasses.replace(facts, objects=(passed,), calls=calls))
     assert ("Or pass values instead of the pointer" in text) == by_value
+    # A class may be passed by its address, whoever asks for its value.
+    assert ("no copy constructor" in text) == (by_value and kind == "Ray")
     # What does not go in registers beside other arguments lies on the stack all the same.
     large = dataclasses.replace(facts, objects=(dataclasses.replace(passed, size=36),), calls=calls)
     assert "pass values" not in said(large)

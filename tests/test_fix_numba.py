@@ -13,6 +13,7 @@ import pytest
 
 from lmemscope import rules
 from lmemscope.model import InlineFrame, LaunchBounds, Rewriting, SourceLocation
+from lmemscope.rewrites import said
 from lmemscope.rewrites.base import Hit
 from lmemscope.rewrites.numba import proposals
 from lmemscope.rewrites.numba_arrays import NumbaTarget
@@ -67,7 +68,7 @@ def target(
 
 def tried(text: str | bytes, block: int | None = 64) -> tuple[dict[str, Rewriting], str]:
     found, reasons = proposals(target(text, block=block))
-    return {one.rewrite: one for one in found}, "; ".join(reasons)
+    return {one.rewrite: one for one in found}, said(reasons)
 
 
 def after(text: str | bytes, rewrite: str, block: int | None = 64) -> str:
@@ -267,7 +268,7 @@ def test_launch_bounds_make_it_safe() -> None:
     assert (shared.rewrite, shared.applicability) == ("shared-memory", "safe")
     found, why = proposals(target(KERNEL, bounds=LaunchBounds(1024, None)))
     assert [one.rewrite for one in found] == ["unroll"]
-    assert "80 bytes for each of 1024 threads do not fit" in "; ".join(why)
+    assert "80 bytes for each of 1024 threads do not fit" in said(why)
 
 
 # Compiled, and run by Numba's simulator, which needs no GPU.

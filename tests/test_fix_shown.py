@@ -27,6 +27,7 @@ from lmemscope.model import (
     Advice,
     Applicability,
     Chosen,
+    Declined,
     Edit,
     Figures,
     Finding,
@@ -38,6 +39,7 @@ from lmemscope.model import (
     TrialVerdict,
     Untried,
 )
+from lmemscope.rewrites import said as said_of
 from tests.builders import report_of, spilling
 from tests.conftest import ROOT, run_program
 
@@ -373,12 +375,35 @@ def test_a_variable_of_the_same_name_has_its_own_fix() -> None:
     assert [one.fix is not None for one in found.units[0].kernels[0].findings] == [False, True]
     why = (*(unit.input, unit.arch, "k", "r", "dynamic-index"), used)
     untried = tuple(
-        Untried(*why, f"line {line} does not fit", SourceLocation("a.cu", line))
+        Untried(
+            *(*why, f"line {line} does not fit", SourceLocation("a.cu", line)),
+            (Declined(f"line {line} does not fit", is_ruled_out=True),),
+        )
         for line in (240, 542)
     )
     found = with_fixes(report, FixReport("0", (), untried, Chosen((), (), "")))
     said = [one.advice[-1].text for one in found.units[0].kernels[0].findings]
     assert ["line 240" in said[0], "line 542" in said[1]] == [True, True]
+
+
+def test_what_a_rewrite_does_not_read_is_no_claim_about_the_program() -> None:
+    report = spills_once()
+    (unit,) = report.units
+    declined = (
+        Declined("a class may do something else", ("select",)),
+        Declined("512 bytes for each of 1024 threads do not fit", ("shared-row",), True),
+    )
+    why = Untried(unit.input, unit.arch, "k", None, "register-spill", None, said_of(declined))
+    tried = FixReport("0", (), (dataclasses.replace(why, declined=declined),), Chosen((), (), ""))
+    (shown,) = with_fixes(report, tried).units[0].kernels[0].findings
+    assert "`shared-row`: 512 bytes for each of 1024 threads do not fit" in shown.advice[-1].text
+    assert "select" not in shown.advice[-1].text
+    assert "`select`: a class may do something else" in render(
+        tried, color=False, width=200, unsafe=False
+    )
+    earlier = dataclasses.replace(tried, untried=(why,))
+    (shown,) = with_fixes(report, earlier).units[0].kernels[0].findings
+    assert "do not fit" not in shown.advice[-1].text
 
 
 def test_what_removes_an_object_and_is_not_offered_is_not_called_slower() -> None:

@@ -23,6 +23,7 @@ from lmemscope.model import (
     Verified,
     traits_of,
 )
+from lmemscope.rewrites import said
 
 _Key = tuple[str, str, str, str]
 _Tried = TypeVar("_Tried", Trial, Untried)
@@ -117,8 +118,7 @@ def _tried(
             return finding  # There is nothing to remove.
         if not untried:
             return replace(finding, advice=(*finding.advice, *ended))
-        why = Advice(f"No rewrite of lmemscope's fits the text as it stands: {untried[0].reason}.")
-        return replace(finding, advice=(*finding.advice, why))
+        return replace(finding, advice=(*finding.advice, _unfit(untried[0])))
     best = next((one for one in trials if one.rank == 1), None)
     fix = None
     verified = _verified(best) if best is not None else None
@@ -134,10 +134,22 @@ def _tried(
             for one in advice
             if one.verified is not None or (costs and one.rewrite in _AS_ACCURATE)
         )
-    said = tuple(advice)
-    if fix is None and not any(one.verified is not None for one in said):
-        said = (*said, *_in_vain(trials), *ended)
-    return replace(finding, advice=said, fix=fix)
+    kept = tuple(advice)
+    if fix is None and not any(one.verified is not None for one in kept):
+        kept = (*kept, *_in_vain(trials), *ended)
+    return replace(finding, advice=kept, fix=fix)
+
+
+def _unfit(untried: Untried) -> Advice:
+    """That no rewrite applies, and what no other would change.
+
+    What a rewrite does not read says nothing of the program, and is left to `lmemscope fix`.
+    """
+    why = said(one for one in untried.declined if one.is_ruled_out)
+    return Advice(
+        f"No rewrite of lmemscope's fits the text as it stands{f': {why}' if why else ''}. "
+        "(`lmemscope fix` says what keeps it from each.)"
+    )
 
 
 def _in_vain(trials: Sequence[Trial]) -> Iterator[Advice]:

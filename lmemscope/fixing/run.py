@@ -30,8 +30,18 @@ from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
 from lmemscope.fixing.targets import Files, targets_of, untried
-from lmemscope.model import Chosen, FixReport, KernelReport, Report, Rewriting, Trial, Unit, Untried
-from lmemscope.rewrites import REWRITES, numba, proposals, quoted, second_thoughts
+from lmemscope.model import (
+    Chosen,
+    Declined,
+    FixReport,
+    KernelReport,
+    Report,
+    Rewriting,
+    Trial,
+    Unit,
+    Untried,
+)
+from lmemscope.rewrites import REWRITES, numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.rules.shared import STATIC_BYTES
@@ -224,27 +234,26 @@ def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[_Idle
                 continue
             if not unit.path.endswith(_SOURCES):
                 why = "only CUDA C++ in sources and Python strings is rewritten"
-                yield _Idle(None, untried(target.hits, unit, why))
+                yield _Idle(None, untried(target.hits, unit, Declined(why)))
                 continue
             rewritings, reasons = _proposals(target)
             for rewriting in rewritings:
                 attempts.start(target, results.changed(target, rewriting), rewriting)
             if not rewritings:
-                why = "; ".join(reasons) or _unsaid(target)
-                yield _Idle(target, untried(target.hits, unit, why))
+                yield _Idle(target, untried(target.hits, unit, *(reasons or (_unsaid(target),))))
 
 
-def _unsaid(target: Target | NumbaTarget) -> str:
+def _unsaid(target: Target | NumbaTarget) -> Declined:
     """Why nothing is tried where no rewrite has said so."""
-    known = [one.name for one in REWRITES if target.cause in one.causes]
+    known = tuple(one.name for one in REWRITES if target.cause in one.causes)
     if not known or isinstance(target, NumbaTarget):
-        return "no rewrite is known for it"
-    return f"{quoted(known)} {'has' if len(known) == 1 else 'have'} no edit to propose here"
+        return Declined("no rewrite is known for it")
+    return Declined("no edit to propose here", known)
 
 
 def _proposals(
     target: Target | NumbaTarget,
-) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
+) -> tuple[tuple[Rewriting, ...], tuple[Declined, ...]]:
     if isinstance(target, NumbaTarget):
         return numba.proposals(target)
     return proposals(target)

@@ -10,6 +10,7 @@ from lmemscope.discover.project import Projects
 from lmemscope.files import read_input
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
+    Declined,
     KernelFacts,
     KernelReport,
     SourceLocation,
@@ -20,6 +21,7 @@ from lmemscope.model import (
     is_library,
     traits_of,
 )
+from lmemscope.rewrites import said
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.rules import cases
@@ -131,19 +133,21 @@ def _target(
     place = declared or first.finding.location
     why = None
     if place is None:
-        why = "nothing says which line it is"
+        why = Declined("nothing says which line it is")
     elif is_library(place.file):
-        why = "it is the code of a library"
+        why = Declined("it is the code of a library", is_ruled_out=True)
     elif any(_is_handed(hit) for hit in hits):
-        why = "its address is handed to a grid that is launched, which needs global memory"
+        grid = "its address is handed to a grid that is launched, which needs global memory"
+        why = Declined(grid, is_ruled_out=True)
     path = os.path.abspath(place.file) if place is not None else ""
     syntax = files.syntax(path, place.line) if place is not None and why is None else None
     if why is None and syntax is None:
-        why = "its file cannot be read"
+        why = Declined("its file cannot be read")
         if path.endswith(".py"):
-            why = "it stands in no plain string: no f-string, no backslash but in a raw one"
+            text = "it stands in no plain string: no f-string, no backslash but in a raw one"
+            why = Declined(text)
     if place is None or syntax is None or why is not None:
-        return untried(hits, unit, why or "")
+        return untried(hits, unit, *((why,) if why is not None else ()))
     return Target(
         cause=first.finding.cause,
         name=first.finding.object,
@@ -167,9 +171,9 @@ def _numba_target(
     declared = found.declared if found is not None else None
     text = files.python(unit.path)
     if text is None or unit.program is None:
-        return untried(hits, unit, "its file is no UTF-8 without a mark")
+        return untried(hits, unit, Declined("its file is no UTF-8 without a mark"))
     if declared is None or os.path.abspath(declared.file) != unit.path:
-        return untried(hits, unit, "of Numba kernels only local arrays are rewritten")
+        return untried(hits, unit, Declined("of Numba kernels only local arrays are rewritten"))
     return NumbaTarget(
         cause=first.finding.cause,
         name=first.finding.object,
@@ -194,7 +198,7 @@ def _is_handed(hit: Hit) -> bool:
     )
 
 
-def untried(hits: Iterable[Hit], unit: Unit, reason: str) -> Untried:
+def untried(hits: Iterable[Hit], unit: Unit, *declined: Declined) -> Untried:
     """That nothing is tried on findings of one target, and why."""
     first = next(iter(hits))
     return Untried(
@@ -204,6 +208,7 @@ def untried(hits: Iterable[Hit], unit: Unit, reason: str) -> Untried:
         first.finding.object,
         first.finding.cause,
         first.finding.location,
-        reason,
+        said(declined),
         first.case.object.declared if first.case.object is not None else None,
+        declined,
     )

@@ -66,6 +66,7 @@ from lmemscope.model.facts import (
 from lmemscope.model.fix import (
     Applicability,
     Chosen,
+    Declined,
     Edit,
     Figures,
     FileContent,
@@ -199,6 +200,7 @@ __all__ = [
     "CudaSource",
     "CycleCall",
     "Decision",
+    "Declined",
     "Device",
     "Dimensions",
     "Directive",

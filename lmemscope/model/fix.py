@@ -210,12 +210,29 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
+class Declined:
+    """Why rewrites do not apply to a finding.
+
+    Attributes:
+        reason: the end of a sentence.
+        rewrites: their names; empty where the finding can be edited by none.
+        is_ruled_out: whether a figure of the machine or a rule of the toolchain is against it,
+            whoever writes it. Else it says what the rewrites do not read or do, and no more.
+    """
+
+    reason: str
+    rewrites: tuple[str, ...] = ()
+    is_ruled_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Untried:
     """A finding for which no rewrite is known, and why.
 
     Attributes:
         input, arch, kernel, object, cause, place, declared: as in `Trial`.
-        reason: for a person.
+        reason: all of it, for a person.
+        declined: by reason; empty in the earliest documents.
     """
 
     input: str
@@ -226,6 +243,7 @@ class Untried:
     place: SourceLocation | None
     reason: str
     declared: SourceLocation | None = None
+    declined: tuple[Declined, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ program does. It proves nothing: `lmemscope.fixing` compiles what it says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
-from lmemscope.model import Edit, Rewriting
+from lmemscope.model import Declined, Edit, Rewriting
 from lmemscope.rewrites import (
     bounded_loop,
     dispatch,
@@ -33,7 +34,7 @@ from lmemscope.rewrites import (
     unroll,
 )
 from lmemscope.rewrites.arrays import is_for_device
-from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target
+from lmemscope.rewrites.base import Addition, DeclinedError, Rewrite, Target, declined_by
 from lmemscope.rewrites.cooperative import promised
 from lmemscope.rules.indexing import listed
 
@@ -77,26 +78,35 @@ def _is_for_the_host_too(target: Target) -> bool:
     return not all(is_for_device(one, target.syntax) for one in target.syntax.functions_at(line))
 
 
-def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
+def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ...]]:
     """Whatever may take a target out of local memory, and why other rewrites do not apply.
 
     A reason is that of a rewrite, which it names: what stands in the way of one may not be in that
-    of another, nor of a person.
+    of another, nor of a person, unless it is ruled out.
     """
     found: list[Rewriting] = []
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[Declined, list[str]] = {}
     is_shared = _is_for_the_host_too(target)
     for rewrite in REWRITES:
         if target.cause not in rewrite.causes:
             continue
         if is_shared and rewrite.name not in _FOR_ANY_COMPILER:
-            reasons.setdefault(_HOST, []).append(rewrite.name)
+            reasons.setdefault(Declined(_HOST), []).append(rewrite.name)
         elif rewrite.instead_of not in {one.rewrite for one in found}:
             made, declined = _proposed(rewrite, target)
             found += made
             for reason in declined:
                 reasons.setdefault(reason, []).append(rewrite.name)
-    return tuple(found), tuple(f"{quoted(names)}: {why}" for why, names in reasons.items())
+    return tuple(found), tuple(
+        replace(why, rewrites=tuple(names)) for why, names in reasons.items()
+    )
+
+
+def said(declined: Iterable[Declined]) -> str:
+    """Reasons with the rewrites that they are of, for a person."""
+    return "; ".join(
+        f"{quoted(one.rewrites)}: {one.reason}" if one.rewrites else one.reason for one in declined
+    )
 
 
 def additions(target: Target, edits: Sequence[Edit]) -> tuple[Rewriting, ...]:
@@ -121,7 +131,7 @@ def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting,
     return tuple(one for rewrite in others for one in _proposed(rewrite, target)[0])
 
 
-def _proposed(rewrite: Rewrite, target: Target) -> tuple[list[Rewriting], list[str]]:
+def _proposed(rewrite: Rewrite, target: Target) -> tuple[list[Rewriting], list[Declined]]:
     """What a rewrite proposes for a target, and why it declines it."""
     found: list[Rewriting] = []
     if target.cause in rewrite.causes:
@@ -130,5 +140,5 @@ def _proposed(rewrite: Rewrite, target: Target) -> tuple[list[Rewriting], list[s
                 found.append(promised(one, target))
         except DeclinedError as declined:
             # Why a second variant is none is nothing to say of the first.
-            return found, [] if found else [str(declined)]
+            return found, [] if found else [declined_by(declined)]
     return found, []

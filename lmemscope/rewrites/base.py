@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lmemscope.model import Cause, Edit, Finding, KernelFacts, Rewriting, SourceLocation
+from lmemscope.model import Cause, Declined, Edit, Finding, KernelFacts, Rewriting, SourceLocation
 from lmemscope.rewrites.meanings import Meanings
 from lmemscope.rules.base import Case
 from lmemscope.rules.launched import Block, block_of
@@ -16,7 +16,19 @@ from lmemscope.sources.syntax import Declared, Syntax, is_broken
 
 
 class DeclinedError(Exception):
-    """A rewrite does not apply, and why, as the end of a sentence: ``it is passed to f``."""
+    """A rewrite does not apply, and why, as the end of a sentence: ``it is passed to f``.
+
+    It says what stands in this rewrite's way, which may not be in a person's.
+    """
+
+
+class RuledOutError(DeclinedError):
+    """A figure of the machine or a rule of the toolchain is against it, whoever writes it."""
+
+
+def declined_by(error: DeclinedError, *names: str) -> Declined:
+    """What an error says of the rewrites of these names."""
+    return Declined(str(error), names, is_ruled_out=isinstance(error, RuledOutError))
 
 
 @dataclass(frozen=True, slots=True)

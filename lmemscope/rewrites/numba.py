@@ -12,8 +12,8 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from lmemscope.model import Cause, Edit, Rewriting
-from lmemscope.rewrites.base import DeclinedError
+from lmemscope.model import Cause, Declined, Edit, Rewriting
+from lmemscope.rewrites.base import DeclinedError, declined_by
 from lmemscope.rewrites.numba_arrays import NumbaArray, NumbaTarget, array_of, shared
 from lmemscope.rewrites.numba_carried import changing_types
 from lmemscope.sources.python_places import PythonText
@@ -26,18 +26,18 @@ _MOST_COPIES = 256
 _MOST_LINES = 4096
 
 
-def proposals(target: NumbaTarget) -> tuple[tuple[Rewriting, ...], tuple[str, ...]]:
+def proposals(target: NumbaTarget) -> tuple[tuple[Rewriting, ...], tuple[Declined, ...]]:
     """Whatever may take a target out of local memory, and why other rewrites do not apply."""
     found: list[Rewriting] = []
-    reasons: list[str] = []
+    reasons: list[Declined] = []
     if target.cause not in _INDEXED:
-        return (), ("of Numba kernels only local arrays are rewritten",)
+        return (), (Declined("of Numba kernels only local arrays are rewritten"),)
     ways: tuple[Callable[[NumbaTarget, NumbaArray], Rewriting], ...] = (_unrolled, shared)
     for way in ways:
         try:
             found.append(_promised(way(target, array_of(target)), target))
         except DeclinedError as declined:
-            reasons.append(str(declined))
+            reasons.append(declined_by(declined))
     return tuple(found), tuple(dict.fromkeys(reasons))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.model import Cause, Edit, Rewriting, SourceLocation, count
-from lmemscope.rewrites.base import DeclinedError, Hit
+from lmemscope.rewrites.base import DeclinedError, Hit, RuledOutError
 from lmemscope.rules.launched import Block
 from lmemscope.rules.shared import STATIC_BYTES
 from lmemscope.sources.python_places import PythonText
@@ -156,7 +156,7 @@ def shared(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         _check(use, array.function, len(array.shape), target, _DEPTH)
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
     if size * block.threads > STATIC_BYTES:
-        raise DeclinedError(f"{size} bytes for each of {block.threads} threads do not fit")
+        raise RuledOutError(f"{size} bytes for each of {block.threads} threads do not fit")
     name = (target.name or "").encode()
     store, lane = name + b"_lmem", name + b"_lane"
     for taken in {store, lane} & text.words:

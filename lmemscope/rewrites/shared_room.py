@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import Edit, KernelFacts, count
 from lmemscope.rewrites.arrays import LocalArray, is_for_host, is_plain, words_of
-from lmemscope.rewrites.base import DeclinedError, Target
+from lmemscope.rewrites.base import DeclinedError, RuledOutError, Target
 from lmemscope.rewrites.dynamic import may_be_dynamic
 from lmemscope.rewrites.places import is_declared_name
 from lmemscope.rewrites.reached import may_call_itself, running
@@ -91,7 +91,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
             most = max(most, *(one.max_threads or 0 for one in bounds if one is not None), 0)
             most = _whole_warps(launched) if launched is not None and launched > most else most
         if size * most > STATIC_BYTES:
-            raise DeclinedError(f"{size} bytes for each of {count(most, 'thread')} do not fit")
+            raise RuledOutError(f"{size} bytes for each of {count(most, 'thread')} do not fit")
         return Room(most, (), _caveat(target, declared, most))
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
@@ -101,7 +101,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     if threads is None:
         which = f"{_USUAL[-1]} threads" if launched is None else f"the {blocks[0]} threads"
         launches = " that the project launches it with, by whole warps," if launched else ""
-        raise DeclinedError(f"{size} bytes for each of {which}{launches} do not fit")
+        raise RuledOutError(f"{size} bytes for each of {which}{launches} do not fit")
     edits = _bounded(target, threads, run)
     if edits is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")

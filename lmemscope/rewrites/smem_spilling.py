@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lmemscope.model import Rewriting
-from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, RuledOutError, Target
 from lmemscope.rewrites.dynamic import dynamic_at
 from lmemscope.rewrites.written import first_in, kernels
 from lmemscope.rules.launched import LARGEST_BLOCK
@@ -54,7 +54,7 @@ def _check(target: Target, hit: Hit) -> None:
         DeclinedError: it may not, or has none.
     """
     if hit.case.sources.is_relocatable:
-        raise DeclinedError("ptxas refuses it in code that is linked later (`-rdc=true`)")
+        raise RuledOutError("ptxas refuses it in code that is linked later (`-rdc=true`)")
     bounds = hit.facts.launch_bounds
     threads = (bounds.max_threads if bounds is not None else None) or LARGEST_BLOCK
     asked = dynamic_at(target, hit)
@@ -66,7 +66,7 @@ def _check(target: Target, hit: Hit) -> None:
     taken = (hit.facts.ptxas.shared if hit.facts.ptxas is not None else None) or 0
     if max(spilling_rooms(threads)) - taken < _WORD * threads:
         what = "" if bounds is not None and bounds.max_threads else ", as no launch bounds say less"
-        raise DeclinedError(f"shared memory has no room for a word of {threads} threads{what}")
+        raise RuledOutError(f"shared memory has no room for a word of {threads} threads{what}")
 
 
 REWRITE = Rewrite("smem-spilling", frozenset({"register-spill"}), propose, __name__)

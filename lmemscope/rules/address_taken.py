@@ -277,6 +277,13 @@ def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
         callee = None if receiver.symbol is None else demangle(receiver.symbol).partition("(")[0]
         if callee is None or "::" in callee:
             return ()
+        return (
+            Advice(
+                "Or pass values instead of the pointer, and return what the callee writes: if its "
+                "type has no copy constructor, move constructor or destructor of its own, for "
+                "which values are passed by their addresses, too."
+            ),
+        )
     return (Advice("Or pass values instead of the pointer, and return what the callee writes."),)
 
 

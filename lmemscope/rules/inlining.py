@@ -10,7 +10,6 @@ from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.kernel_names import original_name, stable_name
 from lmemscope.model import Advice, CallFacts, KernelFacts, LocalAccess
 from lmemscope.rules.base import Case
-from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import listed
 
 _FORBIDS = re.compile(r"__attribute__\s*\(\(noinline\)\)|\b\w*no_?inline\w*\b", re.IGNORECASE)
@@ -135,16 +134,13 @@ def inlining(case: Case, symbols: Sequence[str], *, hands_on: bool = False) -> t
 
 def _of_unseen(case: Case, they: str) -> str:
     """What functions of other sources may do with an address, which nothing here shows."""
-    ending = "s" if they == "it" else ""
-    stays = f"where {they} keep{ending} it"
-    kind = case.object.type if case.object is not None else None
-    if kind is None or bytes_of(kind) is None:
-        index = "indexes" if they == "it" else "index"
-        is_named = case.object is not None and case.object.name is not None
-        stays += f", or {index} {case.name if is_named else 'the object'} at run time"
+    is_named = case.object is not None and case.object.name is not None
+    what = case.name if is_named else "the object"
+    do = "does" if they == "it" else "do"
     return (
-        f"What {they} hand{ending} the address to has to be inlined, too; {stays}, that stays in "
-        "memory."
+        f"What {they} {do} with the address then decides, which this source does not show: {what} "
+        "stays in memory where it is kept, handed to a function that is not inlined, copied in a "
+        "number of bytes that is known at run time only, or indexed at run time."
     )
 
 

@@ -150,8 +150,12 @@ def _promise(case: Case, is_float: bool | None, on_host: bool) -> tuple[Advice, 
     if _may_loop(case) or len({calling_line(one.chain) for one in case.accesses}) > 1:
         text += (
             " A call whose argument comes from an earlier iteration, or was promised or computed "
-            "before, may keep its path all the same; an argument that calls functions has to be a "
-            "variable first, which the promise and the call use."
+            "before, may keep its path all the same."
+        )
+    if argument is None:
+        text += (
+            " An argument that calls functions has to be a variable first, which the promise and "
+            "the call use."
         )
     if on_host:
         text += (

@@ -48,13 +48,17 @@ def advice(case: Case) -> tuple[Advice, ...]:
 
     What is a table need not be copied for each thread, whether the loops are unrolled or not.
     """
-    unrolled = unrolled_loop(case)
-    table = unchanged_table(case, "Or make" if unrolled else "Make")
-    if unrolled:
-        # A table is no better off with a copy in shared memory for each thread.
-        return (*with_members(case, unrolled[:1] if table else unrolled), *table)
+    table = unchanged_table(case)
     if table:
-        return table
+        # No better off with a copy in shared memory for each thread; nor does it need registers.
+        unrolled = unrolled_loop(case, is_table=True)
+        return (
+            *with_members(case, unrolled),
+            *unchanged_table(case, "Or make" if unrolled else "Make"),
+        )
+    unrolled = unrolled_loop(case)
+    if unrolled:
+        return with_members(case, unrolled)
     return (*unnamed(case), *shared_memory(case)) or without_usable_advice(case)
 
 

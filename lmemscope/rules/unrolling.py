@@ -39,6 +39,9 @@ _SPILLING = 2048
 """Instructions of such a loop from which values of several turns may not fit registers together."""
 _MOST_GUARDED = 32
 """Elements of an array up to which a loop over all of them is worth its conditions."""
+_LINES_WRITTEN_OUT = 1024
+"""Lines of source that such a loop may be once its turns are written out: with 27 turns of a body
+of 200 lines a kernel that spilled nothing spilled over 500 bytes."""
 _ABOVE = 12
 """Lines above a loop on which comments and directives may be, with its pragma among them."""
 _OTHER_VALUES = 32
@@ -48,11 +51,16 @@ _LIMIT = re.compile(r"[\w\s.()*+/%-]+<=?[\w\s.()*+/%-]+")
 """A condition that stays false once it is: a sum or product of counters below a limit."""
 
 
-def unrolled_loop(case: Case) -> tuple[Advice, ...]:
+def unrolled_loop(case: Case, *, is_table: bool = False) -> tuple[Advice, ...]:
     """To unroll the loops that index an array: their trip counts are constant, and it may fit.
 
     Where it fits only if part of it is in registers already, that is said, and shared memory is
     another place for it.
+
+    Args:
+        case: of the array.
+        is_table: whether it holds numbers that never change: with constant indices they stand in
+            the instructions, and take no registers.
     """
     saved = ""
     if case.facts.kind != "entry":
@@ -60,7 +68,7 @@ def unrolled_loop(case: Case) -> tuple[Advice, ...]:
             " A function that is compiled by itself saves registers of its caller's that it takes "
             "for them: keep it where the stack frame becomes smaller."
         )
-    if _fits_registers(case):
+    if is_table or _fits_registers(case):
         return _unrolled(case, saved)
     made, spare = declaration_of(case), spare_registers(case)
     limit = spare + (case.facts.registers or 0)
@@ -204,7 +212,8 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
         open_ended = not all(counter.constant_trip for counter in counters)
         small = made.extents[extent] <= _MOST_GUARDED
         stays = _LIMIT.fullmatch(loop.condition) is not None and not _is_changed(case, loop)
-        if loop.counts_up and open_ended and small and stays:
+        short = made.extents[extent] * len(body_of(case.sources, loop)) <= _LINES_WRITTEN_OUT
+        if loop.counts_up and open_ended and small and stays and short:
             return (_guarded(case, made, loop, extent),)
         if of_one_dimension:
             return ()
