@@ -723,6 +723,23 @@ def test_an_array_that_leaves_no_registers_is_not_unrolled() -> None:
     assert "nroll" not in said(large)
 
 
+@pytest.mark.parametrize(
+    ("size", "trips", "written", "offered"),
+    [(2048, True, 900, True), (8192, True, 900, False), (2048, False, 900, False)]
+    + [(2048, True, written, False) for written in (9000, None)],
+)
+def test_a_large_array_may_be_taken_apart_where_little_of_it_is_in_use(
+    size: int, trips: bool, written: int | None, offered: bool
+) -> None:
+    index = indexed(COUNTER if trips else OPEN_COUNTER, expression="i")
+    index = dataclasses.replace(index, loop=HERE, written_out=written)
+    facts = kernel("large-array", index=index, kind=f"float[{size // 4}]")
+    (one,) = facts.objects
+    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, size=size),))
+    assert "No thread has registers for all of" in said(facts)
+    assert ("only a part of its elements is in use" in said(facts)) == offered
+
+
 def test_a_bound_that_is_not_constant_is_named() -> None:
     source = "\n\n\n\n\nfor (int i = 0; i < n; ++i)\n  s += table[i];\n"
     facts = kernel("dynamic-index", index=indexed(OPEN_COUNTER, expression="i"), depth=1)

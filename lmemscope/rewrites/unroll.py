@@ -6,7 +6,8 @@ be in registers. A pragma that says otherwise (`unroll 1`, `unroll 4`, `nounroll
 
 It is safe: a pragma changes no meaning. It costs code, and registers where more is in flight at a
 time; a loop whose trip count is not constant, or that is left early, keeps its index, and then
-nothing is won.
+nothing is won. An array that no thread has registers for is tried up to 4 KB: where only a part of
+its elements is in use at a time, the parts may fit.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.loops import indexing_loops, surrounding_loops, unroll_edit
 from lmemscope.rewrites.written import in_file
+from lmemscope.rules.unrolling import LARGEST_UNROLLED
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 def propose(target: Target) -> Iterator[Rewriting]:
     """The loops whose counters index it; those and the constant ones around them."""
+    if target.cause == "large-array" and _size(target) > LARGEST_UNROLLED:
+        return
     loops = [(one, indexing_loops(one)) for one in _files(target)]
     first = _edits(loops)
     if first:
@@ -72,4 +76,10 @@ def _line(target: Target, edit: Edit) -> str:
     return f"line {number}"
 
 
-REWRITE = Rewrite("unroll", frozenset({"rolled-loop", "dynamic-index"}), propose, __name__)
+def _size(target: Target) -> int:
+    return max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
+
+
+REWRITE = Rewrite(
+    "unroll", frozenset({"rolled-loop", "dynamic-index", "large-array"}), propose, __name__
+)

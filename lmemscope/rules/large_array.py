@@ -8,9 +8,11 @@ How to recognise it. A stack object of more than 1020 bytes, indexed by loop cou
 What it costs. Local memory of that size per thread: it hardly fits the L1 cache (a full
 multiprocessor has 2048 threads), so accesses reach L2 or device memory.
 
-How to remove it. Process the array in pieces, give the work of one thread to a warp, or keep it in
-global memory laid out by thread. Shared memory holds 48 KB per block (more only where it is dynamic
-and asked for): above 1.5 KB an array does not fit even a block of one warp, and is not offered.
+How to remove it. Process the array in pieces. Where only a part of its elements is in use at a
+time, unrolling the loops that index it may take it apart; what does not fit is spilled then. Give
+the work of one thread to a warp, or keep it in global memory laid out by thread. Shared memory
+holds 48 KB per block (more only where it is dynamic and asked for): above 1.5 KB an array does not
+fit even a block of one warp, and is not offered.
 
 When to leave it. When it is touched once.
 """
@@ -20,6 +22,7 @@ from __future__ import annotations
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.shared import shared_memory
+from lmemscope.rules.unrolling import LARGEST_UNROLLED, SPILLING
 
 
 def severity(case: Case) -> Severity:
@@ -37,11 +40,31 @@ def advice(case: Case) -> tuple[Advice, ...]:
     """Pieces that fit registers first, for other memory only moves the traffic."""
     return (
         Advice(
-            f"Nothing removes {case.name} without a rewrite: work in pieces that fit registers, or "
-            "let the threads of a warp share the work and the array of one.",
+            f"No thread has registers for all of {case.name}: work in pieces that fit, or let the "
+            "threads of a warp share the work and the array of one.",
             is_none=True,
         ),
+        *_in_parts(case),
         *shared_memory(case),
+    )
+
+
+def _in_parts(case: Case) -> tuple[Advice, ...]:
+    """To unroll, where not all elements may be in use at a time, and the code stays small."""
+    index = case.index
+    made_of = index.all_sources if index is not None else ()
+    is_counted = made_of and all(s.kind == "loop-counter" and s.constant_trip for s in made_of)
+    written = index.written_out if index is not None else None
+    size = case.object.size if case.object is not None else 0
+    if not is_counted or written is None or written > SPILLING or size > LARGEST_UNROLLED:
+        return ()
+    return (
+        Advice(
+            "Where only a part of its elements is in use at a time, unrolling each loop that "
+            f"indexes it (`#pragma unroll`) takes {case.name} apart: keep it where ptxas then "
+            "spills fewer bytes more than the array has.",
+            rewrite="unroll",
+        ),
     )
 
 

@@ -35,7 +35,10 @@ Measured with nvcc 13.5 on loops of 16 to 1024 turns: 124,868 are written out, 1
 """
 _MUCH_CODE = 8192
 """Instructions of a loop that is written out from which its code is a cost of its own: 128 KB."""
-_SPILLING = 2048
+LARGEST_UNROLLED = 4096
+"""Bytes of an array up to which unrolling is tried though no thread has registers for all of it:
+four times what a thread can hold, of which a part may be in use at a time."""
+SPILLING = 2048
 """Instructions of such a loop from which values of several turns may not fit registers together."""
 _MOST_GUARDED = 32
 """Elements of an array up to which a loop over all of them is worth its conditions."""
@@ -122,7 +125,7 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     if early_exit(case.sources, loop.file, loop.line) is not None:
         text += " It may leave early: each turn is then written out with the test."
     size = index.written_out or 0
-    if _SPILLING < size <= _MUCH_CODE:
+    if SPILLING < size <= _MUCH_CODE:
         text += (
             f" Written out, the loop may be up to {size // 100 * 100} instructions: keep it where "
             "ptxas spills nothing then, and the kernel is faster."
