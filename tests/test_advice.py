@@ -481,6 +481,17 @@ def test_a_name_for_a_number_is_a_number(alias: str, text: str) -> None:
     assert text in said(facts, f"{alias}\n\n  u64 table[8];\n")
 
 
+@pytest.mark.parametrize(("size", "shown"), [(160, "160 bytes"), (80, "80 bytes")])
+def test_a_name_that_branches_define_is_of_the_size_that_was_compiled(
+    size: int, shown: str
+) -> None:
+    aliases = "#ifdef SINGLE\nusing Scalar = float;\n#else\nusing Scalar = double;\n#endif\n"
+    facts = array("Scalar[20]", size, type_size=size, declared=SourceLocation("a.cu", 7))
+    text = said(facts, f"{aliases}\nScalar table[20];\n")
+    assert f"one copy per thread: {shown}" in text
+    assert ("a bank of its own" in text) == (size == 80)
+
+
 @pytest.mark.parametrize(
     ("use", "is_said"),
     [
@@ -717,6 +728,20 @@ def test_a_table_that_loops_read_need_not_be_unrolled(use: str, is_table: bool) 
     assert ("Its elements take 20 registers" in said(full, source)) is not is_table
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_table"), [("const float[20]", True), ("float[20]", False), ("const A[20]", False)]
+)
+def test_what_is_const_is_a_table_whoever_gets_it(kind: str, is_table: bool) -> None:
+    values = ", ".join(map(str, range(20))) if kind != "const A[20]" else "make(1)"
+    source = (
+        f"\n\n  {kind.removesuffix('[20]')} table[20] = {{{values}}};\n  fill(table);\n\n\n"
+        "for (int i = 0; i < 20; ++i) { s += table[i]; }\n}\n"
+    )
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    text = said(kernel("rolled-loop", index=index, kind=kind), source)
+    assert ("make `table` one table for all threads" in text) == is_table
+
+
 def test_an_array_that_leaves_no_registers_is_not_unrolled() -> None:
     index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
     large = kernel("rolled-loop", index=index, kind="float[240]")
@@ -894,6 +919,8 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
     assert ("Or pass values instead of the pointer" in text) == by_value
     # A class may be passed by its address, whoever asks for its value.
     assert ("no copy constructor" in text) == (by_value and kind == "Ray")
+    # An array that the callee indexes at run time would be in its own frame.
+    assert ("in a structure: if the callee" in text) == (by_value and "[" in kind)
     # What does not go in registers beside other arguments lies on the stack all the same.
     large = dataclasses.replace(facts, objects=(dataclasses.replace(passed, size=36),), calls=calls)
     assert "pass values" not in said(large)

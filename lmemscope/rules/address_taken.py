@@ -43,6 +43,7 @@ from lmemscope.rules.inlining import inlining, is_librarys, names_of
 
 _FREES = re.compile(r"free|_Zd[la]Pv\w*")
 """Functions that give memory back, by their mangled names: ``operator delete`` is one."""
+_VALUES = "Or pass values instead of the pointer, and return what the callee writes"
 _BY_VALUE = 32
 """Bytes up to which a function is advised to take an object by value: 12 words of arguments, all of
 them together, go in registers, and 13 lie on the caller's stack (`-Xptxas -v`, sm_75, sm_90)."""
@@ -279,12 +280,19 @@ def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
             return ()
         return (
             Advice(
-                "Or pass values instead of the pointer, and return what the callee writes: if its "
-                "type has no copy constructor, move constructor or destructor of its own, for "
-                "which values are passed by their addresses, too."
+                f"{_VALUES}: if its type has no copy constructor, move constructor or destructor "
+                "of its own, for which values are passed by their addresses, too, and no array "
+                "that the callee indexes at run time."
             ),
         )
-    return (Advice("Or pass values instead of the pointer, and return what the callee writes."),)
+    if "[" in kind:
+        return (
+            Advice(
+                f"{_VALUES}, in a structure: if the callee indexes it by constants, for else its "
+                "own copy is in local memory."
+            ),
+        )
+    return (Advice(f"{_VALUES}."),)
 
 
 def _written_back(case: Case) -> str:

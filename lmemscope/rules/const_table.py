@@ -36,6 +36,8 @@ _TABLE = re.compile(
 )
 
 
+_CONST = re.compile(r"const\b(?!.*[*&])")
+"""The type of an array that nobody may change: elements that are no pointers, and const."""
 _CHANGED = re.compile(r"\s*(?:[-+*/%&|^]=|(?:<<|>>)=|=(?!=)|\+\+|--|\.|->|\[)")
 """What behind an element changes it, or may: a member function, a component."""
 
@@ -110,8 +112,8 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
 def unchanged_table(case: Case, lead: str = "Make") -> tuple[Advice, ...]:
     """One copy for all threads of an array that its text shows to be a table.
 
-    It is declared with numbers, and its function only reads elements of it: each mention has an
-    index, and nothing is assigned there.
+    It is declared with numbers, and is const, or its function only reads elements of it: each
+    mention has an index, and nothing is assigned there.
 
     Args:
         case: of the array.
@@ -123,6 +125,8 @@ def unchanged_table(case: Case, lead: str = "Make") -> tuple[Advice, ...]:
     written = _written(case) if made.extents and found.confidence == "certain" else None
     if written is None or not _is_literal(written) or case.generic or namesakes(case):
         return ()
+    if _CONST.match(found.type or "") is not None:
+        return _one_table(case, lead)  # Whoever gets its address only reads it.
     rest = rest_of_block(case.sources, found.declared, made.name)
     behind = rest.partition(";")[2]
     indexed = rf"\s*(?:\[[^\[\]]*\]\s*){{{len(made.extents)}}}"

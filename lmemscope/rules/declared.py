@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lmemscope.model import SourceLocation, SourceText
@@ -113,9 +114,10 @@ def declaration_of(case: Case) -> Declaration | None:
     spelled = re.search(_WRITTEN.format(name=re.escape(name)), text) if own else None
     written = tuple(str(extent) for extent in extents)
     meant = element
+    exact = _share(found.type_size, math.prod(extents)) if found.type_size is not None else None
     if found.declared is not None and element not in _SIZES:
-        meant = _underlying(element, case.sources, found.declared.file)
-    size = _SIZES.get(meant)
+        meant = _underlying(element, case.sources, found.declared.file, exact)
+    size = exact or _SIZES.get(meant)
     if size is None and element.endswith("*"):
         size = 8
     if size is None:
@@ -144,26 +146,39 @@ def declaration_of(case: Case) -> Declaration | None:
     )
 
 
-def _underlying(name: str, sources: SourceText, file: str) -> str:
-    """The built-in type that a name stands for, as the sources say it; itself, if they do not."""
+def _underlying(name: str, sources: SourceText, file: str, size: int | None) -> str:
+    """The built-in type that a name stands for, as the sources say it; itself, if they do not.
+
+    Args:
+        name: of the type.
+        sources: that may say it, in branches of the preprocessor differently.
+        file: that uses it.
+        size: bytes of the type; None where not known.
+    """
     main = sources.main or file
     files = dict.fromkeys(
         (file, *sources.quoted(file, searched=True), main, *sources.quoted(main, searched=True))
     )
-    meant = name
+    names = {name}
     for _ in range(_ALIASES):
-        said = re.compile(
-            rf"\btypedef\s+(?P<old>[\w\s]+?)\s+{re.escape(meant)}\s*;"
-            rf"|\busing\s+{re.escape(meant)}\s*=\s*(?P<new>[\w\s]+?)\s*;"
-        )
-        texts = (text for one in files if meant in (text := sources.code(one)))
-        found = next((one for text in texts if (one := said.search(text)) is not None), None)
-        if found is None:
-            return name
-        meant = _plain(found["old"] or found["new"])
-        if meant in _SIZES:
-            return meant
+        meant = dict.fromkeys(one for each in sorted(names) for one in _said(each, files, sources))
+        known = next((m for m in meant if m in _SIZES and size in (None, _SIZES[m])), None)
+        if known is not None:
+            return known
+        names = {one for one in meant if one not in _SIZES}
     return name
+
+
+def _said(name: str, files: Iterable[str], sources: SourceText) -> Iterator[str]:
+    """What files say that a name stands for."""
+    said = re.compile(
+        rf"\btypedef\s+(?P<old>[\w\s]+?)\s+{re.escape(name)}\s*;"
+        rf"|\busing\s+{re.escape(name)}\s*=\s*(?P<new>[\w\s]+?)\s*;"
+    )
+    for file in files:
+        text = sources.code(file)
+        if name in text:
+            yield from (_plain(one["old"] or one["new"]) for one in said.finditer(text))
 
 
 def whole_statement(sources: SourceText, file: str, line: int) -> str:

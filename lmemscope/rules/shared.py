@@ -124,7 +124,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         return ()
     if trivial and made.element is not None and (not made.is_member or _stands_alone(case, made)):
         code = _code(made, threads, _thread(case))
-    text = f"{text} {_banks(made, threads)}{_start(made)}".rstrip()
+    text = " ".join(one for one in (text, _banks(made, threads), _start(made)) if one)
     if trivial is None:
         text += " Its type must have a constructor that does nothing, or none."
     text += f"{_in_instances(case, made, taken)}{_of_callers(case)}{_of_host(case)}"
@@ -438,7 +438,7 @@ def _of_host(case: Case) -> str:
 
 def _start(made: Declaration) -> str:
     """What the declaration in shared memory cannot do."""
-    return " It takes no initialiser: assign the values." if made.has_initialiser else ""
+    return "It takes no initialiser: assign the values." if made.has_initialiser else ""
 
 
 def _amount(size: int) -> str:
