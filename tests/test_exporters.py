@@ -10,6 +10,7 @@ import pytest
 
 from lmemscope.exporters import layout, render
 from lmemscope.exporters.formats import FORMATS, Exporter, Format
+from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.model import (
     CubinFacts,
     Disagreement,
@@ -146,6 +147,19 @@ def test_json_says_null_where_nothing_was_observed() -> None:
     assert kernel["spill_stores"] is None
     assert kernel["ptx"] is None
     assert kernel["registers"] == 32
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled", "short"),
+    [
+        ("_ZN1A1fEi$3", "A::f(int) [clone $3]", "A::f"),
+        ("_Z1gIiEvT_$12", "void g<int>(int) [clone $12]", "g<int>"),
+        ("leaf$1", "leaf$1", "leaf$1"),
+    ],
+)
+def test_a_copy_that_ptxas_makes_has_a_name_too(name: str, spelled: str, short: str) -> None:
+    assert demangle(name) == spelled
+    assert short_name(demangle(name)) == short
 
 
 @pytest.mark.parametrize(

@@ -1369,7 +1369,7 @@ def test_a_kernel_that_does_nothing_but_print_is_left_alone() -> None:
     (hit,) = given.hits
     alone = dataclasses.replace(hit.facts, ptx=PtxFacts(8, 1, 0, 1, 0, only_prints=True))
     hits = (dataclasses.replace(hit, facts=alone),)
-    with pytest.raises(DeclinedError, match="its kernel does nothing but print"):
+    with pytest.raises(DeclinedError, match="its kernel stores nothing"):
         list(no_printf.propose(dataclasses.replace(given, hits=hits)))
 
 

@@ -12,7 +12,7 @@ from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names
-from lmemscope.formats.kernel_names import original_name
+from lmemscope.formats.demangle import original_name
 from lmemscope.model import (
     Cause,
     CauseShare,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.origin import Origin
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.formats.kernel_names import original_name
+from lmemscope.formats.demangle import original_name
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.sites import Site

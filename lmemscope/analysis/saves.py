@@ -12,7 +12,7 @@ from lmemscope.analysis.causes import REGISTER_FILE_BYTES, ProvenCause
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.formats.kernel_names import original_name
+from lmemscope.formats.demangle import original_name
 from lmemscope.model import Cause, Evidence, EvidenceKind, KernelFacts
 
 _CALL_PARTS = frozenset({"call", "ret"})

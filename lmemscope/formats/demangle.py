@@ -26,15 +26,30 @@ _STATIC_NAME = re.compile(r"__nv_static_(\d{1,9})_")
 which follows."""
 
 
+_COPY = re.compile(r"(?<=.)\$\d+$")
+
+
+def original_name(name: str) -> str:
+    """The function that ptxas made a copy of: ``_Z1fv`` of ``_Z1fv$1``; others are their own."""
+    return _COPY.sub("", name)
+
+
 @functools.cache
 def demangle(name: str) -> str:
-    """C++ spelling of a mangled name, or the name itself."""
+    """C++ spelling of a mangled name, or the name itself.
+
+    A copy that ptxas makes of a function is that with its number: ``f(int) [clone $1]``.
+    """
     static = _STATIC_NAME.match(name)
     if static is not None:
         own = name[static.end() + int(static[1]) + 1 :]
         return demangle(own) if own.startswith("_Z") else name
     if not name.startswith("_Z"):
         return name
+    own = original_name(name)
+    if own != name:
+        whole = demangle(own)
+        return name if whole == own else f"{whole} [clone {name[len(own) :]}]"
     found = _runtime()
     if found is None:
         return name

@@ -69,14 +69,6 @@ def nearest_names(pattern: str, names: Iterable[str], most: int = 3) -> tuple[st
     return tuple(sorted({name.partition("<")[0] for name in names}, key=unlike)[:most])
 
 
-_COPY = re.compile(r"(?<=.)\$\d+$")
-
-
-def original_name(name: str) -> str:
-    """The function that ptxas made a copy of: ``_Z1fv`` of ``_Z1fv$1``; others are their own."""
-    return _COPY.sub("", name)
-
-
 _LENGTH = re.compile(r"\d{1,9}(?=_(?:GLOBAL__N_|INTERNAL)_)")
 _UNIT = re.compile(
     r"_(?P<scope>GLOBAL__N_|INTERNAL)_(?:(?P<hash>[0-9a-f]{8})_)?(?P<length>\d{1,9})_(?P<rest>.+)"

@@ -59,7 +59,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
     shown = [hit.facts.ptx for hit in target.hits]
     if all(one is not None and one.only_prints for one in shown):
         what = "kernel" if target.hits[0].facts.kind == "entry" else "function"
-        raise DeclinedError(f"its {what} does nothing but print")
+        raise DeclinedError(f"its {what} stores nothing, so printing is what it is for")
     names: set[bytes] = set()
     statements: list[Node] = []
     bodies: list[Node] = []

@@ -20,7 +20,7 @@ When to leave it. Large functions that are called rarely: inlining them grows th
 
 from __future__ import annotations
 
-from lmemscope.formats.kernel_names import original_name
+from lmemscope.formats.demangle import original_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.inlining import (
@@ -98,8 +98,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
     return (
         *found,
         Advice(
-            f"Replace the pointer that calls {names_of(pointed)} by a template parameter or a "
-            "switch, so that the callee can be inlined."
+            f"Replace the pointer or virtual call that reaches {names_of(pointed)} by a template "
+            "parameter or a switch, so that the callee can be inlined."
         ),
     )
 

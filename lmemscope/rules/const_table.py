@@ -102,7 +102,10 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
             "one that is not `constexpr`, make the table one of its numbers."
         )
     if written is None:
-        values = " Its values must be constants: write them out, or use a `constexpr` function."
+        values = (
+            " Its values must be constants where it is declared (written out, or of a `constexpr` "
+            "function), and nothing may write it then, in functions that get it either."
+        )
         return (Advice(text + values, rewrite="static-table"),)
     is_short = written.count("\n") < _LINES_SHOWN
     code = f"{'__constant__' if constant else 'static const'} {written}" if is_short else None

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from lmemscope.formats.demangle import demangle, short_name
-from lmemscope.formats.kernel_names import original_name, stable_name
+from lmemscope.formats.demangle import demangle, original_name, short_name
+from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import Advice, CallFacts, KernelFacts, LocalAccess
 from lmemscope.rules.base import Case
 from lmemscope.rules.indexing import listed
@@ -24,8 +24,6 @@ _RUNTIME = re.compile(r"cuda[A-Z]\w*|vprintf|malloc|free|mem(?:cpy|set)|\w+_slow
 """Functions of the device runtime, by their plain names."""
 _PARTS = re.compile(r"\$__internal_\d+_\$(?:__cuda_)?")
 """What ptxas puts before the name of a function of its own."""
-_CLONE = re.compile(r"\$\d+$")
-"""Behind the mangled names of copies that ptxas makes."""
 _PRECISE = (
     (re.compile(r"\w*_(?:div|rcp)_\w*f32_slowpath"), "divisions", "-prec-div=false"),
     (re.compile(r"\w*_sqrt_\w*f32_slowpath"), "square roots", "-prec-sqrt=false"),
@@ -169,7 +167,7 @@ def _is_instance(case: Case) -> bool:
 def is_of_this_file(case: Case) -> bool:
     """Whether no other file can call it: it is static, of an unnamed namespace, or ptxas's copy."""
     name = case.facts.name
-    return stable_name(name) != name or _CLONE.search(name) is not None
+    return name != stable_name(name) or name != original_name(name)
 
 
 def of_library(symbols: Sequence[str]) -> tuple[Advice, ...]:
