@@ -151,6 +151,7 @@ static constexpr int constant{32};
         ("auto f = kernel;\nf<<<grid, 32>>>(x);\nkernel<<<grid, 64>>>(x);", None),
         ("#if A\n#define S 64\n#else\n#define S 128\n#endif\nkernel<<<1, S>>>(x);", None),
         ("#define S 1\n#undef S\n#define S 64\nkernel<<<1, S>>>(x);", 64),
+        ("#define S 64\n#define T S\nvoid f() {\ndim3 b(S);\nkernel<<<1, b>>>(x);\n}", 64),
         ('#include "sizes.h"\nkernel<<<grid, TWO>>>(x);', None),
         ("kernel<<<grid, MACRO>>>(x);", None),
         ("kernel<<<grid, threads>>>(x);", None),
@@ -505,6 +506,20 @@ def test_who_gets_a_structure_knows_its_member(use: str, is_said: bool) -> None:
     facts = array("int[16]", 64, name="table.row")
     said_of_it = said(facts, f"\n\n  Table table;\n  table.row[i] = 1;\n  {use}\n")
     assert ("Functions that get it as a pointer must take that layout" in said_of_it) == is_said
+
+
+@pytest.mark.parametrize(("bounds", "threads"), [(None, "1024"), (LaunchBounds(512, 3), "512")])
+def test_the_project_launches_no_more_threads_than_the_bounds_allow(
+    bounds: LaunchBounds | None, threads: str
+) -> None:
+    facts = dataclasses.replace(array("float[64]", 256), demangled="void kernel(float*)")
+    facts = dataclasses.replace(facts, location=SourceLocation("/p/a.cu", 1), launch_bounds=bounds)
+    texts = {"/p/a.cu": "", "/p/b.cu": "void f() { kernel<<<4, 1024>>>(x); }"}
+    sources = SourceText(
+        lambda file: texts.get(file, "").splitlines(), mentioning=lambda file, word: ("/p/b.cu",)
+    )
+    (finding,) = rules.find(facts, sources)
+    assert f"the {threads} threads" in " ".join(one.text for one in finding.advice)
 
 
 def test_an_array_that_does_not_fit_the_block_of_the_launch_is_not_offered() -> None:
@@ -1124,6 +1139,13 @@ def spill(bounds: LaunchBounds | None, used: int, cap: int) -> KernelFacts:
         ptxas=PtxasFacts(used, 64, 16, 16, 0, None, 0),
         cubin=CubinFacts(used, 64, 0, cap),
     )
+
+
+def test_a_function_has_no_launch_bounds_of_its_own() -> None:
+    capped = spill(None, 32, 32)
+    assert "(-maxrregcount), or set __launch_bounds__ on this kernel" in said(capped)
+    own = dataclasses.replace(capped, kind="function")
+    assert "(-maxrregcount); __launch_bounds__ on a kernel says nothing" in said(own)
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ SENTENCES = [
         "the source gives its address to f, which is inlined",
     ),
     (Evidence("calls-itself", "f"), "f calls itself"),
-    (Evidence("called-by-pointer", "f"), "f is called through a pointer"),
+    (Evidence("called-by-pointer", "f"), "f has its address stored, for calls"),
     (Evidence("called-directly", "f"), "f is called and keeps its caller's registers"),
     (
         Evidence("not-called", "f"),

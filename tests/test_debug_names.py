@@ -76,6 +76,12 @@ __global__ void k(int *y, const int *x, int n) {
     ]
 
 
+def test_nvcc_is_told_of_the_register_limit_and_its_debug_build_is_not() -> None:
+    flags = nvcc.options_for("sm_90", CompileOptions(maxrregcount=63), Toolchain(None))
+    assert "-maxrregcount=63" in flags
+    assert not any("maxrregcount" in one for one in nvcc.debug_options(flags))
+
+
 def test_what_all_threads_share_is_no_thread_s_variable(tmp_path: Path) -> None:
     path = tmp_path / "a.cu"
     path.write_text("""template <int N> __global__ void k(float *y, int n) {

@@ -256,7 +256,7 @@ def test_the_modelled_speed_is_shown_where_it_is_known() -> None:
             None,
             [
                 "Another way.",
-                "Nothing is offered of what was tried: `launch-bounds` (no smaller frame).",
+                "Nothing is offered of what was tried: `launch-bounds` (nothing of it goes).",
             ],
         ),
     ],

@@ -8,8 +8,11 @@ import pytest
 
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.graph import Call
+from lmemscope.analysis.ptx.objects import StackObject
+from lmemscope.analysis.taken import may_be_taken
 from lmemscope.formats.statements import is_computed
-from lmemscope.model import Variable
+from lmemscope.model import Member, Variable
 from tests.builders import call, depot, program, source_text, variable
 
 SIDE = variable("side", "Vector", 12, 1)
@@ -363,3 +366,54 @@ ret;"""
     names = Names([variable("undo", "int[40]", 160, 1)], ptx, sources)
     (one,) = names.of_objects(objects, objects.objects.values())
     assert (None if one.name is None else one.name.name) == name
+
+
+@pytest.mark.parametrize(
+    ("callee", "position", "fits"),
+    [
+        # The object of a member function; before it, the place of a result.
+        ("_ZN6VectorplEf", 0, ("side",)),
+        ("_ZNK6VectorplEf", 0, ("side",)),
+        ("_Z3addRK6Vector", 0, ("side",)),
+        ("_Z4stepRKdi", 0, ("side", "t", "n")),
+        ("_Z4stepPPdi", 0, ("side", "p")),
+        ("_Z4readPvi", 0, ("side", "t", "n", "p")),
+        ("_Z4stepPKdi$3", 0, ("side", "t", "n")),
+        # Neither its name nor its arguments tell.
+        ("step", 0, ("side", "t", "n", "p")),
+        ("_Z4stepv", 0, ("side", "t", "n", "p")),
+    ],
+)
+def test_a_number_is_not_what_takes_an_object(
+    callee: str, position: int, fits: tuple[str, ...]
+) -> None:
+    arguments = () if callee in ("step", "_Z4stepv") else (("%rd1",), ("%r2",))
+    if callee == "_Z3addRK6Vector":
+        arguments = arguments[:1]
+    found = StackObject(0, 12)
+    found.passed_to.append((Call(1, callee, arguments, ()), position))
+    variables = [
+        dataclasses.replace(SIDE, members=(Member("x", 0, 4, "float"),)),
+        variable("t", "const double", 8),
+        variable("n", "size_t", 8),
+        variable("p", "double *", 8),
+    ]
+    assert tuple(one.name for one in variables if may_be_taken(one, found)) == fits
+
+
+@pytest.mark.parametrize(("behind", "name"), [(8, "n"), (12, None)])
+def test_what_alignment_cannot_have_added_is_another_object(behind: int, name: str | None) -> None:
+    """The next object is at 12, a multiple of 4 and not of 8: nothing was added for it."""
+    body = f"""{depot(behind + 12)}
+add.u64 %rd1, %SP, 0;
+add.u64 %rd2, %SP, {behind};
+.loc 1 2 0
+{call("step", "%rd1")}
+{call("step", "%rd2")}
+ret;"""
+    ptx = program(body)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    names = Names([variable("n", "long", 8, 1)], ptx, source_text({"a.cu": "long n;\nstep(&n);\n"}))
+    first, _ = names.of_objects(objects, objects.objects.values())
+    assert (None if first.name is None else first.name.name) == name

@@ -190,7 +190,9 @@ ret;"""
 TAKING = """ld.param.b32 %f1, [leaf_param_0];
 ld.param.b32 %f2, [leaf_param_1+8];
 add.f32 %f3, %f1, %f2;
+st.param.b32 [func_retval0+40], %f3;
 ret;"""
+GIVEN = "st.param.b32 [func_retval0"
 OWN, RESULT, BESIDE = "ld.param.u64", "ld.param.b32 %f3", "add.f32 %f4"
 PASSED, NEXT = "st.param.b32 [param0+0", "st.param.b32 [param0+4"
 TAKEN, TAKEN_TOO, AMID = "ld.param.b32 %f1", "ld.param.b32 %f2", "add.f32 %f3"
@@ -229,10 +231,12 @@ def test_what_calls_pass_on_the_stack_goes_one_way(
         # Above a parameter there are only more of them.
         ((ldl(TAKEN, at=16), ldl(AMID, at=20)), None, ("argument", "argument")),
         ((ldl(TAKEN_TOO, at=16), ldl(AMID, at=12)), None, ("argument", "save")),
-        # The caller's stack pointer, where the function aligns its own.
+        # The caller's stack pointer, where the function aligns its own, or the place of a result.
         ((ldl(TAKEN, at=16, base=3),), 16, ("argument",)),
-        ((ldl(TAKEN, at=16, base=3),), None, ("save",)),
+        ((ldl(TAKEN, at=16, base=3),), None, ("argument",)),
         ((ldl(AMID, at=16, base=3),), 16, ("save",)),
+        ((stl(GIVEN, at=40, base=4),), None, ("argument",)),
+        ((stl(AMID, at=40, base=4),), None, ("save",)),
     ],
 )
 def test_a_function_finds_its_parameters_above_its_frame(
@@ -241,6 +245,19 @@ def test_a_function_finds_its_parameters_above_its_frame(
     given = layers(program("ret;", leaf=TAKING), *code, frame=16, stack_alignment=aligned)
     (kernel,) = given.cubin.functions
     assert tuple(given.origins.of(kernel, one).kind for one in kernel.all_sites) == kinds
+
+
+def test_an_argument_that_is_read_through_its_address_is_the_callers_frame() -> None:
+    body = """mov.b64 %rd1, leaf_param_0;
+cvta.local.u64 %rd2, %rd1;
+add.s64 %rd3, %rd2, 8;
+ld.local.f32 %f1, [%rd3];
+ret;"""
+    given = layers(program("ret;", leaf=body), callees={"leaf": [ldl("ld.local.f32", at=24)]})
+    fact = attributed(given)
+    assert [access.cause for access in fact.accesses] == ["call-frame"]
+    (evidence,) = fact.accesses[0].evidence
+    assert (evidence.opcode, evidence.subject) == ("ld.local.f32", "leaf")
 
 
 def test_what_calls_pass_on_the_stack_is_their_frame_and_no_spill() -> None:

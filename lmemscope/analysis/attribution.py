@@ -197,6 +197,9 @@ class _Kernel:
         kinds = {pointee.kind for pointee in access.pointees}
         if "alloca" in kinds:
             return _Explained("alloca", None, uniformity, evidence)
+        if kinds == {"argument"}:
+            # Read where the caller put it, for its address is needed.
+            return _Explained("call-frame", None, uniformity, (_passes(flow, origin),))
         owners = flow.owners(self._facts.name, origin.function, access.pointees)
         access_key = (origin.function, origin.instruction)
         numbers = {self.objects.number(key, access_key) for key in owners}
@@ -233,7 +236,9 @@ def _passes(flow: ModuleFlow, origin: Origin) -> Evidence:
     access = dataflow.body.instructions[origin.instruction]
     own = {name for name, _, _ in dataflow.function.parameters}
     whose: str | None = None
-    if access.address is not None and access.address.base in own:
+    if "param" not in access.modifiers:
+        whose = origin.function  # Through the address of its own argument.
+    elif access.address is not None and access.address.base in own:
         whose = origin.function
     elif access.operation == "st":
         # An argument is stored in front of the call that takes it.

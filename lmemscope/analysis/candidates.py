@@ -26,11 +26,13 @@ class Shape:
         size: bytes, padding included.
         places: of its accesses, from its own beginning.
         spare: bytes that its depot's alignment may have added behind it, beyond `PADDING`.
+        padding: bytes that the next object's alignment may have added behind it, at most.
     """
 
     size: int
     places: tuple[Place, ...]
     spare: int = 0
+    padding: int = PADDING - 1
 
     @property
     def is_indexed(self) -> bool:
@@ -140,7 +142,7 @@ def candidates_of(
         slack = shape.size - variable.size
         spare = min(max(slack, 0), shape.spare)
         slack -= spare
-        if slack >= PADDING:
+        if slack >= PADDING or (slack > shape.padding and not shape.places):
             continue
         mention = mentions.share(owner, lines, variable)
         is_copied = copied == variable.name and variable.is_parameter and variable.function == owner

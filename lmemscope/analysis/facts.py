@@ -69,7 +69,7 @@ class _Gatherer:
             function.registers,
             function.stack_frame,
             function.min_stack if stack_known else None,
-            function.max_registers,
+            self._cap(function),
             function.shared_spills,
             max(body.end for body in (function, *function.callees)) - function.start,
         )
@@ -95,6 +95,12 @@ class _Gatherer:
                 *(found for callee in callees for found in _callee_disagreements(callee)),
             ),
         )
+
+    def _cap(self, function: CubinFunction) -> int | None:
+        """The register cap of a function, which machine code holds of kernels alone."""
+        if function.kind == "entry":
+            return function.max_registers
+        return self._layers.artifacts.unit.options.maxrregcount
 
     def _frames_below(self, name: str) -> frozenset[int]:
         """Frames of the functions that were compiled with a kernel, in bytes."""

@@ -33,6 +33,7 @@ from lmemscope.analysis.ptx.places import Place, Places
 from lmemscope.analysis.scopes import Scopes
 from lmemscope.analysis.sharing import Use, sharers
 from lmemscope.analysis.stored import is_stored_as, stored_parameter
+from lmemscope.analysis.taken import may_be_taken
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Confidence, SourceLocation, SourceText, Variable
@@ -289,7 +290,11 @@ class Names:
         if classes:
             # It is no number and no pointer; a class may be called by another name.
             variables = [v for v in variables if v.members or _base(v.type) in classes]
-        variables = [one for one in variables if is_stored_as(one, objects, found)]
+        variables = [
+            one
+            for one in variables
+            if is_stored_as(one, objects, found) and may_be_taken(one, found)
+        ]
         known = self._as_passed(owner, found, objects, variables)
         among = places.among(found.accesses)
         instructions = objects.body.instructions
@@ -297,7 +302,7 @@ class Names:
             owner, (instructions[one.index] for one in found.accesses if one.leaves)
         )
         inside = tuple(relative(place, found) for place in among)
-        shape = Shape(found.size, inside, _spare(objects, found))
+        shape = Shape(found.size, inside, _spare(objects, found), _padding(objects, found))
         filled = copied.get(found.offset) or stored_parameter(objects, found)
         parameter = self.parameter(owner, filled) if filled is not None else None
         sure = own[0] if own is not None and len(own) == 1 else None
@@ -359,6 +364,17 @@ def _spare(objects: FunctionObjects, found: StackObject) -> int:
     end = found.offset + found.size
     ending = (one.align for one in objects.body.locals if one.size == end)
     return max(0, max(ending, default=0) - PADDING)
+
+
+def _padding(objects: FunctionObjects, found: StackObject) -> int:
+    """Bytes that the alignment of the next object may have added, which its place is a multiple of.
+
+    Behind the last object it is the depot's.
+    """
+    end = found.offset + found.size
+    if any(one.size == end for one in objects.body.locals):
+        return PADDING - 1
+    return min(PADDING, end & -end) - 1
 
 
 def relative(place: Place, found: StackObject) -> Place:

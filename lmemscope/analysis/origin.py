@@ -192,8 +192,7 @@ class Origins:
                 passed = passed_on_line(flow, origin.function, origin.ptx_line, site.is_store)
                 if passed is not None:
                     lines[site.pc] = passed
-            is_aligned = body.stack_alignment is not None
-            self._arguments[key] = stack_arguments(saves, body.sites, lines, is_aligned)
+            self._arguments[key] = stack_arguments(saves, body.sites, lines)
         return self._arguments[key]
 
     def _access(self, flow: ModuleFlow, name: str, line: int, is_store: bool) -> int | None:

@@ -6,8 +6,9 @@ and ``ld.param``. An entry's own parameters are in a constant bank.
 
 Scheduling gives a saved register the line of a neighbour, so the address has to agree: what a body
 saves it restores from the same bytes, and an argument goes one way only. Between proven arguments
-and their end of the frame there is nothing else (measured on sm_90). A body that aligns its stack
-pointer keeps the caller's in another register, and no saved register goes through that.
+and their end of the frame there is nothing else (measured on sm_90). No saved register goes through
+another register than the stack pointer: a body that aligns that keeps the caller's in one, and the
+place of a large result, which the caller gives, is in one.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def passed_on_line(flow: ModuleFlow, name: str, line: int, is_store: bool) -> Ar
 
 
 def stack_arguments(
-    saves: Iterable[Site], sites: Iterable[Site], lines: Mapping[int, Argument], is_aligned: bool
+    saves: Iterable[Site], sites: Iterable[Site], lines: Mapping[int, Argument]
 ) -> dict[int, Argument]:
     """Which of a body's sites pass arguments, by offset in the code.
 
@@ -67,7 +68,6 @@ def stack_arguments(
         saves: those that ptxas made and does not mark.
         sites: all of the body.
         lines: arguments on the lines of ``saves``, by offset in the code.
-        is_aligned: the body aligns its stack pointer.
     """
     saves = list(saves)
     reached: dict[bool, set[int]] = {True: set(), False: set()}
@@ -92,8 +92,8 @@ def stack_arguments(
         if inside or (inside is None and top is not None and site.displacement >= top):
             nearest = min(witnesses, key=lambda one: abs(one.displacement - site.displacement))
             proven[site.pc] = lines[nearest.pc]
-    for site in saves if is_aligned else ():
-        if site.base not in (None, STACK_POINTER) and not site.is_store and site.pc in lines:
+    for site in saves:
+        if site.base not in (None, STACK_POINTER) and site.pc in lines:
             proven[site.pc] = lines[site.pc]
     return proven
 

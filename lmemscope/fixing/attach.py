@@ -30,7 +30,7 @@ _Tried = TypeVar("_Tried", Trial, Untried)
 _CAME: Mapping[TrialVerdict, str] = {
     "removed": "removes it, but harms another kernel or makes one slower",
     "reduced": "leaves some of it",
-    "no-effect": "no smaller frame",
+    "no-effect": "nothing of it goes",
     "worse": "harms a kernel",
     "failed": "not compiled",
 }

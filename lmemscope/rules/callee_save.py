@@ -46,7 +46,7 @@ def message(case: Case) -> str:
     are = "are" if len(functions) > 1 else "is"
     why = "not inlined"
     if _is_on_its_own(case) and by_pointer(case.accesses):
-        why = "called through a pointer"
+        why = "kept for calls through a pointer, as its address is stored"
     elif _is_on_its_own(case) and not is_of_this_file(case):
         why = "compiled for other files to call"
     text = (
@@ -99,7 +99,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
         *found,
         Advice(
             f"Replace the pointer or virtual call that reaches {names_of(pointed)} by a template "
-            "parameter or a switch, so that the callee can be inlined."
+            "parameter or a switch, so that the callee can be inlined; where nothing calls it so, "
+            "store no address of it."
         ),
     )
 

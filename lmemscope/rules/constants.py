@@ -80,6 +80,8 @@ def meaning(name: str, sources: SourceText, place: SourceLocation) -> Meaning | 
         text = sources.line(place.file, number)
         if is_macro.match(text):
             return _only(list(_macros(name, sources, place.file, number)))
+        if text.lstrip().startswith("#"):
+            continue  # `#define THREADS BLOCK_SIZE` declares neither.
         here = SourceLocation(place.file, number)
         outer = depth
         depth = max(depth + text.count("}") - text.count("{"), 0)
@@ -117,7 +119,8 @@ def kind_of(name: str, sources: SourceText, place: SourceLocation) -> str | None
     )
     for number in range(place.line, 0, -1):
         text = sources.line(place.file, number)
-        found = declared.search(text) if name in text else None
+        is_seen = name in text and not text.lstrip().startswith("#")
+        found = declared.search(text) if is_seen else None
         if found is not None and found["type"] not in NO_TYPES:
             return found["type"] if found["type"] not in _OF_TYPES else None
     return None

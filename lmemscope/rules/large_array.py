@@ -40,8 +40,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
     """Pieces that fit registers first, for other memory only moves the traffic."""
     return (
         Advice(
-            f"No thread has registers for all of {case.name}: work in pieces that fit, or let the "
-            "threads of a warp share the work and the array of one.",
+            f"No thread has registers for all of {case.name}: where all of it is in use at a time, "
+            "work in pieces that fit, or let the threads of a warp share the work and the array of "
+            "one.",
             is_none=True,
         ),
         *_in_parts(case),

@@ -82,11 +82,12 @@ def advice(case: Case) -> tuple[Advice, ...]:
         Advice(
             f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer), in "
             "every declaration of the kernel; functions that get it by reference or by pointer "
-            "must then take it as const, and member functions that it calls must be const.",
+            "must then take it as const, and member functions that it calls must be const. What "
+            "gets it by value has a copy of its own, and takes it by `const` reference instead.",
             _written(case, plain),
             rewrite="grid-constant",
         ),
-        Advice("Or pass a pointer to device memory."),
+        Advice("Or pass a pointer to device memory, and hand that on, or a reference to it."),
     )
 
 

@@ -115,8 +115,13 @@ def advice(case: Case) -> tuple[Advice, ...]:
         )
     elif cap.kind == "option":
         first = Advice(
-            "Raise or drop the register limit given to the compiler (-maxrregcount), or set "
-            "__launch_bounds__ on this kernel alone."
+            "Raise or drop the register limit given to the compiler (-maxrregcount)"
+            + (
+                ", or set __launch_bounds__ on this kernel alone."
+                if case.facts.kind == "entry"
+                else "; __launch_bounds__ on a kernel says nothing of a function that is compiled "
+                "by itself."
+            )
         )
     elif cap.kind == "allocator" and cap.code is not None:
         first = Advice(

@@ -145,6 +145,9 @@ def _usual(case: Case, known: Block | None) -> int:
     home, most = case.facts.home, 0
     if home is not None and not (known is not None and known.is_exact):
         most = largest_launch((short_name(case.facts.demangled),), home, case.sources) or 0
+        bounds = case.facts.launch_bounds
+        if bounds is not None and bounds.max_threads:
+            most = min(most, bounds.max_threads)  # A launch of more fails.
     others = _others_running(case)
     if others:
         assert case.object is not None

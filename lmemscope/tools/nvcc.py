@@ -54,6 +54,9 @@ def options_for(
     flags = ["-ptx", "-lineinfo", f"-arch={arch}"]
     if options.std is not None:
         flags.append(f"--std={options.std}")
+    if options.maxrregcount is not None:
+        # cicc is told too, and makes other PTX for few registers.
+        flags.append(f"-maxrregcount={options.maxrregcount}")
     if options.use_fast_math:
         flags.append("--use_fast_math")
     flags += [f"-D{define}" for define in options.defines]
@@ -63,7 +66,8 @@ def options_for(
 
 def debug_options(options: Sequence[str]) -> tuple[str, ...]:
     """The options of a compilation turned into those of its debug twin."""
-    return (*(option for option in options if option != "-lineinfo"), "-G")
+    dropped = ("-lineinfo", "-maxrregcount")
+    return (*(option for option in options if not option.startswith(dropped)), "-G")
 
 
 def compile_to_ptx(

@@ -25,10 +25,11 @@ class Pointee:
     """What an address points into.
 
     ``depot`` with the object's offset, ``parameter`` with a function's parameter name (a pointer
-    of the caller's), or ``alloca`` with an instruction index.
+    of the caller's), ``argument`` with the name of one that is itself in memory (the caller's
+    stack), or ``alloca`` with an instruction index.
     """
 
-    kind: Literal["depot", "parameter", "alloca"]
+    kind: Literal["depot", "parameter", "argument", "alloca"]
     offset: int = 0
     name: str | None = None
 
@@ -87,6 +88,11 @@ class Pointees:
             elif instruction.operation == "alloca":
                 pointees[target].add(Pointee("alloca", instruction.line))
                 seeds.add(target)
+            elif instruction.operation == "mov" and not self._is_entry:
+                source = instruction.operands[1] if len(instruction.operands) > 1 else None
+                if isinstance(source, str) and source in self._code.parameters:
+                    pointees[target].add(Pointee("argument", 0, source))
+                    seeds.add(target)
             elif instruction.modifiers[:2] == ["ld", "param"] and not self._is_entry:
                 address = instruction.address
                 if address is not None and address.base in self._code.parameters:

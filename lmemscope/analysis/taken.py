@@ -1,0 +1,81 @@
+"""Whether a number or a pointer may be what calls get, by the types that their callees take.
+
+A mangled name spells the parameters. What a member function is called for is an object of its
+class, and a reference to a number is bound to a number: a variable of another kind on the call's
+line is handed over by its value, and the object beside it is a temporary.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lmemscope.analysis.layout import is_pointer
+from lmemscope.analysis.ptx.graph import Call
+from lmemscope.analysis.ptx.objects import StackObject
+from lmemscope.formats.demangle import demangle
+from lmemscope.formats.statements import parts_of
+from lmemscope.model import Variable
+
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__)\b")
+_NUMBER = re.compile(
+    r"bool|float|double|__half|half|(?:(?:un)?signed )?(?:char|short|int|long|long long|__int128)"
+    r"|(?:short|long|long long) (?:unsigned )?int|unsigned|u?int\d+_t|size_t|uint|ushort|uchar"
+)
+_BYTES = frozenset({"void", "char", "signed char", "unsigned char", "std::byte"})
+"""What a pointer to any object is often handed over as."""
+_OBJECT = "class"
+"""What stands before the parameters: the object of a member function, and before that the place of
+a result that is no plain value."""
+_BEHIND = re.compile(r"(?: const| volatile| ?&&?| \[clone [^\[\]]*\])*$")
+"""What stands behind the parameters of a function's name."""
+
+
+def may_be_taken(variable: Variable, found: StackObject) -> bool:
+    """Whether a variable may be an object that calls get; True where nothing tells.
+
+    Classes and arrays are not judged: another class may be a base of theirs, and an element or a
+    member be what is handed over.
+    """
+    kind = _plain(variable.type)
+    held = is_pointer(variable.type)
+    if variable.members or "[" in kind or not (held or _NUMBER.fullmatch(kind)):
+        return True
+    taken = [one for call, position in found.passed_to if (one := _taken(call, position))]
+    return not taken or any(
+        one in _BYTES or (one.endswith("*") if held else _NUMBER.fullmatch(one) is not None)
+        for one in taken
+    )
+
+
+def _plain(kind: str) -> str:
+    return " ".join(_QUALIFIERS.sub(" ", kind).split())
+
+
+def _taken(call: Call, position: int) -> str | None:
+    """The type that a call's callee takes the address of; None where its name does not tell."""
+    spelled = demangle(call.callee) if call.callee is not None else ""
+    spelled = spelled[: _BEHIND.search(spelled).start()]  # type: ignore[union-attr]
+    opened = _opening(spelled)
+    if opened is None:
+        return None
+    inside = spelled[opened + 1 : -1]
+    parameters = [_plain(one) for one in parts_of(inside)] if inside.strip() else []
+    hidden = len(call.arguments) - len(parameters)
+    if not 0 <= hidden <= 2 or position >= len(call.arguments):
+        return None
+    if position < hidden:
+        return _OBJECT
+    one = parameters[position - hidden].replace(" *", "*").replace(" &", "&")
+    if not one.endswith(("*", "&")) or "(" in one:
+        return None
+    return one.rstrip("&") if one.endswith("&") else one[:-1]
+
+
+def _opening(spelled: str) -> int | None:
+    """Where the parentheses begin that a name ends with."""
+    depth = 0
+    for index in range(len(spelled) - 1, -1, -1):
+        depth += (spelled[index] == ")") - (spelled[index] == "(")
+        if depth == 0:
+            return index if spelled.endswith(")") else None
+    return None
