@@ -171,9 +171,7 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
         f"{e.subject}"
     ),
     "calls-itself": lambda e: f"{e.subject} calls itself",
-    "called-by-pointer": lambda e: (
-        f"{e.subject} has its address stored, for calls"
-    ),
+    "called-by-pointer": lambda e: f"{e.subject} has its address stored, for calls",
     "called-directly": lambda e: f"{e.subject} is called and keeps its caller's registers",
     "not-called": lambda e: (
         f"{e.subject} is linked for its address, and no call of the kernel's fits it"
