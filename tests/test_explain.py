@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs.generate_rules import page
-from lmemscope.exporters.explanation import Explainer
+from lmemscope.exporters.explanation import Explainer, frame_label
 from lmemscope.exporters.json import parse_report, render_json
 from lmemscope.model import (
     Cause,
@@ -248,3 +248,11 @@ def test_an_index_that_is_less_uniform_than_the_quoted_one_is_said() -> None:
     text = " ".join(explained(shown_kernel(kernel_with("dynamic-index", index=index))).split())
     assert "by `n`, which depends on the parameter n; other indices depend on values" in text
     assert "The index is the same in all lanes of a warp: 4 sectors per request. Another is" in text
+
+
+def test_the_values_of_calls_are_no_saved_registers() -> None:
+    (kernel,) = report_of(facts("k")).units[0].kernels
+    causes: tuple[Cause, ...] = ("callee-save", "call-frame")
+    parts = (FrameRange(0, 8, "saved registers", cause, None) for cause in causes)
+    shown = [frame_label(kernel, part) for part in parts]
+    assert shown == ["saved registers", "values of calls"]

@@ -12,6 +12,7 @@ from lmemscope.fixing.judge import frees, judge
 from lmemscope.model import (
     CauseShare,
     FunctionFacts,
+    KernelKind,
     KernelReport,
     SiteClass,
     SourceLocation,
@@ -208,3 +209,21 @@ def test_what_comes_to_be_like_an_object_is_not_it(name: str | None, expected: s
         [Hit(both, finding, case)],
     )
     assert found[both.name].verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("entry", "the kernel is gone"),
+        ("function", "nothing is left of the function, which other sources may call"),
+    ],
+)
+def test_why_nothing_is_offered_after_which_a_kernel_is_not_there(
+    kind: KernelKind, error: str
+) -> None:
+    before = judged("k", "dynamic-index")
+    before = dataclasses.replace(before, facts=dataclasses.replace(before.facts, kind=kind))
+    case, finding = next(iter(rules.cases(before.facts, source_text({}))))
+    after = dataclasses.replace(unit(before), kernels=())
+    found = judge(unit(before), after, [Hit(before.facts, finding, case)])[before.facts.name]
+    assert (found.verdict, found.error) == ("failed", error)

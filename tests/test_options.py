@@ -515,6 +515,13 @@ def test_one_matcher_for_flags_and_limits(pattern: str, meant: bool) -> None:
     assert spellings(name, demangled) == (name, demangled, "ns::rm<32>", "rm<32>", "ns::rm", "rm")
 
 
+def test_a_name_means_its_kernel_though_it_is_a_glob() -> None:
+    name, demangled = "_Z6invertPA4_m", "invert(unsigned long (*) [4])"
+    assert matches([demangled], name, demangled)
+    assert matches(["invert(*"], name, demangled)
+    assert not matches(["invert(unsigned long (*) [5])"], name, demangled)
+
+
 @pytest.mark.parametrize(("error", "code"), [(UsageError, 2), (InputError, 3), (CompileError, 3)])
 def test_the_exit_code_belongs_to_the_error(error: Callable[..., Any], code: int) -> None:
     assert error("stage", "message").exit_code == code

@@ -350,6 +350,8 @@ def frame_label(kernel: KernelReport, part: FrameRange) -> str:
         name = found.name or "object"
         kind = f" {found.type}" if found.type else ""
         return f"{name}{kind} ({part.cause})"
+    if part.cause == "call-frame":
+        return "values of calls"  # Arguments and results are among them.
     return part.owner
 
 

@@ -82,8 +82,7 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
         if made is None and _is_librarys_own(one.facts) and harmed is None:
             verdicts[one.facts.name] = Judged("removed", None)
         elif made is None:
-            gone = "kernel" if one.facts.kind == "entry" else "function"
-            verdicts[one.facts.name] = Judged("failed", None, f"the {gone} is gone")
+            verdicts[one.facts.name] = Judged("failed", None, _gone(one.facts))
         elif harmed:
             verdicts[one.facts.name] = Judged("worse", made, harmed)
         else:
@@ -99,6 +98,13 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
                 verdict = "removed"  # Something else has its place of the frame.
             verdicts[one.facts.name] = Judged(verdict, made)
     return verdicts
+
+
+def _gone(facts: KernelFacts) -> str:
+    """Why nothing is offered after which a kernel is not there."""
+    if facts.kind == "entry":
+        return "the kernel is gone"
+    return "nothing is left of the function, which other sources may call"
 
 
 def frees(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> bool:

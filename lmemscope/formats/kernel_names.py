@@ -31,10 +31,13 @@ def spellings(name: str, demangled: str) -> tuple[str, ...]:
 
 
 def matches(patterns: Iterable[str], name: str, demangled: str) -> bool:
-    """Whether a kernel is meant by any of some globs; no globs mean all kernels."""
+    """Whether a kernel is meant by any of some globs; no globs mean all kernels.
+
+    A name as it is spelled means that kernel, though ``(*) [4]`` is a glob as well.
+    """
     wanted = tuple(patterns)
     return not wanted or any(
-        fnmatchcase(spelling, pattern)
+        spelling == pattern or fnmatchcase(spelling, pattern)
         for spelling in spellings(name, demangled)
         for pattern in wanted
     )
