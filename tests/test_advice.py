@@ -795,6 +795,13 @@ def test_a_long_body_is_not_written_out_for_each_element(lines: int, offered: bo
     assert ("if (i < n)" in codes(facts, source)) == offered
 
 
+@pytest.mark.parametrize("line", ["while (table[x[i]] < n) ++m;", "} while (table[x[i]] < n);"])
+def test_what_a_loop_tests_in_each_turn_has_no_code_before_it(line: str) -> None:
+    facts = array("float[20]", 80, declared=HERE)
+    assert "compare instead of indexing" in said(facts, f"\n\n\n\n\n{line}\n")
+    assert "value" not in codes(facts, f"\n\n\n\n\n{line}\n")
+
+
 def test_a_copy_of_run_time_length_is_no_loop_to_bound() -> None:
     copy = IndexSource("copy", None)
     source = "\n\n\n\n\nfor (int i = 0; i < n; ++i)\n  memcpy(table, p, i);\n"

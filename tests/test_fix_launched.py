@@ -24,6 +24,19 @@ def largest(**files: str) -> int | None:
 
 
 @pytest.mark.parametrize(
+    ("main", "threads"),
+    [
+        ("void m() { Config cfg;\n cfg.threads = 256;\n run(&cfg); }", 256),
+        ("void m(Config *c) { c->threads = 96;\n c->threads = 128; }", 128),
+        ("void m() { int threads = 512; }", None),
+    ],
+)
+def test_a_member_is_given_its_value_in_another_file(main: str, threads: int | None) -> None:
+    host = "void go(int threads) { own<<<4, threads>>>(p); }\nvoid run(Config *c) {\n"
+    assert largest(a=KERNEL, b=f"{host} go(c->threads); }}", c=main) == threads
+
+
+@pytest.mark.parametrize(
     ("host", "threads"),
     [
         ("void f() { own<<<4, 96>>>(p); }", 96),

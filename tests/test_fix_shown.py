@@ -401,6 +401,17 @@ def test_what_a_rewrite_does_not_read_is_no_claim_about_the_program() -> None:
     assert "`select`: a class may do something else" in render(
         tried, color=False, width=200, unsafe=False
     )
+    # Where it is said already that nothing does, that is enough.
+    (kernel,) = unit.kernels
+    nothing = (Advice("Nothing removes it without a rewrite.", is_none=True),)
+    finding = dataclasses.replace(kernel.findings[0], advice=nothing)
+    left = dataclasses.replace(
+        unit, kernels=(dataclasses.replace(kernel, findings=(finding, *kernel.findings[1:])),)
+    )
+    (shown,) = (
+        with_fixes(dataclasses.replace(report, units=(left,)), tried).units[0].kernels[0].findings
+    )
+    assert shown.advice == nothing
     earlier = dataclasses.replace(tried, untried=(why,))
     (shown,) = with_fixes(report, earlier).units[0].kernels[0].findings
     assert "do not fit" not in shown.advice[-1].text

@@ -118,6 +118,8 @@ def _tried(
             return finding  # There is nothing to remove.
         if not untried:
             return replace(finding, advice=(*finding.advice, *ended))
+        if any(one.is_none for one in finding.advice):
+            return finding  # That nothing removes it is said, and why.
         return replace(finding, advice=(*finding.advice, _unfit(untried[0])))
     best = next((one for one in trials if one.rank == 1), None)
     fix = None

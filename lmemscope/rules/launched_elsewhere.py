@@ -147,11 +147,15 @@ class _Project:
             sides = [[*self._values(part, place, hops)] for part in parts_of(shape["parts"])]
             yield from (prod(one) for one in islice(product(*sides), _CASES))
             return
-        last = dict.fromkeys(one["last"] for one in _REACHED.finditer(written))
-        names = [one for one in last if one not in _NOTHING]
+        reached = {one["last"]: one["last"] != one[0] for one in _REACHED.finditer(written)}
+        names = [one for one in reached if one not in _NOTHING]
         if not hops:
             return
-        given = {name: self._given(name, place, hops - 1) for name in names}
+        given = {
+            name: (reached[name] and self._of_member(name, hops - 1))
+            or self._given(name, place, hops - 1)
+            for name in names
+        }
         if _ARITHMETIC.fullmatch(written) is None or _CALLED.search(written) is not None:
             yield from (value for values in given.values() for value in values)
             return
@@ -169,6 +173,15 @@ class _Project:
             self._known[name, place] = ()  # What is given itself has no value of that.
             self._known[name, place] = tuple(dict.fromkeys(self._gifts(name, place, hops)))
         return self._known[name, place]
+
+    def _of_member(self, name: str, hops: int) -> tuple[int, ...]:
+        """What members of a name are given, in whatever file: ``config.threads = 256``."""
+        given = re.compile(rf"(?:\.|->)\s*{name}\s*=(?!=)\s*(?P<value>[^;]*)")
+        return tuple(
+            value
+            for file, one in self._matches(name, given)
+            for value in self._values(one["value"], self._place(file, one.start()), hops)
+        )
 
     def _gifts(self, name: str, place: SourceLocation, hops: int) -> Iterator[int]:
         given = re.compile(

@@ -184,7 +184,11 @@ def _of_tangents(case: Case) -> str:
 def _kept(case: Case) -> str:
     """Which lines reach the path by no name that could be replaced, such as in ``j0f(x)``."""
     lines = sorted(place for place in {calling_line(one.chain) for one in case.accesses} if place)
-    hidden = [place for place in lines if not _CALL.search(_text(case, place))]
+    hidden = [
+        place
+        for place in lines
+        if not is_library(place.file) and not _CALL.search(_text(case, place))
+    ]
     if not hidden:
         return ""
     shown = [case.line(place) for place in hidden[:_SHOWN]]

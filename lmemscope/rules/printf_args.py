@@ -62,7 +62,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
     place = case.location
     if case.facts.ptx is not None and case.facts.ptx.only_prints:
         what = "kernel" if case.facts.kind == "entry" else "function"
-        return (Advice(f"Leave it: the {what} stores nothing, so printing is what it is for."),)
+        text = f"Leave it: the {what} stores nothing, so printing is what it is for."
+        return (Advice(text, is_none=True),)
     text = "Leave it where the message is rare: nothing is stored unless it is printed."
     written = case.sources.line(place.file, place.line) if place is not None else ""
     if any("assert" in (evidence.subject or "") for evidence in _evidence(case)):

@@ -29,6 +29,7 @@ _VECTOR = re.compile(
     r"(?:char|uchar|short|ushort|int|uint|long|ulong|longlong|ulonglong|float|double)"
     r"(?P<components>[234])"
 )
+_TESTED = re.compile(r"\s*(?:\}\s*)?while\b")
 _HEADS = re.compile(r"(?:else\s+)?(?:if|for|while)\s*\(")
 
 
@@ -121,6 +122,8 @@ def _code(case: Case, made: Declaration) -> str | None:
     parts = _parts(index.expression, len(made.extents))
     if parts is None:
         return None
+    if _TESTED.match(case.sources.line(place.file, place.line)) is not None:
+        return None  # A loop's condition is computed anew in each turn.
     statement = whole_statement(case.sources, place.file, place.line)
     if ";" in statement[:-1] and _HEADS.match(statement) is None:
         statement = ""  # Several stand there, and only one would be under the comparison.

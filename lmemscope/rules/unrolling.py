@@ -233,7 +233,8 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
             f"The loop at line {loop.line} ends at `{loop.bound}`, which is not known when "
             "compiling. If that has one value, or few, make it a constant (a template parameter or "
             "`constexpr`) and unroll the loop; if not, let the loop run to the largest value, with "
-            f"its condition inside.{outcome(case, of_one_loop=True)}"
+            f"its condition inside.{outcome(case, of_one_loop=True)} A loop stays rolled where it "
+            f"would be more than some {MOST_WRITTEN_OUT // 1000 // 10 * 10},000 instructions."
         ),
     )
 
