@@ -73,7 +73,8 @@ def made(text: str, name: str, type_: str) -> tuple[str | None, tuple[str, ...]]
     given = target(text, name, type_, block=BLOCK)
     found, reasons = proposals(given)
     one = next((one for one in found if one.rewrite == "shared-memory"), None)
-    return (patched(text.encode(), one.edits).decode() if one is not None else None), reasons
+    whole = patched(text.encode(), one.edits).decode() if one is not None else None
+    return whole, tuple(why.reason for why in reasons)
 
 
 def kernel(body: str, before: str = "") -> str:
