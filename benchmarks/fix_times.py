@@ -159,6 +159,7 @@ def find_fixes(arch: str) -> dict[str, Any]:
     from lmemscope.fixing.cost import cost_of
     from lmemscope.fixing.patch import diff
     from lmemscope.fixing.run import Asked, fix
+    from lmemscope.fixing.trials import largest_of
     from lmemscope.model import Unit, Wanted
     from lmemscope.pipeline import analyse_unit
     from lmemscope.running.pool import WorkerPool
@@ -169,9 +170,13 @@ def find_fixes(arch: str) -> dict[str, Any]:
     for name, launch in launches().items():
         blocks[launch.block].append(str(KERNELS / f"{name}.cu"))
 
-    def cost(path: Path, block: int) -> float | None:
-        unit = Unit(str(path), str(path), "auto", arch)
+    def cost(path: Path, block: int, original: Path) -> float | None:
+        """Of a version, whose parameters are what the original's arrays allow them to be."""
+        unit = Unit(str(original), str(original), "auto", arch)
         report = analyse_unit(unit, Wanted(names=False, work=True))
+        if path != original:
+            wanted = Wanted(names=False, work=True, largest=largest_of(report))
+            report = analyse_unit(Unit(str(path), str(path), "auto", arch), wanted)
         found = cost_of(report.kernels[0], arch, block)
         return found.total if found is not None else None
 
@@ -203,7 +208,8 @@ def find_fixes(arch: str) -> dict[str, Any]:
                     with tempfile.TemporaryDirectory() as directory:
                         patched = Path(directory) / f"{kernel}.cu"
                         patched.write_text(text)
-                        costs = cost(Path(path), block), cost(patched, block)
+                        own_cost = cost(Path(path), block, Path(path))
+                        costs = own_cost, cost(patched, block, Path(path))
                     made["patches"].append(
                         {
                             "kernel": kernel,
@@ -217,9 +223,14 @@ def find_fixes(arch: str) -> dict[str, Any]:
     for name, paths_by_hand in by_hand().items():
         if name in launches():
             block = launches()[name].block
-            before = cost(KERNELS / f"{name}.cu", block)
+            original = KERNELS / f"{name}.cu"
+            before = cost(original, block, original)
             made["hand"] += [
-                {"file": path.name, "cost_before": before, "cost_after": cost(path, block)}
+                {
+                    "file": path.name,
+                    "cost_before": before,
+                    "cost_after": cost(path, block, original),
+                }
                 for path in paths_by_hand
             ]
     return made

@@ -170,7 +170,8 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     if wanted.work:
         # Without names, so that a trial's work, which has none, compares with the original's.
         plain = explain_facts(layers, facts, None, sources)
-        work = {fact.name: work_of(layers, fact) for fact in plain}
+        largest = {name: dict(numbers) for name, numbers in wanted.largest}
+        work = {fact.name: work_of(layers, fact, largest.get(fact.name)) for fact in plain}
     if wanted.causes:
         variables = None
         if wanted.names and needs_names(layers, facts):

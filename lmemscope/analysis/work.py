@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
@@ -18,6 +19,7 @@ from lmemscope.analysis.ptx.diverging import Divergence
 from lmemscope.analysis.ptx.flow import is_local_access
 from lmemscope.analysis.ptx.fusions import Fusions
 from lmemscope.analysis.ptx.promoted import Selection, promoted
+from lmemscope.analysis.ptx.rooms import largest_parameters
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import executed, width
 from lmemscope.formats.ptx_body import Instruction
@@ -44,17 +46,26 @@ _CALLS = 1e9
 """No function runs more often than that: recursion ends."""
 
 
-def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
+def work_of(
+    layers: Layers, facts: KernelFacts, largest: Mapping[str, int] | None = None
+) -> Work | None:
     """What a warp of a kernel does; None without PTX.
 
     Args:
         layers: the unit's.
         facts: the kernel's, with its accesses. Those of two kernels compare where both, or
             neither, were found with the names of variables.
+        largest: numbers that its parameters are taken to be; None to tell them by its own arrays.
+            Those of two kernels compare where both take the same.
     """
     flow = layers.flow
-    if flow is None or flow.dataflow(facts.name) is None:
+    dataflow = flow.dataflow(facts.name) if flow is not None else None
+    objects = flow.objects(facts.name) if flow is not None else None
+    if flow is None or dataflow is None or objects is None:
         return None
+    if largest is None:
+        largest = largest_parameters(objects)
+    dataflow.bound(largest)
     calls = _calls(flow, facts.name)
     counted = _Counted()
     lanes: dict[int, float] = {}
@@ -70,7 +81,8 @@ def work_of(layers: Layers, facts: KernelFacts) -> Work | None:
                 lanes[line] = max(map(divergence.active, indices))
     frame = _frame(facts)
     counted.local(accesses, _weights(flow, calls), lanes, frame, facts.objects)
-    return counted.work(frame, facts.cubin.code_bytes if facts.cubin is not None else None)
+    work = counted.work(frame, facts.cubin.code_bytes if facts.cubin is not None else None)
+    return replace(work, largest=tuple(sorted(largest.items())))
 
 
 def _calls(flow: ModuleFlow, kernel: str) -> dict[str, float]:

@@ -13,7 +13,7 @@ from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError
 from lmemscope.files import read_input
 from lmemscope.fixing.judge import ALIGNMENT
 from lmemscope.fixing.patch import diff
-from lmemscope.fixing.trials import report_with
+from lmemscope.fixing.trials import Largest, largest_of, report_with
 from lmemscope.model import Edit, LocalObject, Rewriting, TrialVerdict, Unit, UnitReport
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
@@ -135,6 +135,7 @@ class Attempts:
     ) -> None:
         self._executor, self._cache, self._progress = executor, cache, progress
         self._seconds = seconds
+        self._largest: dict[Unit, Largest] = {}
         self._futures: dict[tuple[Unit, tuple[Edit, ...], bool], Future[UnitReport]] = {}
         self._pending: list[Attempt] = []
         self._objects: dict[int, int] = {}
@@ -148,6 +149,7 @@ class Attempts:
         """Start one; units run beside each other."""
         names = has_equals(target)
         for unit, report in results:
+            self._largest.setdefault(unit, largest_of(report))
             self._future(unit, rewriting.edits, self._limit(unit, report), names=names)
         self._pending.append(Attempt(target, rewriting, results, names))
         self.total += 1
@@ -210,7 +212,9 @@ class Attempts:
         key = (unit, edits, names or (unit, edits, True) in self._futures)
         if key not in self._futures:
             trial = report_with if seconds is None else Limited(report_with, seconds)
-            self._futures[key] = self._executor.submit(trial, unit, edits, self._cache, names)
+            self._futures[key] = self._executor.submit(
+                trial, unit, edits, self._cache, names, self._largest.get(unit, ())
+            )
         return self._futures[key]
 
     def _limit(self, unit: Unit, report: UnitReport) -> float | None:

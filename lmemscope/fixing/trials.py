@@ -18,8 +18,19 @@ EVERY_KERNEL = Wanted(names=False, work=True)
 """What a trial is to give: other kernels may be harmed. Names tell objects of one size apart."""
 
 
+Largest = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+"""Numbers that parameters are taken to be, as `Wanted` has them."""
+
+
+def largest_of(report: UnitReport) -> Largest:
+    """What the arrays of a unit's kernels show of their parameters, for trials to take as well."""
+    return tuple(
+        (one.facts.name, one.work.largest) for one in report.kernels if one.work is not None
+    )
+
+
 def report_with(
-    unit: Unit, edits: Sequence[Edit], cache: str | None, names: bool = False
+    unit: Unit, edits: Sequence[Edit], cache: str | None, names: bool = False, largest: Largest = ()
 ) -> UnitReport:
     """The report of a unit with edits made, which nobody sees but who compares it.
 
@@ -28,6 +39,7 @@ def report_with(
         edits: of the user's files.
         cache: directory where results of trials are kept, or None.
         names: whether variables are to have their names, which takes one more compilation.
+        largest: numbers that parameters are taken to be, as of the original.
 
     Raises:
         LmemscopeError: the patched copy cannot be analysed.
@@ -35,13 +47,14 @@ def report_with(
     # A Python file that is run may import what no key tells of.
     is_run = unit.options.run_python and unit.path.endswith(".py")
     slot = slot_for(cache, unit) if not is_run else None
-    asked = codec.encode((tuple(edits), own_code(), names))
+    asked = codec.encode((tuple(edits), own_code(), names, largest))
     stage = f"trial-{hashlib.sha256(asked).hexdigest()[:24]}"
     known = slot.load(stage, UnitReport) if slot is not None else None
     if known is not None:
         return known[0]
     with tempfile.TemporaryDirectory(prefix="fix-", ignore_cleanup_errors=True) as root:
-        report = analyse_unit(overlay(unit, edits, root), replace(EVERY_KERNEL, names=names))
+        wanted = replace(EVERY_KERNEL, names=names, largest=largest)
+        report = analyse_unit(overlay(unit, edits, root), wanted)
     report = replace(report, source_lines=(), directives=(), headers=())
     if slot is not None:
         slot.store(stage, report, [], report.tools)

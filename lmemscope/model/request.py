@@ -163,6 +163,8 @@ class Wanted:
         max_file_size: MiB that an input may have, or None for the default.
         names: whether objects are to have their variables' names, which takes one more compilation.
         work: whether to count what kernels do, for their cost.
+        largest: the numbers that parameters of kernels are taken to be then, as in their `Work`, by
+            the kernels' mangled names; those of others are told by their own arrays.
     """
 
     kernels: tuple[str, ...] = ()
@@ -172,6 +174,7 @@ class Wanted:
     max_file_size: int | None = None
     names: bool = True
     work: bool = False
+    largest: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

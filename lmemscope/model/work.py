@@ -46,6 +46,8 @@ class Work:
         frame: bytes per thread of stack frames that the warp goes through again and again.
         looped_code: bytes of machine code in loops, by the share of the PTX that is in them;
             None where the size of the code is not known.
+        largest: parameters of the kernel, by their PTX names, with the numbers that they are taken
+            to be: the arrays that loops walk up to them hold no more.
     """
 
     pipes: tuple[float, ...] = (0.0,) * len(PIPES)
@@ -62,6 +64,7 @@ class Work:
     streamed_sectors: float = 0.0
     frame: int = 0
     looped_code: float | None = None
+    largest: tuple[tuple[str, int], ...] = ()
 
     @property
     def instructions(self) -> float:

@@ -18,6 +18,7 @@ from lmemscope.rewrites import (
     force_inline,
     grid_constant,
     half_turns,
+    keep_rolled,
     launch_bounds,
     narrow,
     no_printf,
@@ -55,6 +56,7 @@ REWRITES: tuple[Rewrite, ...] = (
     narrow.REWRITE,
     shared_row.REWRITE,
     launch_bounds.REWRITE,
+    keep_rolled.REWRITE,
     smem_spilling.REWRITE,
     half_turns.REWRITE,
     fast_math.REWRITE,
@@ -65,7 +67,9 @@ ADDITIONS: tuple[Addition, ...] = (partial_unroll.REWRITE,)
 """What is tried beside the best of them."""
 
 
-_FOR_ANY_COMPILER = frozenset({"unroll", "bounded-loop", "drop-volatile", "no-printf"})
+_FOR_ANY_COMPILER = frozenset(
+    {"unroll", "keep-rolled", "bounded-loop", "drop-volatile", "no-printf"}
+)
 """Rewrites that use no word of CUDA's: a host's compiler takes what they make."""
 _HOST = "the host's compiler may read its header, too"
 

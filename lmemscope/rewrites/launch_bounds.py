@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope.formats.demangle import plain_name
 from lmemscope.formats.statements import parts_of
-from lmemscope.model import Edit, Rewriting
+from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.written import is_here, kernels, said_of
@@ -147,7 +147,7 @@ def _with(target: Target, minimum: list[_Argument], blocks: int) -> Rewriting:
         for one in minimum
         if one.text != str(blocks).encode()
     ]
-    return _rewriting(edits, f"for at least {blocks} blocks on a multiprocessor")
+    return _rewriting(edits, f"for at least {count(blocks, 'block')} on a multiprocessor")
 
 
 def _arguments(target: Target, bounds: Node) -> list[_Argument]:

@@ -19,6 +19,7 @@ LOOPS = ("for_statement", "while_statement", "do_statement")
 _PRAGMA = re.compile(rb"#[ \t]*pragma[ \t]+(?:no)?unroll\b[^\r\n/]*")
 _OPERATOR = re.compile(rb'_Pragma\s*\(\s*"\s*(?:no)?unroll\b[^"]*"\s*\)')
 _PLAIN = re.compile(rb'(?:#[ \t]*pragma[ \t]+unroll\s*|_Pragma\s*\(\s*"\s*unroll\s*"\s*\))')
+_KEPT = re.compile(rb"nounroll|unroll\s*\(?\s*1\b")
 _NUMBER = re.compile(rb"[A-Z_][A-Z0-9_]*|\d+[uUlL]*")
 
 
@@ -46,6 +47,19 @@ def partly_unrolled(target: Target, loop: Node, times: int) -> Edit | None:
 def once_at_a_time(target: Target, loop: Node) -> Edit | None:
     """The edit that keeps a loop from being unrolled; None where something is said already."""
     return partly_unrolled(target, loop, 1)
+
+
+def kept_rolled(target: Target, loop: Node) -> Edit | None:
+    """The edit that keeps a loop from being unrolled, whatever a pragma says; None of no change."""
+    said = _said(loop, target)
+    if said is None:
+        return before(target, loop, b"#pragma unroll 1")
+    start, end = said
+    text = target.syntax.data[start:end]
+    if _KEPT.search(text) is not None or is_continued(target, target.syntax.line_start(start)):
+        return None
+    is_directive = text.startswith(b"#")
+    return target.edit(start, end, b"#pragma unroll 1" if is_directive else b'_Pragma("unroll 1")')
 
 
 def _said(loop: Node, target: Target) -> tuple[int, int] | None:

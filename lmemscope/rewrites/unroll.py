@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import Rewrite, Target
 from lmemscope.rewrites.loops import indexing_loops, surrounding_loops, unroll_edit
-from lmemscope.rewrites.written import in_file
+from lmemscope.rewrites.written import files_of
 from lmemscope.rules.unrolling import LARGEST_UNROLLED
 
 if TYPE_CHECKING:
@@ -30,31 +30,13 @@ def propose(target: Target) -> Iterator[Rewriting]:
     """The loops whose counters index it; those and the constant ones around them."""
     if target.cause == "large-array" and _size(target) > LARGEST_UNROLLED:
         return
-    loops = [(one, indexing_loops(one)) for one in _files(target)]
+    loops = [(one, indexing_loops(one)) for one in files_of(target)]
     first = _edits(loops)
     if first:
         yield _rewriting(target, first)
     every = _edits([(one, surrounding_loops(one, own)) for one, own in loops])
     if len(every) > len(first):
         yield _rewriting(target, every)
-
-
-def _files(target: Target) -> tuple[Target, ...]:
-    """The target in each file that instructions of its findings come from."""
-    files = dict.fromkeys(
-        place.file
-        for hit in target.hits
-        for place in (
-            hit.finding.location,
-            *(frame.location for one in hit.case.accesses for frame in one.chain),
-        )
-        if place is not None
-    )
-    found = {target.path: target}
-    for one in (in_file(target, file) for file in files):
-        if one is not None:
-            found.setdefault(one.path, one)
-    return tuple(found.values())
 
 
 def _edits(loops: Iterable[tuple[Target, Sequence[Node]]]) -> tuple[Edit, ...]:

@@ -42,6 +42,24 @@ def in_file(target: Target, file: str) -> Target | None:
     return None if syntax is None else replace(target, path=path, syntax=syntax)
 
 
+def files_of(target: Target) -> tuple[Target, ...]:
+    """The target in each file that instructions of its findings come from."""
+    files = dict.fromkeys(
+        place.file
+        for hit in target.hits
+        for place in (
+            hit.finding.location,
+            *(frame.location for one in hit.case.accesses for frame in one.chain),
+        )
+        if place is not None
+    )
+    found = {target.path: target}
+    for one in (in_file(target, file) for file in files):
+        if one is not None:
+            found.setdefault(one.path, one)
+    return tuple(found.values())
+
+
 def lines_of(target: Target) -> frozenset[int]:
     """Lines (1-based) of the file that the findings' instructions come from, callers included."""
     return frozenset(

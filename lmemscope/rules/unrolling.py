@@ -127,16 +127,21 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
     size = index.written_out or 0
     if SPILLING < size <= _MUCH_CODE:
         text += (
-            f" Written out, the loop may be up to {size // 100 * 100} instructions: keep it where "
-            "ptxas spills nothing then, and the kernel is faster."
+            f" Written out, the loop may be up to {_rounded(size, 100)} instructions: keep it "
+            "where ptxas spills nothing then, and the kernel is faster."
         )
     if size > _MUCH_CODE:
         text += (
-            f" Written out, the loop may be up to {size // 1000},000 instructions, which takes "
-            "long to compile and may not fit the instruction cache or the registers: keep it only "
-            "if the kernel is faster."
+            f" Written out, the loop may be up to {_rounded(size, 1000):,} instructions, which "
+            "takes long to compile and may not fit the instruction cache or the registers: keep it "
+            "only if the kernel is faster."
         )
     return (Advice(text, f"#pragma unroll\n{loop.text}", rewrite="unroll"),)
+
+
+def _rounded(size: int, step: int) -> int:
+    """The next whole step, for a bound stays one."""
+    return -(-size // step) * step
 
 
 def _unrolled_where(case: Case, place: SourceLocation | None, condition: str) -> tuple[Advice, ...]:

@@ -21,7 +21,7 @@ from lmemscope.analysis.ptx.leaves import Leaf, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.products import Products
 from lmemscope.analysis.ptx.trips import Trips
-from lmemscope.analysis.ptx.values import Value
+from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx import PtxFunction
 from lmemscope.model import Uniformity
 
@@ -53,12 +53,18 @@ class Dataflow(Definitions):
         self._levels: dict[Value, Uniformity] = {}
         self._asking: set[Value] = set()
         self._counts: Trips | None = None
+        self._largest: Mapping[str, int] = {}
         self._cases: Cases | None = None
 
     @property
     def products(self) -> Products:
         """The products that the library's range reductions compute."""
         return self._graph.products
+
+    @property
+    def values(self) -> Values:
+        """What its registers hold where they are read."""
+        return self._graph.values
 
     @property
     def control(self) -> Control:
@@ -69,8 +75,17 @@ class Dataflow(Definitions):
     def trips(self) -> Trips:
         """How often its loops run."""
         if self._counts is None:
-            self._counts = Trips(self, self._graph.values, self._graph.control)
+            self._counts = Trips(self, self._graph.values, self._graph.control, self._largest)
         return self._counts
+
+    def bound(self, largest: Mapping[str, int]) -> None:
+        """Take parameters to be the largest numbers that they can be, where loops are weighted.
+
+        Args:
+            largest: the numbers, by the parameters' PTX names.
+        """
+        self._largest = dict(largest)
+        self._counts = self._cases = None
 
     def weight(self, index: int) -> float:
         """How often an instruction is executed for each call, in the case that does most."""

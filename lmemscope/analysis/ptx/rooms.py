@@ -1,0 +1,155 @@
+"""The largest numbers that a kernel's parameters can be: no loop leaves the array that it walks.
+
+A loop that runs up to a parameter and takes the next element of an array of 6 in each turn shows
+that the parameter is at most 6, unless the program reads beyond its array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lmemscope.analysis.ptx.graph import Loop
+from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
+from lmemscope.analysis.ptx.trips import UNKNOWN, Trips
+from lmemscope.analysis.ptx.values import Value
+from lmemscope.formats.ptx_body import Operand, number_of
+
+_PLAIN = frozenset({"mov", "cvt", "cvta"})
+
+
+def largest_parameters(objects: FunctionObjects) -> dict[str, int]:
+    """The largest number of each parameter that an array bounds, where that is few turns of a loop.
+
+    Args:
+        objects: of a kernel.
+    """
+    walks = _Walks(objects)
+    found: dict[str, int] = {}
+    for loop, turns in walks.turns().items():
+        for name in walks.trips.parameters(loop):
+            largest = walks.largest(name, loop, turns)
+            if largest is not None:
+                found[name] = min(largest, found.get(name, largest))
+    return found
+
+
+@dataclass(frozen=True)
+class _Walks:
+    """Loops of a function that go through its arrays.
+
+    Attributes:
+        objects: of the function.
+    """
+
+    objects: FunctionObjects
+
+    @property
+    def trips(self) -> Trips:
+        """How often its loops run."""
+        return self.objects.dataflow.trips
+
+    def turns(self) -> Mapping[Loop, int]:
+        """How often each loop can run at most before an access is outside of its array."""
+        found: dict[Loop, int] = {}
+        for access in self.objects.accesses:
+            size = self._size(access)
+            if size is None:
+                continue
+            for loop in self._loops(access):
+                moved = self._moved_by(access, loop)
+                if moved:
+                    turns = -(-size // abs(moved))
+                    found[loop] = min(turns, found.get(loop, turns))
+        return found
+
+    def largest(self, name: str, loop: Loop, turns: int) -> int | None:
+        """The largest number with which a loop runs no more often; None where any number serves."""
+        for number in range(1, int(UNKNOWN)):
+            count = self.trips.count_with(loop, {name: number})
+            if count is not None and count > turns:
+                return number - 1
+        return None
+
+    def _size(self, access: PtxAccess) -> int | None:
+        """Bytes of the one array that an access is of."""
+        if len(access.pointees) != 1:
+            return None
+        (pointee,) = access.pointees
+        found = self.objects.objects.get(pointee.offset) if pointee.kind == "depot" else None
+        return found.size if found is not None else None
+
+    def _loops(self, access: PtxAccess) -> list[Loop]:
+        """The loops around an access that come to it, or to a loop around it, in every turn."""
+        flow = self.objects.dataflow.flow
+        around = self.objects.dataflow.control.loops_of.get(flow.block_of(access.index), ())
+        innermost = min(around, key=lambda loop: len(loop.members), default=None)
+        return [
+            loop
+            for loop in around
+            if loop is not innermost
+            or all(flow.dominates(access.index, latch) for latch in loop.latches)
+        ]
+
+    def _moved_by(self, access: PtxAccess, loop: Loop) -> int | None:
+        """By how many bytes each turn of a loop moves an access; None where that differs."""
+        address = self.objects.body.instructions[access.index].address
+        if address is None or address.base is None:
+            return None
+        return self._moved(self._value(access.index, address.base), loop, set())
+
+    def _value(self, index: int, operand: Operand) -> Value | None:
+        if not isinstance(operand, str) or operand[:1] != "%":
+            return None
+        return self.objects.dataflow.values.read(index, operand)
+
+    def _moved(self, value: Value | None, loop: Loop, asked: set[Value]) -> int | None:
+        """By how much each turn of a loop changes a value."""
+        dataflow = self.objects.dataflow
+        if value is None or dataflow.values.block_of(value) not in dataflow.control.blocks_of(loop):
+            return 0
+        if value in asked:
+            return None
+        asked = asked | {value}
+        join = dataflow.values.join(value)
+        if join is not None:
+            step = self.trips.step(value, loop)
+            if step is not None:
+                return step
+            inner = dataflow.control.loop_at.get(join.block)
+            if inner is None or inner is loop:
+                return None
+            # What an inner loop begins with moves where it goes.
+            members = dataflow.control.blocks_of(inner)
+            starts = {
+                self._moved(brought, loop, asked)
+                for before, brought in dataflow.values.incoming(join).items()
+                if before not in members
+            }
+            return starts.pop() if len(starts) == 1 else None
+        return self._computed(value, loop, asked)
+
+    def _computed(self, index: int, loop: Loop, asked: set[Value]) -> int | None:
+        """The same of what an instruction computes."""
+        one = self.objects.body.instructions[index]
+        if one.predicate is not None:
+            return None
+        operands = one.operands[1:]
+        if one.operation in _PLAIN and len(operands) == 1:
+            return self._of(index, operands[0], loop, asked)
+        if one.operation in ("add", "sub") and len(operands) == 2:
+            moved = [self._of(index, operand, loop, asked) for operand in operands]
+            if moved[0] is None or moved[1] is None:
+                return None
+            return moved[0] + moved[1] if one.operation == "add" else moved[0] - moved[1]
+        factor = number_of(operands[1]) if len(operands) > 1 else None
+        if one.operation in ("mul", "mad", "shl") and factor is not None:
+            moved_by = self._of(index, operands[0], loop, asked)
+            added = self._of(index, operands[2], loop, asked) if one.operation == "mad" else 0
+            if moved_by is None or added is None:
+                return None
+            return moved_by * (1 << factor if one.operation == "shl" else factor) + added
+        return 0 if one.operation == "ld" and "param" in one.modifiers else None
+
+    def _of(self, index: int, operand: Operand, loop: Loop, asked: set[Value]) -> int | None:
+        return self._moved(self._value(index, operand), loop, asked)

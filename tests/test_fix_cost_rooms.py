@@ -1,0 +1,144 @@
+"""What a kernel's arrays show of how often its loops run, for the modelled cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from lmemscope.analysis.ptx.trips import UNKNOWN
+from lmemscope.analysis.work import work_of
+from lmemscope.model import PIPES, Work
+from tests.builders import attributed, depot, layers, program
+
+WALK = """{depot}
+ld.param.u32 %n, [k_param_1];
+mov.u32 %i, {begin};
+$L1:
+mul.wide.s32 %o, %i, {width};
+add.s64 %a, %SPL, %o;
+{access}
+fma.rn.f32 %f, %f, %f, %f;
+$L2:
+add.s32 %i, %i, {step};
+setp.{test} %p, %i, {bound};
+@%p bra $L1;
+ret;
+"""
+
+
+def walk(
+    size: int = 24,
+    *,
+    begin: object = 0,
+    width: int = 4,
+    step: int = 1,
+    test: str = "lt.s32",
+    bound: str = "%n",
+    access: str = "st.local.f32 [%a], %f;",
+) -> str:
+    return WALK.format(
+        depot=depot(size),
+        begin=begin,
+        width=width,
+        access=access,
+        step=step,
+        test=test,
+        bound=bound,
+    )
+
+
+def work(body: str, largest: dict[str, int] | None = None) -> Work:
+    given = layers(program(body), frame=80)
+    found = work_of(given, attributed(given), largest)
+    assert found is not None
+    return found
+
+
+def turns(body: str, largest: dict[str, int] | None = None) -> float:
+    return work(body, largest).pipes[PIPES.index("fp32")]
+
+
+def test_a_loop_over_an_array_up_to_a_parameter_runs_as_often_as_that_has_elements() -> None:
+    assert work(walk()).largest == (("k_param_1", 6),)
+    assert turns(walk()) == 6
+    assert turns(walk(width=8)) == 3
+
+
+def test_an_array_larger_than_what_is_guessed_shows_nothing() -> None:
+    assert work(walk(4096)).largest == ()
+    assert turns(walk(4096)) == UNKNOWN
+
+
+def test_the_end_of_the_condition_counts() -> None:
+    """``i <= n`` over 6 elements has n at 5; the loop turns 6 times either way."""
+    assert work(walk(test="le.s32")).largest == (("k_param_1", 5),)
+    assert turns(walk(test="le.s32")) == 6
+
+
+def test_a_loop_unrolled_four_times_takes_four_elements_a_turn() -> None:
+    """Its end is rounded down to whole steps of four: 7 is rounded to 4."""
+    body = walk(step=4, test="ne.s32", bound="%m").replace(
+        "mov.u32 %i, 0;", "and.b32 %m, %n, 2147483644;\nmov.u32 %i, 0;"
+    )
+    assert turns(body) == 2  # 6 elements are two turns, of which the second is cut short
+    assert dict(work(body).largest)["k_param_1"] == 11
+
+
+def test_a_loop_that_counts_down_is_bounded_by_what_it_begins_with() -> None:
+    body = walk(begin="%n", step=-1, test="gt.s32", bound="0")
+    assert turns(body) == 6
+
+
+def test_a_condition_around_the_access_shows_nothing_of_the_loop() -> None:
+    """``if (i < 6) a[i]`` in a loop that may run further."""
+    guarded = "setp.gt.s32 %q, %i, 5;\n@%q bra $L2;\nst.local.f32 [%a], %f;"
+    assert work(walk(access=guarded)).largest == ()
+
+
+@pytest.mark.parametrize(
+    "index",
+    ["and.b32 %x, %i, 3;", "rem.s32 %x, %i, 6;", "ld.local.u32 %x, [%SPL];"],
+    ids=["mask", "remainder", "data"],
+)
+def test_an_index_that_begins_anew_shows_nothing(index: str) -> None:
+    body = walk().replace("mul.wide.s32 %o, %i", f"{index}\nmul.wide.s32 %o, %x")
+    assert work(body).largest == ()
+
+
+def test_what_the_original_shows_holds_for_a_version_without_the_array() -> None:
+    without = walk(access="")
+    assert turns(without) == UNKNOWN
+    assert turns(without, dict(work(walk()).largest)) == 6
+
+
+def test_a_bound_that_is_loaded_is_no_parameter() -> None:
+    body = walk(bound="%m").replace(
+        "mov.u32 %i, 0;", "ld.param.u64 %d, [k_param_0];\nld.u32 %m, [%d];\nmov.u32 %i, 0;"
+    )
+    assert work(body).largest == ()
+    assert turns(body) == UNKNOWN
+
+
+def test_a_row_of_a_matrix_is_what_its_outer_loop_moves_by() -> None:
+    """``a[i][j]`` of 6 × 6: both loops end at the parameter."""
+    body = f"""{depot(144)}
+ld.param.u32 %n, [k_param_1];
+mov.u32 %i, 0;
+$L1:
+mul.wide.s32 %o, %i, 24;
+add.s64 %row, %SPL, %o;
+mov.u32 %j, 0;
+$L2:
+mul.wide.s32 %c, %j, 4;
+add.s64 %a, %row, %c;
+st.local.f32 [%a], %f;
+fma.rn.f32 %f, %f, %f, %f;
+add.s32 %j, %j, 1;
+setp.lt.s32 %p, %j, %n;
+@%p bra $L2;
+add.s32 %i, %i, 1;
+setp.lt.s32 %q, %i, %n;
+@%q bra $L1;
+ret;
+"""
+    assert work(body).largest == (("k_param_1", 6),)
+    assert turns(body) == 36
