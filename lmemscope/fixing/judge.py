@@ -62,7 +62,7 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
         before, after: the whole unit, without and with the rewriting.
         hits: the target's findings in the unit.
     """
-    later = _by_name(after)
+    later = _later(before, after)
     harmed = _harm(before, later)
     removable: dict[str, int] = {}
     names: dict[str, set[str]] = defaultdict(set)
@@ -78,7 +78,7 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
     for one in before.kernels:
         if one.facts.name not in removable:
             continue
-        made = later.get(stable_name(one.facts.name))
+        made = later.get(one.facts.name)
         if made is None and _is_librarys_own(one.facts) and harmed is None:
             verdicts[one.facts.name] = Judged("removed", None)
         elif made is None:
@@ -117,13 +117,13 @@ def frees(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> bool:
         before, after: the whole unit, without and with a rewriting.
         hits: the findings, all of one cause, in the unit.
     """
-    later = _by_name(after)
+    later = _later(before, after)
     sizes: dict[str, int] = defaultdict(int)
     causes = {hit.finding.cause for hit in hits}
     for hit in hits:
         sizes[hit.facts.name] += hit.case.share.frame_bytes
     for one in before.kernels:
-        size, made = sizes.get(one.facts.name), later.get(stable_name(one.facts.name))
+        size, made = sizes.get(one.facts.name), later.get(one.facts.name)
         if size is None:
             continue
         if made is None or _bytes_of(one.facts, causes) - _bytes_of(made.facts, causes) < size:
@@ -246,17 +246,25 @@ def _runs_less(was: KernelReport, made: KernelReport) -> bool:
 
 def harm(before: UnitReport, after: UnitReport) -> str | None:
     """Which kernel is gone, has more local memory or new spills; None where none has."""
-    return _harm(before, _by_name(after))
+    return _harm(before, _later(before, after))
 
 
-def _by_name(report: UnitReport) -> Mapping[str, KernelReport]:
-    """Kernels by their names, but for what compilers number."""
-    return {stable_name(one.facts.name): one for one in report.kernels}
+def _later(before: UnitReport, after: UnitReport) -> Mapping[str, KernelReport]:
+    """What kernels have become, by the names that they had; without those that are gone.
+
+    Compilers number anew. Numba's names hold the types of parameters, of which a rewriting may add
+    one: its units are one function, whose signatures keep their order.
+    """
+    if before.frontend == "numba" and len(before.kernels) == len(after.kernels):
+        return {was.facts.name: one for was, one in zip(before.kernels, after.kernels, strict=True)}
+    named = {stable_name(one.facts.name): one for one in after.kernels}
+    found = {one.facts.name: named.get(stable_name(one.facts.name)) for one in before.kernels}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _harm(before: UnitReport, later: Mapping[str, KernelReport]) -> str | None:
     for one in before.kernels:
-        name, made = short_name(one.facts.demangled), later.get(stable_name(one.facts.name))
+        name, made = short_name(one.facts.demangled), later.get(one.facts.name)
         if made is None:
             if _is_librarys_own(one.facts):
                 continue  # Nothing calls it any more.

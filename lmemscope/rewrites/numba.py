@@ -16,6 +16,7 @@ from lmemscope.model import Cause, Declined, Edit, Rewriting
 from lmemscope.rewrites.base import DeclinedError, declined_by
 from lmemscope.rewrites.numba_arrays import NumbaArray, NumbaTarget, array_of, shared
 from lmemscope.rewrites.numba_carried import changing_types
+from lmemscope.rewrites.numba_ways import constant_parameter, global_memory
 from lmemscope.sources.python_places import PythonText
 
 _INDEXED: frozenset[Cause] = frozenset(
@@ -32,7 +33,12 @@ def proposals(target: NumbaTarget) -> tuple[tuple[Rewriting, ...], tuple[Decline
     reasons: list[Declined] = []
     if target.cause not in _INDEXED:
         return (), (Declined("of Numba kernels only local arrays are rewritten"),)
-    ways: tuple[Callable[[NumbaTarget, NumbaArray], Rewriting], ...] = (_unrolled, shared)
+    ways: tuple[Callable[[NumbaTarget, NumbaArray], Rewriting], ...] = (
+        _unrolled,
+        constant_parameter,
+        shared,
+        global_memory,
+    )
     for way in ways:
         try:
             found.append(_promised(way(target, array_of(target)), target))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,6 +79,7 @@ class NumbaArray:
         function: of the kernel.
         statement: ``name = cuda.local.array(shape, dtype)``.
         module: how ``numba.cuda`` is called there.
+        extents: of its shape.
         shape: each extent as written.
         dtype: as written.
         uses: every use of the name, in the kernel itself.
@@ -87,6 +88,7 @@ class NumbaArray:
     function: ast.FunctionDef
     statement: ast.Assign
     module: str
+    extents: tuple[ast.expr, ...]
     shape: tuple[bytes, ...]
     dtype: bytes
     uses: tuple[ast.Name, ...]
@@ -137,6 +139,7 @@ def array_of(target: NumbaTarget) -> NumbaArray:
         function,
         statement,
         ast.unparse(call.func).removesuffix(".local.array"),
+        tuple(extents),
         tuple(text.source(one) for one in extents),
         text.source(given["dtype"]),
         tuple(node for node in names if isinstance(node.ctx, ast.Load)),
@@ -152,8 +155,7 @@ def shared(target: NumbaTarget, array: NumbaArray) -> Rewriting:
     text, block = target.text, target.block
     if block is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")
-    for use in array.uses:
-        _check(use, array.function, len(array.shape), target, _DEPTH)
+    check_uses(target, array)
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
     if size * block.threads > STATIC_BYTES:
         raise RuledOutError(f"{size} bytes for each of {block.threads} threads do not fit")
@@ -161,9 +163,6 @@ def shared(target: NumbaTarget, array: NumbaArray) -> Rewriting:
     store, lane = name + b"_lmem", name + b"_lane"
     for taken in {store, lane} & text.words:
         raise DeclinedError(f"the name {taken.decode()} is taken")
-    indent = text.indent(array.statement)
-    if indent is None:
-        raise DeclinedError("its assignment shares a line with another statement")
     module = array.module.encode()
     thread, size_of = module + b".threadIdx.", module + b".blockDim."
     extents = b", ".join((*array.shape, b"%d" % block.threads))
@@ -171,13 +170,7 @@ def shared(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         b"%s = %s.shared.array((%s), %s)" % (store, module, extents, array.dtype),
         b"%s = %sx + %sx * (%sy + %sy * %sz)" % (lane, thread, size_of, thread, size_of, thread),
     ]
-    indexed = [use for use in array.uses if isinstance(text.parents[use], ast.Subscript)]
-    if len(indexed) < len(array.uses):
-        made.append(b"%s = %s[%s, %s]" % (name, store, b", ".join(b":" for _ in array.shape), lane))
-    start, end = text.start(array.statement), text.end(array.statement)
-    edits = [Edit(target.path, start, end, (text.newline + indent).join(made))]
-    for use in indexed:
-        edits += _in_column(use, store, lane, target)
+    edits = columns(target, array, store, lane, made)
     caveat = _caveat(target, block.threads)
     return Rewriting(
         "shared-memory",
@@ -187,6 +180,46 @@ def shared(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         "threads",
         caveat,
     )
+
+
+def check_uses(target: NumbaTarget, array: NumbaArray) -> None:
+    """Whether a column of a larger array is good for every use.
+
+    Raises:
+        DeclinedError: one needs more.
+    """
+    for use in array.uses:
+        _check(use, array.function, len(array.shape), target, _DEPTH)
+
+
+def columns(
+    target: NumbaTarget, array: NumbaArray, store: bytes, lane: bytes, made: Sequence[bytes]
+) -> list[Edit]:
+    """The edits that have every use take a thread's column of another array.
+
+    Args:
+        target: the array's.
+        array: whose elements they are.
+        store, lane: names of the other array, and of the thread's number in it.
+        made: statements in the place of the array's own.
+
+    Raises:
+        DeclinedError: something is written in a way that cannot be edited.
+    """
+    text = target.text
+    indent = text.indent(array.statement)
+    if indent is None:
+        raise DeclinedError("its assignment shares a line with another statement")
+    lines = [*made]
+    indexed = [use for use in array.uses if isinstance(text.parents[use], ast.Subscript)]
+    if len(indexed) < len(array.uses):
+        whole = b", ".join(b":" for _ in array.shape)
+        lines.append(b"%s = %s[%s, %s]" % ((target.name or "").encode(), store, whole, lane))
+    start, end = text.start(array.statement), text.end(array.statement)
+    edits = [Edit(target.path, start, end, (text.newline + indent).join(lines))]
+    for use in indexed:
+        edits += _in_column(use, store, lane, target)
+    return edits
 
 
 def _in_column(use: ast.Name, store: bytes, lane: bytes, target: NumbaTarget) -> Iterator[Edit]:
@@ -280,13 +313,13 @@ def _launched(text: PythonText, kernel: str) -> int | None:
     sizes: list[int | None] = []
     for node in ast.walk(text.tree):
         if isinstance(node, ast.Name) and node.id == kernel and isinstance(node.ctx, ast.Load):
-            configuration = _configuration(node, text)
-            sizes.append(_threads(configuration[1], text) if len(configuration) > 1 else None)
+            launch = configuration(node, text)
+            sizes.append(_threads(launch[1], text) if len(launch) > 1 else None)
     known = [size for size in sizes if size is not None]
     return max(known) if known and len(known) == len(sizes) else None
 
 
-def _configuration(name: ast.Name, text: PythonText) -> list[ast.expr]:
+def configuration(name: ast.Name, text: PythonText) -> Sequence[ast.expr]:
     """What stands in the brackets of ``kernel[grid, block]``; empty where it is no launch."""
     parent = text.parents[name]
     if isinstance(parent, ast.Subscript) and parent.value is name:
@@ -304,8 +337,8 @@ def _has_dynamic(text: PythonText, kernel: str) -> bool:
     """Whether a launch asks for dynamic shared memory, or some kernel of the file takes it."""
     for node in ast.walk(text.tree):
         if isinstance(node, ast.Name) and node.id == kernel and isinstance(node.ctx, ast.Load):
-            configuration = _configuration(node, text)
-            if len(configuration) > 3 and text.integer(configuration[3]) != 0:
+            launch = configuration(node, text)
+            if len(launch) > 3 and text.integer(launch[3]) != 0:
                 return True
         if (
             isinstance(node, ast.Call)
