@@ -92,6 +92,7 @@ def measure(kernel: str, fixes: list[dict[str, Any]]) -> dict[str, Any]:
         for number, one in enumerate([{"patch": None}, *fixes]):
             source = text if one["patch"] is None else patched(text, one["patch"], directory)
             modules.append(module_of(source, f"{kernel}_{number}", directory))
+        first: Any = None
         given = modules[0].arrays(np.random.default_rng(SEED))
         on_device = [cuda.to_device(one) for one in given]
         for version, module in zip(versions, modules, strict=True):
@@ -100,6 +101,10 @@ def measure(kernel: str, fixes: list[dict[str, Any]]) -> dict[str, Any]:
             result = on_device[-1].copy_to_host()
             version["digest"] = hashlib.sha256(result.tobytes()).hexdigest()
             version["is_zero"] = not result.any()
+            first = result if version is versions[0] else first
+            scale = float(np.abs(first).max()) or 1.0
+            error = np.abs(result.astype(np.float64) - first).max()
+            version["difference"] = float(error) / scale
             version["times_ms"] = []
         begin, end = cuda.event(), cuda.event()
         for repeat in range(WARM_UPS + REPEATS):
@@ -140,8 +145,10 @@ def main() -> None:
     for one in kernels:
         for version in one["versions"]:
             print(
-                f"{one['kernel']:12} {version['rewrite']:20} same {version['same']!s:5} modelled "
-                f"{version['modelled'] or 0:6.2f} measured {version['measured']:6.2f}",
+                f"{one['kernel']:12} {version['rewrite']:20} same {version['same']!s:5} "
+                f"difference {version['difference']:.1e} modelled {version['modelled'] or 0:6.2f} "
+                f"measured {version['measured']:6.2f} "
+                f"{statistics.median(version['times_ms']):8.3f} ms",
                 flush=True,
             )
 

@@ -33,9 +33,9 @@ def k(x, out):
 
 
 def arrays(rng):
-    x = rng.random((20, 1056 * 128))
-    return x, np.zeros((4, 1056 * 128))
+    x = rng.random((20, 8448 * 128))
+    return x, np.zeros((4, 8448 * 128))
 
 
 def launch(x, out):
-    k[1056, 128](x, out)
+    k[8448, 128](x, out)

@@ -17,9 +17,9 @@ def k(x, out):
 
 
 def arrays(rng):
-    x = rng.integers(0, 256, (256, 1056 * 128), dtype=np.uint8)
-    return x, np.zeros((64, 1056 * 128), np.int32)
+    x = rng.integers(0, 256, (256, 8448 * 128), dtype=np.uint8)
+    return x, np.zeros((64, 8448 * 128), np.int32)
 
 
 def launch(x, out):
-    k[1056, 128](x, out)
+    k[8448, 128](x, out)

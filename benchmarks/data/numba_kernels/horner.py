@@ -19,9 +19,9 @@ def k(x, count, out):
 
 
 def arrays(rng):
-    x = rng.random((64, 1056 * 128), dtype=np.float32)
+    x = rng.random((64, 8448 * 128), dtype=np.float32)
     return x, np.zeros_like(x)
 
 
 def launch(x, out):
-    k[1056, 128](x, 12, out)
+    k[8448, 128](x, 12, out)

@@ -25,10 +25,10 @@ def k(x, query, out):
 
 
 def arrays(rng):
-    x = rng.random((256, 1056 * 64), dtype=np.float32)
-    query = rng.random(1056 * 64, dtype=np.float32)
-    return x, query, np.zeros((NEAR, 1056 * 64), np.float32)
+    x = rng.random((256, 8448 * 64), dtype=np.float32)
+    query = rng.random(8448 * 64, dtype=np.float32)
+    return x, query, np.zeros((NEAR, 8448 * 64), np.float32)
 
 
 def launch(x, query, out):
-    k[1056, 64](x, query, out)
+    k[8448, 64](x, query, out)

@@ -20,9 +20,9 @@ def k(x, size, out):
 
 
 def arrays(rng):
-    x = rng.random((128, 1056 * 128), dtype=np.float32)
+    x = rng.random((128, 8448 * 128), dtype=np.float32)
     return x, np.zeros_like(x)
 
 
 def launch(x, out):
-    k[1056, 128](x, 16, out)
+    k[8448, 128](x, 16, out)

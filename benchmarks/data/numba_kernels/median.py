@@ -22,9 +22,9 @@ def k(x, out):
 
 
 def arrays(rng):
-    x = rng.random((48, 1056 * 128), dtype=np.float32)
+    x = rng.random((48, 8448 * 128), dtype=np.float32)
     return x, np.zeros_like(x)
 
 
 def launch(x, out):
-    k[1056, 128](x, out)
+    k[8448, 128](x, out)

@@ -35,9 +35,9 @@ def arrays(rng):
             program.append(-int(rng.integers(1, 4)))
             depth -= 1
     program += [-1] * (depth - 1)
-    x = rng.random((8, 1056 * 128), dtype=np.float32)
-    return np.array(program, np.int32), x, np.zeros(1056 * 128, np.float32)
+    x = rng.random((8, 8448 * 128), dtype=np.float32)
+    return np.array(program, np.int32), x, np.zeros(8448 * 128, np.float32)
 
 
 def launch(program, x, out):
-    k[1056, 128](program, x, out)
+    k[8448, 128](program, x, out)

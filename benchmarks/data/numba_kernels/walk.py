@@ -23,9 +23,9 @@ def k(seeds, out):
 
 
 def arrays(rng):
-    seeds = rng.integers(1, 64, 1056 * 128, dtype=np.int32)
-    return seeds, np.zeros(1056 * 128, np.int32)
+    seeds = rng.integers(1, 64, 8448 * 128, dtype=np.int32)
+    return seeds, np.zeros(8448 * 128, np.int32)
 
 
 def launch(seeds, out):
-    k[1056, 128](seeds, out)
+    k[8448, 128](seeds, out)
