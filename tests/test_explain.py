@@ -226,7 +226,7 @@ def test_long_names_are_shortened_to_the_width_and_stay_apart_from_figures(width
 @pytest.mark.parametrize(
     ("uniformity", "kinds", "said"),
     [
-        ("lane-varying", ("thread-id", "parameter"), "is different in each lane: up to 32"),
+        ("lane-varying", ("thread-id", "parameter"), "differs between lanes: up to 32"),
         ("lane-varying", ("thread-id", "other"), "may differ from lane to lane: up to 32"),
         ("lane-varying", ("loop-counter",), "may differ from lane to lane: up to 32"),
         ("data-dependent", ("thread-id", "memory"), "is from data, so lanes may differ: up to 32"),

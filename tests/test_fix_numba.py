@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import importlib.util
 import os
 import subprocess
 import sys
@@ -11,20 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope import rules
-from lmemscope.model import InlineFrame, LaunchBounds, Rewriting, SourceLocation
+from lmemscope.model import LaunchBounds
 from lmemscope.rewrites import said
-from lmemscope.rewrites.base import Hit
 from lmemscope.rewrites.numba import proposals
-from lmemscope.rewrites.numba_arrays import NumbaTarget
-from lmemscope.sources.edits import patched
-from lmemscope.sources.python_places import PythonText
-from tests.builders import access, kernel_with, local_object, source_text
 from tests.conftest import run_program
-
-needs_numba = pytest.mark.skipif(
-    importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"
-)
+from tests.numba_rewriting import after, needs_numba, numba_target, tried
 
 HEAD = """\
 from numba import cuda, float32, int32
@@ -44,36 +33,6 @@ def k(x, out):
     a[at] += 1
     out[i] = a[(at + 5) % 24]
 """
-
-
-def target(
-    text: str | bytes, *, block: int | None = None, bounds: LaunchBounds | None = None
-) -> NumbaTarget:
-    data = text.encode() if isinstance(text, str) else text
-    parsed = PythonText(data)
-    line = data[: data.index(b"local.array")].count(b"\n") + 1
-    place = SourceLocation("a.py", line)
-    own = local_object("dynamic-index", name="a", type="float32[24]", declared=place, size=96)
-    used = access("dynamic-index", chain=(InlineFrame(place, None),))
-    made = dataclasses.replace(
-        kernel_with("dynamic-index"), objects=(own,), accesses=(used,), launch_bounds=bounds
-    )
-    ((case, finding),) = rules.cases(made, source_text({"a.py": data.decode()}))
-    hits = (Hit(made, finding, case),)
-    path = os.path.abspath("a.py")
-    return NumbaTarget(
-        "dynamic-index", "a", "float32[24]", place, place, path, parsed, "k", hits, block
-    )
-
-
-def tried(text: str | bytes, block: int | None = 64) -> tuple[dict[str, Rewriting], str]:
-    found, reasons = proposals(target(text, block=block))
-    return {one.rewrite: one for one in found}, said(reasons)
-
-
-def after(text: str | bytes, rewrite: str, block: int | None = 64) -> str:
-    data = text.encode() if isinstance(text, str) else text
-    return patched(data, tried(text, block)[0][rewrite].edits).decode()
 
 
 def test_elements_are_in_a_column() -> None:
@@ -264,9 +223,9 @@ def test_a_promise_is_stated(launch: str, block: int | None, caveat: str | None)
 
 
 def test_launch_bounds_make_it_safe() -> None:
-    (_, shared), _ = proposals(target(KERNEL, bounds=LaunchBounds(64, None)))
+    (_, shared), _ = proposals(numba_target(KERNEL, bounds=LaunchBounds(64, None)))
     assert (shared.rewrite, shared.applicability) == ("shared-memory", "safe")
-    found, why = proposals(target(KERNEL, bounds=LaunchBounds(1024, None)))
+    found, why = proposals(numba_target(KERNEL, bounds=LaunchBounds(1024, None)))
     assert [one.rewrite for one in found] == ["unroll"]
     assert "80 bytes for each of 1024 threads do not fit" in said(why)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import run_program
-from tests.test_fix_numba import after, needs_numba, tried
+from tests.numba_rewriting import after, needs_numba, tried
 
 MEANS = """\
 import numpy

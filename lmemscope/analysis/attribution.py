@@ -177,9 +177,11 @@ class _Kernel:
             return _Explained(saved.cause, None, "uniform", saved.evidence)
         if origin.kind == "argument":
             return _Explained("call-frame", None, "uniform", (_passes(flow, origin),))
-        return self._of_object(flow, site, origin)
+        return self._of_object(flow, site, body, origin)
 
-    def _of_object(self, flow: ModuleFlow, site: Site, origin: Origin) -> _Explained:
+    def _of_object(
+        self, flow: ModuleFlow, site: Site, body: CubinFunction, origin: Origin
+    ) -> _Explained:
         """Attribution through the PTX access, whose address leads to the object."""
         assert origin.function is not None
         assert origin.instruction is not None
@@ -205,8 +207,9 @@ class _Kernel:
         numbers = {self.objects.number(key, access_key) for key in owners}
         known = sorted(number for number in numbers if number is not None)
         if len(known) == 1:
-            if access.offset is not None:
-                # A constant place: it tells where ptxas put the object in the frame.
+            if access.offset is not None and body is self._function:
+                # A constant place: it tells where ptxas put the object in the frame. A function
+                # beside the kernel's code has a frame of its own.
                 align = self._alignment(objects)
                 placed = Placement(origin.function, site, access.offset, access.width, align)
                 self.placements.append(placed)

@@ -168,7 +168,7 @@ class _Reasons:
                 shown.append(
                     Evidence("parameter-changed", ptx_line=store.line, opcode=store.opcode)
                 )
-            return ProvenCause("param-copy", tuple(shown))
+            return ProvenCause("param-copy", (*shown, *self._passed()))
         proven = self._escaping() or self._by_index()
         if self._reduction is not None:
             # Two that lie in one place in turn: neither keeps the other in memory.
@@ -239,12 +239,16 @@ class _Reasons:
         is_whole = len(depots) == 1 and depots[0].align <= ARGUMENT <= behind
         return size if is_whole and self._found.offset + size == depots[0].size else max(ends)
 
+    def _passed(self) -> tuple[Evidence, ...]:
+        """The functions that get its address, those that print aside."""
+        callees = dict.fromkeys(call.callee for call, _ in self._found.passed_to)
+        return tuple(Evidence("address-passed", one) for one in callees if one not in PRINTING)
+
     def _escaping(self) -> ProvenCause | None:
         """Proof that its address is needed, or that it holds addresses of other objects."""
-        callees = dict.fromkeys(call.callee for call, _ in self._found.passed_to)
-        passed = [Evidence("address-passed", one) for one in callees if one not in PRINTING]
+        passed = self._passed()
         if passed:
-            return ProvenCause("address-taken", tuple(passed), self._others())
+            return ProvenCause("address-taken", passed, self._others())
         if self._found.stored_at:
             shown = self._said(self._found.stored_at[0])
             others = () if self._is_only_printed() else self._others()

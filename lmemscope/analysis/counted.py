@@ -7,13 +7,52 @@ element may be written.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 from lmemscope.analysis.names import Names, ObjectName
+from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.spelling import Spelling
+from lmemscope.formats.statements import Subscript
 from lmemscope.model import SourceLocation, SourceText
 
 _COUNTER = re.compile(r"\bfor\s*\(\s*(?:[\w:]+\s+)*([A-Za-z_]\w*)\s*=(?!=)")
+_CONSTANT = (
+    r"\bfor\s*\(\s*(?:[\w:]+\s+)*{name}\s*=\s*\d+\s*;"
+    r"\s*{name}\s*[<>]=?\s*(?:\d+|[A-Z][A-Z0-9_]*)\s*;"
+)
+"""A loop from a number to a number, or to what is spelled as a constant."""
+_REACH = 8
+"""Lines above an access in which the head of its loop is looked for."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def running(
+    candidates: Sequence[Subscript], file: str, leaves: Iterable[Leaf], sources: SourceText
+) -> Sequence[Subscript]:
+    """The subscripts of a line that an access with a computed index may be.
+
+    The counter of a loop that is written out is a constant in each of its turns: an index of other
+    things is another subscript's.
+
+    Args:
+        candidates: of the line.
+        file: that they stand in.
+        leaves: what the access's index is made of.
+        sources: the user's files.
+    """
+    if any(leaf.kind == "loop-counter" and leaf.constant_trip for leaf in leaves):
+        return candidates
+    kept = [one for one in candidates if not _is_counter(one, file, sources)]
+    return kept or candidates
+
+
+def _is_counter(subscript: Subscript, file: str, sources: SourceText) -> bool:
+    """Whether an index is nothing but the counter of a loop with constant ends around it."""
+    if _WORD.fullmatch(subscript.text) is None:
+        return False
+    head = re.compile(_CONSTANT.format(name=re.escape(subscript.text)))
+    first = max(1, subscript.line - _REACH)
+    return any(head.search(sources.line(file, at)) for at in range(first, subscript.line + 1))
 
 
 def counted(

@@ -202,12 +202,20 @@ def _place_results(
 def _place_unread(
     owners: list[_Owner | None], results: Sequence[ResultBuffer], alignment: int
 ) -> None:
-    """Results of which nothing is read have what is left, where that is as large as one."""
+    """Results of which nothing is read have what is left, where that is as large as one.
+
+    A result may have the place of values that other calls get or return, and be larger than they.
+    """
     for size in sorted({found.size for found in results}, reverse=True):
         for start in _gaps(owners, size, alignment):
             end = start + size
             if end == len(owners) or owners[end] is not None:
                 owners[start:end] = [_RETURNED] * size
+        for start, end in _free(owners):
+            first = end - size
+            in_turn = owners[first:start] if 0 <= first < start else []
+            if in_turn and all(owner == _RETURNED for owner in in_turn):
+                owners[start:end] = [_RETURNED] * (end - start)
 
 
 def _fill_between_slots(owners: list[_Owner | None]) -> None:
@@ -219,6 +227,16 @@ def _fill_between_slots(owners: list[_Owner | None]) -> None:
     for before, after in pairwise(slots):
         if all(owner is None for owner in owners[before + 1 : after]):
             owners[before + 1 : after] = [owners[before]] * (after - before - 1)
+
+
+def _free(owners: Sequence[_Owner | None]) -> list[tuple[int, int]]:
+    """The ranges that nobody owns: where they begin, and what is behind them."""
+    edges = [at for at in range(len(owners) + 1) if _owned(owners, at - 1) != _owned(owners, at)]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _owned(owners: Sequence[_Owner | None], at: int) -> bool:
+    return not 0 <= at < len(owners) or owners[at] is not None
 
 
 def _gaps(owners: Sequence[_Owner | None], size: int, alignment: int) -> list[int]:

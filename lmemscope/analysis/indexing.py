@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.causes import accesses_of_callees
-from lmemscope.analysis.counted import counted
+from lmemscope.analysis.counted import counted, running
 from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.layout import dimensions_to_pointers
@@ -260,12 +260,43 @@ class IndexReader:
                     ptx.chain(instruction),
                     is_store=access.is_store,
                 )
-                chosen = _chosen(objects, found, access, written)
+                chosen = self._chosen(objects, found, access, written)
                 if written is not None and chosen is not None:
                     place = self._lines.shown(SourceLocation(written.file, chosen.line))
                     members = () if named.path else named.variable.members
                     expression = leading(chosen.text, dimensions_to_pointers(named.type, members))
             yield _Indexed(objects, access, place, expression)
+
+    def _chosen(
+        self,
+        objects: FunctionObjects,
+        found: StackObject,
+        access: PtxAccess,
+        written: Written | None,
+    ) -> Subscript | None:
+        """The subscript that an access is, or None where several may be it.
+
+        The accesses of a line come in the order of its text, each as often as loops were unrolled.
+        """
+        if written is None or len(written.candidates) < 2:
+            return written.candidates[0] if written is not None and written.candidates else None
+        candidates = running(written.candidates, written.file, access.leaves, self._sources)
+        if len(candidates) == 1:
+            return candidates[0]
+        instructions = objects.body.instructions
+        loc = instructions[access.index].loc
+        on_line = [
+            one
+            for one in sorted(found.accesses, key=lambda one: one.index)
+            if one.is_store == access.is_store and instructions[one.index].loc == loc
+        ]
+        there = [one for one in on_line if one.leaves]
+        if len(there) < len(on_line):
+            return None  # Some of the subscripts are constants once their loops are written out.
+        if len(there) % len(candidates) == 0:
+            return candidates[there.index(access) % len(candidates)]
+        alike = {one.leaves for one in there}
+        return candidates[0] if len(alike) == 1 else None
 
     def _choosing(
         self, objects: FunctionObjects, accesses: Sequence[PtxAccess], called: LocalNames
@@ -371,26 +402,3 @@ def _reversed(cost: tuple[int, bool]) -> tuple[int, bool]:
     """For an order in which what costs most comes first."""
     depth, divergent = cost
     return -depth, not divergent
-
-
-def _chosen(
-    objects: FunctionObjects, found: StackObject, access: PtxAccess, written: Written | None
-) -> Subscript | None:
-    """The subscript that an access is, or None where several may be it.
-
-    The accesses of a line come in the order of its text, each as often as loops were unrolled.
-    """
-    candidates = written.candidates if written is not None else ()
-    if len(candidates) < 2:
-        return candidates[0] if candidates else None
-    instructions = objects.body.instructions
-    loc = instructions[access.index].loc
-    there = [
-        one
-        for one in sorted(found.accesses, key=lambda one: one.index)
-        if one.leaves and one.is_store == access.is_store and instructions[one.index].loc == loc
-    ]
-    if len(there) % len(candidates) == 0:
-        return candidates[there.index(access) % len(candidates)]
-    alike = {one.leaves for one in there}
-    return candidates[0] if len(alike) == 1 else None

@@ -60,10 +60,13 @@ class Lines:
         given = self._without_line(kernel, site)
         if given is not None:
             return given
+        origin = self._layers.origins.of(kernel, site)
+        taken = self._of_parameter(origin)
+        if taken is not None:
+            return taken
         entry = line_at(self._layers.cubin.source_lines.get(kernel.section, []), site.pc)
         if entry is None:
             return ()
-        origin = self._layers.origins.of(kernel, site)
         return self._with_callers(self.shown_chain(entry.chain), origin)
 
     def _without_line(self, kernel: CubinFunction, site: Site) -> Chain | None:
@@ -77,6 +80,24 @@ class Lines:
         if instruction is None or instruction.loc is None or instruction.loc.line > 0:
             return None
         return self.of_instruction(instruction)[1:]
+
+    def _of_parameter(self, origin: Origin) -> Chain | None:
+        """Where a function begins, of what takes a parameter off the stack; None of anything else.
+
+        Compilers give that the line of whatever statement comes before it.
+        """
+        flow = self._layers.flow
+        if origin.kind != "argument" or flow is None or origin.function is None:
+            return None
+        dataflow = flow.dataflow(origin.function)
+        if dataflow is None or origin.instruction is None:
+            return None
+        instructions = dataflow.body.instructions
+        taking = instructions[origin.instruction]
+        own = {name for name, _, _ in dataflow.function.parameters}
+        if taking.operation != "ld" or taking.address is None or taking.address.base not in own:
+            return None
+        return self.of_instruction(instructions[0]) or None
 
     def of_instruction(self, instruction: Instruction) -> Chain:
         """The chain of a PTX instruction; empty without line information."""

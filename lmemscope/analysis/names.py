@@ -340,17 +340,25 @@ class Names:
     ) -> Sequence[Variable]:
         """The variables that calls get by their names where they get an object; else all.
 
-        Another variable on such a line may be handed over by its value, as a pointer is.
+        Another variable on such a line may be handed over by its value, as a pointer is whose
+        address the line does not take.
         """
         said = passed_names(owner, found, objects.body.instructions, self._mentions)
         passed = [
             one
             for one in variables
-            if one.name in said.get(one.function, ())
-            and not (is_reference(one.type) or is_pointer(one.type))
+            if _is_said(one, said.get(one.function, ()))
+            and not is_reference(one.type)
             and 0 <= found.size - one.size < PADDING
         ]
         return passed if len({(one.function, one.name) for one in passed}) == 1 else variables
+
+
+def _is_said(variable: Variable, arguments: Collection[str]) -> bool:
+    """Whether one of some arguments is a variable's address, or itself where it is no pointer."""
+    if f"&{variable.name}" in arguments:
+        return True
+    return variable.name in arguments and not is_pointer(variable.type)
 
 
 def _base(kind: str) -> str:

@@ -20,6 +20,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.flow import is_generic_access, may_become
 from lmemscope.analysis.stack_arguments import Argument, passed_on_line, stack_arguments
 from lmemscope.formats.cubin import Cubin, CubinFunction
+from lmemscope.formats.demangle import original_name
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.sites import STACK_POINTER, Site
 
@@ -117,6 +118,8 @@ class Origins:
         name = found.name if found is not None else None
         if site.spill_refill:
             return Origin("spill", line, name, None)
+        if flow is not None and line is None and _is_ptxas_own(flow, kernel, site):
+            return Origin("save", line, name, None)
         if flow is None or line is None:
             return Origin("unknown", line, name, None)
         index = self._access(flow, name, line, site.is_store) if name is not None else None
@@ -221,6 +224,16 @@ def _first_access(flow: ModuleFlow, name: str, line: int, is_store: bool) -> int
         ),
         None,
     )
+
+
+def _is_ptxas_own(flow: ModuleFlow, kernel: CubinFunction, site: Site) -> bool:
+    """Whether a site of a routine that ptxas adds, for a division or a root, saves a register.
+
+    No PTX has the routine, and it has no objects: its frame holds what it keeps for its callers.
+    """
+    body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
+    is_routine = body.kind == "function" and flow.ptx.function(original_name(body.name)) is None
+    return is_routine and site.base == STACK_POINTER and site.uniform_base is None
 
 
 def _bytes_of(site: Site, *, is_store: bool) -> _Bytes:

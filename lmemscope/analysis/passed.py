@@ -24,7 +24,7 @@ _STATEMENT = 20
 """Lines that a declaration may go on over."""
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*$")
 """What a call in parentheses names in front of them."""
-_PLAIN = re.compile(r"\s*&?\s*([A-Za-z_]\w*)\s*")
+_PLAIN = re.compile(r"\s*(&?)\s*([A-Za-z_]\w*)\s*")
 """A variable, or its address."""
 _MADE = re.compile(r"\s*(?:[\w:]*::)?(\w+)\s*[({<]")
 """The name of the type that a value is made of."""
@@ -64,7 +64,8 @@ def passed_names(
 ) -> dict[str, set[str]]:
     """What stands as the argument by which calls get an object, by the function that calls.
 
-    Empty where an argument is more than a name, or where a line has several such calls.
+    A name, or ``&`` and a name. Empty where an argument is more, or where a line has several such
+    calls.
 
     Args:
         owner, found, instructions, mentions: as in `passed_temporaries`.
@@ -76,7 +77,7 @@ def passed_names(
         named = _PLAIN.fullmatch(argument) if argument is not None else None
         if named is None:
             return {}
-        names.setdefault(chain[0].function or owner, set()).add(named[1])
+        names.setdefault(chain[0].function or owner, set()).add(named[1] + named[2])
     return names
 
 

@@ -39,13 +39,14 @@ class Saves:
         """
         flow, facts = self._flow, self._facts
         where = Evidence("no-local-access", ptx_line=origin.ptx_line)
+        shown = (where,) if origin.ptx_line is not None else ()
         calls = flow.calls(facts.name)
         if body.kind == "function":
             spilled = self._spilled(body)
             if spilled is not None:
                 return ProvenCause("register-spill", (spilled, where))
             cause, how = _of_function(flow, facts.name, body.name)
-            return ProvenCause(cause, (Evidence(how, body.name), where))
+            return ProvenCause(cause, (Evidence(how, body.name), *shown))
         opcode = _call_on_line(flow, origin)
         if opcode is not None:
             seen = Evidence("ptx-instruction", ptx_line=origin.ptx_line, opcode=opcode)

@@ -386,7 +386,7 @@ def _in_lanes(uniformity: Uniformity, sources: Sequence[IndexSource]) -> str:
     """What uniformity means for what an access costs."""
     kinds = {source.kind for source in sources}
     if uniformity == "lane-varying" and "thread-id" in kinds and kinds <= _COMPUTED:
-        return "is different in each lane: up to 32 sectors per request"
+        return "differs between lanes: up to 32 sectors per request"
     warp = "a warp (of 32 neighbours in x)" if "thread-id" in kinds else "a warp"
     return {
         "uniform": f"is the same in all lanes of {warp}: 4 sectors per request",

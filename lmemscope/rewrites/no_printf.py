@@ -103,7 +103,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         "no-printf",
         "unsafe",
         tuple(edits),
-        "compile the print out, but with -DLMEMSCOPE_PRINT",
+        "compile the print out unless -DLMEMSCOPE_PRINT is given",
         f"{caveat} unless the program is compiled with -DLMEMSCOPE_PRINT",
     )
 

@@ -4,11 +4,12 @@ r"""Spill to shared memory
 to shared memory as far as it has room there (CUDA 13 and newer; older ones ignore the pragma).
 
 It is safe: the program does the same, and ptxas knows from the launch bounds how many threads share
-the memory; without any it keeps room for 1024. It costs shared memory of the block, and with it L1
-cache; beside dynamic shared memory ptxas refuses it, and a launch that asks for some may find no
-room: declined where there is any in sight, and where the program asks for L1 cache in its place
-(`cudaFuncCachePreferL1`), as few blocks may find room then. With `-rdc=true` ptxas refuses it too,
-and the program is not built: what is tried without the options of a build does not show that.
+the memory; without any it keeps room for as many as find registers, 1024 at most. It costs shared
+memory of the block, and with it L1 cache; beside dynamic shared memory ptxas refuses it, and a
+launch that asks for some may find no room: declined where there is any in sight, and where the
+program asks for L1 cache in its place (`cudaFuncCachePreferL1`), as few blocks may find room then.
+With `-rdc=true` ptxas refuses it too, and the program is not built: what is tried without the
+options of a build does not show that.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from lmemscope.model import Rewriting
 from lmemscope.rewrites.base import DeclinedError, Hit, Rewrite, RuledOutError, Target
 from lmemscope.rewrites.dynamic import dynamic_at
 from lmemscope.rewrites.written import first_in, kernels
-from lmemscope.rules.launched import LARGEST_BLOCK
-from lmemscope.rules.register_cap import spilling_rooms
+from lmemscope.rules.register_cap import spilling_rooms, spilling_threads
 from lmemscope.rules.shared import has_dynamic, prefers_l1
 
 _PRAGMA = b'asm volatile(".pragma \\"enable_smem_spilling\\";");'
@@ -56,7 +56,7 @@ def _check(target: Target, hit: Hit) -> None:
     if hit.case.sources.is_relocatable:
         raise RuledOutError("ptxas refuses it in code that is linked later (`-rdc=true`)")
     bounds = hit.facts.launch_bounds
-    threads = (bounds.max_threads if bounds is not None else None) or LARGEST_BLOCK
+    threads = spilling_threads(hit.facts)
     asked = dynamic_at(target, hit)
     if asked is not None or has_dynamic(hit.case):
         where = asked or "its file"

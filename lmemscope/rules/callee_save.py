@@ -26,6 +26,7 @@ from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.inlining import (
     by_pointer,
     inlining,
+    is_librarys,
     is_of_this_file,
     names_of,
     not_called,
@@ -33,6 +34,7 @@ from lmemscope.rules.inlining import (
     of_library,
     only_linked,
 )
+from lmemscope.rules.register_cap import HARDWARE_CAP
 
 
 def severity(case: Case) -> Severity:
@@ -45,7 +47,9 @@ def message(case: Case) -> str:
     functions = {access.function for access in case.accesses}
     are = "are" if len(functions) > 1 else "is"
     why = "not inlined"
-    if _is_on_its_own(case) and by_pointer(case.accesses):
+    if _is_routine(case):
+        why = "a routine of CUDA's own"
+    elif _is_on_its_own(case) and by_pointer(case.accesses):
         why = "kept for calls through a pointer, as its address is stored"
     elif _is_on_its_own(case) and not is_of_this_file(case):
         why = "compiled for other files to call"
@@ -72,6 +76,8 @@ def message(case: Case) -> str:
 
 def advice(case: Case) -> tuple[Advice, ...]:
     """Inlining where it is possible, for then there is no caller whose registers must be kept."""
+    if _is_routine(case):
+        return _of_routine(case)
     pointed = by_pointer(case.accesses)
     if _is_on_its_own(case) and not pointed:
         return of_its_own(case)
@@ -101,6 +107,25 @@ def advice(case: Case) -> tuple[Advice, ...]:
             f"Replace the pointer or virtual call that reaches {names_of(pointed)} by a template "
             "parameter or a switch, so that the callee can be inlined; where nothing calls it so, "
             "store no address of it."
+        ),
+    )
+
+
+def _is_routine(case: Case) -> bool:
+    """Whether it is a routine that ptxas adds, compiled by itself for code that is linked later."""
+    return _is_on_its_own(case) and is_librarys(case.facts, case.facts.name)
+
+
+def _of_routine(case: Case) -> tuple[Advice, ...]:
+    """The limit under which it has to save registers, for without one it needs none of them."""
+    cap = case.facts.cubin.max_registers if case.facts.cubin is not None else None
+    if cap is None or cap >= HARDWARE_CAP:
+        return of_library([case.facts.name])
+    return (
+        Advice(
+            f"It is compiled under the limit of {cap} registers that was given to the compiler "
+            "(-maxrregcount), and has to keep its caller's. Raise or drop that limit; "
+            "__launch_bounds__ on a kernel says nothing of it."
         ),
     )
 

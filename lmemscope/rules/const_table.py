@@ -25,6 +25,7 @@ from lmemscope.model import Advice, Severity
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.declared import declaration_of, rest_of_block
+from lmemscope.rules.enclosing import says_host
 from lmemscope.rules.indexing import index_clause
 
 _LINES_LOOKED_AT = 128
@@ -81,10 +82,16 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
     if written is not None and "(" in written and made is not None and not made.is_arithmetic:
         # A constructor runs in each thread: `static` variables of device code cannot have one.
         written = None
-    constant = uniform and (written is None or _is_literal(written))
+    hosted = _is_hosts(case)
+    constant = uniform and not hosted and (written is None or _is_literal(written))
     if constant:
         text = (
             "in constant memory (`__constant__`, at namespace scope): all lanes read one element."
+        )
+    elif hosted:
+        text = (
+            "`static const` where it stands: its function is the host's, too, which cannot read "
+            "`__constant__` memory."
         )
     elif uniform:
         text = "`static const` where it stands; `__constant__` at namespace scope is faster still."
@@ -110,6 +117,12 @@ def _one_table(case: Case, lead: str) -> tuple[Advice, ...]:
     is_short = written.count("\n") < _LINES_SHOWN
     code = f"{'__constant__' if constant else 'static const'} {written}" if is_short else None
     return (Advice(text, code, rewrite="static-table"),)
+
+
+def _is_hosts(case: Case) -> bool:
+    """Whether the table's function is compiled for the host, too."""
+    declared = case.object.declared if case.object is not None else None
+    return declared is not None and says_host(case.sources, declared)
 
 
 def unchanged_table(case: Case, lead: str = "Make") -> tuple[Advice, ...]:

@@ -25,6 +25,7 @@ from lmemscope.formats.demangle import plain_name
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
+from lmemscope.rules.inlining import names_of
 
 _LINES_LOOKED_AT = 12
 _LONGEST = 2000
@@ -43,11 +44,23 @@ def message(case: Case) -> str:
     indexed = f": it is indexed at run time{clause}" if clause else ""
     if not clause and "chosen-address" in case.shown:
         indexed = ": a pointer to it is chosen at run time"
+    elif not clause:
+        indexed = _passed(case)
     owner = _owner(case)
     if owner is not None and owner.function is None:
         return f"{case.described}, a copy of a parameter, is on every thread's stack{indexed}"
     of = f" of {owner.function}" if owner is not None else ""
     return f"the parameter {case.described}{of} is copied to every thread's stack{indexed}"
+
+
+def _passed(case: Case) -> str:
+    """Which functions get its address, for nothing else keeps it in memory."""
+    found = case.object.evidence if case.object is not None else ()
+    symbols = [one.subject for one in found if one.kind == "address-passed" and one.subject]
+    if not symbols:
+        return ""
+    are = "is" if len(symbols) == 1 else "are"
+    return f": its address is passed to {names_of(symbols)}, which {are} not inlined"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -12,6 +12,7 @@ PARTITIONS = 4
 ALLOCATION_UNIT = 8
 WARP = 32
 HARDWARE_CAP = 255
+_LARGEST_BLOCK = 1024
 """CUDA C++ Programming Guide, "Compute Capabilities", table "Technical Specifications": 64 K
 registers per multiprocessor and 255 per thread for every capability from 7.5 to 12.1; they are
 allocated to warps in units of 256, 8 per thread. A quarter belongs to each of the multiprocessor's
@@ -35,6 +36,21 @@ def registers_for(threads: int, blocks: int) -> int:
     warps = -(-threads // WARP) * blocks
     share = REGISTERS_PER_PARTITION // (WARP * -(-warps // PARTITIONS))
     return min(HARDWARE_CAP, share // ALLOCATION_UNIT * ALLOCATION_UNIT)
+
+
+def spilling_threads(facts: KernelFacts) -> int:
+    """Threads of a block that ptxas keeps room for where it spills to shared memory.
+
+    Those of the launch bounds, else the most that find as many registers as the kernel uses: with
+    255 registers it takes 76 bytes for each of 256 threads, with 64 44 for each of 1024 (measured
+    with ptxas 13.5).
+    """
+    bounds = facts.launch_bounds
+    if bounds is not None and bounds.max_threads:
+        return bounds.max_threads
+    used = facts.registers or 0
+    fitting = range(_LARGEST_BLOCK, 0, -WARP)
+    return next((one for one in fitting if registers_for(one, 1) >= used), _LARGEST_BLOCK)
 
 
 def cap_of(facts: KernelFacts) -> Cap:

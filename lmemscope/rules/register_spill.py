@@ -18,9 +18,10 @@ every cap. Where launch bounds give no minimum of blocks, it may spare registers
 minimum of one gives them to the kernel; around calls no limit is in the way. From CUDA 13,
 ``asm volatile(".pragma \"enable_smem_spilling\";");`` at the beginning of the kernel spills to
 shared memory; it wants no dynamic shared memory and no ``-rdc=true``. From ``__launch_bounds__``
-ptxas knows how many threads share it, without them it keeps room for 1024. ptxas takes no more than
-a block has while the multiprocessor is full of threads, on sm_90 19 KB of 256 threads, less what
-the kernel uses already: beside 24 KB that are static it moves nothing.
+ptxas knows how many threads share it, without them it keeps room for as many as find registers,
+1024 at most. ptxas takes no more than a block has while the multiprocessor is full of threads, on
+sm_90 19 KB of 256 threads, less what the kernel uses already: beside 24 KB that are static it moves
+nothing.
 
 When to leave it. A few bytes outside the hot loop, where more threads in flight are worth more.
 """
@@ -30,12 +31,11 @@ from __future__ import annotations
 import re
 
 from lmemscope.formats.demangle import short_name
-from lmemscope.model import Advice, Confidence, Severity, count
+from lmemscope.model import Advice, Confidence, Severity, SourceLocation, count
 from lmemscope.rules.base import Case, Rule
 from lmemscope.rules.enclosing import body_lines
 from lmemscope.rules.indexing import listed
-from lmemscope.rules.launched import LARGEST_BLOCK
-from lmemscope.rules.register_cap import cap_of, spilling_rooms
+from lmemscope.rules.register_cap import cap_of, spilling_rooms, spilling_threads
 from lmemscope.rules.shared import has_dynamic, prefers_l1
 
 _DEFINES = re.compile(
@@ -153,40 +153,49 @@ def _around(case: Case) -> str:
 
 
 def _baked_in(case: Case, code: str) -> str:
-    """Where the kernel says the size of the block again, for bounds that ask for a smaller one."""
+    """That more than the bounds changes with bounds that ask for a smaller block.
+
+    Where the kernel says the size of the block again, its lines; it may be said in other ways, too,
+    as by the warps of a block.
+    """
     bounds, place = case.facts.launch_bounds, case.facts.location
     threads = str(bounds.max_threads) if bounds is not None else ""
-    if place is None or not threads or code.startswith(f"__launch_bounds__({threads},"):
+    if not threads or code.startswith(f"__launch_bounds__({threads},"):
         return ""
+    must = (
+        f" The launches, and whatever in the kernel counts on blocks of {threads} threads, as a "
+        "tile that their warps share, must change with it"
+    )
+    at = _lines_with(case, place, threads) if place is not None else []
+    if not at:
+        return f"{must}."
+    shown = [str(number) for number in at[:_SHOWN]]
+    more = [f"{len(at) - _SHOWN} more"] if len(at) > _SHOWN else []
+    where = f"line{'s' if len(at) > 1 else ''} {listed([*shown, *more])}"
+    return f"{must}: that number stands at {where} too."
+
+
+def _lines_with(case: Case, place: SourceLocation, threads: str) -> list[int]:
+    """Lines of a kernel with a number of threads, or a name that is defined as it."""
     names = {
         found.group(1)
         for line in case.sources.matching(place.file, _DEFINES)
         if (found := _DEFINES.search(line)) is not None and found.group(2) == threads
     }
     size = re.compile(rf"(?<![\w.])(?:{'|'.join([threads, *sorted(names)])})(?![\w.])")
-    at = [
+    return [
         number
         for number, text in body_lines(case.sources, place)
         if "__launch_bounds__" not in text and size.search(text) is not None
     ]
-    if not at:
-        return ""
-    shown = [str(number) for number in at[:_SHOWN]]
-    more = [f"{len(at) - _SHOWN} more"] if len(at) > _SHOWN else []
-    where = f"line{'s' if len(at) > 1 else ''} {listed([*shown, *more])}"
-    return (
-        f" The launches and whatever else counts on blocks of {threads} must change with it: that "
-        f"number stands at {where} too."
-    )
 
 
 def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
     """Spilling to shared memory, where there is room and no call.
 
-    Without launch bounds ptxas keeps room for the largest block.
+    Without launch bounds ptxas keeps room for the largest block that finds registers.
     """
     facts = case.facts
-    bounds = facts.launch_bounds
     used = facts.cubin is not None and facts.cubin.shared_spills
     calls = facts.callees or (
         facts.calls is not None
@@ -197,7 +206,7 @@ def _in_shared_memory(case: Case) -> tuple[Advice, ...]:
     if has_dynamic(case) or prefers_l1(case):
         return ()  # ptxas refuses it beside dynamic shared memory
     taken = (facts.ptxas.shared if facts.ptxas is not None else None) or 0
-    threads = (bounds.max_threads if bounds is not None else None) or LARGEST_BLOCK
+    threads = spilling_threads(facts)
     spilled = case.share.frame_bytes
     # ptxas moves whole words of all threads.
     words = [max(0, room - taken) // (4 * threads) for room in spilling_rooms(threads)]

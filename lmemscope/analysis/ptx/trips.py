@@ -6,6 +6,7 @@ so any weight serves, as long as a loop that is unrolled four times weighs a fou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -134,12 +135,26 @@ class Trips:
     def written_out(self, loop: Loop) -> int | None:
         """Instructions that a loop is when each iteration stands for itself, at most.
 
-        Loops in it count once, as they are. None where it does not count from a number to a number.
+        Loops in it whose number of iterations is a constant then, such as that of its own counter,
+        stand for themselves as well; others count once, as they are. None where it does not count
+        from a number to a number.
         """
-        found: list[float] = []
-        for test in self._tests(loop):
-            found += self._exactly(test, loop)
-        return round(max(min(found), 1.0)) * len(loop.members) if found else None
+        turns = self.exact_count(loop)
+        if turns is None:
+            return None
+        inner = [one for one in self._code.flow.loops if one.header in loop.members - {loop.header}]
+        inner = [one for one in inner if one.members < loop.members]
+        often = {one.header: self.exact_count(one) or 1.0 for one in inner}
+        size = 0.0
+        for index in loop.members:
+            size += math.prod(often[one.header] for one in inner if index in one.members)
+        return math.ceil(turns * size)
+
+    def exact_count(self, loop: Loop) -> float | None:
+        """How often a loop runs that counts from a number to a number; the mean where these are
+        made of a counter around it."""
+        found = [count for test in self._tests(loop) for count in self._exactly(test, loop)]
+        return max(min(found), 1.0) if found else None
 
     def count_with(self, loop: Loop, numbers: Mapping[str, int]) -> float | None:
         """How often a loop runs where parameters have some numbers; None where that says nothing.
@@ -148,9 +163,7 @@ class Trips:
             loop: which.
             numbers: by the PTX names of parameters.
         """
-        given = Trips(self._code, self._values, self._control, numbers)
-        found = [count for test in given._tests(loop) for count in given._exactly(test, loop)]
-        return min(found) if found else None
+        return Trips(self._code, self._values, self._control, numbers).exact_count(loop)
 
     def parameters(self, loop: Loop) -> set[str]:
         """Parameters that a loop begins or ends with, perhaps with constants added and the like."""
