@@ -1,0 +1,214 @@
+"""Hand a table's elements from lane to lane
+
+A table of at most 32 constants in a kernel becomes one element in a register of each lane, and
+`a[i]` becomes `__shfl_sync(0xffffffff, a_own, i)`: lane `i` hands its element to whoever asks.
+
+It is unsafe: all lanes of a warp have to be there, in whole warps, for a lane that is not hands out
+nothing. Declined where the text lets lanes go different ways before or around a use: in a kernel
+that returns, leaves a loop or jumps somewhere, or has a macro or assembly that may, under a
+condition, in a loop whose end is made of more than parameters, numbers and its counter, in a
+lambda, and in another function than a kernel.
+What remains a promise is that blocks have whole warps. It gains little over one table for all
+threads, which is tried first: a fifth of what reading that takes, on an H100.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting
+from lmemscope.rewrites.arrays import LocalArray, Use, local_array
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.static_table import can_be_const
+from lmemscope.rewrites.written import is_continued
+from lmemscope.sources.syntax import FUNCTIONS, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_LANES = 32
+_TYPES = re.compile(
+    rb"(?:const\s+)?(?:float|double|(?:unsigned|signed|int|long|\s)+|u?int(?:32|64)_t)\s*"
+)
+"""What ``__shfl_sync`` takes as it is (CUDA C++ Programming Guide, "Warp Shuffle Functions")."""
+_LEAVING = (
+    "return_statement",
+    "break_statement",
+    "continue_statement",
+    "goto_statement",
+    "labeled_statement",
+    "gnu_asm_expression",
+    "lambda_expression",
+)
+_PARTS = re.compile(rb"\b(?:return|break|continue|goto|asm|__trap|__exit)\b")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_TOGETHER = frozenset(
+    {
+        "compound_statement",
+        "declaration",
+        "init_declarator",
+        "expression_statement",
+        "assignment_expression",
+        "binary_expression",
+        "parenthesized_expression",
+        "argument_list",
+        "call_expression",
+        "subscript_expression",
+        "subscript_argument_list",
+        "cast_expression",
+        "unary_expression",
+        "for_statement",
+    }
+)
+"""Around a use, these are executed by all lanes that come to them, or by none."""
+_CONSTANT = re.compile(rb"[A-Z][A-Z0-9_]*")
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """An element in each lane, and a shuffle for each use."""
+    array = local_array(target)
+    values, declared = array.values, array.declared
+    if values is None or len(array.extents) != 1 or not can_be_const(target, declared):
+        return
+    size = (array.numbers or (0,))[0]
+    if not 1 < size <= _LANES or len(values) > size or not declared.is_alone:
+        return
+    if all(
+        hit.finding.index is not None and hit.finding.index.least_uniform == "uniform"
+        for hit in target.hits
+    ):
+        raise DeclinedError("all lanes read one element")
+    if _TYPES.fullmatch(array.element) is None:
+        raise DeclinedError(f"`{array.element.decode()}` is no number of 32 or 64 bits")
+    _check_kernel(array)
+    for use in array.uses:
+        _check_use(use, array)
+    yield Rewriting(
+        "shuffle",
+        "unsafe",
+        tuple(_edits(target, array, size)),
+        f"`{target.name}` with an element in each lane, handed over by `__shfl_sync`",
+        "every block has whole warps, a multiple of 32 threads",
+    )
+
+
+def _check_kernel(array: LocalArray) -> None:
+    """Refuse what lets lanes leave before others.
+
+    Raises:
+        DeclinedError: they may.
+    """
+    function, syntax = array.declared.function, array.syntax
+    body = function.child_by_field_name("body")
+    if body is None or b"__global__" not in syntax.text(function).partition(b"(")[0]:
+        raise DeclinedError("it is in no kernel, whose lanes begin together")
+    if array.declared.scope != body:
+        raise DeclinedError("it is declared in a block of its own")
+    for node in walk(body):
+        if node.type in _LEAVING:
+            raise DeclinedError(f"line {node.start_point.row + 1} may part the lanes of a warp")
+    words, meanings = set(_WORD.findall(syntax.text(body))), array.target.meanings
+    if meanings.is_conditional(words) or _PARTS.search(meanings.definitions(words)) is not None:
+        raise DeclinedError("a macro in its kernel may part the lanes of a warp")
+    for name in (array.name + b"_lane", array.name + b"_own"):
+        if name in array.target.meanings.words:
+            raise DeclinedError(f"the name {name.decode()} is taken")
+
+
+def _check_use(use: Use, array: LocalArray) -> None:
+    """Refuse a use that not all lanes come to.
+
+    Raises:
+        DeclinedError: they may not.
+    """
+    line = f"line {use.name.start_point.row + 1}"
+    if use.kind != "read" or use.element is None or len(use.indices) != 1:
+        raise DeclinedError(f"{line} does not read an element alone")
+    node: Node = use.element
+    while node.parent is not None and node.parent != array.declared.scope:
+        above = node.parent
+        operator = above.child_by_field_name("operator")
+        is_lazy = operator is not None and array.syntax.text(operator) in (b"&&", b"||")
+        if above.type not in _TOGETHER or above.type in FUNCTIONS or is_lazy:
+            raise DeclinedError(f"{line} is not reached by all lanes together")
+        if above.type == "for_statement" and (
+            node != above.child_by_field_name("body") or not _is_uniform(above, array)
+        ):
+            raise DeclinedError(f"{line} is in a loop that lanes may leave at different times")
+        node = above
+
+
+def _is_uniform(loop: Node, array: LocalArray) -> bool:
+    """Whether all lanes of a block turn a loop as often: its head has its counter, numbers, and
+    parameters of the kernel that nothing changes."""
+    syntax, function = array.syntax, array.declared.function
+    begin, update = loop.child_by_field_name("initializer"), loop.child_by_field_name("update")
+    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
+    if begin is None or condition is None or update is None or body is None:
+        return False
+    counters = {syntax.text(one) for one in walk(begin) if one.type == "identifier"}
+    given = function.child_by_field_name("declarator")
+    parameters = {
+        syntax.text(one)
+        for one in walk(given if given is not None else function)
+        if one.type == "identifier"
+    }
+    changed = {
+        syntax.text(name)
+        for one in walk(function)
+        for field in [
+            {"update_expression": "argument", "assignment_expression": "left"}.get(one.type)
+        ]
+        for name in [one.child_by_field_name(field) if field is not None else None]
+        if name is not None and not (update.start_byte <= name.start_byte < update.end_byte)
+    }
+    counter = next(iter(counters)) if len(counters) == 1 else None
+    known = {one for one in parameters if one not in changed}
+    return (
+        counter is not None
+        and counter not in changed
+        and begin.type == "declaration"
+        and all(
+            syntax.text(one) == counter
+            or syntax.text(one) in known
+            or _CONSTANT.fullmatch(syntax.text(one)) is not None
+            for part in (begin, condition, update)
+            for one in walk(part)
+            if one.type == "identifier"
+        )
+        and not any(
+            one.type in ("call_expression", "subscript_expression", "pointer_expression")
+            for part in (begin, condition, update)
+            for one in walk(part)
+        )
+    )
+
+
+def _edits(target: Target, array: LocalArray, size: int) -> Iterator[Edit]:
+    """The table once for all threads, each lane's element behind it, and the shuffles."""
+    syntax, declared = array.syntax, array.declared
+    start, end = declared.statement.start_byte, declared.statement.end_byte
+    if is_continued(target, syntax.line_start(start)):
+        raise DeclinedError("its declaration is in a macro")
+    const = b"" if array.is_const else b"const "
+    yield target.edit(start, start, b"static __device__ " + const)
+    name, lines = array.name, syntax.lines_end() + syntax.indent(declared.statement)
+    lane = b"%s_lane" % name
+    last = b"" if size == _LANES else b" < %d ? %s : 0" % (size, lane)
+    made = (
+        b"unsigned %s;" % lane,
+        b'asm("mov.u32 %%0, %%%%laneid;" : "=r"(%s));' % lane,
+        b"const %s %s_own = %s[%s%s];" % (array.element.strip(), name, name, lane, last),
+    )
+    yield target.edit(end, end, b"".join(lines + one for one in made))
+    for use in array.uses:
+        assert use.element is not None
+        (index,) = use.indices
+        head, tail = use.element.start_byte, use.element.end_byte
+        yield target.edit(head, index.start_byte, b"__shfl_sync(0xffffffffu, %s_own, " % name)
+        yield target.edit(index.end_byte, tail, b")")
+
+
+REWRITE = Rewrite("shuffle", frozenset({"const-table"}), propose, __name__)

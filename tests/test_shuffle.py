@@ -1,0 +1,117 @@
+"""A table that lanes hand to each other."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from lmemscope.model import IndexFacts, IndexSource
+from lmemscope.rewrites import shuffle
+from lmemscope.rewrites.base import DeclinedError
+from lmemscope.sources.edits import patched
+from tests.conftest import run_program
+from tests.rewriting import target
+
+TABLE = """\
+    #define STEPS 8
+    __global__ void k(const int *in, float *out, int n) {
+      const float a[6] = {1, 5, 2, 8, 3, 7};
+      float sum = 0;
+      for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < STEPS; ++j) sum += a[(in[i] + j) % 6] * in[j];
+      }
+      out[threadIdx.x] = sum + a[in[0]];
+    }
+    """
+LANES = IndexFacts("i", (IndexSource("thread-id", None),), "lane-varying", None)
+
+
+def tried(text: str, type_: str = "const float[6]", index: IndexFacts = LANES) -> list[str]:
+    """The text with each proposal."""
+    text = textwrap.dedent(text)
+    made_of = target(text, "a", type_, cause="const-table")
+    (hit,) = made_of.hits
+    hit = dataclasses.replace(hit, finding=dataclasses.replace(hit.finding, index=index))
+    made = list(shuffle.propose(dataclasses.replace(made_of, hits=(hit,))))
+    assert all((one.rewrite, one.applicability) == ("shuffle", "unsafe") for one in made)
+    return [patched(text.encode(), list(one.edits)).decode() for one in made]
+
+
+def test_each_lane_has_an_element_and_hands_it_over() -> None:
+    text = textwrap.dedent(TABLE)
+    expected = (
+        text.replace("const float a[6]", "static __device__ const float a[6]")
+        .replace(
+            "3, 7};\n",
+            "3, 7};\n"
+            "  unsigned a_lane;\n"
+            '  asm("mov.u32 %0, %%laneid;" : "=r"(a_lane));\n'
+            "  const float a_own = a[a_lane < 6 ? a_lane : 0];\n",
+        )
+        .replace("a[(in[i] + j) % 6]", "__shfl_sync(0xffffffffu, a_own, (in[i] + j) % 6)")
+        .replace("a[in[0]]", "__shfl_sync(0xffffffffu, a_own, in[0])")
+    )
+    assert tried(TABLE) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "why"),
+    [
+        ("float sum = 0;", "float sum = 0; if (n == 3) return;", "may part the lanes"),
+        ("sum += a", "if (in[j]) sum += a", "not reached by all lanes together"),
+        ("sum += a", "sum += in[j] && a", "not reached by all lanes together"),
+        ("sum += a", "sum += in[j] ? 1 : a", "not reached by all lanes together"),
+        ("i < n;", "i < in[0];", "leave at different times"),
+        ("i < n;", "i < threadIdx.x;", "leave at different times"),
+        ("i < n;", "i < n && sum < 3;", "leave at different times"),
+        ("float sum = 0;", "float sum = 0; n = in[0];", "leave at different times"),
+        ("++i) {", "++i) { i += in[i];", "leave at different times"),
+        ("for (int i = 0; i < n; ++i)", "while (sum < n)", "not reached by all lanes together"),
+        ("int i = 0; i < n", "int i = in[0]; i < n", "leave at different times"),
+        ("#define STEPS 8", "#define STEPS 8\n#define LEAVE return", "has no LEAVE in it"),
+        ("float sum = 0;", "float sum = 0; asm(\"exit;\");", "may part the lanes"),
+        ("__global__", "__device__", "in no kernel"),
+        ("sum += a[", "sum += *&a[", "not reached by all lanes"),
+        ("float sum = 0;", "float sum = 0, a_own = 1;", "a_own is taken"),
+    ],
+)  # fmt: skip
+def test_what_may_part_lanes_is_declined(before: str, behind: str, why: str) -> None:
+    text = TABLE.replace(before, behind, 1)
+    if "LEAVE" in behind:
+        assert tried(text), "a macro that is not used parts nobody"
+        text, why = text.replace("float sum = 0;", "float sum = 0; LEAVE;"), "macro in its kernel"
+    with pytest.raises(DeclinedError, match=why):
+        tried(text)
+
+
+def test_what_all_lanes_read_alike_has_better_places() -> None:
+    uniform = IndexFacts("i", (IndexSource("loop-counter", None),), "uniform", None)
+    with pytest.raises(DeclinedError, match="all lanes read one element"):
+        tried(TABLE, index=uniform)
+
+
+def test_other_types_and_larger_tables_are_left() -> None:
+    with pytest.raises(DeclinedError, match="no number of 32 or 64 bits"):
+        tried(TABLE.replace("const float a", "const char a"), "const char[6]")
+    assert tried(TABLE.replace("a[6]", "a[40]"), "const float[40]") == []
+
+
+BY_LANE = """\
+__global__ void k(const float *in, float *out, int n) {
+  const float a[32] = {%s};
+  float sum = 0.0f;
+  for (int i = 0; i < n; ++i) sum += in[i] * a[(threadIdx.x * 5 + i) & 31];
+  out[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.toolchain
+def test_it_is_compiled_and_removes_the_table(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(BY_LANE % ", ".join(str(n * 7 % 32 + 1) for n in range(32)))
+    done = run_program("fix", "a.cu", "--arch", "sm_90", "--format", "json", cwd=tmp_path)
+    found = [one for one in done.document["candidates"] if one["rewrite"] == "shuffle"]
+    assert [one["verdict"] for one in found] == ["removed"]
