@@ -105,7 +105,7 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     edits = _bounded(target, threads, run)
     if edits is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")
-    caveat = f"no launch has more than {threads} threads in a block, or it fails"
+    caveat = f"no launch has more than {count(threads, 'thread')} in a block, or it fails"
     if running(target, declared.function) is None:
         # Kernels of other sources get no bounds.
         header = os.path.basename(target.path)

@@ -107,8 +107,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     else:
         more = "more do not fit" if not fits else "a larger block takes more"
         text = (
-            f"If no block has more than {threads} threads, keep {case.name} in shared memory, one "
-            f"copy per thread: {size} bytes × {threads} threads = {amount}; {more}."
+            f"If no block has more than {count(threads, 'thread')}, keep {case.name} in shared "
+            f"memory, one copy per thread: {size} bytes × {threads} threads = {amount}; {more}."
         )
     if has_dynamic(case) and not (known is not None and known.is_exact and not known.is_dynamic):
         text += " What the launch asks for there dynamically comes on top."
