@@ -28,6 +28,8 @@ OriginKind = Literal["spill", "save", "argument", "object", "unknown"]
 """``spill``: ptxas marks it. ``save``: made by ptxas and not marked, or to keep a barrier register
 of the caller's. ``argument``: a call's value on the stack. ``object``: an access of the program's
 own. ``unknown``: no PTX line."""
+_ROUTINES = ("__cuda", "$__internal")
+"""How the names of routines begin that ptxas adds; a linker adds other functions, too."""
 _Bytes: TypeAlias = tuple[int | None, int | None, int, int, bool]
 """What a site moves: its address registers, displacement and width, and whether it stores."""
 
@@ -232,7 +234,8 @@ def _is_ptxas_own(flow: ModuleFlow, kernel: CubinFunction, site: Site) -> bool:
     No PTX has the routine, and it has no objects: its frame holds what it keeps for its callers.
     """
     body = next((c for c in kernel.callees if c.start <= site.pc < c.end), kernel)
-    is_routine = body.kind == "function" and flow.ptx.function(original_name(body.name)) is None
+    is_routine = body.kind == "function" and body.name.startswith(_ROUTINES)
+    is_routine = is_routine and flow.ptx.function(original_name(body.name)) is None
     return is_routine and site.base == STACK_POINTER and site.uniform_base is None
 
 
