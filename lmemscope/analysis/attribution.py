@@ -231,7 +231,7 @@ class _Kernel:
 
 
 def _passes(flow: ModuleFlow, origin: Origin) -> Evidence:
-    """The PTX access that passes an argument on the stack; its subject is whose argument it is."""
+    """The PTX access that passes a value on the stack; its subject is whose argument or result."""
     assert origin.function is not None
     assert origin.instruction is not None
     dataflow = flow.dataflow(origin.function)
@@ -247,6 +247,10 @@ def _passes(flow: ModuleFlow, origin: Origin) -> Evidence:
         # An argument is stored in front of the call that takes it.
         later = (call for call in dataflow.flow.calls if call.index > origin.instruction)
         whose = next((call.callee for call in later), None)
+    elif access.operation == "ld":
+        # A result is loaded behind the call that returns it.
+        before = [call for call in dataflow.flow.calls if call.index < origin.instruction]
+        whose = before[-1].callee if before else None
     return Evidence("ptx-instruction", whose, ptx_line=origin.ptx_line, opcode=access.opcode)
 
 

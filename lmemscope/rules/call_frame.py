@@ -29,6 +29,8 @@ from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import (
     inlining,
     is_librarys,
+    is_of_this_file,
+    names_of,
     not_called,
     of_its_own,
     only_linked,
@@ -53,7 +55,12 @@ def message(case: Case) -> str:
             hidden = "; the kernel's own frame of 0 bytes does not show it"
         if calls.endless:
             hidden += "; nothing ends it"
-        return f"{who} on the stack: {traffic(case)} per call{hidden}"
+        others = [name for name in _taking(case) if name not in calls.recursive]
+        if others:
+            who += f", beside arguments and results of {names_of(others)},"
+        # What several functions keep no one call of them does.
+        often = "in all" if len({access.function for access in case.accesses}) > 1 else "per call"
+        return f"{who} on the stack: {traffic(case)} {often}{hidden}"
     seen = f": {traffic(case)} in all" if case.accesses else ""
     if _is_given(case):
         return f"callers pass values to the function through the stack{seen}"
@@ -90,8 +97,16 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 ),
             )
         names = listed([short_name(demangle(name)) for name in calls.recursive])
+        loop = f"Write {names} as a loop, with an explicit stack where it needs one."
+        if case.facts.kind == "function" and not is_of_this_file(case):
+            loop += (
+                " What is compiled by itself for other files still saves registers of its callers' "
+                "then, unless it is `inline`, too."
+            )
+        others = tuple(name for name in _taking(case) if name not in calls.recursive)
         return (
-            Advice(f"Write {names} as a loop, with an explicit stack where it needs one."),
+            Advice(loop),
+            *(inlining(case, others) if others else ()),
             Advice(
                 "If it stays, make room for the depth that occurs before the launch: "
                 "cudaDeviceSetLimit with cudaLimitStackSize."
@@ -106,13 +121,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         )
     if not case.accesses and only_linked(case.facts):
         return (not_called(case.facts),)
-    taking = dict.fromkeys(
-        evidence.subject
-        for access in case.accesses
-        for evidence in access.evidence
-        if evidence.kind == "ptx-instruction" and evidence.subject is not None
-    )
-    called = taking or dict.fromkeys(
+    called = _taking(case) or dict.fromkeys(
         access.function for access in case.accesses if access.function != case.facts.name
     )
     if not called and calls is not None:
@@ -125,6 +134,16 @@ def advice(case: Case) -> tuple[Advice, ...]:
         Advice(
             "Inline the called functions (`__forceinline__`), where they are yours and defined."
         ),
+    )
+
+
+def _taking(case: Case) -> dict[str, None]:
+    """The functions whose arguments or results are on the stack."""
+    return dict.fromkeys(
+        evidence.subject
+        for access in case.accesses
+        for evidence in access.evidence
+        if evidence.kind == "ptx-instruction" and evidence.subject is not None
     )
 
 

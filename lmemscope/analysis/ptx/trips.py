@@ -14,6 +14,7 @@ from functools import cached_property
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop
+from lmemscope.analysis.ptx.ranges import Ranges
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx_body import Instruction, number_of
 
@@ -199,6 +200,9 @@ class Trips:
             count = self._until(test, loop)
             if count is not None:
                 found.append(count)
+        if not found:
+            turns = Ranges(self._code, self._values, self._control, self.count).turns(loop)
+            found += [turns] if turns is not None else []
         return max(min(found), 1.0) if found else UNKNOWN
 
     def _tests(self, loop: Loop) -> Iterator[_Test]:
