@@ -128,8 +128,7 @@ class _Kernel:
             function=body.name,
             ptx_line=origin.ptx_line,
             chain=self._lines.of_site(function, body, site),
-            # What a function keeps for its caller it stores and loads once, whatever its line.
-            loop_depth=0 if found.cause == "callee-save" else self._loop_depth(origin),
+            loop_depth=self._loop_depth(origin) if not _is_kept(found, body, origin) else 0,
             cause="debug-build" if self._debug else found.cause,
             object=found.object,
             uniformity=uniformity,
@@ -228,6 +227,13 @@ class _Kernel:
             depots = (depot.align for depot in objects.body.locals)
             self._alignments[name] = max(depots, default=1)
         return self._alignments[name]
+
+
+def _is_kept(found: _Explained, body: CubinFunction, origin: Origin) -> bool:
+    """Whether a function keeps a register for its caller: that it stores and loads once, whatever
+    line it has."""
+    is_saved = origin.kind == "save" and body.kind == "function" and found.cause == "call-frame"
+    return found.cause == "callee-save" or is_saved
 
 
 def _passes(flow: ModuleFlow, origin: Origin) -> Evidence:
