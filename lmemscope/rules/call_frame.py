@@ -98,8 +98,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
             )
         names = listed([short_name(demangle(name)) for name in calls.recursive])
         loop = (
-            f"Write {names} as a loop. Where it needs a stack, that is an array of each thread's, in "
-            "local memory too, but no larger than what it keeps, and of a size that is known."
+            f"Write {names} as a loop. Where it needs a stack, that is an array of each thread's, "
+            "in local memory too, but no larger than what it keeps, and of a size that is known."
         )
         if case.facts.kind == "function" and not is_of_this_file(case):
             loop += (
