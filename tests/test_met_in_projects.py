@@ -217,3 +217,27 @@ __global__ void k(const float *x, float *out) {
 def test_a_result_that_nobody_reads_has_its_bytes(tmp_path: Path) -> None:
     findings, _ = explained(tmp_path, RETURNED, "--nvcc-arg", "-rdc=true")
     assert {one["cause"] for one in findings} == {"call-frame"}
+
+
+BUFFERS = """\
+#define STEP 512
+__global__ void k(const float *x, float *out, int n) {
+  extern __shared__ char raw[];
+  float *buffer[2];
+  buffer[0] = reinterpret_cast<float *>(raw);
+  buffer[1] = buffer[0] + STEP;
+  int at = 0;
+  for (int i = 0; i < n; ++i) {
+    buffer[at][threadIdx.x] = x[i * 32 + threadIdx.x];
+    __syncthreads();
+    out[i] += buffer[at][31 - threadIdx.x];
+    if (x[i] > 0) at ^= 1;
+  }
+}
+"""
+
+
+def test_an_array_of_places_in_shared_memory_is_no_table_of_constants(tmp_path: Path) -> None:
+    findings, said = explained(tmp_path, BUFFERS)
+    assert [one["cause"] for one in findings if one["object"] == "buffer"] == ["dynamic-index"]
+    assert "__constant__" not in said

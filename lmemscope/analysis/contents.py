@@ -174,7 +174,10 @@ class Contents:
             return None
         if not value.startswith("%"):
             return frozenset({value})
-        leaves = [leaf for leaf in self._dataflow.leaves(value, index) if leaf.kind != "symbol"]
+        made_of = self._dataflow.leaves(value, index)
+        if any(leaf.kind == "symbol" and leaf.name in self._module.shared for leaf in made_of):
+            return None  # Each block has its own place: no initialiser can say where.
+        leaves = [leaf for leaf in made_of if leaf.kind != "symbol"]
         if any(leaf.is_dynamic and not self._is_constant_data(leaf) for leaf in leaves):
             return None
         # What counts, or is read from constant data, is another one in each iteration.

@@ -40,6 +40,7 @@ _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+(sm_\w+)([^\n]*)", re.MULTILINE)
 _LOC = re.compile(rb"\.loc[ \t]+(\d{1,18})[ \t]+(\d{1,18})")
 _FILE = re.compile(rb'^[ \t]*\.file[ \t]+(\d{1,18})[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _STRING_LABEL = re.compile(rb"^(\$L__info_string\w*):\s*((?:\.b8[^\n]*\n\s*)+)", re.MULTILINE)
+_SHARED = re.compile(rb"\.shared\s+(?:\.align\s+\d{1,9}\s+)?\.[bsuf]\d+\s+([\w$]+)")
 _NAME = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
 _EFFECT = re.compile(
     rb"(?:^|[;:{}])[ \t]*(?:@!?[%\w]+[ \t]+)?"
@@ -275,6 +276,11 @@ class PtxModule:
         Only plain numbers are read: a variable that begins with addresses has no known bytes.
         """
         return self._initialised.value(symbol)
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """Names of variables in shared memory, of the module and of its functions."""
+        return frozenset(name.decode() for name in _SHARED.findall(self._text))
 
     def chain(self, instruction: Instruction) -> tuple[InlineFrame, ...]:
         """Source location of an instruction, innermost first; empty without line information."""
