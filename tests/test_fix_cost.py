@@ -626,8 +626,13 @@ def test_leaving_it_is_best_where_nothing_gains() -> None:
     assert "2%" in str(reason(100, local=2.0, total=100.0))
     assert "L1" in str(reason(100, local=50.0, fits=True, is_uniform=True))
     busy = {"local": 50.0, "fits": False}
-    assert reason(120, **busy) == "by the model, each rewrite would cost more than it saves"
-    assert reason(99, **busy) == "by the model, each rewrite would cost what it saves"
+    assert (
+        reason(120, **busy)
+        == "by the model, each rewrite that was tried would cost more than it saves"
+    )
+    assert (
+        reason(99, **busy) == "by the model, each rewrite that was tried would cost what it saves"
+    )
 
 
 # The measurement, with a clock of its own.

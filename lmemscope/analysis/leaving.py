@@ -30,5 +30,5 @@ def leave_reason(trials: Sequence[Trial]) -> str | None:
     if cost.fits and cost.is_uniform:
         return "the frames fit the L1 cache, and the lanes of a warp use one address"
     if all(gain is not None and gain < 1 / NOTICED for gain in gains):
-        return "by the model, each rewrite would cost more than it saves"
-    return "by the model, each rewrite would cost what it saves"
+        return "by the model, each rewrite that was tried would cost more than it saves"
+    return "by the model, each rewrite that was tried would cost what it saves"
