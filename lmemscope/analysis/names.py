@@ -314,21 +314,29 @@ class Names:
         listed: Sequence[StackObject],
         known: Sequence[list[Candidate]],
     ) -> list[list[Candidate]]:
-        """Candidates without the function's variables that a constructor makes another object.
+        """Candidates without the variables that a constructor makes another object.
 
         A variable of the function itself exists once; what has no constructor's call beside one
-        that has, such as what an operator returns, is something else.
+        that has, such as what an operator returns, is something else. Of an inlined function there
+        may be copies, but none is a part of what another has the whole of.
         """
         owner = same_function(objects.dataflow.function.name)
-        variables = self._by_function.get(owner, ())
         instructions = objects.body.instructions
         claims: list[Variable | None] = []
         for found in listed:
-            own = constructed(found, instructions, self._mentions, variables, self._sources)
+            functions = {owner, *self._lines_of(objects, found).functions}
+            among = [one for name in sorted(functions) for one in self._by_function.get(name, ())]
+            own = constructed(found, instructions, self._mentions, among, self._sources)
             claims.append(own[0] if own is not None and len(own) == 1 else None)
         return [
-            [one for one in among if one.variable == claim or one.variable not in claims]
-            for claim, among in zip(claims, known, strict=True)
+            [
+                one
+                for one in each
+                if one.variable == claim
+                or one.variable not in claims
+                or (one.variable.function != owner and found.size >= one.variable.size)
+            ]
+            for claim, each, found in zip(claims, known, listed, strict=True)
         ]
 
     def _as_passed(
