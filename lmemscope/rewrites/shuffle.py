@@ -21,8 +21,11 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting
 from lmemscope.rewrites.arrays import LocalArray, Use, local_array
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.loops import constant_at
 from lmemscope.rewrites.static_table import can_be_const
-from lmemscope.rewrites.written import is_continued
+from lmemscope.rewrites.steady import assigned, is_steady
+from lmemscope.rewrites.variables import Number
+from lmemscope.rewrites.written import declarators, is_continued
 from lmemscope.sources.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
@@ -63,7 +66,8 @@ _TOGETHER = frozenset(
     }
 )
 """Around a use, these are executed by all lanes that come to them, or by none."""
-_CONSTANT = re.compile(rb"[A-Z][A-Z0-9_]*")
+_COMPUTED = ("call_expression", "subscript_expression", "pointer_expression", "field_expression")
+"""What a loop's head may not have: lanes may find different values there."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
@@ -143,47 +147,42 @@ def _check_use(use: Use, array: LocalArray) -> None:
 def _is_uniform(loop: Node, array: LocalArray) -> bool:
     """Whether all lanes of a block turn a loop as often: its head has its counter, numbers, and
     parameters of the kernel that nothing changes."""
-    syntax, function = array.syntax, array.declared.function
-    begin, update = loop.child_by_field_name("initializer"), loop.child_by_field_name("update")
-    condition, body = loop.child_by_field_name("condition"), loop.child_by_field_name("body")
-    if begin is None or condition is None or update is None or body is None:
+    head = [loop.child_by_field_name(one) for one in ("initializer", "condition", "update")]
+    begin, _, update = head
+    if begin is None or update is None or begin.type != "declaration" or None in head:
         return False
-    counters = {syntax.text(one) for one in walk(begin) if one.type == "identifier"}
-    given = function.child_by_field_name("declarator")
-    parameters = {
-        syntax.text(one)
-        for one in walk(given if given is not None else function)
+    nodes = [one for part in head if part is not None for one in walk(part)]
+    if any(one.type in _COMPUTED for one in nodes):
+        return False
+    counters = [one for one in declarators(begin) if one.type == "identifier"]
+    if len(counters) != 1 or not is_steady(_number(counters[0], loop), loop, array.target, update):
+        return False
+    counter = array.syntax.text(counters[0])
+    return all(
+        array.syntax.text(one) == counter or _is_fixed(one, array)
+        for one in nodes
         if one.type == "identifier"
-    }
-    changed = {
-        syntax.text(name)
-        for one in walk(function)
-        for field in [
-            {"update_expression": "argument", "assignment_expression": "left"}.get(one.type)
-        ]
-        for name in [one.child_by_field_name(field) if field is not None else None]
-        if name is not None and not (update.start_byte <= name.start_byte < update.end_byte)
-    }
-    counter = next(iter(counters)) if len(counters) == 1 else None
-    known = {one for one in parameters if one not in changed}
-    return (
-        counter is not None
-        and counter not in changed
-        and begin.type == "declaration"
-        and all(
-            syntax.text(one) == counter
-            or syntax.text(one) in known
-            or _CONSTANT.fullmatch(syntax.text(one)) is not None
-            for part in (begin, condition, update)
-            for one in walk(part)
-            if one.type == "identifier"
-        )
-        and not any(
-            one.type in ("call_expression", "subscript_expression", "pointer_expression")
-            for part in (begin, condition, update)
-            for one in walk(part)
-        )
     )
+
+
+def _is_fixed(name: Node, array: LocalArray) -> bool:
+    """Whether a name is a constant's, or a parameter's of the kernel that is only read."""
+    syntax, function = array.syntax, array.declared.function
+    given, body = (function.child_by_field_name(one) for one in ("declarator", "body"))
+    if given is None or body is None:
+        return False
+    same = [
+        one
+        for one in walk(given)
+        if one.type == "identifier" and syntax.text(one) == syntax.text(name)
+    ]
+    if not same:
+        return constant_at(name, array.target) is not None
+    return assigned(_number(same[0], body), array.target) == ()
+
+
+def _number(name: Node, scope: Node) -> Number:
+    return Number(name, scope, None, is_signed=True, is_wide=True, is_const=False)
 
 
 def _edits(target: Target, array: LocalArray, size: int) -> Iterator[Edit]:
