@@ -56,8 +56,9 @@ def constant_parameter(target: NumbaTarget, array: NumbaArray) -> Rewriting:
     at = text.start(first)
     said = b"%s = %d" % (name.encode(), number)
     edits = [Edit(target.path, at, at, said + text.newline + indent)]
-    if len(array.extents) == 1 and all(_is_below(use, name, array, text) for use in array.uses):
-        extent = array.extents[0]
+    extent = array.extents[0]
+    is_less = len(array.extents) == 1 and number < (text.integer(extent) or 0)
+    if is_less and all(_is_below(use, name, array, text) for use in array.uses):
         edits.append(Edit(target.path, text.start(extent), text.end(extent), b"%d" % number))
     return Rewriting(
         "constant-parameter",
