@@ -53,6 +53,7 @@ def test_a_number_that_all_launches_pass_is_told_the_kernel() -> None:
 @pytest.mark.parametrize(
     ("before", "behind"),
     [
+        ("LARGEST = 64", "LARGEST = 8"),
         ("a[i % size] =", "a[i % 64] ="),
         ("a[i] = 0", "a[0] = 0"),
         ("in range(size)", "in range(64)"),
