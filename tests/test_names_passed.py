@@ -71,6 +71,10 @@ def test_without_a_reference_it_has_no_name() -> None:
         ("!a", True),
         ("a + b", True),
         ("a*b", True),
+        ("(a + b)", True),
+        ("(a) + (b)", True),
+        ("(a)", False),
+        ("(a).b", False),
         ("f(a) - g(b)", True),
         ("a.b[i - 1]", False),
         ("p->a", False),
@@ -85,6 +89,46 @@ def test_without_a_reference_it_has_no_name() -> None:
 )
 def test_operators_make_values(text: str, expected: bool) -> None:
     assert is_computed(text) is expected
+
+
+def operated(function: str, left: str, right: str) -> str:
+    """An operator's call with both operands' addresses."""
+    return f"""{{
+.param .b64 param0;
+st.param.b64 [param0+0], {left};
+.param .b64 param1;
+st.param.b64 [param1+0], {right};
+call.uni {function}, (param0, param1);
+}}"""
+
+
+def shared(first: str, second: str) -> tuple[str | None, list[str | None]]:
+    """The name of an object in whose place two operators get something, and those that get it."""
+    body = f"""{depot(12)}
+add.u64 %rd1, %SP, 0;
+.loc 1 2 0
+{operated("_ZNK6VectormiERKS_", "%rd1", "%rd9")}
+.loc 1 3 0
+{operated("_ZN6VectorpLERKS_", "%rd9", "%rd1")}
+ret;"""
+    ptx = program(body)
+    objects = ModuleFlow(ptx).objects("k")
+    assert objects is not None
+    text = f"Vector side;\n{first}\n{second}\n"
+    vector = dataclasses.replace(SIDE, members=(Member("x", 0, 4, "float"),))
+    names = Names([vector], ptx, source_text({"a.cu": text}))
+    (one,) = names.of_objects(objects, objects.objects.values())
+    return None if one.name is None else one.name.name, [
+        made.callee for made, _ in one.found.passed_to
+    ]
+
+
+def test_an_operator_gets_no_variable_where_its_operand_is_computed() -> None:
+    minus, plus = "_ZNK6VectormiERKS_", "_ZN6VectorpLERKS_"
+    assert shared("x = side - b;", "sum += side;") == ("side", [minus, plus])
+    assert shared("x = side - b;", "sum += side * 2;") == ("side", [minus])
+    assert shared("x = (side * 2) - b;", "sum += side;") == ("side", [plus])
+    assert shared("x = (side * 2) - b;", "sum += side * 2;") == (None, [minus, plus])
 
 
 FIRST = variable("first", "uint64_t", 8, 1)

@@ -26,6 +26,7 @@ from lmemscope.analysis.passed import (
     constructed,
     passed_names,
     passed_temporaries,
+    without_temporaries,
 )
 from lmemscope.analysis.pieces import Joined, join_pieces
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess, StackObject
@@ -147,6 +148,7 @@ class Names:
             known = [self._candidates(objects, places, one.found, copied) for one in joined]
         known = self._unclaimed(objects, [one.found for one in joined], known)
         chosen = assign([one.found.size for one in joined], known)
+        owner = same_function(objects.dataflow.function.name)
         result = []
         for number, (one, best) in enumerate(zip(joined, chosen, strict=True)):
             name = None
@@ -155,13 +157,16 @@ class Names:
                 if self._is_passed_by_another(objects, one.found, best.variable):
                     confidence = "possible"
                 lines = self._lines_of(objects, one.found)
-                owner = same_function(objects.dataflow.function.name)
                 known_as = self._mentions.users_reference(owner, lines, best.variable)
                 name = self.name(known_as, best.part, confidence)
             others = {c.variable for c in chosen if c is not None and c is not best and c.agrees}
             turns = self._turns(objects, places, one, best, others)
             name = turns[0].name if turns else name
-            result.append(NamedObject(one.found, one.pieces, name, turns))
+            own = one.found
+            if name is not None and not turns:
+                instructions = objects.body.instructions
+                own = without_temporaries(owner, own, instructions, self._mentions)
+            result.append(NamedObject(own, one.pieces, name, turns))
         return tuple(result)
 
     def _turns(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope.analysis.candidates import PADDING
 from lmemscope.analysis.mentions import Mentions, same_function
@@ -16,6 +16,7 @@ from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.formats.argument_lists import argument_lists
 from lmemscope.formats.demangle import demangle
+from lmemscope.formats.operators import operand_lists, operator_of
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.statements import closed_at, is_computed, is_made
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
@@ -57,6 +58,27 @@ def passed_temporaries(
             return None
         result += [one for one in bound if one not in result]
     return result
+
+
+def without_temporaries(
+    owner: str, found: StackObject, instructions: Sequence[Instruction], mentions: Mentions
+) -> StackObject:
+    """A variable's object without the calls that get a temporary in its place of the frame.
+
+    What no call can get but temporaries is left as it is: then none tells what the variable is.
+
+    Args:
+        owner, found, instructions, mentions: as in `passed_temporaries`.
+    """
+    own = [
+        (call, position)
+        for call, position in found.passed_to
+        if passed_temporaries(
+            owner, replace(found, passed_to=[(call, position)]), instructions, mentions
+        )
+        is None
+    ]
+    return replace(found, passed_to=own) if own else found
 
 
 def passed_names(
@@ -169,10 +191,16 @@ class _Passing:
         for number, at in ((count, position), (count - 1, position - 1)):
             found = list(self._calls(0, callee, number)) if at >= 0 and self.chain else []
             if found:
-                parameters = self.mentions.explicit(callee or "")
-                reference = parameters[at].referent if len(parameters) == number else None
+                reference = self._referent(callee, number, at)
                 return self._references(0, reference, [of[at] for of in found])
         return None
+
+    def _referent(self, callee: str | None, count: int, at: int) -> Variable | None:
+        """What a parameter refers to; the first operand of a member is its object."""
+        parameters = self.mentions.explicit(callee or "")
+        if _operator(callee) is not None and len(parameters) == count - 1:
+            at, count = at - 1, count - 1
+        return parameters[at].referent if len(parameters) == count and at >= 0 else None
 
     def _references(
         self, at: int, reference: Variable | None, arguments: Sequence[str]
@@ -207,6 +235,11 @@ class _Passing:
             )
             if is_meant and start <= len(line):
                 yield arguments
+        operator = _operator(callee)
+        if operator is not None:
+            for start, operands in operand_lists(statement, operator, count):
+                if start <= len(line):
+                    yield operands
 
     def _is_value(self, at: int, argument: str, reference: Variable | None) -> bool:
         """Whether an argument makes a value.
@@ -230,6 +263,10 @@ class _Passing:
             return False
         known = self.mentions.declared_in(self.chain[at].function or self.owner)
         return not any(one.name == called[1] and _plain(one) == kind for one in known)
+
+
+def _operator(callee: str | None) -> str | None:
+    return None if callee is None else operator_of(demangle(callee))
 
 
 def _plain(variable: Variable) -> str:

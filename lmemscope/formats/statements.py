@@ -360,8 +360,11 @@ def is_made(argument: str) -> bool:
 
 def is_computed(argument: str) -> bool:
     """Whether an argument is an operator's value, ``-a`` or ``a + b``: no variable of its own."""
+    argument = argument.strip()
+    if argument.startswith("(") and closed_at(argument, 0) == len(argument):
+        return is_computed(argument[1:-1])
     flat, depth = "", 0
-    for char in argument.strip().replace("->", "."):
+    for char in argument.replace("->", "."):
         depth += char in "([{"
         flat += char if depth == 0 else "_"
         depth -= char in ")]}"

@@ -1,0 +1,63 @@
+"""Operands of the operators in a statement: what functions get that are called between them.
+
+Which operator binds tighter is the grammar's to say: tree-sitter's for CUDA reads the text.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser
+
+_AROUND = "void f() {"
+"""A statement is read in a function."""
+_NAMED = re.compile(r"(?:^|::|\s)operator\s*([-+*/%^&|~!=<>]+)(?=\s*\(|\s*<[^-+*/%^&|~!=<>]|$)")
+_BINARY = ("binary_expression", "assignment_expression")
+_UNARY = ("unary_expression", "pointer_expression", "update_expression")
+
+
+def operator_of(name: str) -> str | None:
+    """The operator that a function is: ``+=`` of ``V3::operator+=(V3 const&)``; None of others."""
+    found = _NAMED.search(name)
+    return None if found is None else found[1]
+
+
+def operand_lists(text: str, operator: str, count: int) -> Iterator[tuple[int, list[str]]]:
+    """The operands of an operator wherever a text has it between or before them.
+
+    Args:
+        text: of a statement, without comments; it need not be whole.
+        operator: as written.
+        count: how many operands it has: 1 or 2.
+
+    Yields:
+        Offset at which the first of what belongs to it begins, in characters, and its operands.
+    """
+    data = text.encode()
+    nodes = [_parser().parse(_AROUND.encode() + data).root_node]
+    while nodes:
+        node = nodes.pop()
+        nodes += reversed(node.children)
+        if node.type not in (_BINARY if count == 2 else _UNARY):
+            continue
+        if node.has_error or not any(one.type == operator for one in node.children):
+            continue
+        operands = [one for one in node.named_children if one.type != "comment"]
+        if len(operands) == count:
+            at = node.start_byte - len(_AROUND)
+            yield (
+                len(data[:at].decode()),
+                [(one.text or b"").decode() for one in operands],
+            )
+
+
+@functools.cache
+def _parser() -> Parser:
+    import tree_sitter_cuda
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_cuda.language()))
