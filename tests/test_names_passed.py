@@ -11,7 +11,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.analysis.taken import may_be_taken
-from lmemscope.formats.statements import is_computed
+from lmemscope.formats.operators import is_computed
 from lmemscope.model import Member, Variable
 from tests.builders import call, depot, program, source_text, variable
 

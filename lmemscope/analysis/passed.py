@@ -16,9 +16,9 @@ from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.objects import StackObject
 from lmemscope.formats.argument_lists import argument_lists
 from lmemscope.formats.demangle import demangle
-from lmemscope.formats.operators import operand_lists, operator_of
+from lmemscope.formats.operators import is_computed, operand_lists, operator_of
 from lmemscope.formats.ptx_body import Instruction
-from lmemscope.formats.statements import closed_at, is_computed, is_made
+from lmemscope.formats.statements import closed_at, is_made
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
 
 _STATEMENT = 20

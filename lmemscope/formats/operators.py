@@ -1,4 +1,4 @@
-"""Operands of the operators in a statement: what functions get that are called between them.
+"""Operators in a statement: what they compute, and what functions get by their operands.
 
 Which operator binds tighter is the grammar's to say: tree-sitter's for CUDA reads the text.
 """
@@ -10,12 +10,16 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lmemscope.formats.statements import closed_at
+
 if TYPE_CHECKING:
     from tree_sitter import Parser
 
 _AROUND = "void f() {"
 """A statement is read in a function."""
 _NAMED = re.compile(r"(?:^|::|\s)operator\s*([-+*/%^&|~!=<>]+)(?=\s*\(|\s*<[^-+*/%^&|~!=<>]|$)")
+_BETWEEN = re.compile(r"[\w.]\s*[-+*/%^|&]+\s*[\w.!~-]")
+"""An operator between two operands, brackets and what is in them replaced."""
 _BINARY = ("binary_expression", "assignment_expression")
 _UNARY = ("unary_expression", "pointer_expression", "update_expression")
 
@@ -53,6 +57,21 @@ def operand_lists(text: str, operator: str, count: int) -> Iterator[tuple[int, l
                 len(data[:at].decode()),
                 [(one.text or b"").decode() for one in operands],
             )
+
+
+def is_computed(argument: str) -> bool:
+    """Whether an argument is an operator's value, ``-a`` or ``a + b``: no variable of its own."""
+    argument = argument.strip()
+    if argument.startswith("(") and closed_at(argument, 0) == len(argument):
+        return is_computed(argument[1:-1])
+    flat, depth = "", 0
+    for char in argument.replace("->", "."):
+        depth += char in "([{"
+        flat += char if depth == 0 else "_"
+        depth -= char in ")]}"
+    if "?" in flat or "=" in flat or flat.startswith(("++", "--")):
+        return False
+    return flat.startswith(("-", "!", "~", "+")) or _BETWEEN.search(flat) is not None
 
 
 @functools.cache

@@ -24,8 +24,6 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _CONSTANT = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 _ASSIGNS = re.compile(r"(<<|>>|[-+*/%&|^])?=(?!=)")
 _MADE = re.compile(r"\s*(?:[A-Za-z_][\w:]*\s*[({<]|\{)")
-_OPERATOR = re.compile(r"[\w.]\s*[-+*/%^|&]+\s*[\w.!~-]")
-"""An operator between two operands, brackets and what is in them replaced."""
 _CLOSING = {"(": ")", "[": "]", "<": ">", "{": "}"}
 _NO_TYPES = frozenset(
     "return else do case goto throw new delete co_return co_yield and or not".split()
@@ -356,21 +354,6 @@ def is_made(argument: str) -> bool:
         return argument.rstrip().endswith("}")
     closed = closed_at(argument, at) if argument[at : at + 1] == "(" else None
     return closed is not None and not argument[closed:].strip()
-
-
-def is_computed(argument: str) -> bool:
-    """Whether an argument is an operator's value, ``-a`` or ``a + b``: no variable of its own."""
-    argument = argument.strip()
-    if argument.startswith("(") and closed_at(argument, 0) == len(argument):
-        return is_computed(argument[1:-1])
-    flat, depth = "", 0
-    for char in argument.replace("->", "."):
-        depth += char in "([{"
-        flat += char if depth == 0 else "_"
-        depth -= char in ")]}"
-    if "?" in flat or "=" in flat or flat.startswith(("++", "--")):
-        return False
-    return flat.startswith(("-", "!", "~", "+")) or _OPERATOR.search(flat) is not None
 
 
 def taken(text: str, known: Mapping[str, bool]) -> str:
