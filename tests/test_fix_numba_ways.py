@@ -74,12 +74,48 @@ def test_an_index_that_may_be_beyond_it_keeps_the_array(before: str, behind: str
         ("k[blocks, threads](x, 16, out)", "pass", "no launch in its file"),
         ("    column = cuda", "    size = 3\n    column = cuda", "another value"),
         ("k(x, size, out)", "k(x, size, out, *more)", "no plain list"),
+        (", int32, ", ", float32, ", "an int32 or int64"),
+        (", int32, ", ", uint8, ", "an int32 or int64"),
+        ("total / size", "total ** size", "a power"),
+        ("total / size", "pow(total, size)", "a power"),
+        ("def main", "from fast import k\n\n\ndef main", "something else"),
+        ("def main", "def timed(k, x):\n    k[1, 32](x, 8, x)\n\n\ndef main", "something else"),
+        ("    k[", "    match x:\n        case k:\n            pass\n    k[", "something else"),
     ],
 )
 def test_what_launches_do_not_show_is_not_said(before: str, behind: str, why: str) -> None:
     found, reasons = tried(MEANS.replace(before, behind, 1), None)
     assert "constant-parameter" not in found
     assert why in reasons
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "promise"),
+    [
+        ("    k[blocks, threads](x, 16", "    n = 16\n    k[blocks, threads](x, n", ""),
+        ("(x, 16", "(x, MEAN", "; no other module gives MEAN another value"),
+    ],
+)
+def test_a_number_may_have_a_name(before: str, behind: str, promise: str) -> None:
+    text = MEANS.replace(before, behind).replace("LARGEST = 64\n", "LARGEST = 64\nMEAN = 16\n")
+    found = tried(text, None)[0]["constant-parameter"]
+    assert found.caveat == f"every launch of it passes 16{promise}"
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("    k[blocks, threads](x, 16", "    for n in (16, 8):\n        k[blocks, threads](x, n"),
+        ("    k[blocks, threads](x, 16", "    n = 16\n    n += 1\n    k[blocks, threads](x, n"),
+        ("def main", "def other():\n    n = 16\n\n\ndef main"),
+        ("LARGEST = 64\n", "LARGEST = 64\nn = 16\nfrom settings import *\n"),
+    ],
+)
+def test_a_name_may_be_another_number(before: str, behind: str) -> None:
+    text = MEANS.replace(before, behind).replace("(x, 16,", "(x, n,")
+    found, reasons = tried(text, None)
+    assert "constant-parameter" not in found
+    assert "one known number" in reasons
 
 
 def test_launches_pass_an_array_with_a_column_for_each_thread() -> None:
@@ -89,11 +125,38 @@ def test_launches_pass_an_array_with_a_column_for_each_thread() -> None:
         .replace("a = cuda.local.array(LARGEST, float32)", "a_lane = cuda.grid(1)")
         .replace("a[i]", "a_work[i, a_lane]")
         .replace("a[i % size]", "a_work[i % size, a_lane]")
-        .replace("16, out)", '16, out, cuda.device_array((64, blocks * threads), "float32"))')
+        .replace("16, out)", '16, out, cuda.device_array((LARGEST, blocks * threads), "float32"))')
     )
     assert after(MEANS, "global-memory", None) == expected
-    text = MEANS.replace("k[blocks, threads]", "k[blocks + 1, 2 * threads, 0, 0]")
-    assert "(64, (blocks + 1) * (2 * threads))" in after(text, "global-memory", None)
+    for given, written in (
+        ("blocks + 1, 2 * threads, 0, 0", "(blocks + 1) * (2 * threads)"),
+        ("(blocks,), (threads, 1)", "blocks * threads"),
+        ("self.blocks, threads", "self.blocks * threads"),
+    ):
+        text = MEANS.replace("[blocks, threads]", f"[{given}]")
+        assert f"(LARGEST, {written})" in after(text, "global-memory", None)
+
+
+@pytest.mark.parametrize(
+    "given", ["16, (out))", "16, ((out)),)", "16, (  # a )\n        out  # b )\n    )  # c\n)"]
+)
+def test_the_array_stands_behind_parentheses_of_the_last_argument(given: str) -> None:
+    text = MEANS.replace("16, out)", given)
+    made = after(text, "global-memory", None)
+    column = ', cuda.device_array((LARGEST, blocks * threads), "float32")'
+    at = text.index(given) + given.rindex(")", 0, given.rindex(")")) + 1
+    assert made.endswith(column + text[at:])
+    compile(made, "k.py", "exec")
+
+
+def test_the_array_stands_behind_parentheses_of_an_annotation() -> None:
+    made = after(MEANS.replace("size, out):", "size, out: (int)):"), "global-memory", None)
+    assert "size, out: (int), a_work):" in made
+
+
+def test_a_type_is_added_to_a_signature_that_is_given_elsewhere() -> None:
+    found = tried(MEANS, None)[0]["global-memory"]
+    assert [one.adds for one in found.edits if one.adds] == [("k", "float32[:, ::1]")]
 
 
 @pytest.mark.parametrize(
@@ -101,10 +164,15 @@ def test_launches_pass_an_array_with_a_column_for_each_thread() -> None:
     [
         ("k[blocks, threads](x, 16, out)", "pass", "are in other files"),
         ("k[blocks,", "k[len(x),", "computes its grid"),
-        ("k[blocks,", "k[(blocks, 1),", "computes its grid"),
+        ("k[blocks,", "k[(blocks, 2),", "more than one dimension"),
+        ("    k[", "    blocks = (2,)\n    k[", "is given a tuple"),
+        ("16, out)", "16, (blocks := out))", "a value in the launch"),
+        ("k[blocks, threads](x", "k[my.blocks, threads](f(x)", "may change its grid"),
+        ("def main(", "def main(cuda, ", "cuda may be something else"),
+        ("LARGEST = 64", "LARGEST = 64\nfloat32 = numpy.float64", "another type"),
         ("cuda.grid(1)", "cuda.grid(2)[0]", "several dimensions"),
         ("cuda.grid(1)", "cuda.threadIdx.y", "another dimension than x"),
-        ("LARGEST, float32)", "LARGEST, mine)", "no type of numbers"),
+        ("LARGEST, float32)", "LARGEST, mine)", "no type that launches"),
         ('"void(float32[:, ::1], int32, float32[:, ::1])"', "[one, two]", "no text of one"),
         ("LARGEST = 64", "LARGEST = sizes()", "no number that launches know"),
         ("import numpy\n", "import numpy\na_work = 1\n", "a_work is taken"),
@@ -140,11 +208,17 @@ def simulated(where: Path) -> str:
     return done.stdout
 
 
+SIGNED = '("void(float32[:, ::1], int32, float32[:, ::1])")'
+
+
 @needs_numba
 @pytest.mark.toolchain
-def test_they_are_compiled_and_compute_the_same(tmp_path: Path) -> None:
-    (tmp_path / "k.py").write_text(MEANS)
-    given = ("--run-python", "--timeout", "300", "--format", "json", "--unsafe")
+@pytest.mark.parametrize("is_signed", [True, False])
+def test_they_are_compiled_and_compute_the_same(tmp_path: Path, is_signed: bool) -> None:
+    text = MEANS if is_signed else MEANS.replace(SIGNED, "")
+    (tmp_path / "k.py").write_text(text)
+    given = ["--run-python", "--timeout", "300", "--format", "json", "--unsafe"]
+    given += [] if is_signed else ["--signature", "k" + SIGNED[6:-2]]
     done = run_program("fix", "k.py", *given, cwd=tmp_path)
     assert done.code == 0, done.err
     found = {one["rewrite"]: one for one in done.document["candidates"]}
@@ -156,7 +230,7 @@ def test_they_are_compiled_and_compute_the_same(tmp_path: Path) -> None:
     for name, one in found.items():
         where = tmp_path / name
         where.mkdir()
-        (where / "k.py").write_text(MEANS)
+        (where / "k.py").write_text(text)
         (where / "one.patch").write_text(one["patch"])
         subprocess.run(["git", "apply", "one.patch"], cwd=where, check=True)
         assert simulated(where) == wanted, name

@@ -43,6 +43,7 @@ def overlay(unit: Unit, edits: Iterable[Edit], root: str) -> Unit:
         ValueError: edits overlap.
         OSError: a file cannot be read, or the copy not be written.
     """
+    edits = tuple(edits)
     files = {file: patched(read_input(file), own) for file, own in by_file(edits).items()}
     _mirror({*files, unit.path}, root)
     for file, data in files.items():
@@ -51,7 +52,11 @@ def overlay(unit: Unit, edits: Iterable[Edit], root: str) -> Unit:
             os.unlink(copy)
         with open(copy, "wb") as stream:
             stream.write(data)
-    return replace(unit, path=_within(root, unit.path), options=_redirected(unit.options, root))
+    options = _redirected(unit.options, root)
+    for edit in edits:
+        if edit.adds is not None:
+            options = _with_parameter(options, *edit.adds)
+    return replace(unit, path=_within(root, unit.path), options=options)
 
 
 def _mirror(files: Iterable[str], root: str) -> None:
@@ -79,6 +84,17 @@ def _redirected(options: CompileOptions, root: str) -> CompileOptions:
         for path in options.include_dirs
     )
     return replace(options, include_dirs=directories)
+
+
+def _with_parameter(options: CompileOptions, kernel: str, kind: str) -> CompileOptions:
+    """The signatures given for a Python kernel with one more parameter."""
+    return replace(
+        options,
+        signatures=tuple(
+            f"{text.rstrip()[:-1]}, {kind})" if text.partition("(")[0].strip() == kernel else text
+            for text in options.signatures
+        ),
+    )
 
 
 def _within(root: str, path: str) -> str:

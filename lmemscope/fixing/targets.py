@@ -173,7 +173,9 @@ def _numba_target(
     if text is None or unit.program is None:
         return untried(hits, unit, Declined("its file is no UTF-8 without a mark"))
     if declared is None or os.path.abspath(declared.file) != unit.path:
-        return untried(hits, unit, Declined("of Numba kernels only local arrays are rewritten"))
+        return untried(
+            hits, unit, Declined("of Numba kernels only local arrays of their own are rewritten")
+        )
     return NumbaTarget(
         cause=first.finding.cause,
         name=first.finding.object,

@@ -33,6 +33,8 @@ class Edit:
         counts: what several of one text are. ``file``: the file needs it once, wherever it is used,
             and the first counts. ``place``: one at each place. ``each``: every one, as closing
             parentheses.
+        adds: the kernel of a Python file, and the type of the parameter that it gets here: who says
+            its signature outside of the file says one more.
     """
 
     file: str
@@ -40,6 +42,7 @@ class Edit:
     end: int
     text: bytes
     counts: Literal["file", "place", "each"] = "place"
+    adds: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def proposals(target: NumbaTarget) -> tuple[tuple[Rewriting, ...], tuple[Decline
     found: list[Rewriting] = []
     reasons: list[Declined] = []
     if target.cause not in _INDEXED:
-        return (), (Declined("of Numba kernels only local arrays are rewritten"),)
+        return (), (Declined("of Numba kernels only local arrays of their own are rewritten"),)
     ways: tuple[Callable[[NumbaTarget, NumbaArray], Rewriting], ...] = (
         _unrolled,
         constant_parameter,

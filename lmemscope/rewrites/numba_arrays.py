@@ -115,6 +115,11 @@ def array_of(target: NumbaTarget) -> NumbaArray:
         node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == target.name
     ]
     stores = [node for node in names if not isinstance(node.ctx, ast.Load)]
+    declared = target.declared_at.line if target.declared_at is not None else None
+    if not stores or (
+        declared is not None and not function.lineno <= declared <= (function.end_lineno or 0)
+    ):
+        raise DeclinedError("it is an array of another function than the kernel")
     if len(stores) != 1 or any(
         isinstance(node, ast.arg) and node.arg == target.name for node in ast.walk(function)
     ):

@@ -5,10 +5,15 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+_BEHIND = re.compile(rb"#[^\r\n]*|\)")
+"""What may stand behind an expression beside blanks and commas."""
+_HEAD = re.compile(rb"#[^\r\n]*|\)|:|->")
+"""What ends a list of parameters, and what may follow it."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
@@ -38,11 +43,35 @@ class PythonText:
         """The byte at which a node begins."""
         return self._starts[node.lineno - 1] + node.col_offset
 
-    def end(self, node: ast.expr | ast.stmt) -> int:
+    def end(self, node: ast.expr | ast.stmt | ast.arg) -> int:
         """The byte behind a node."""
         if node.end_lineno is None or node.end_col_offset is None:
             raise ValueError("a node without an end")
         return self._starts[node.end_lineno - 1] + node.end_col_offset
+
+    def behind(self, last: ast.expr | ast.arg, closing: int) -> int:
+        """The byte behind the last of what parentheses hold, and behind those that are its own.
+
+        A syntax tree's node leaves out the parentheses around it: of ``f(a, (b))`` that of ``b``
+        ends in front of two.
+
+        Args:
+            last: in a call, or in a list of parameters.
+            closing: the byte at which the parentheses around all are closed.
+        """
+        end = self.end(last)
+        for found in _BEHIND.finditer(self.data, end, closing):
+            end = found.end() if found[0] == b")" else end
+        return end
+
+    def parameters_end(self, last: ast.arg) -> int:
+        """The byte behind the last parameter of a function's list."""
+        closing = end = self.end(last)
+        for found in _HEAD.finditer(self.data, end):
+            if found[0] in (b":", b"->"):
+                break
+            closing = found.start() if found[0] == b")" else closing
+        return self.behind(last, closing)
 
     def source(self, node: ast.expr | ast.stmt) -> bytes:
         """A node as written."""
@@ -85,9 +114,14 @@ class PythonText:
     def constants(self) -> dict[str, int]:
         """Module variables that are integers as written, and that nothing else of the file binds.
 
-        Another module may still set them; who compiles the file sees them as it defines them.
+        Another module may still set them; who compiles the file sees them as it defines them. An
+        import of all of a module's names may hide what stands above it.
         """
-        bound = [*_bound(self.tree)]
+        starred = [
+            node.lineno
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.ImportFrom) and any(one.name == "*" for one in node.names)
+        ]
         return {
             node.targets[0].id: node.value.value
             for node in self.tree.body
@@ -95,8 +129,14 @@ class PythonText:
             and isinstance(node.targets[0], ast.Name)
             and isinstance(node.value, ast.Constant)
             and type(node.value.value) is int
-            and bound.count(node.targets[0].id) == 1
+            and self.bindings[node.targets[0].id] == 1
+            and node.lineno > max(starred, default=0)
         }
+
+    @cached_property
+    def bindings(self) -> Counter[str]:
+        """How often the text binds each name, whatever the scope: imports and parameters, too."""
+        return Counter(_bound(self.tree))
 
     def integer(self, node: ast.expr) -> int | None:
         """The value of an expression that is an integer, or a name of a constant; else None."""
@@ -132,6 +172,10 @@ def _bound(tree: ast.AST) -> Iterator[str]:
             yield (node.asname or node.name).partition(".")[0]
         elif isinstance(node, ast.Global | ast.Nonlocal):
             yield from node.names
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+            yield from [node.name] if node.name is not None else []
+        elif isinstance(node, ast.MatchMapping):
+            yield from [node.rest] if node.rest is not None else []
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:

@@ -1,0 +1,241 @@
+"""The launches of a Numba kernel that its file shows: what they pass, and one argument more.
+
+A name is the kernel only where nothing else of the file is called so, and ``numba.cuda`` only where
+the module imports it: parameters, local variables and other imports may hide them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from lmemscope.model import Edit
+from lmemscope.rewrites.base import DeclinedError
+from lmemscope.rewrites.numba_arrays import NumbaArray, NumbaTarget, configuration
+from lmemscope.sources.python_places import PythonText
+
+_PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.Load)
+"""What may be evaluated twice."""
+_BRANCHES = (ast.If, ast.Try)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_INTEGERS = frozenset({"int32", "int64"})
+
+
+def launches(target: NumbaTarget, array: NumbaArray) -> list[ast.Call]:
+    """The launches of the kernel in its file.
+
+    Raises:
+        DeclinedError: its name is used in another way, or for something else.
+    """
+    text, found = target.text, []
+    if text.bindings[target.kernel] > 1:
+        raise DeclinedError(f"{target.kernel} is the name of something else, too")
+    for node in ast.walk(text.tree):
+        if isinstance(node, ast.Name) and node.id == target.kernel:
+            parent = text.parents[node]
+            call = text.parents.get(parent)
+            is_launch = (
+                isinstance(call, ast.Call)
+                and call.func is parent
+                and len(configuration(node, text)) > 1
+                and not any(isinstance(one, ast.Starred) for one in call.args)
+                and not call.keywords
+                and len(call.args) == len(parameters(array.function))
+            )
+            if not isinstance(call, ast.Call) or not is_launch:
+                raise DeclinedError(f"line {node.lineno} uses {target.kernel} in another way")
+            found.append(call)
+    return found
+
+
+def parameters(function: ast.FunctionDef) -> Sequence[str]:
+    """The names of a kernel's parameters.
+
+    Raises:
+        DeclinedError: they are no plain list of one or more.
+    """
+    given = function.args
+    if given.vararg or given.kwarg or given.kwonlyargs or given.defaults or given.posonlyargs:
+        raise DeclinedError("its parameters are no plain list")
+    if not given.args:
+        raise DeclinedError("it has no parameters")
+    return [one.arg for one in given.args]
+
+
+def passed_number(call: ast.Call, position: int, text: PythonText) -> tuple[int, str] | None:
+    """A whole number that a launch passes, and the module's variable that it is, or nothing.
+
+    None where it may be another one, or another type's: of a name that is given values in several
+    places, or in another function.
+    """
+    given = call.args[position]
+    if isinstance(given, ast.Name) and given.id not in text.constants:
+        value = _local_number(given, text)
+        return None if value is None else (value, "")
+    number = text.integer(given)
+    if number is None:
+        return None
+    return number, ast.unparse(given) if not isinstance(given, ast.Constant) else ""
+
+
+def _local_number(name: ast.Name, text: PythonText) -> int | None:
+    """What the one assignment to a name in its own function gives it."""
+    if text.bindings[name.id] != 1:
+        return None
+    for node in ast.walk(text.tree):
+        if (
+            isinstance(node, ast.Assign)
+            and len(node.targets) == 1
+            and isinstance(node.targets[0], ast.Name)
+            and node.targets[0].id == name.id
+            and _function_of(node, text) is _function_of(name, text)
+        ):
+            return text.integer(node.value)
+    return None
+
+
+def _function_of(node: ast.AST, text: PythonText) -> ast.AST:
+    while not isinstance(node, (*_FUNCTIONS, ast.Module)):
+        node = text.parents[node]
+    return node
+
+
+def check_number(target: NumbaTarget, array: NumbaArray, position: int, name: str) -> None:
+    """Refuse a parameter that is no integer as Python's are: the kernel would compute otherwise.
+
+    Raises:
+        DeclinedError: its signature says so, or it is an exponent, by which Numba chooses types.
+    """
+    kinds = _signature(array.function)
+    if kinds is not None and (len(kinds) <= position or kinds[position] not in _INTEGERS):
+        raise DeclinedError(f"its signature does not say that {name} is an int32 or int64")
+    for node in ast.walk(array.function):
+        is_power = isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Pow)
+        is_power = is_power or (isinstance(node, ast.Call) and "pow" in ast.unparse(node.func))
+        if is_power and any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node)):
+            raise DeclinedError(f"{name} is in a power, whose type depends on its exponent")
+
+
+def _signature(function: ast.FunctionDef) -> list[str] | None:
+    """The types of a text of one signature; empty of another kind; None where there is none."""
+    (decorator,) = function.decorator_list
+    given = decorator.args if isinstance(decorator, ast.Call) else []
+    if not given:
+        return None
+    written = given[0].value if isinstance(given[0], ast.Constant) else None
+    if not isinstance(written, str) or not written.rstrip().endswith(")"):
+        return []
+    kinds, depth = [""], 0
+    for character in written.rstrip()[:-1].partition("(")[2]:
+        depth += (character in "([") - (character in ")]")
+        if character == "," and not depth:
+            kinds.append("")
+        else:
+            kinds[-1] += character
+    return [one.strip() for one in kinds]
+
+
+def in_signature(target: NumbaTarget, function: ast.FunctionDef, kind: bytes) -> Iterator[Edit]:
+    """One more type in the decorator's signature, where it has one.
+
+    Raises:
+        DeclinedError: it has several, or one that is no text.
+    """
+    (decorator,) = function.decorator_list
+    given = decorator.args if isinstance(decorator, ast.Call) else []
+    if not given:
+        return
+    written = target.text.source(given[0])
+    is_text = isinstance(given[0], ast.Constant) and isinstance(given[0].value, str)
+    closing = written.rfind(b")")
+    if len(given) > 1 or not is_text or closing < 0 or written[closing - 1 : closing] == b"(":
+        raise DeclinedError("its signature is no text of one")
+    at = target.text.start(given[0]) + closing
+    yield Edit(target.path, at, at, b", " + kind)
+
+
+def check_module(array: NumbaArray, text: PythonText) -> None:
+    """Whether launches know ``numba.cuda`` as the kernel does.
+
+    Raises:
+        DeclinedError: its name may be something else where they are.
+    """
+    name = array.module.partition(".")[0]
+    imported = 0
+    for node in ast.walk(text.tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        source = "numba" if isinstance(node, ast.Import) else node.module or ""
+        for alias in node.names:
+            known_as = alias.asname or alias.name.partition(".")[0]
+            origin = alias.name if isinstance(node, ast.Import) else source
+            if known_as == name and origin.partition(".")[0] == "numba" and is_at_top(node, text):
+                imported += 1
+    if not imported or text.bindings[name] != imported:
+        raise DeclinedError(f"{name} may be something else where it is launched")
+
+
+def is_at_top(node: ast.AST, text: PythonText) -> bool:
+    """Whether a statement is of the module itself, under no more than a condition."""
+    node = text.parents[node]
+    while isinstance(node, (*_BRANCHES, ast.ExceptHandler)):
+        node = text.parents[node]
+    return isinstance(node, ast.Module)
+
+
+def one_more(
+    call: ast.Call, shape: Sequence[str], dtype: str, target: NumbaTarget, array: NumbaArray
+) -> Edit:
+    """An array with a column for each thread as a launch's last argument.
+
+    Args:
+        call: the launch.
+        shape: extents of a thread's array.
+        dtype: NumPy's name of its type.
+        target, array: the array it stands for.
+
+    Raises:
+        DeclinedError: how many threads there are is not to be told again.
+    """
+    text = target.text
+    assert isinstance(call.func, ast.Subscript)
+    kernel = call.func.value
+    assert isinstance(kernel, ast.Name)
+    sizes = [_size(one, call, text) for one in configuration(kernel, text)[:2]]
+    held = [node for one in call.args for node in ast.walk(one)]
+    if any(isinstance(node, ast.NamedExpr) for node in held):
+        raise DeclinedError(f"line {call.lineno} gives a name a value in the launch")
+    members = [node for one in sizes for node in ast.walk(one) if isinstance(node, ast.Attribute)]
+    if members and any(isinstance(node, ast.Call) for node in held):
+        raise DeclinedError(f"line {call.lineno} calls a function that may change its grid")
+    threads = " * ".join(
+        f"({ast.unparse(one)})" if isinstance(one, ast.BinOp) else ast.unparse(one) for one in sizes
+    )
+    made = f'{array.module}.device_array(({", ".join(shape)}, {threads}), "{dtype}")'
+    at = text.behind(call.args[-1], text.end(call) - 1)
+    return Edit(target.path, at, at, b", " + made.encode())
+
+
+def _size(given: ast.expr, call: ast.Call, text: PythonText) -> ast.expr:
+    """The number of blocks of a grid, or of threads of a block, of one dimension."""
+    line = f"line {call.lineno}"
+    while isinstance(given, ast.Tuple):
+        if not given.elts or any(text.integer(one) != 1 for one in given.elts[1:]):
+            raise DeclinedError(f"{line} launches more than one dimension")
+        given = given.elts[0]
+    for node in ast.walk(given):
+        if not isinstance(node, _PLAIN):
+            raise DeclinedError(f"{line} computes its grid in the launch")
+        if isinstance(node, ast.Name) and _may_be_tuple(node.id, text):
+            raise DeclinedError(f"{line} takes {node.id}, which is given a tuple")
+    return given
+
+
+def _may_be_tuple(name: str, text: PythonText) -> bool:
+    """Whether the text gives a name what is no number, as far as that shows."""
+    return any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Tuple | ast.List)
+        and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
+        for node in ast.walk(text.tree)
+    )
