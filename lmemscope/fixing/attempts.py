@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError
@@ -14,7 +14,15 @@ from lmemscope.files import read_input
 from lmemscope.fixing.judge import ALIGNMENT
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import Largest, largest_of, report_with
-from lmemscope.model import Edit, LocalObject, Rewriting, TrialVerdict, Unit, UnitReport
+from lmemscope.model import (
+    Edit,
+    KernelReport,
+    LocalObject,
+    Rewriting,
+    TrialVerdict,
+    Unit,
+    UnitReport,
+)
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.running.limited import Limited
@@ -137,6 +145,9 @@ class Attempts:
         self._seconds = seconds
         self._largest: dict[Unit, Largest] = {}
         self._futures: dict[tuple[Unit, tuple[Edit, ...], bool], Future[UnitReport]] = {}
+        self._originals: dict[
+            tuple[Unit, tuple[tuple[str, str, int], ...]], Future[UnitReport]
+        ] = {}
         self._pending: list[Attempt] = []
         self._objects: dict[int, int] = {}
         self._removed: set[int] = set()
@@ -151,6 +162,8 @@ class Attempts:
         for unit, report in results:
             self._largest.setdefault(unit, largest_of(report))
             self._future(unit, rewriting.edits, self._limit(unit, report), names=names)
+            if rewriting.takes:
+                self._original(unit, rewriting)
         self._pending.append(Attempt(target, rewriting, results, names))
         self.total += 1
         self._objects.setdefault(id(target), len(self._objects) + 1)
@@ -176,8 +189,39 @@ class Attempts:
                 self.outcome(unit, attempt.rewriting.edits, names=attempt.named)
                 for unit, _ in attempt.results
             )
+            if attempt.rewriting.takes:
+                attempt.results = tuple(
+                    (unit, replace(report, kernels=self._with_numbers(unit, report, attempt)))
+                    for unit, report in attempt.results
+                )
             self.done.append(attempt)
             yield attempt
+
+    def _original(self, unit: Unit, rewriting: Rewriting) -> Future[UnitReport]:
+        """A unit as it is, its parameters the numbers that a rewriting tells its kernels."""
+        key = (unit, rewriting.takes)
+        if key not in self._originals:
+            known = dict(self._largest.get(unit, ()))
+            for kernel, parameter, number in rewriting.takes:
+                known[kernel] = (*known.get(kernel, ()), (parameter, number))
+            self._originals[key] = self._executor.submit(
+                report_with, unit, (), self._cache, False, tuple(known.items())
+            )
+        return self._originals[key]
+
+    def _with_numbers(
+        self, unit: Unit, report: UnitReport, attempt: Attempt
+    ) -> tuple[KernelReport, ...]:
+        """A unit's kernels, with what they do where their parameters have an attempt's numbers."""
+        try:
+            found = {
+                one.facts.name: one.work
+                for one in self._original(unit, attempt.rewriting).result().kernels
+            }
+        except LmemscopeError:
+            # It compiled before: what is left is the numbers that anything may have.
+            return report.kernels
+        return tuple(replace(one, work=found.get(one.facts.name)) for one in report.kernels)
 
     def _named(self, attempt: Attempt) -> str:
         """``window, object 2 of 5: select; a fix for 1 so far``."""

@@ -187,6 +187,7 @@ def _numba_target(
         kernel=unit.program,
         hits=tuple(hits),
         asked_block=block,
+        signatures=unit.options.signatures,
     )
 
 

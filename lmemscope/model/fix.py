@@ -60,6 +60,8 @@ class Rewriting:
         base: the edits that remove the object, where others beside them are for the kernel's speed.
         version: of one that writes a version of a kernel for each number: the kernel's name, the
             number's, and the largest.
+        takes: kernels' PTX parameters with the numbers that all launches pass: the original is
+            compared as it runs with them.
     """
 
     rewrite: str
@@ -70,6 +72,7 @@ class Rewriting:
     promises: tuple[tuple[Edit, str], ...] = ()
     version: tuple[str, str, int] | None = None
     base: tuple[Edit, ...] | None = None
+    takes: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

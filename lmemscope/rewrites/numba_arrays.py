@@ -36,6 +36,7 @@ class NumbaTarget:
             `lmemscope.rewrites.base.Target`.
         text: of the file.
         kernel: name of the function.
+        signatures: types of kernels that the user says.
     """
 
     cause: Cause
@@ -48,6 +49,7 @@ class NumbaTarget:
     kernel: str
     hits: tuple[Hit, ...]
     asked_block: int | None = None
+    signatures: tuple[str, ...] = ()
 
     @cached_property
     def block(self) -> Block | None:

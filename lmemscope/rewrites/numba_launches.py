@@ -7,7 +7,9 @@ the module imports it: parameters, local variables and other imports may hide th
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError
@@ -18,6 +20,10 @@ _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.Lo
 """What may be evaluated twice."""
 _BRANCHES = (ast.If, ast.Try)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_ARRAY = re.compile(r"\w+\[([:, 1]+)\]")
+_NUMBER = re.compile(r"u?int\d*|u?intp|float\d+|bool(?:ean|_)?")
+_ARRAY_HEAD = 5
+"""Of Numba's array model: memory's owner, its parent, elements, bytes of one, data."""
 _INTEGERS = frozenset({"int32", "int64"})
 
 
@@ -62,8 +68,21 @@ def parameters(function: ast.FunctionDef) -> Sequence[str]:
     return [one.arg for one in given.args]
 
 
-def passed_number(call: ast.Call, position: int, text: PythonText) -> tuple[int, str] | None:
-    """A whole number that a launch passes, and the module's variable that it is, or nothing.
+@dataclass(frozen=True, slots=True)
+class PassedNumber:
+    """A whole number that a launch passes.
+
+    Attributes:
+        value: the number.
+        variable: the module's variable that it is made of, which another module may set; or None.
+    """
+
+    value: int
+    variable: str | None
+
+
+def passed_number(call: ast.Call, position: int, text: PythonText) -> PassedNumber | None:
+    """The whole number that a launch passes in a place.
 
     None where it may be another one, or another type's: of a name that is given values in several
     places, or in another function.
@@ -71,11 +90,12 @@ def passed_number(call: ast.Call, position: int, text: PythonText) -> tuple[int,
     given = call.args[position]
     if isinstance(given, ast.Name) and given.id not in text.constants:
         value = _local_number(given, text)
-        return None if value is None else (value, "")
+        return None if value is None else PassedNumber(value, None)
     number = text.integer(given)
     if number is None:
         return None
-    return number, ast.unparse(given) if not isinstance(given, ast.Constant) else ""
+    named = (one.id for one in ast.walk(given) if isinstance(one, ast.Name))
+    return PassedNumber(number, next(named, None))
 
 
 def _local_number(name: ast.Name, text: PythonText) -> int | None:
@@ -100,7 +120,7 @@ def _function_of(node: ast.AST, text: PythonText) -> ast.AST:
     return node
 
 
-def check_number(target: NumbaTarget, array: NumbaArray, position: int, name: str) -> None:
+def check_number(array: NumbaArray, position: int, name: str) -> None:
     """Refuse a parameter that is no integer as Python's are: the kernel would compute otherwise.
 
     Raises:
@@ -125,6 +145,11 @@ def _signature(function: ast.FunctionDef) -> list[str] | None:
     written = given[0].value if isinstance(given[0], ast.Constant) else None
     if not isinstance(written, str) or not written.rstrip().endswith(")"):
         return []
+    return _types(written)
+
+
+def _types(written: str) -> list[str]:
+    """The parameters' types of ``void(float32[:, ::1], int32)``."""
     kinds, depth = [""], 0
     for character in written.rstrip()[:-1].partition("(")[2]:
         depth += (character in "([") - (character in ")]")
@@ -133,6 +158,35 @@ def _signature(function: ast.FunctionDef) -> list[str] | None:
         else:
             kinds[-1] += character
     return [one.strip() for one in kinds]
+
+
+def ptx_numbers(
+    target: NumbaTarget, function: ast.FunctionDef, told: Mapping[str, int]
+) -> tuple[tuple[str, str, int], ...]:
+    """The kernels' PTX parameters that are some of a function's, with their numbers.
+
+    Numba passes an array as five numbers and pointers, then its extents and its strides; of types
+    that are neither that nor numbers nothing is known, and none behind them is found.
+    """
+    kinds = _signature(function) or _given(target)
+    found, at = [], 0
+    for name, kind in zip(parameters(function), kinds, strict=False):
+        if name in told:
+            found.append((at, told[name]))
+        shape = _ARRAY.fullmatch(kind)
+        if shape is None and _NUMBER.fullmatch(kind) is None:
+            break
+        at += 1 if shape is None else _ARRAY_HEAD + 2 * (shape[1].count(",") + 1)
+    kernels = sorted({hit.facts.name for hit in target.hits})
+    return tuple((one, f"{one}_param_{at}", number) for one in kernels for at, number in found)
+
+
+def _given(target: NumbaTarget) -> list[str]:
+    """The types that the user says of the kernel, of the first signature."""
+    for text in target.signatures:
+        if text.partition("(")[0].strip() == target.kernel:
+            return _types(text)
+    return []
 
 
 def in_signature(target: NumbaTarget, function: ast.FunctionDef, kind: bytes) -> Iterator[Edit]:
@@ -201,7 +255,11 @@ def one_more(
     assert isinstance(call.func, ast.Subscript)
     kernel = call.func.value
     assert isinstance(kernel, ast.Name)
-    sizes = [_size(one, call, text) for one in configuration(kernel, text)[:2]]
+    configured = configuration(kernel, text)
+    if len(configured) > 2 and text.integer(configured[2]) != 0:
+        # What a pool frees is another's while the stream still runs.
+        raise DeclinedError(f"line {call.lineno} launches in a stream, which outlives the array")
+    sizes = [_size(one, call, text) for one in configured[:2]]
     held = [node for one in call.args for node in ast.walk(one)]
     if any(isinstance(node, ast.NamedExpr) for node in held):
         raise DeclinedError(f"line {call.lineno} gives a name a value in the launch")

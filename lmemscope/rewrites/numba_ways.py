@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from lmemscope.model import Edit, Rewriting
+from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.numba_arrays import (
     NumbaArray,
@@ -29,6 +29,7 @@ from lmemscope.rewrites.numba_launches import (
     one_more,
     parameters,
     passed_number,
+    ptx_numbers,
 )
 from lmemscope.sources.python_places import PythonText
 
@@ -47,37 +48,54 @@ def constant_parameter(target: NumbaTarget, array: NumbaArray) -> Rewriting:
     if not calls:
         raise DeclinedError("no launch in its file shows the number of a parameter")
     indexing = _indexing(array, text)
+    told: dict[str, int] = {}
+    variables: set[str] = set()
     for position, name in enumerate(parameters(function)):
         known = [passed_number(call, position, text) for call in calls]
-        said = {one[0] if one is not None else None for one in known}
-        number = said.pop()
-        if name in indexing and number is not None and not said:
-            break
-    else:
+        said = {one.value for one in known if one is not None}
+        if name in indexing and len(said) == 1 and None not in known:
+            check_number(array, position, name)
+            told[name] = said.pop()
+            variables |= {one.variable for one in known if one is not None and one.variable}
+    if not told:
         raise DeclinedError("no parameter that indexes it has one known number in all launches")
-    check_number(target, array, position, name)
-    if any(one.id == name and _is_bound(one) for one in _names(function)):
-        raise DeclinedError(f"the kernel gives {name} another value")
+    for one in _names(function):
+        if one.id in told and _is_bound(one):
+            raise DeclinedError(f"the kernel gives {one.id} another value")
     first = next(one for one in function.body if not _is_docstring(one))
     indent = text.indent(first)
     if indent is None:
         raise DeclinedError("its first statement shares a line with another")
+    lines = [b"%s = %d" % (name.encode(), number) for name, number in told.items()]
     at = text.start(first)
-    told = b"%s = %d" % (name.encode(), number)
-    edits = [Edit(target.path, at, at, told + text.newline + indent)]
-    extent = array.extents[0]
-    is_less = len(array.extents) == 1 and number < (text.integer(extent) or 0)
-    if is_less and all(_is_below(use, name, array, text) for use in array.uses):
-        edits.append(Edit(target.path, text.start(extent), text.end(extent), b"%d" % number))
-    names = sorted({one[1] for one in known if one is not None and one[1]})
-    promise = f"; no other module gives {' or '.join(names)} another value" if names else ""
+    inserted = b"".join(line + text.newline + indent for line in lines)
+    edits = [Edit(target.path, at, at, inserted), *_shortened(target, array, told)]
+    names = " or ".join(sorted(variables))
+    numbers = " and ".join(map(str, told.values()))
     return Rewriting(
         "constant-parameter",
         "unsafe",
         tuple(sorted(edits)),
-        f"compile `{target.kernel}` for `{name}` = {number}",
-        f"every launch of it passes {number}{promise}",
+        f"compile `{target.kernel}` for "
+        + ", ".join(f"`{name}` = {number}" for name, number in told.items()),
+        f"every launch of it passes {numbers}"
+        + (f"; no other module gives {names} another value" if names else ""),
+        takes=ptx_numbers(target, function, told),
     )
+
+
+def _shortened(target: NumbaTarget, array: NumbaArray, told: dict[str, int]) -> Iterator[Edit]:
+    """An array of one dimension as long as a parameter's number, below which all indices are."""
+    text = target.text
+    if len(array.extents) != 1:
+        return
+    extent = array.extents[0]
+    for name, number in told.items():
+        if number < (text.integer(extent) or 0) and all(
+            _is_below(use, name, array, text) for use in array.uses
+        ):
+            yield Edit(target.path, text.start(extent), text.end(extent), b"%d" % number)
+            return
 
 
 def global_memory(target: NumbaTarget, array: NumbaArray) -> Rewriting:
@@ -112,6 +130,7 @@ def global_memory(target: NumbaTarget, array: NumbaArray) -> Rewriting:
     parameters(function)
     end = text.parameters_end(function.args.args[-1])
     edits.append(Edit(target.path, end, end, b", " + store, adds=(target.kernel, kind)))
+    size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
     calls = launches(target, array)
     if not calls:
         raise DeclinedError("its launches, which would pass one more array, are in other files")
@@ -120,7 +139,8 @@ def global_memory(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         "global-memory",
         "unsafe",
         tuple(sorted(edits)),
-        f"`{target.name}` in global memory, a column for each thread, which launches pass",
+        f"`{target.name}` in global memory, {count(size, 'byte')} for each thread, which launches "
+        "pass",
         f"launches elsewhere pass a `{dtype}` array of ({', '.join(extents)}, threads) as the last "
         "argument, and grids and blocks are numbers, not tuples",
     )
