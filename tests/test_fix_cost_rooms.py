@@ -142,3 +142,25 @@ ret;
 """
     assert work(body).largest == (("k_param_1", 6),)
     assert turns(body) == 36
+
+
+@pytest.mark.parametrize(
+    ("bound", "expected"),
+    [
+        ("setp.gt.s32 %q, %n, 0; selp.b32 %m, %n, 0, %q;", 5),
+        ("setp.gt.s32 %q, %n, 7; selp.b32 %m, %n, 7, %q;", 7),
+        ("setp.lt.s32 %q, %n, 7; selp.b32 %m, %n, 7, %q;", 5),
+        ("not.b32 %l, %n; max.s32 %l, %l, -3; sub.s32 %m, 0, %l;", 3),
+        ("xor.b32 %m, %n, 3;", 6),
+        ("or.b32 %m, %n, 3;", 7),
+        # Neither what it compares nor what it chooses is known.
+        ("setp.gt.s32 %q, %x, 0; selp.b32 %m, %n, 0, %q;", UNKNOWN),
+        ("setp.gt.s32 %q, %n, 0; selp.b32 %m, %x, 0, %q;", UNKNOWN),
+        ("and.pred %q, %y, %z; selp.b32 %m, %n, 0, %q;", UNKNOWN),
+    ],
+)
+def test_a_bound_that_a_parameter_makes_is_known_with_it(bound: str, expected: float) -> None:
+    body = walk(4096, bound="%m").replace(
+        "mov.u32 %i", f"ld.global.u32 %x, [%g];\n{bound}\nmov.u32 %i"
+    )
+    assert turns(body, {"k_param_1": 5}) == expected

@@ -90,6 +90,24 @@ def test_what_launches_do_not_show_is_not_said(before: str, behind: str, why: st
 
 
 @pytest.mark.parametrize(
+    ("kinds", "at"),
+    [
+        ("float32[:, ::1], int32", 9),
+        ("float32[:], int64", 7),
+        ("float32[::1], int32", 7),
+        ("float64, int32", 1),
+        ("UniTuple(int32, 2), int32", None),
+    ],
+)
+def test_the_number_is_that_of_a_ptx_parameter(kinds: str, at: int | None) -> None:
+    text = MEANS.replace("float32[:, ::1], int32", kinds)
+    taken = tried(text, None)[0]["constant-parameter"].takes
+    assert [(parameter.rpartition("_param_")[2], number) for _, parameter, number in taken] == (
+        [] if at is None else [(str(at), 16)]
+    )
+
+
+@pytest.mark.parametrize(
     ("before", "behind", "promise"),
     [
         ("    k[blocks, threads](x, 16", "    n = 16\n    k[blocks, threads](x, n", ""),
@@ -226,6 +244,8 @@ def test_they_are_compiled_and_compute_the_same(tmp_path: Path, is_signed: bool)
         "constant-parameter": "removed",
         "global-memory": "removed",
     }
+    # Told the number, the kernel is compared with itself as it runs with that number.
+    assert found["constant-parameter"]["cost_before"] < found["global-memory"]["cost_before"]
     wanted = simulated(tmp_path)
     for name, one in found.items():
         where = tmp_path / name

@@ -7,51 +7,23 @@ so any weight serves, as long as a loop that is unrolled four times weighs a fou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from lmemscope.analysis.ptx.control import Control
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.graph import Loop
+from lmemscope.analysis.ptx.known_numbers import COMPARISONS, KnownNumbers
 from lmemscope.analysis.ptx.ranges import Ranges
 from lmemscope.analysis.ptx.values import Value, Values
-from lmemscope.formats.ptx_body import Instruction, number_of
+from lmemscope.formats.ptx_body import number_of
 
 UNKNOWN = 32.0
 """Times that a loop runs whose count is not known (docs/fix.md)."""
 _MOST = 1 << 16
 _STEPS = 64
 """Instructions between a counter and what is compared; masks of unrolled loops' remainders."""
-
-COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "lo": lambda a, b: a < b,
-    "ls": lambda a, b: a <= b,
-    "hi": lambda a, b: a > b,
-    "hs": lambda a, b: a >= b,
-}
-"""What ``setp`` asks by (PTX ISA, "Comparisons"); ``lo`` and its like are of unsigned numbers."""
-
-_COMPUTED: dict[str, Callable[[Sequence[int]], int]] = {
-    "mov": lambda of: of[0],
-    "cvt": lambda of: of[0],
-    "neg": lambda of: -of[0],
-    "add": lambda of: of[0] + of[1],
-    "sub": lambda of: of[0] - of[1],
-    "mul": lambda of: of[0] * of[1],
-    "and": lambda of: of[0] & of[1],
-    "shl": lambda of: of[0] << min(of[1], 31),
-    "shr": lambda of: of[0] >> of[1],
-    "min": lambda of: min(of),
-    "max": lambda of: max(of),
-}
-"""What a bound is computed with, of integers that fit their types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +82,7 @@ class Trips:
     ) -> None:
         self._code, self._values, self._control = code, values, control
         self._largest = dict(largest or {})
+        self._numbers = KnownNumbers(code, values, self._largest)
         self._weights: dict[int, float] = {}
         self._asking: set[int] = set()
 
@@ -173,7 +146,7 @@ class Trips:
             for register in (test.first, test.second):
                 value = self._values.read(test.index, register)
                 counter = self._counter(value, loop)
-                found |= self._made_of(counter.start if counter is not None else value)
+                found |= self._numbers.parameters(counter.start if counter is not None else value)
         return found
 
     def step(self, value: Value, loop: Loop) -> int | None:
@@ -326,49 +299,8 @@ class Trips:
         # What a minimum with a constant bounds is taken to reach it: NVVM unrolls loops that far.
         is_known = instruction.operation in ("mov", "min") and instruction.predicate is None
         if not is_known or number is None:
-            number = self._computed(begin[0]) if self._largest else None
+            number = self._numbers.of(begin[0]) if self._largest else None
         return number + begin[1] if number is not None else None
-
-    def _computed(self, value: Value, depth: int = 0) -> int | None:
-        """What constants and parameters at their largest make; None of anything else."""
-        if value < 0 or depth > _STEPS:
-            return None
-        instruction = self._code.body.instructions[value]
-        name = _parameter(instruction)
-        if name is not None:
-            return self._largest.get(name)
-        compute = _COMPUTED.get(instruction.operation)
-        if compute is None or instruction.predicate is not None:
-            return None
-        numbers = []
-        for operand in instruction.operands[1:]:
-            number = number_of(operand)
-            if number is None and isinstance(operand, str):
-                read = self._values.read(value, operand)
-                number = self._computed(read, depth + 1) if read is not None else None
-            if number is None:
-                return None
-            numbers.append(number)
-        return compute(numbers)
-
-    def _made_of(self, value: Value | None) -> set[str]:
-        """Parameters that a value is computed from; none where anything else is in it."""
-        found: set[str] = set()
-        work = [value]
-        while work:
-            value = work.pop()
-            if value is None or value < 0 or len(found) > 1:
-                return set()
-            instruction = self._code.body.instructions[value]
-            name = _parameter(instruction)
-            if name is not None:
-                found.add(name)
-            elif instruction.operation in _COMPUTED and instruction.predicate is None:
-                operands = (one for one in instruction.operands[1:] if number_of(one) is None)
-                work += [self._values.read(value, str(operand)) for operand in operands]
-            else:
-                return set()
-        return found
 
     def _mean(self, value: Value, offset: int) -> float | None:
         join = self._values.join(value)
@@ -427,13 +359,6 @@ class Trips:
                 loops = self._control.loops_of.get(self._code.flow.block_of(index), ())
                 found[mask, frozenset(one.header for one in loops)] = None
         return tuple(found)
-
-
-def _parameter(instruction: Instruction) -> str | None:
-    """The kernel's parameter that an instruction loads."""
-    is_load = instruction.operation == "ld" and "param" in instruction.modifiers
-    address = instruction.address if is_load else None
-    return address.base if address is not None and not address.offset else None
 
 
 def _passed(test: _Test, counter: _Counter, limit: float, *, swapped: bool) -> float | None:

@@ -1,0 +1,128 @@
+"""What values are where a kernel's parameters have known numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lmemscope.analysis.ptx.definitions import Definitions
+from lmemscope.analysis.ptx.values import Value, Values
+from lmemscope.formats.ptx_body import Instruction, Operand, number_of
+
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lo": lambda a, b: a < b,
+    "ls": lambda a, b: a <= b,
+    "hi": lambda a, b: a > b,
+    "hs": lambda a, b: a >= b,
+}
+"""What ``setp`` asks by (PTX ISA, "Comparisons"); ``lo`` and its like are of unsigned numbers."""
+
+_COMPUTED: dict[str, Callable[[Sequence[int]], int]] = {
+    "mov": lambda of: of[0],
+    "cvt": lambda of: of[0],
+    "neg": lambda of: -of[0],
+    "not": lambda of: ~of[0],
+    "add": lambda of: of[0] + of[1],
+    "sub": lambda of: of[0] - of[1],
+    "mul": lambda of: of[0] * of[1],
+    "and": lambda of: of[0] & of[1],
+    "or": lambda of: of[0] | of[1],
+    "xor": lambda of: of[0] ^ of[1],
+    "shl": lambda of: of[0] << min(of[1], 31),
+    "shr": lambda of: of[0] >> of[1],
+    "min": lambda of: min(of),
+    "max": lambda of: max(of),
+}
+"""What a bound is computed with, of integers that fit their types."""
+_DEEP = 64
+"""Instructions from a parameter to what is computed with it."""
+
+
+@dataclass(frozen=True)
+class KnownNumbers:
+    """Values that constants and parameters make.
+
+    Attributes:
+        code: of the function.
+        values: of the function.
+        parameters_are: numbers of parameters, by their PTX names.
+    """
+
+    code: Definitions
+    values: Values
+    parameters_are: Mapping[str, int]
+
+    def of(self, value: Value, depth: int = 0) -> int | None:
+        """What constants and parameters make; None of anything else.
+
+        Which of two a predicate chooses (``selp``) is told where what it compares is known.
+        """
+        if value < 0 or depth > _DEEP:
+            return None
+        instruction = self.code.body.instructions[value]
+        name = _parameter(instruction)
+        if name is not None:
+            return self.parameters_are.get(name)
+        if instruction.predicate is not None:
+            return None
+        operands = instruction.operands[1:]
+        if instruction.operation == "selp" and len(operands) == 3:
+            chosen = self._holds(value, operands[2], depth)
+            return None if chosen is None else self._operand(value, operands[not chosen], depth)
+        compute = _COMPUTED.get(instruction.operation)
+        if compute is None:
+            return None
+        numbers = [self._operand(value, one, depth) for one in operands]
+        known = [one for one in numbers if one is not None]
+        return compute(known) if len(known) == len(numbers) else None
+
+    def _operand(self, value: Value, operand: Operand, depth: int) -> int | None:
+        number = number_of(operand)
+        if number is not None or not isinstance(operand, str):
+            return number
+        read = self.values.read(value, operand)
+        return None if read is None else self.of(read, depth + 1)
+
+    def _holds(self, value: Value, predicate: Operand, depth: int) -> bool | None:
+        """Whether a predicate is true where an instruction reads it; None: not known."""
+        read = self.values.read(value, predicate) if isinstance(predicate, str) else None
+        if read is None or read < 0:
+            return None
+        test = self.code.body.instructions[read]
+        compared = COMPARISONS.get(test.modifiers[1]) if len(test.modifiers) > 2 else None
+        if test.operation != "setp" or compared is None or len(test.operands) != 3:
+            return None
+        first, second = (self._operand(read, one, depth + 1) for one in test.operands[1:])
+        return None if first is None or second is None else compared(first, second)
+
+    def parameters(self, value: Value | None) -> set[str]:
+        """Parameters that a value is computed from; none where anything else is in it."""
+        found: set[str] = set()
+        work = [value]
+        while work:
+            value = work.pop()
+            if value is None or value < 0 or len(found) > 1:
+                return set()
+            instruction = self.code.body.instructions[value]
+            name = _parameter(instruction)
+            if name is not None:
+                found.add(name)
+            elif instruction.operation in _COMPUTED and instruction.predicate is None:
+                operands = (one for one in instruction.operands[1:] if number_of(one) is None)
+                work += [self.values.read(value, str(operand)) for operand in operands]
+            else:
+                return set()
+        return found
+
+
+def _parameter(instruction: Instruction) -> str | None:
+    """The kernel's parameter that an instruction loads."""
+    is_load = instruction.operation == "ld" and "param" in instruction.modifiers
+    address = instruction.address if is_load else None
+    return address.base if address is not None and not address.offset else None
