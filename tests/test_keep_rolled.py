@@ -11,6 +11,7 @@ from lmemscope.config.settings import from_flags
 from lmemscope.fixing.run import Asked, fix
 from lmemscope.model import InlineFrame, SourceLocation
 from lmemscope.rewrites import keep_rolled
+from lmemscope.rewrites.base import DeclinedError
 from lmemscope.running.pool import WorkerPool
 from lmemscope.sources.edits import patched
 from tests.builders import access
@@ -64,6 +65,50 @@ def test_a_loop_that_is_kept_already_is_left_and_the_one_around_it_is_tried() ->
 
 def test_what_is_spilled_in_no_loop_has_no_proposal() -> None:
     assert proposed(NESTED, "out[0]") == []
+
+
+@pytest.mark.parametrize(
+    ("pragma", "behind"),
+    [
+        ("#pragma unroll (N / 2)", "#pragma unroll 1"),
+        ("#pragma unroll 1 * 8", "#pragma unroll 1"),
+        ("#pragma unroll (1 + 7)", "#pragma unroll 1"),
+        ("#pragma unroll 4 // of a line", "#pragma unroll 1 // of a line"),
+        ("#pragma unroll 1", None),
+        ("#pragma unroll(1)", None),
+        ("#pragma nounroll", None),
+        ("#pragma unroll \\\n8", None),
+    ],
+)
+def test_a_pragma_is_read_to_its_end(pragma: str, behind: str | None) -> None:
+    text = (
+        "__global__ void k(float *o, int n) {\n  float a[8];\n"
+        f"{pragma}\n"
+        "  for (int i = 0; i < n; ++i) o[i] = 1;\n}\n"
+    )
+    if behind is None:
+        with pytest.raises(DeclinedError, match="kept rolled already"):
+            proposed(text, "o[i]")
+    else:
+        assert proposed(text, "o[i]") == [text.replace(pragma, behind)]
+
+
+def test_each_loop_is_tried_by_itself() -> None:
+    """Two loops beside each other: one writes what the other accumulates."""
+    text = textwrap.dedent("""\
+        __global__ void k(float *o, int n) {
+          float a[8];
+          for (int i = 0; i < 8; ++i) a[i] = n;
+          for (int j = 0; j < 8; ++j) o[j] = a[j];
+        }
+        """)
+    first, second = "  for (int i", "  for (int j"
+    rolled = "  #pragma unroll 1\n"
+    assert proposed(text, "a[i]", "a[j]") == [
+        text.replace(first, rolled + first).replace(second, rolled + second),
+        text.replace(first, rolled + first),
+        text.replace(second, rolled + second),
+    ]
 
 
 SPILLING = """\

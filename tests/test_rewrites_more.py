@@ -716,7 +716,6 @@ def test_so_does_one_in_a_header() -> None:
             'asm("st.f32 [%0], 0;" :: "l"(&p));',
             "inline assembly gets the parameter's address on line 2",
         ),
-        ("if (a)\n#pragma unroll\nfor (;;) p.f();", "near line 2 is in a form that is not read"),
     ],
 )
 def test_a_parameter_that_may_lose_its_const_is_left(body: str, why: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.model import IndexFacts, IndexSource
+from lmemscope.model import IndexFacts, IndexSource, LaunchBounds
 from lmemscope.rewrites import shuffle
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.sources.edits import patched
@@ -29,13 +29,22 @@ TABLE = """\
 LANES = IndexFacts("i", (IndexSource("thread-id", None),), "lane-varying", None)
 
 
-def tried(text: str, type_: str = "const float[6]", index: IndexFacts = LANES) -> list[str]:
+def tried(
+    text: str,
+    type_: str = "const float[6]",
+    index: IndexFacts = LANES,
+    bounds: int | None = None,
+    defines: tuple[str, ...] = (),
+) -> list[str]:
     """The text with each proposal."""
     text = textwrap.dedent(text)
     made_of = target(text, "a", type_, cause="const-table")
     (hit,) = made_of.hits
     hit = dataclasses.replace(hit, finding=dataclasses.replace(hit.finding, index=index))
-    made = list(shuffle.propose(dataclasses.replace(made_of, hits=(hit,))))
+    if bounds is not None:
+        facts = dataclasses.replace(hit.facts, launch_bounds=LaunchBounds(bounds, None))
+        hit = dataclasses.replace(hit, facts=facts)
+    made = list(shuffle.propose(dataclasses.replace(made_of, hits=(hit,), defines=defines)))
     assert all((one.rewrite, one.applicability) == ("shuffle", "unsafe") for one in made)
     return [patched(text.encode(), list(one.edits)).decode() for one in made]
 
@@ -80,6 +89,26 @@ def test_each_lane_has_an_element_and_hands_it_over() -> None:
         ("__global__", "__device__", "in no kernel"),
         ("sum += a[", "sum += *&a[", "not reached by all lanes"),
         ("float sum = 0;", "float sum = 0, a_own = 1;", "a_own is taken"),
+        ("sum += a", "sum += in[j] and a", "not reached by all lanes together"),
+        ("sum += a", "sum += in[j] or a", "not reached by all lanes together"),
+        ("float sum = 0;", "float sum = 0;\n#if A\n  if (n)\n#endif\n", "not read in all ways"),
+        ("float sum = 0;", "float sum = 0;\n#include <early>\n", "not read in all ways"),
+        ("float sum = 0;", "float sum = 0; TRACE(return);", "`return` in its kernel"),
+        ("float sum = 0;", "float sum = 0; if (n)\n#pragma unroll 2\n", "not reached by all lanes"),
+        ("#define STEPS 8", "", "leave at different times"),
+        ("float sum = 0;", "float sum = 0; int STEPS = 8; f(STEPS);", "leave at different times"),
+        ("float sum = 0;", "float sum = 0; int x[2], STEPS = in[0];", "leave at different times"),
+        ("float sum = 0;", "float sum = 0; decltype(n) STEPS = 2;", "leave at different times"),
+        ("float sum = 0;", "float sum = 0; auto [STEPS, t] = f();", "leave at different times"),
+        ("float sum = 0;", "float sum = 0; decltype(auto) m = (n); m = 3;", "at different times"),
+        ("float sum = 0;", "float sum = 0; while (atomicCAS(out, 0, 1)) ;", "wait for each other"),
+        ("float sum = 0;", "float sum = 0; while (*(volatile int *)in) ;", "wait for each other"),
+        ("__global__", "__device__ /* __global__ */", "in no kernel"),
+        ("const float a", "volatile const float a", "is volatile"),
+        ("i < n;", "i < out;", "leave at different times"),
+        ("int i = 0;", "Counter i = 0;", "leave at different times"),
+        ("int n)", "Length n)", "leave at different times"),
+        ("float sum = 0;", "float sum = 0; const float &r = a[n]; sum = (&r)[1];", "binds a ref"),
     ],
 )  # fmt: skip
 def test_what_may_part_lanes_is_declined(before: str, behind: str, why: str) -> None:
@@ -91,6 +120,87 @@ def test_what_may_part_lanes_is_declined(before: str, behind: str, why: str) -> 
         tried(text)
 
 
+@pytest.mark.parametrize(
+    ("above", "behind", "why"),
+    [
+        ("#define CAT(x, y) x##y\n", "CAT(re, turn);", "a macro in its kernel"),
+        ('__device__ void end() { asm("exit;"); }\n', "end();", "may end a thread"),
+        (
+            "__device__ void end() { __trap(); }\n__device__ void on() { end(); }\n",
+            "on();",
+            "may end",
+        ),
+        ("__device__ void lock(int *p) { while (atomicExch(p, 1)) ; }\n", "lock(p);", "may wait"),
+        (
+            "__device__ float next(const float &x) { return (&x)[1]; }\n",
+            "sum += next(a[in[0]]);",
+            "takes addresses|binds a reference",
+        ),
+        (
+            "struct M { int v; __device__ int operator+(int &i) { return i += v; } };\n",
+            "for (int i = 0; i < n; ++i) sum += a[in[0]] + (m + i);",
+            "leave at different times",
+        ),
+    ],
+)
+def test_what_is_called_counts(above: str, behind: str, why: str) -> None:
+    text = above + textwrap.dedent(TABLE).replace("float sum = 0;", f"float sum = 0; {behind}")
+    with pytest.raises(DeclinedError, match=why):
+        tried(text)
+
+
+def test_macros_of_the_command_line_count() -> None:
+    text = TABLE.replace("float sum = 0;", "float sum = 0; GUARD(n);")
+    assert tried(text, defines=("FULL", "STEP=3"))
+    for given in ("GUARD(n)=if (n) return", "GUARD(n)=if (n)"):
+        with pytest.raises(DeclinedError, match="a macro in its kernel"):
+            tried(text, defines=(given,))
+
+
+def test_a_block_in_sight_has_whole_warps() -> None:
+    bounded = TABLE.replace("__global__ void", "__global__ void __launch_bounds__(100)")
+    with pytest.raises(DeclinedError, match="a block of 100 threads has no whole warps"):
+        tried(bounded, bounds=100)
+    assert tried(bounded.replace("100", "96"), bounds=96)
+
+
+def test_a_length_of_an_instance_is_no_constant() -> None:
+    text = "template <int N>\n" + textwrap.dedent(TABLE).replace("a[6]", "a[N]")
+    with pytest.raises(DeclinedError, match="another in another instance"):
+        tried(text)
+    assert tried("#define N 6\n" + textwrap.dedent(TABLE).replace("a[6]", "a[N]"))
+    assert tried(TABLE.replace("a[6]", "a[]"))
+
+
+def test_other_spellings_of_a_kernel_and_of_a_type_are_known() -> None:
+    assert tried(TABLE.replace("__global__ void", "__launch_bounds__(64) __global__ void"))
+    assert tried(
+        "#define KERNEL __global__\n" + textwrap.dedent(TABLE).replace("__global__", "KERNEL")
+    )
+    assert tried(
+        "typedef float real;\n" + textwrap.dedent(TABLE).replace("const float a", "const real a")
+    )
+
+
+def test_a_macro_with_a_comma_is_one_index() -> None:
+    text = "#define AT 1, 2\n" + textwrap.dedent(TABLE).replace("a[in[0]]", "a[AT]")
+    (made,) = tried(text)
+    assert "__shfl_sync(0xffffffffu, a_own, (AT))" in made
+
+
+def test_a_condition_is_asked_by_all_lanes_and_blocks_count_alike() -> None:
+    for behind in (
+        "if (a[in[0]] > 3) sum = 1;",
+        "sum = a[in[0]] > 3 ? 1 : sum;",
+        "sum = {a[in[0]]};",
+    ):
+        (made,) = tried(TABLE.replace("sum += a[(in[i] + j) % 6] * in[j];", behind))
+        assert "__shfl_sync(0xffffffffu, a_own, in[0])" in made
+    assert tried(TABLE.replace("int i = 0", "int i = blockIdx.x").replace("++i", "i += gridDim.x"))
+    with pytest.raises(DeclinedError, match="leave at different times"):
+        tried(TABLE.replace("int i = 0", "int i = threadIdx.x"))
+
+
 def test_what_all_lanes_read_alike_has_better_places() -> None:
     uniform = IndexFacts("i", (IndexSource("loop-counter", None),), "uniform", None)
     with pytest.raises(DeclinedError, match="all lanes read one element"):
@@ -98,7 +208,7 @@ def test_what_all_lanes_read_alike_has_better_places() -> None:
 
 
 def test_other_types_and_larger_tables_are_left() -> None:
-    with pytest.raises(DeclinedError, match="no number of 32 or 64 bits"):
+    with pytest.raises(DeclinedError, match="not told to be of 32 or 64 bits"):
         tried(TABLE.replace("const float a", "const char a"), "const char[6]")
     assert tried(TABLE.replace("a[6]", "a[40]"), "const float[40]") == []
 

@@ -188,7 +188,9 @@ def _verdict(was: KernelReport, made: KernelReport, size: int, *, is_slots: bool
     # Frames are aligned: what an object leaves may be padding.
     gone = freed if is_slots else max(less - freed, _owned(before) - _owned(after))
     if gone >= size or (gone > max(0, size - ALIGNMENT) and _spills(before) == 0):
-        return "removed"
+        # Arrays that registers held may be in local memory in the place of spills.
+        is_swapped = is_slots and _owned(after) > _owned(before)
+        return "reduced" if is_swapped else "removed"
     if less > 0 or (less == 0 and _runs_less(was, made)):
         return "reduced"
     return "no-effect"

@@ -160,6 +160,7 @@ def _target(
         asked_block=block,
         tree=lambda file: syntax if file == path else files.syntax(file),
         kernels=every,
+        defines=unit.options.defines,
     )
 
 

@@ -54,6 +54,7 @@ class Target:
         asked_block: threads of a block, where the user says it.
         tree: gives the syntax of another file by its absolute path, or None.
         kernels: all of the input, those without a finding included.
+        defines: macros that the command line defines, ``NAME`` or ``NAME=VALUE``.
     """
 
     cause: Cause
@@ -67,6 +68,7 @@ class Target:
     asked_block: int | None = None
     tree: Callable[[str], Syntax | None] = lambda path: None
     kernels: tuple[KernelFacts, ...] = ()
+    defines: tuple[str, ...] = ()
 
     @cached_property
     def declared(self) -> Declared | None:
@@ -115,7 +117,9 @@ class Target:
         """What names mean in these files."""
         sources = self.hits[0].case.sources
         others = (sources.code(one).encode() for one in self.files if one != self.path)
-        return Meanings((self.syntax.data, *others))
+        given = (one if "=" in one else f"{one}=1" for one in self.defines)
+        said = "".join(f"#define {one.replace('=', ' ', 1)}\n" for one in given)
+        return Meanings((self.syntax.data, *others, said.encode()))
 
     def edit(self, start: int, end: int, text: bytes) -> Edit:
         """An edit of the target's file."""

@@ -1,12 +1,14 @@
 """Keep loops rolled
 
 `#pragma unroll 1` before the loops around what is spilled: the innermost ones, those one and two
-levels further out, and all of them, each a proposal. The values of one turn are then in registers
-at a time, where the compiler had several turns side by side, or a pragma asked for that.
+levels further out, all of them, and each by itself, each a proposal. The values of one turn are
+then in registers at a time, where the compiler had several turns side by side, or a pragma asked
+for that.
 
 It is safe: a pragma changes no meaning. It costs the instructions that count turns, and what the
 compiler knew of a turn by its number: what it computed once for all turns is computed in each, and
-an array whose index is a constant no more is in local memory; then nothing is offered.
+an array whose index is a constant no more is in local memory: then the spills are reduced to that,
+if it is less.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, count
-from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.loops import LOOPS, kept_rolled
 from lmemscope.rewrites.written import files_of, lines_of
 from lmemscope.sources.syntax import FUNCTIONS, around
@@ -24,10 +26,16 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _LEVELS = 3
+_ALONE = 8
+"""Loops that are tried by themselves."""
 
 
 def propose(target: Target) -> Iterator[Rewriting]:
-    """The innermost loops around each spill; those a level further out; all of them."""
+    """The innermost loops around each spill; those a level further out; all of them; each alone.
+
+    Raises:
+        DeclinedError: no loop around one can be kept from being unrolled.
+    """
     around_spills = [(one, list(_nests(one))) for one in files_of(target)]
     deepest = max((len(nest) for _, nests in around_spills for nest in nests), default=0)
     tried: set[frozenset[Edit]] = set()
@@ -40,8 +48,13 @@ def propose(target: Target) -> Iterator[Rewriting]:
             tried.add(frozenset(edits))
             yield _rewriting(edits)
     every = _edits((one, [loop for nest in nests for loop in nest]) for one, nests in around_spills)
-    if every and frozenset(every) not in tried:
-        yield _rewriting(every)
+    if deepest and not every:
+        raise DeclinedError("its loops are kept rolled already, or stand in a macro")
+    alone = [(edit,) for edit in every[:_ALONE]]
+    for edits in (every, *alone):
+        if edits and frozenset(edits) not in tried:
+            tried.add(frozenset(edits))
+            yield _rewriting(edits)
 
 
 def _nests(target: Target) -> Iterator[Sequence[Node]]:

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 LOOPS = ("for_statement", "while_statement", "do_statement")
-_PRAGMA = re.compile(rb"#[ \t]*pragma[ \t]+(?:no)?unroll\b[^\r\n/]*")
+PRAGMA = re.compile(rb"#[ \t]*pragma[ \t]+(?:no)?unroll\b(?:(?!//|/\*)[^\r\n])*")
+"""A pragma that says how often to unroll a loop: a comment to the grammar."""
 _OPERATOR = re.compile(rb'_Pragma\s*\(\s*"\s*(?:no)?unroll\b[^"]*"\s*\)')
 _PLAIN = re.compile(rb'(?:#[ \t]*pragma[ \t]+unroll\s*|_Pragma\s*\(\s*"\s*unroll\s*"\s*\))')
-_KEPT = re.compile(rb"nounroll|unroll\s*\(?\s*1\b")
+_KEPT = re.compile(rb"nounroll|unroll\s*(?:1|\(\s*1\s*\))\s*(?:\"|$)")
 _NUMBER = re.compile(rb"[A-Z_][A-Z0-9_]*|\d+[uUlL]*")
 
 
@@ -56,7 +57,9 @@ def kept_rolled(target: Target, loop: Node) -> Edit | None:
         return before(target, loop, b"#pragma unroll 1")
     start, end = said
     text = target.syntax.data[start:end]
-    if _KEPT.search(text) is not None or is_continued(target, target.syntax.line_start(start)):
+    if _KEPT.search(text.rstrip()) is not None or text.endswith(b"\\"):
+        return None
+    if is_continued(target, target.syntax.line_start(start)):
         return None
     is_directive = text.startswith(b"#")
     return target.edit(start, end, b"#pragma unroll 1" if is_directive else b'_Pragma("unroll 1")')
@@ -67,7 +70,7 @@ def _said(loop: Node, target: Target) -> tuple[int, int] | None:
     node = loop.prev_sibling
     while node is not None:
         text = target.syntax.text(node)
-        if node.type == "preproc_call" and (found := _PRAGMA.match(text)) is not None:
+        if node.type == "comment" and (found := PRAGMA.match(text)) is not None:
             return node.start_byte, node.start_byte + len(found[0].rstrip())
         if node.type == "expression_statement" and (found := _OPERATOR.fullmatch(text.strip())):
             return node.start_byte, node.start_byte + len(found[0])

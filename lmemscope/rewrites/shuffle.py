@@ -3,13 +3,16 @@
 A table of at most 32 constants in a kernel becomes one element in a register of each lane, and
 `a[i]` becomes `__shfl_sync(0xffffffff, a_own, i)`: lane `i` hands its element to whoever asks.
 
-It is unsafe: all lanes of a warp have to be there, in whole warps, for a lane that is not hands out
-nothing. Declined where the text lets lanes go different ways before or around a use: in a kernel
-that returns, leaves a loop or jumps somewhere, or has a macro or assembly that may, under a
+It is unsafe: all lanes of a warp have to be there, in whole warps, for a lane that is not hands
+out nothing. Declined where the text lets lanes go different ways before or around a use, or wait
+for each other: in a kernel that returns, leaves a loop or jumps somewhere, that has a macro,
+assembly or a function that may, or a lock, or parts that the preprocessor may leave out; under a
 condition, in a loop whose end is made of more than parameters, numbers and its counter, in a
-lambda, and in another function than a kernel.
-What remains a promise is that blocks have whole warps. It gains little over one table for all
-threads, which is tried first: a fifth of what reading that takes, on an H100.
+lambda, and in another function than a kernel; where a block in sight has no whole warps, and where
+the table's length is an instance's.
+What remains a promise is that all blocks have whole warps, and that nothing which cannot be seen
+ends a thread. It gains little over one table for all threads, which is tried first: a fifth of what
+reading that takes, on an H100.
 """
 
 from __future__ import annotations
@@ -19,14 +22,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting
-from lmemscope.rewrites.arrays import LocalArray, Use, local_array
+from lmemscope.rewrites.arrays import LocalArray, Use, is_reference_to_element, local_array
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.binding import is_taken
 from lmemscope.rewrites.loops import constant_at
 from lmemscope.rewrites.static_table import can_be_const
 from lmemscope.rewrites.steady import assigned, is_steady
 from lmemscope.rewrites.variables import Number
 from lmemscope.rewrites.written import declarators, is_continued
-from lmemscope.sources.syntax import FUNCTIONS, walk
+from lmemscope.sources.syntax import FUNCTIONS, PLAIN_TYPES, around, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -36,6 +40,9 @@ _TYPES = re.compile(
     rb"(?:const\s+)?(?:float|double|(?:unsigned|signed|int|long|\s)+|u?int(?:32|64)_t)\s*"
 )
 """What ``__shfl_sync`` takes as it is (CUDA C++ Programming Guide, "Warp Shuffle Functions")."""
+_NUMBERS = re.compile(
+    rb"(?:(?:unsigned|signed|char|short|int|long|\s)+|(?:std::)?(?:u?int\d+|size)_t)"
+)
 _LEAVING = (
     "return_statement",
     "break_statement",
@@ -46,6 +53,18 @@ _LEAVING = (
     "lambda_expression",
 )
 _PARTS = re.compile(rb"\b(?:return|break|continue|goto|asm|__trap|__exit)\b")
+_MADE = re.compile(_PARTS.pattern + rb"|#")
+"""What leaves, and what makes words of others: a macro pastes them, or makes a string of them."""
+_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'')
+_ENDS = re.compile(rb"\basm\b[^;]*\b(?:exit|trap|bra|brx)\b|\b__(?:trap|exit)\b")
+"""What in a function that is called ends the thread."""
+_WAITS = re.compile(
+    rb"\b(?:volatile|atomicCAS\w*|atomicExch\w*|__nanosleep|compare_exchange_\w+|acquire"
+    rb"|test_and_set|__ld(?:cv|cg))\b"
+)
+"""What a lane waits with for another: that one may wait for it where all have to come."""
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^<>;]*>\s*)?\(")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TOGETHER = frozenset(
     {
@@ -63,9 +82,18 @@ _TOGETHER = frozenset(
         "cast_expression",
         "unary_expression",
         "for_statement",
+        "condition_clause",
+        "comma_expression",
+        "initializer_list",
     }
 )
 """Around a use, these are executed by all lanes that come to them, or by none."""
+_EAGER = frozenset({b"+", b"-", b"*", b"/", b"%", b"&", b"|", b"^", b"<<", b">>"}) | frozenset(
+    {b"==", b"!=", b"<", b"<=", b">", b">="}
+)
+"""Operators both of whose operands are computed, however they are spelled."""
+_UNIFORM = re.compile(rb"(?:blockDim|gridDim|blockIdx)\s*\.\s*[xyz]")
+"""What all lanes of a block find alike."""
 _COMPUTED = ("call_expression", "subscript_expression", "pointer_expression", "field_expression")
 """What a loop's head may not have: lanes may find different values there."""
 
@@ -84,8 +112,16 @@ def propose(target: Target) -> Iterator[Rewriting]:
         for hit in target.hits
     ):
         raise DeclinedError("all lanes read one element")
-    if _TYPES.fullmatch(array.element) is None:
-        raise DeclinedError(f"`{array.element.decode()}` is no number of 32 or 64 bits")
+    if array.is_volatile:
+        raise DeclinedError("it is volatile")
+    if _TYPES.fullmatch(target.meanings.spelled_out(array.element)) is None:
+        raise DeclinedError(f"`{array.element.decode()}` is not told to be of 32 or 64 bits")
+    length = declared.extents[0]
+    if length is not None and constant_at(length, target) != size:
+        raise DeclinedError("its length may be another in another instance")
+    for threads in (target.block.threads if target.block is not None else None, target.bounded):
+        if threads is not None and threads % _LANES:
+            raise DeclinedError(f"a block of {threads} threads has no whole warps")
     _check_kernel(array)
     for use in array.uses:
         _check_use(use, array)
@@ -94,7 +130,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
         "unsafe",
         tuple(_edits(target, array, size)),
         f"`{target.name}` with an element in each lane, handed over by `__shfl_sync`",
-        "every block has whole warps, a multiple of 32 threads",
+        "every block has whole warps, a multiple of 32 threads, and nothing that is not seen here "
+        "ends a thread of the kernel",
     )
 
 
@@ -106,19 +143,40 @@ def _check_kernel(array: LocalArray) -> None:
     """
     function, syntax = array.declared.function, array.syntax
     body = function.child_by_field_name("body")
-    if body is None or b"__global__" not in syntax.text(function).partition(b"(")[0]:
+    if body is None or not _is_kernel(array):
         raise DeclinedError("it is in no kernel, whose lanes begin together")
     if array.declared.scope != body:
         raise DeclinedError("it is declared in a block of its own")
     for node in walk(body):
         if node.type in _LEAVING:
             raise DeclinedError(f"line {node.start_point.row + 1} may part the lanes of a warp")
+        is_read = not (node.is_error or node.is_missing or node.type.startswith("preproc"))
+        if not is_read:
+            raise DeclinedError(f"line {node.start_point.row + 1} is not read in all ways")
+    bare = _COMMENT.sub(b" ", _STRING.sub(b"0", syntax.text(body)))
+    left = _PARTS.search(bare)
+    if left is not None:
+        raise DeclinedError(f"`{left[0].decode()}` in its kernel may part the lanes of a warp")
     words, meanings = set(_WORD.findall(syntax.text(body))), array.target.meanings
-    if meanings.is_conditional(words) or _PARTS.search(meanings.definitions(words)) is not None:
+    if meanings.is_conditional(words) or _MADE.search(meanings.definitions(words)) is not None:
         raise DeclinedError("a macro in its kernel may part the lanes of a warp")
+    reached = (syntax.text(body), *meanings.reached(_CALLED.findall(syntax.text(body))))
+    if any(_ENDS.search(one) is not None for one in reached):
+        raise DeclinedError("a function that its kernel calls may end a thread")
+    if any(_WAITS.search(_COMMENT.sub(b" ", one)) is not None for one in reached):
+        raise DeclinedError("its lanes may wait for each other")
     for name in (array.name + b"_lane", array.name + b"_own"):
         if name in array.target.meanings.words:
             raise DeclinedError(f"the name {name.decode()} is taken")
+
+
+def _is_kernel(array: LocalArray) -> bool:
+    """Whether the function is said to be a kernel, by a macro maybe."""
+    function, syntax = array.declared.function, array.syntax
+    body = function.child_by_field_name("body")
+    head = syntax.data[function.start_byte : function.end_byte if body is None else body.start_byte]
+    words = set(_WORD.findall(_COMMENT.sub(b" ", head)))
+    return b"__global__" in words or b"__global__" in array.target.meanings.definitions(words)
 
 
 def _check_use(use: Use, array: LocalArray) -> None:
@@ -130,11 +188,29 @@ def _check_use(use: Use, array: LocalArray) -> None:
     line = f"line {use.name.start_point.row + 1}"
     if use.kind != "read" or use.element is None or len(use.indices) != 1:
         raise DeclinedError(f"{line} does not read an element alone")
+    meanings = array.target.meanings
+    element = array.element.removeprefix(b"const ")
+    if is_reference_to_element(use, array.syntax, meanings) or is_taken(
+        use.element, array.syntax, meanings, element, by_address=True
+    ):
+        raise DeclinedError(f"{line} binds a reference to an element")
     node: Node = use.element
     while node.parent is not None and node.parent != array.declared.scope:
         above = node.parent
         operator = above.child_by_field_name("operator")
-        is_lazy = operator is not None and array.syntax.text(operator) in (b"&&", b"||")
+        is_lazy = (
+            above.type == "binary_expression"
+            and operator is not None
+            and array.syntax.text(operator) not in _EAGER
+        )
+        if above.type == "call_expression" and any(
+            meanings.takes_addresses(name) for name in _CALLED.findall(array.syntax.text(above))
+        ):
+            raise DeclinedError(f"{line} hands an element to a function that takes addresses")
+        is_asked = above.child_by_field_name("condition") == node
+        if above.type in ("if_statement", "conditional_expression") and is_asked:
+            node = above
+            continue
         if above.type not in _TOGETHER or above.type in FUNCTIONS or is_lazy:
             raise DeclinedError(f"{line} is not reached by all lanes together")
         if above.type == "for_statement" and (
@@ -151,7 +227,13 @@ def _is_uniform(loop: Node, array: LocalArray) -> bool:
     begin, _, update = head
     if begin is None or update is None or begin.type != "declaration" or None in head:
         return False
+    kind = begin.child_by_field_name("type")
+    if kind is None or not _is_number(kind, array):
+        return False
     nodes = [one for part in head if part is not None for one in walk(part)]
+    known = [one for one in nodes if _UNIFORM.fullmatch(array.syntax.text(one)) is not None]
+    inside = {one.id for every in known for one in walk(every)}
+    nodes = [one for one in nodes if one.id not in inside]
     if any(one.type in _COMPUTED for one in nodes):
         return False
     counters = [one for one in declarators(begin) if one.type == "identifier"]
@@ -177,8 +259,32 @@ def _is_fixed(name: Node, array: LocalArray) -> bool:
         if one.type == "identifier" and syntax.text(one) == syntax.text(name)
     ]
     if not same:
-        return constant_at(name, array.target) is not None
+        return constant_at(name, array.target) is not None and _is_only_read(name, array)
+    (parameter, *_) = (*around(same[0], "parameter_declaration"), None)
+    kind = parameter.child_by_field_name("type") if parameter is not None else None
+    if same[0].parent != parameter or kind is None or not _is_number(kind, array):
+        return False  # A pointer, or what a class makes a number of.
     return assigned(_number(same[0], body), array.target) == ()
+
+
+def _is_only_read(name: Node, array: LocalArray) -> bool:
+    """Whether all that the function says of a name is what reads it: it may be a local's, too."""
+    syntax, function = array.syntax, array.declared.function
+    text = _COMMENT.sub(b" ", _STRING.sub(b"0", syntax.text(function)))
+    word = re.escape(syntax.text(name))
+    every = re.findall(rb"(?<![\w.])%b(?!\w)" % word, text)
+    read = re.findall(
+        rb"(?:[-+/%%<]|[<>=!]=|(?<![<>=!])=)\s*%b\s*(?=[-+*/%%;)<>]|[=!]=)(?!\+\+|--|[-+*/%%]=)"
+        % word,
+        text,
+    )
+    return len(every) == len(read)
+
+
+def _is_number(kind: Node, array: LocalArray) -> bool:
+    """Whether a type is one of the language's numbers, by another name maybe."""
+    meant = array.target.meanings.spelled_out(array.syntax.text(kind))
+    return kind.type in PLAIN_TYPES or _NUMBERS.fullmatch(meant) is not None
 
 
 def _number(name: Node, scope: Node) -> Number:
@@ -206,8 +312,12 @@ def _edits(target: Target, array: LocalArray, size: int) -> Iterator[Edit]:
         assert use.element is not None
         (index,) = use.indices
         head, tail = use.element.start_byte, use.element.end_byte
-        yield target.edit(head, index.start_byte, b"__shfl_sync(0xffffffffu, %s_own, " % name)
-        yield target.edit(index.end_byte, tail, b")")
+        # A macro in the index may be an expression with a comma.
+        is_list = target.meanings.is_list(_WORD.findall(syntax.text(index)))
+        opened, closed = (b"(", b"))") if is_list else (b"", b")")
+        edited = b"__shfl_sync(0xffffffffu, %s_own, %s" % (name, opened)
+        yield target.edit(head, index.start_byte, edited)
+        yield target.edit(index.end_byte, tail, closed)
 
 
 REWRITE = Rewrite("shuffle", frozenset({"const-table"}), propose, __name__)

@@ -27,6 +27,7 @@ from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.calls import is_alone
 from lmemscope.rewrites.loops import (
     LOOPS,
+    PRAGMA,
     indexing_loops,
     is_constant,
     partly_unrolled,
@@ -209,7 +210,7 @@ def _insertion(target: Target, loop: Stepped, extent: Extent) -> _Insertion:
     if is_headed or in_arguments(first, target) or is_continued(target, syntax.line_start(start)):
         raise DeclinedError(f"line {line} stands in a macro")
     before = loop.loop.prev_sibling
-    if before is not None and before.type == "preproc_call" and b"unroll" in syntax.text(before):
+    if before is not None and PRAGMA.match(syntax.text(before)) is not None:
         start = before.start_byte
     arrays = known_arrays(region, extent, syntax)
     text = unrolled(target, loop, arrays, extent, counter)

@@ -102,6 +102,11 @@ def _reads(name: Node, target: Target, *, may_assign: bool) -> bool:
         operator = above.child_by_field_name("operator")
         sides = [above.child_by_field_name(side) for side in ("left", "right")]
         is_shift = operator is None or syntax.text(operator) in (b"<<", b">>")
+        if operator is not None and any(
+            one.taking != "const"
+            for one in target.meanings.references(b"operator" + syntax.text(operator), b"int")
+        ):
+            return False
         return not is_shift or any(
             one is not None and one.type == "number_literal" for one in sides
         )
@@ -131,7 +136,8 @@ def _makes_number(declarator: Node, value: Node) -> bool:
     kind = None if statement is None else statement.child_by_field_name("type")
     if named is None or kind is None or kind.type not in _NUMBERS:
         return False
-    if kind.type == "placeholder_type_specifier" and value.type in _LISTS:
+    is_deduced = kind.type == "placeholder_type_specifier"
+    if is_deduced and (value.type in _LISTS or b"decltype" in (kind.text or b"")):
         return False
     return named.type in ("identifier", "array_declarator")
 

@@ -27,6 +27,7 @@ _DECLARATORS = (
 _NAMES = ("identifier", "field_identifier")
 _COMMENT = re.compile(rb"\"(?:\\.|[^\"\\])*\"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 """Comments, and strings, which may hold what looks like one."""
+_PRAGMA = re.compile(rb"^([ \t]*)#(?:[ \t](?=[ \t]*pragma\b)|p(?=ragma\b))", re.MULTILINE)
 FUNCTIONS = ("function_definition", "lambda_expression")
 BRANCHES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
 PLAIN_TYPES = ("primitive_type", "sized_type_specifier")
@@ -89,7 +90,9 @@ class Syntax:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.root = _parser().parse(data).root_node
+        # A pragma may stand between any two tokens, as a comment may; the grammar knows it between
+        # statements alone, and ends the head of a loop that one follows there.
+        self.root = _parser().parse(_PRAGMA.sub(rb"\1//", data)).root_node
 
     def text(self, node: Node) -> bytes:
         """The bytes of a node."""
