@@ -134,7 +134,19 @@ def test_what_may_part_lanes_is_declined(before: str, behind: str, why: str) -> 
         (
             "__device__ float next(const float &x) { return (&x)[1]; }\n",
             "sum += next(a[in[0]]);",
-            "takes addresses|binds a reference",
+            "takes it by reference|binds a reference",
+        ),
+        (
+            "__device__ float f(const float &x) { return 1; }\n"
+            "__device__ float f(float &&x) { return 2; }\n",
+            "sum += f(a[in[0]]);",
+            "takes it by reference",
+        ),
+        (
+            "__device__ const float &larger(const float &x, const float &y) {\n"
+            "  return x < y ? y : x;\n}\n",
+            "const float &m = larger(a[in[0]], a[in[1]]); sum += m;",
+            "reference",
         ),
         (
             "struct M { int v; __device__ int operator+(int &i) { return i += v; } };\n",
@@ -150,9 +162,9 @@ def test_what_is_called_counts(above: str, behind: str, why: str) -> None:
 
 
 def test_macros_of_the_command_line_count() -> None:
-    text = TABLE.replace("float sum = 0;", "float sum = 0; GUARD(n);")
+    text = TABLE.replace("float sum = 0;", "float sum = 0; GUARD(1);")
     assert tried(text, defines=("FULL", "STEP=3"))
-    for given in ("GUARD(n)=if (n) return", "GUARD(n)=if (n)"):
+    for given in ("GUARD(x)=if (x) return", "GUARD(x)=if (x)"):
         with pytest.raises(DeclinedError, match="a macro in its kernel"):
             tried(text, defines=(given,))
 

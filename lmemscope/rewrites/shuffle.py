@@ -131,7 +131,7 @@ def propose(target: Target) -> Iterator[Rewriting]:
         tuple(_edits(target, array, size)),
         f"`{target.name}` with an element in each lane, handed over by `__shfl_sync`",
         "every block has whole warps, a multiple of 32 threads, and nothing that is not seen here "
-        "ends a thread of the kernel",
+        "ends a thread of the kernel, or keeps one back",
     )
 
 
@@ -204,9 +204,9 @@ def _check_use(use: Use, array: LocalArray) -> None:
             and array.syntax.text(operator) not in _EAGER
         )
         if above.type == "call_expression" and any(
-            meanings.takes_addresses(name) for name in _CALLED.findall(array.syntax.text(above))
+            meanings.taking(name) - {"value"} for name in _CALLED.findall(array.syntax.text(above))
         ):
-            raise DeclinedError(f"{line} hands an element to a function that takes addresses")
+            raise DeclinedError(f"{line} hands an element to what takes it by reference")
         is_asked = above.child_by_field_name("condition") == node
         if above.type in ("if_statement", "conditional_expression") and is_asked:
             node = above
