@@ -244,8 +244,8 @@ def test_they_are_compiled_and_compute_the_same(tmp_path: Path, is_signed: bool)
         "constant-parameter": "removed",
         "global-memory": "removed",
     }
-    # Told the number, the kernel is compared with itself as it runs with that number.
-    assert found["constant-parameter"]["cost_before"] < found["global-memory"]["cost_before"]
+    # The original of a kernel that is told its number is what runs with that number.
+    assert found["constant-parameter"]["cost_before"] != found["global-memory"]["cost_before"]
     wanted = simulated(tmp_path)
     for name, one in found.items():
         where = tmp_path / name
