@@ -93,6 +93,12 @@ def test_a_pragma_is_read_to_its_end(pragma: str, behind: str | None) -> None:
         assert proposed(text, "o[i]") == [text.replace(pragma, behind)]
 
 
+def test_a_program_that_asks_for_constants_is_left() -> None:
+    text = NESTED.replace("p[i + j]", "p[i + j] + __builtin_constant_p(i)")
+    with pytest.raises(DeclinedError, match="asks what is a constant"):
+        proposed(text, "p[i + j]")
+
+
 def test_each_loop_is_tried_by_itself() -> None:
     """Two loops beside each other: one writes what the other accumulates."""
     text = textwrap.dedent("""\

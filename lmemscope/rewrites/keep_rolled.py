@@ -36,6 +36,8 @@ def propose(target: Target) -> Iterator[Rewriting]:
     Raises:
         DeclinedError: no loop around one can be kept from being unrolled.
     """
+    if b"__builtin_constant_p" in target.meanings.words:
+        raise DeclinedError("the program asks what is a constant, which a turn's number may be")
     around_spills = [(one, list(_nests(one))) for one in files_of(target)]
     deepest = max((len(nest) for _, nests in around_spills for nest in nests), default=0)
     tried: set[frozenset[Edit]] = set()

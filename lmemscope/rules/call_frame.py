@@ -119,7 +119,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
         return (
             Advice(
                 "Replace function pointers and virtual functions by a template parameter or a "
-                "switch, so that the callee can be inlined."
+                "switch over functions that are defined in this source or its headers, so that the "
+                "callee can be inlined."
             ),
         )
     if not case.accesses and only_linked(case.facts):

@@ -98,8 +98,9 @@ def unnamed(case: Case) -> tuple[Advice, ...]:
     if sources and all(source.kind == "loop-counter" for source in sources):
         less = ", and it is not all needed at once" if found.size > REGISTER_FILE else ""
         way = (
-            "Registers can hold it only if every loop over it has a constant number of turns and "
-            f"is unrolled{less}."
+            "Registers can hold it only if every index into it is a constant: in loops with a "
+            "constant number of turns that are unrolled, or compared with the index that is wanted"
+            f"{less}."
         )
     elif found.size > REGISTER_FILE:
         way = (

@@ -9,10 +9,10 @@ What it costs. A store and a load for every use.
 
 How to remove it. Drop ``volatile``: no other thread can see a local variable. Where a template
 deduces it from an argument, ``std::remove_volatile_t`` drops it. ``c ? a : b`` is volatile where
-one of both is, and so is a plain variable in it: choose its value there, ``+b``. A single number
-that should not be optimised away is kept by an empty assembly statement with a constraint of its
-type (``"+r"`` for 32-bit integers, ``"+l"`` for 64-bit ones, ``"+f"``, ``"+d"``), without memory.
-An array that is also indexed at run time stays in memory all the same.
+one of both is, and so is a plain variable in it: choose its value there, ``+b``. A number that
+should be computed though nobody uses it has to be used, such as stored to global memory under a
+condition that no compiler can decide: an empty assembly statement keeps it in PTX alone, and ptxas
+drops what nothing uses. An array that is also indexed at run time stays in memory all the same.
 
 When to leave it. When the memory traffic is the purpose, as in micro-benchmarks.
 """
@@ -27,18 +27,6 @@ from lmemscope.rules.base import Case, Rule, certain
 from lmemscope.rules.declared import declaration_of, rest_of_block
 
 _ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\s*\(")
-
-_CONSTRAINTS = {
-    "int": "r",
-    "unsigned int": "r",
-    "long": "l",
-    "unsigned long": "l",
-    "long long": "l",
-    "unsigned long long": "l",
-    "float": "f",
-    "double": "d",
-}
-"""Inline PTX Assembly in CUDA, "Constraints"."""
 
 
 def severity(case: Case) -> Severity:
@@ -100,14 +88,12 @@ def advice(case: Case) -> tuple[Advice, ...]:
                 f"volatile), for no other thread can see it.{stays}"
             )
         ]
-    constraint = None
-    if made is not None and not made.extents and case.object is not None:
-        constraint = _CONSTRAINTS.get(_plain(case.object.type))
-    if made is not None and constraint is not None:
+    if made is not None and not made.extents:
         found.append(
             Advice(
-                "To keep its value from being optimised away, use an empty assembly statement.",
-                f'asm volatile("" : "+{constraint}"({made.path}));',
+                "Where it is there so that its value is computed, as in a benchmark, use that: "
+                "store it to global memory under a condition that no compiler can decide. An empty "
+                "assembly statement does not do, for ptxas drops what nothing uses."
             )
         )
     return tuple(found)
@@ -132,10 +118,6 @@ def _is_deduced(case: Case) -> bool:
     declared = case.object.declared if case.object is not None else None
     text = case.sources.line(declared.file, declared.line) if declared is not None else ""
     return bool(text) and "volatile" not in text
-
-
-def _plain(kind: str | None) -> str:
-    return (kind or "").replace("volatile ", "").replace("const ", "")
 
 
 RULE = Rule("LM303", "volatile", severity, certain, message, advice, __name__)
