@@ -92,9 +92,11 @@ _EAGER = frozenset({b"+", b"-", b"*", b"/", b"%", b"&", b"|", b"^", b"<<", b">>"
     {b"==", b"!=", b"<", b"<=", b">", b">="}
 )
 """Operators both of whose operands are computed, however they are spelled."""
+_UNTIL = ("while_statement", "do_statement", "for_statement")
 _UNIFORM = re.compile(rb"(?:blockDim|gridDim|blockIdx)\s*\.\s*[xyz]")
 """What all lanes of a block find alike."""
-_COMPUTED = ("call_expression", "subscript_expression", "pointer_expression", "field_expression")
+_READ = ("call_expression", "subscript_expression", "pointer_expression")
+_COMPUTED = (*_READ, "field_expression")
 """What a loop's head may not have: lanes may find different values there."""
 
 
@@ -150,6 +152,9 @@ def _check_kernel(array: LocalArray) -> None:
     for node in walk(body):
         if node.type in _LEAVING:
             raise DeclinedError(f"line {node.start_point.row + 1} may part the lanes of a warp")
+        asked = node.child_by_field_name("condition") if node.type in _UNTIL else None
+        if asked is not None and any(one.type in _READ for one in walk(asked)):
+            raise DeclinedError("its lanes may wait for each other")
         is_read = not (node.is_error or node.is_missing or node.type.startswith("preproc"))
         if not is_read:
             raise DeclinedError(f"line {node.start_point.row + 1} is not read in all ways")
@@ -228,13 +233,13 @@ def _is_uniform(loop: Node, array: LocalArray) -> bool:
     if begin is None or update is None or begin.type != "declaration" or None in head:
         return False
     kind = begin.child_by_field_name("type")
-    if kind is None or not _is_number(kind, array):
+    if kind is None or not _is_number(kind, array) or not _is_automatic(begin):
         return False
     nodes = [one for part in head if part is not None for one in walk(part)]
     known = [one for one in nodes if _UNIFORM.fullmatch(array.syntax.text(one)) is not None]
     inside = {one.id for every in known for one in walk(every)}
     nodes = [one for one in nodes if one.id not in inside]
-    if any(one.type in _COMPUTED for one in nodes):
+    if any(one.type in _COMPUTED or _is_class(one, array) for one in nodes):
         return False
     counters = [one for one in declarators(begin) if one.type == "identifier"]
     if len(counters) != 1 or not is_steady(_number(counters[0], loop), loop, array.target, update):
@@ -279,6 +284,15 @@ def _is_only_read(name: Node, array: LocalArray) -> bool:
         text,
     )
     return len(every) == len(read)
+
+
+def _is_automatic(declaration: Node) -> bool:
+    return not any(one.type == "storage_class_specifier" for one in declaration.children)
+
+
+def _is_class(node: Node, array: LocalArray) -> bool:
+    """Whether a name is a type's, and not told to be a number's."""
+    return node.type == "type_identifier" and not _is_number(node, array)
 
 
 def _is_number(kind: Node, array: LocalArray) -> bool:
