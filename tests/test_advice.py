@@ -938,9 +938,11 @@ def test_whose_function_is_called_cannot_be_passed_by_value(
     passed = dataclasses.replace(one, type=kind, evidence=proof, size=32)
     calls = CallFacts(() if name is None else (name,), (), False)
     text = said(dataclasses.replace(facts, objects=(passed,), calls=calls))
-    assert ("Or pass values instead of the pointer" in text) == by_value
     # A class may be passed by its address, whoever asks for its value.
-    assert ("no copy constructor" in text) == (by_value and kind == "Ray")
+    said_of_class = "let those be `= default`"
+    assert (said_of_class in text) == (by_value and kind == "Ray")
+    is_plain = by_value and kind != "Ray"
+    assert ("Or pass values instead of the pointer" in text) == is_plain
     # An array that the callee indexes at run time would be in its own frame.
     assert ("in a structure: if the callee" in text) == (by_value and "[" in kind)
     # What does not go in registers beside other arguments lies on the stack all the same.
@@ -1116,6 +1118,31 @@ def test_recursion_is_never_to_be_inlined() -> None:
     facts = dataclasses.replace(facts, calls=CallFacts(("_Z3facj",), ("_Z3facj",), False))
     assert "Write fac as a loop" in said(facts)
     assert "__forceinline__" not in said(facts)
+
+
+def test_a_function_that_calls_itself_is_not_to_be_defined_inline() -> None:
+    facts = kernel("callee-save", with_object=False)
+    alone = (Evidence("compiled-alone", "_Z5tracej"),)
+    own = dataclasses.replace(facts.accesses[0], function="_Z5tracej", evidence=alone)
+    facts = dataclasses.replace(facts, name="_Z5tracej", kind="function", accesses=(own,))
+    assert "define it `inline`" in said(facts)
+    calls = CallFacts(("_Z5tracej",), ("_Z5tracej",), False)
+    assert "cannot be inlined: write a loop" in said(dataclasses.replace(facts, calls=calls))
+
+
+def test_what_pointers_lead_to_is_told_from_recursion() -> None:
+    facts = kernel("call-frame", with_object=False)
+    facts = dataclasses.replace(facts, calls=CallFacts(("_Z3facj",), ("_Z3facj",), True))
+    (one, *_) = facts.accesses
+    own = dataclasses.replace(one, evidence=(Evidence("calls-itself", "_Z3facj"),))
+    pointed = (Evidence("called-by-pointer", "_ZN1A1fEv"),)
+    saved = dataclasses.replace(one, is_store=True, evidence=pointed)
+    (finding,) = find(dataclasses.replace(facts, accesses=(own, own, saved)), {})
+    assert "on the stack: 2 loads and 0 stores per call" in finding.message
+    assert finding.message.endswith(
+        "functions that are called through pointers save registers there, too: 0 loads and 1 store "
+        "in all"
+    )
 
 
 def test_no_line_is_shown_where_another_function_has_the_name() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.meanings import Meanings
+from lmemscope.rewrites.places import is_freed
 from lmemscope.sources.syntax import FUNCTIONS, Declared, Syntax, around, walk
 
 if TYPE_CHECKING:
@@ -202,13 +203,20 @@ def local_variable(target: Target) -> LocalArray:
     """The variable that a target declares; one that is no array has no extents.
 
     Raises:
-        DeclinedError: its declaration hides something: attributes or another storage.
+        DeclinedError: its declaration hides something: attributes or another storage; or the
+            program frees it.
     """
     declared, syntax = target.declared, target.syntax
     if declared is None:
         raise DeclinedError(_why_not_declared(target))
     if not target.path.endswith((".cu", ".py")) and not is_for_device(declared.function, syntax):
         raise DeclinedError("the host's compiler may read its header, too")
+    for use in syntax.uses(declared.name, declared.scope):
+        if is_freed(use, syntax):
+            line = use.start_point.row + 1
+            raise DeclinedError(
+                f"line {line} frees it, and what is no memory of the heap must not be"
+            )
     head = syntax.data[declared.statement.start_byte : _first_declarator(declared).start_byte]
     head = head.replace(b"[[maybe_unused]]", b"")
     words = _SPLIT.findall(head)

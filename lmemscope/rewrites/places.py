@@ -201,3 +201,17 @@ def known_arrays(nodes: tuple[Node, ...], extent: Extent, syntax: Syntax) -> fro
         if own == extent and syntax.text(array) not in syntax.macros:
             found.add(syntax.text(array))
     return frozenset(found)
+
+
+def is_freed(use: Node, syntax: Syntax) -> bool:
+    """Whether a use is what ``free`` or ``delete`` gets."""
+    above = use.parent
+    if above is not None and above.type == "delete_expression":
+        return True
+    called = above.parent.child_by_field_name("function") if above and above.parent else None
+    is_given = above is not None and above.type == "argument_list" and called is not None
+    return (
+        is_given
+        and called is not None
+        and syntax.text(called) in (b"free", b"::free", b"std::free")
+    )

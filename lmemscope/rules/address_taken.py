@@ -280,9 +280,11 @@ def _by_value(case: Case, receiver: _Receiver) -> tuple[Advice, ...]:
             return ()
         return (
             Advice(
-                f"{_VALUES}: if its type has no copy constructor, move constructor or destructor "
-                "of its own, for which values are passed by their addresses, too, and no array "
-                "that the callee indexes at run time."
+                "Where a value of it is passed or returned, its address is taken because the class "
+                "has a copy constructor, move constructor or destructor of its own: let those be "
+                "`= default`. Where a pointer or reference is passed, pass values of such a class "
+                "instead, and return what the callee writes (an array in it that the callee "
+                "indexes at run time stays in memory)."
             ),
         )
     if "[" in kind:

@@ -22,8 +22,10 @@ When to leave it. When the depth is small and the code is not hot.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lmemscope.formats.demangle import demangle, short_name
-from lmemscope.model import Advice, Severity
+from lmemscope.model import Advice, LocalAccess, Severity, count
 from lmemscope.rules.base import Case, Rule, certain, traffic
 from lmemscope.rules.indexing import listed
 from lmemscope.rules.inlining import (
@@ -58,9 +60,16 @@ def message(case: Case) -> str:
         others = [name for name in _taking(case) if name not in calls.recursive]
         if others:
             who += f", beside arguments and results of {names_of(others)},"
+        pointed = [one for one in case.accesses if _is_by_pointer(one)]
+        own = [one for one in case.accesses if one not in pointed]
         # What several functions keep no one call of them does.
-        often = "in all" if len({access.function for access in case.accesses}) > 1 else "per call"
-        return f"{who} on the stack: {traffic(case)} {often}{hidden}"
+        often = "in all" if len({access.function for access in own}) > 1 else "per call"
+        if not pointed or not own:
+            return f"{who} on the stack: {traffic(case)} {often}{hidden}"
+        return (
+            f"{who} on the stack: {_counted(own)} {often}{hidden}; functions that are called "
+            f"through pointers save registers there, too: {_counted(pointed)} in all"
+        )
     seen = f": {traffic(case)} in all" if case.accesses else ""
     if _is_given(case):
         return f"callers pass values to the function through the stack{seen}"
@@ -77,6 +86,16 @@ def message(case: Case) -> str:
             "calls through pointers, and the kernel calls none of them"
         )
     return f"calls pass values through the stack{seen}"
+
+
+def _is_by_pointer(access: LocalAccess) -> bool:
+    """Whether it is of a function that calls through pointers lead to, recursion aside."""
+    return any(one.kind == "called-by-pointer" for one in access.evidence)
+
+
+def _counted(accesses: Sequence[LocalAccess]) -> str:
+    stores = sum(one.is_store for one in accesses)
+    return f"{count(len(accesses) - stores, 'load')} and {count(stores, 'store')}"
 
 
 def advice(case: Case) -> tuple[Advice, ...]:

@@ -144,7 +144,8 @@ def _of_unseen(case: Case, they: str) -> str:
 
 def of_its_own(case: Case) -> tuple[Advice, ...]:
     """What to do about a function that is compiled by itself, which no kernel is known to call."""
-    if is_of_this_file(case):
+    calls = case.facts.calls
+    if is_of_this_file(case) or (calls is not None and case.facts.name in calls.recursive):
         return inlining(case, (case.facts.name,))
     how = "define it `inline`"
     if _is_instance(case):
