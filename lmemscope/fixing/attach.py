@@ -131,10 +131,12 @@ def _tried(
     if best is not None and best.verdict == "removed":
         # Who can take what is proven is not served by what is not, unless that costs accuracy.
         costs = best.rewriting.applicability == "unsafe"
+        slow = finding.cause == "math-slow-path"
         advice = (
             one
             for one in advice
-            if one.verified is not None or (costs and one.rewrite in _AS_ACCURATE)
+            if one.verified is not None
+            or (costs and (one.rewrite in _AS_ACCURATE or (slow and one.rewrite is None)))
         )
     kept = tuple(advice)
     if fix is None and not any(one.verified is not None for one in kept):

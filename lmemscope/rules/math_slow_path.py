@@ -89,7 +89,8 @@ def advice(case: Case) -> tuple[Advice, ...]:
             Advice(
                 f"Where reduced accuracy is enough: __sinf and its like in all such calls{only}, "
                 f"or --use_fast_math for the whole file. Their absolute error is 1e-6 within pi of "
-                f"zero, {_of_tangents(case)}and grows beyond with the argument.{kept}"
+                f"zero, {_of_tangents(case)}and grows beyond with the argument.{kept}",
+                rewrite="fast-math",
             )
         )
     elif is_float is False and not _grows(case, is_float=True):
