@@ -10,6 +10,7 @@ from lmemscope import rules
 from lmemscope.fixing.attempts import has_equals
 from lmemscope.fixing.judge import frees, judge
 from lmemscope.model import (
+    Cause,
     CauseShare,
     FunctionFacts,
     KernelKind,
@@ -209,6 +210,40 @@ def test_what_comes_to_be_like_an_object_is_not_it(name: str | None, expected: s
         [Hit(both, finding, case)],
     )
     assert found[both.name].verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected"), [("param-copy", "removed"), ("dynamic-index", "no-effect")]
+)
+def test_what_has_the_name_of_a_copied_parameter_is_not_the_copy(
+    cause: Cause, expected: str
+) -> None:
+    before = judged("k", cause)
+    (own,), (share,) = before.facts.objects, before.facts.causes
+    ptxas = before.facts.ptxas
+    assert ptxas is not None
+    other = dataclasses.replace(own, name=None, cause="address-taken", offset=own.size)
+    another = dataclasses.replace(
+        share, object=1, cause="address-taken", sites=SiteClass(2, 2, 9, 9)
+    )
+    facts = dataclasses.replace(
+        before.facts,
+        objects=(own, other),
+        causes=(share, another),
+        ptxas=dataclasses.replace(ptxas, stack_frame=2 * own.size),
+    )
+    before = dataclasses.replace(before, facts=facts)
+    made = dataclasses.replace(
+        facts,
+        objects=(dataclasses.replace(other, name=own.name),),
+        causes=(dataclasses.replace(another, object=0),),
+        ptxas=dataclasses.replace(ptxas, stack_frame=own.size),
+    )
+    case, finding = next(iter(rules.cases(before.facts, source_text({}))))
+    left = (dataclasses.replace(finding, cause="address-taken"),)
+    after = dataclasses.replace(before, facts=made, findings=left)
+    found = judge(unit(before), unit(after), [Hit(before.facts, finding, case)])
+    assert found["k"].verdict == expected
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,8 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
             names[hit.facts.name].add(hit.finding.object)
         removable[hit.facts.name] = removable.get(hit.facts.name, 0) + hit.case.share.frame_bytes
         shares[hit.facts.name].append(hit.case.share)
-    compilers = {hit.finding.cause for hit in hits} if _are_compilers(hits) else set()
+    causes = {hit.finding.cause for hit in hits}
+    compilers = causes if _are_compilers(hits) else set()
     verdicts = {}
     for one in before.kernels:
         if one.facts.name not in removable:
@@ -88,7 +89,7 @@ def judge(before: UnitReport, after: UnitReport, hits: Collection[Hit]) -> Mappi
         else:
             name = one.facts.name
             verdict = _verdict(one, made, removable[name], is_slots=name in spilled)
-            if verdict == "removed" and _is_there(one, made, names[name]):
+            if verdict == "removed" and _is_there(one, made, names[name], causes):
                 verdict = "no-effect"  # It is another object that is gone.
             if verdict in ("removed", "reduced") and _is_untouched(
                 shares[name], one.facts, made.facts
@@ -196,12 +197,21 @@ def _verdict(was: KernelReport, made: KernelReport, size: int, *, is_slots: bool
     return "no-effect"
 
 
-def _is_there(was: KernelReport, made: KernelReport, names: Collection[str]) -> bool:
-    """Whether all that had a name is still in local memory, as far as a trial has names."""
+def _is_there(
+    was: KernelReport, made: KernelReport, names: Collection[str], causes: Collection[Cause]
+) -> bool:
+    """Whether all that had a name is still in local memory, as far as a trial has names.
+
+    A parameter's copy is known by the parameter: what has its name for another cause is what a line
+    makes of it.
+    """
+    are_copies = set(causes) == {"param-copy"}
 
     def having(report: KernelReport) -> int:
         return sum(
-            one.object in names and traits_of(one.cause).verdict != "promoted"
+            one.object in names
+            and traits_of(one.cause).verdict != "promoted"
+            and (one.cause == "param-copy" or not are_copies)
             for one in report.findings
         )
 
