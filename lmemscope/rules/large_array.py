@@ -1,7 +1,7 @@
 r"""An array is too large for registers, whatever its index.
 
-What it is. A thread has at most 255 registers of 4 bytes, 1020 bytes. An array above that cannot
-live in registers even if every index were a constant.
+What it is. A thread has at most 255 registers of 4 bytes, 1020 bytes. They cannot hold all of an
+array above that at once, even if every index were a constant.
 
 How to recognise it. A stack object of more than 1020 bytes, indexed by loop counters only.
 
@@ -9,7 +9,8 @@ What it costs. Local memory of that size per thread: it hardly fits the L1 cache
 multiprocessor has 2048 threads), so accesses reach L2 or device memory.
 
 How to remove it. Process the array in pieces. Where only a part of its elements is in use at a
-time, unrolling the loops that index it may take it apart; what does not fit is spilled then. Give
+time, unrolling the loops that index it, and those around them, may take it apart; what does not
+fit is spilled then. Give
 the work of one thread to a warp, or keep it in global memory laid out by thread. Shared memory
 holds 48 KB per block (more only where it is dynamic and asked for): above 1.5 KB an array does not
 fit even a block of one warp, and is not offered.
@@ -62,8 +63,8 @@ def _in_parts(case: Case) -> tuple[Advice, ...]:
     return (
         Advice(
             "Where only a part of its elements is in use at a time, unrolling each loop that "
-            f"indexes it (`#pragma unroll`) takes {case.name} apart: keep it where ptxas then "
-            "spills fewer bytes more than the array has.",
+            f"indexes it (`#pragma unroll`), and those around them, takes {case.name} apart: keep "
+            "it where ptxas then spills fewer bytes more than the array has.",
             rewrite="unroll",
         ),
     )

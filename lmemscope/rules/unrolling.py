@@ -73,17 +73,37 @@ def unrolled_loop(case: Case, *, is_table: bool = False) -> tuple[Advice, ...]:
         )
     if is_table or _fits_registers(case):
         return _unrolled(case, saved)
-    made, spare = declaration_of(case), spare_registers(case)
+    needed, spare = _needed(case), spare_registers(case)
     limit = spare + (case.facts.registers or 0)
-    if made is None or made.registers is None or made.registers > limit - _OTHER_VALUES:
+    fewest = _packed(case) or needed
+    if needed is None or fewest is None or fewest > limit - _OTHER_VALUES:
         return ()
+    takes = f"{needed} registers"
+    if needed > limit - _OTHER_VALUES:
+        takes = f"{fewest} registers where four bytes share one, {needed} where none do"
     found = _unrolled(
         case,
-        f" Its elements take {made.registers} registers, less what is in registers now, and "
+        f" Its elements take {takes}, less what is in registers now, and "
         f"{spare} are left below the limit of {limit}: keep it where ptxas spills nothing then"
         f"{', in this and other instances of the template' if _is_instance(case) else ''}.{saved}",
     )
     return (*found, *shared_memory(case)) if found else ()
+
+
+def _needed(case: Case) -> int | None:
+    """Registers that an array's elements take; of one whose declaration is not read, its bytes'."""
+    made, found = declaration_of(case), case.object
+    if made is not None:
+        return made.registers
+    return None if found is None else -(-found.size // 4)
+
+
+def _packed(case: Case) -> int | None:
+    """Registers that narrow elements take which share them; None of others."""
+    made = declaration_of(case)
+    if made is None or made.elements is None or not made.element_bytes or made.element_bytes >= 4:
+        return None
+    return -(-made.elements * made.element_bytes // 4)
 
 
 def _is_instance(case: Case) -> bool:
