@@ -619,6 +619,18 @@ def test_rewritings_of_the_same_text_do_not_go_together() -> None:
     )
 
 
+def test_many_proposals_of_one_rewrite_leave_room_for_the_others() -> None:
+    loops = [Rewriting("keep-rolled", "safe", (edit(n, n, b"pragma"),), str(n)) for n in range(8)]
+    bounds = Rewriting("launch-bounds", "safe", (edit(40, 40, b"bounds"),), "bounds")
+    spills = Rewriting("smem-spilling", "safe", (edit(50, 50, b"asm"),), "spills")
+    tried = [pair.rewrite for pair in pairs([*loops, bounds, spills])]
+    assert tried[:3] == [
+        "keep-rolled+launch-bounds",
+        "keep-rolled+smem-spilling",
+        "launch-bounds+smem-spilling",
+    ]
+
+
 def test_a_patch_says_where_the_last_line_does_not_end(tmp_path: object) -> None:
     from pathlib import Path
 

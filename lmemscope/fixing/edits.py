@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from lmemscope.model import Edit, Rewriting
@@ -33,10 +34,20 @@ def merged(groups: Iterable[Sequence[Edit]]) -> tuple[Edit, ...] | None:
 
 
 def pairs(rewritings: Sequence[Rewriting]) -> Iterator[Rewriting]:
-    """Two rewritings of one target as one, as many as are tried."""
+    """Two rewritings of one target as one, as many as are tried.
+
+    Two rewrites' likeliest proposals come before the others of any, however many those are.
+    """
+    earlier: Counter[str] = Counter()
+    ranked = []
+    for one in rewritings:
+        ranked.append((earlier[one.rewrite], one))
+        earlier[one.rewrite] += 1
     made = 0
-    for pair in itertools.combinations(rewritings, 2):
-        found = together(pair) if pair[0].rewrite != pair[1].rewrite else None
+    for (_, one), (_, other) in sorted(
+        itertools.combinations(ranked, 2), key=lambda both: both[0][0] + both[1][0]
+    ):
+        found = together((one, other)) if one.rewrite != other.rewrite else None
         if found is None:
             continue
         if made == _PAIRS:

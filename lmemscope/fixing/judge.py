@@ -30,9 +30,10 @@ _SLOTS = frozenset({"register-spill", "callee-save"})
 _COMPILERS: frozenset[Cause] = frozenset({"printf-args", "math-slow-path"})
 _NUMBER = re.compile(r"(?<=\$__internal_)\d+(?=_\$)")
 """What ptxas counts its own routines by, in the order in which a file's kernels need them."""
-_LESS = 1.3
+_LESS = 1.5
 """How many times fewer lines are fewer: what is left over of an unrolled loop is taken to run half
-of its copies, of up to 16 a quarter of the loop, and is gone where it is unrolled otherwise."""
+of its copies, of up to 16, then 8 and 4, less than half of the loop, and is gone where it is
+unrolled otherwise."""
 NOTHING = Figures(0, 0, 0, 0, 0, 0, 0, 0, None)
 """Of a function that is not there any more."""
 ALIGNMENT = 16
