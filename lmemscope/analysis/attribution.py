@@ -217,6 +217,10 @@ class _Kernel:
         causes = {self.objects.listed[number].cause for number in known}
         if len(causes) == 1:
             return _Explained(causes.pop(), known[0], uniformity, evidence, tuple(known[1:]))
+        test = objects.foreign_test(origin.instruction) if not known else None
+        if test is not None:
+            found_local = Evidence("local-test", ptx_line=test.line, opcode=test.opcode)
+            return _Explained("address-taken", None, uniformity, (*evidence, found_local))
         cause: Cause = "address-taken" if "parameter" in kinds else "unattributed"
         return _Explained(cause, None, uniformity, evidence, tuple(known))
 

@@ -17,10 +17,18 @@ from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.members import Member, split
 from lmemscope.analysis.names import NamedObject, Names, ObjectName
 from lmemscope.analysis.ptx.callgraph import ModuleFlow, ObjectKey
+from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
 from lmemscope.analysis.ptx.trig import Reductions, call_lines
 from lmemscope.formats.cubin import CubinFunction
-from lmemscope.model import Evidence, EvidenceKind, LocalObject, SourceText, traits_of
+from lmemscope.model import (
+    Evidence,
+    EvidenceKind,
+    LocalObject,
+    SourceText,
+    is_library,
+    traits_of,
+)
 
 
 class KernelObjects:
@@ -105,6 +113,7 @@ def find_objects(
                     own = cause_of_turn(flow, kernel.name, objects, member.found)
                     proven = _among_its_own(own, objects, replace(named, found=member.found))
                 proven = _with_holder(proven, objects, member.found, called)
+                proven = _behind_test(proven, lines, objects, member.found)
                 if proven.cause == "volatile":
                     member, proven = _of_volatile(member, proven, sources, layers, objects)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
@@ -214,6 +223,37 @@ def _with_holder(
         return cause
     evidence = [Evidence("held-address", name) for name in holders if name is not None]
     return replace(cause, evidence=(*cause.evidence, *evidence))
+
+
+def _behind_test(
+    cause: ProvenCause, lines: Lines, objects: FunctionObjects, found: StackObject
+) -> ProvenCause:
+    """What only a library's way for pointers into local memory keeps, which it asks of another one.
+
+    Without that way, nothing would need its address. A user's own code behind such a test is as
+    any other of the user's.
+    """
+    if cause.cause not in ("rolled-loop", "dynamic-index", "volatile", "address-taken"):
+        return cause
+    if found.passed_to or found.stored_at:
+        return cause
+    instructions = objects.body.instructions
+    keeping = [
+        one.index
+        for one in found.accesses
+        if one.leaves
+        or "volatile" in instructions[one.index].modifiers
+        or is_generic_access(instructions[one.index].opcode)
+    ]
+    tests = [objects.foreign_test(index) for index in keeping]
+    for index, test in zip(keeping, tests, strict=True):
+        chain = lines.of_instruction(instructions[index])
+        if test is None or not chain or not is_library(chain[0].location.file):
+            return cause
+    if not tests or tests[0] is None:
+        return cause
+    shown = Evidence("local-test", ptx_line=tests[0].line, opcode=tests[0].opcode)
+    return ProvenCause("address-taken", (shown,))
 
 
 def _of_volatile(

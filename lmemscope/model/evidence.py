@@ -23,6 +23,7 @@ EvidenceKind = Literal[
     "set-pointer",
     "compared-address",
     "address-compared",
+    "local-test",
     "plain-declaration",
     "volatile-choice",
     "parameter-copy",
@@ -66,6 +67,8 @@ at run time.
 ``compared-address``: the source's assignment operator compares its address with another's.
 ``address-compared``: a PTX instruction compares its address; the subject is the library's function
 that it is in.
+``local-test``: a PTX instruction has found, on every way there, that a pointer leads into local
+memory.
 ``plain-declaration``: the variable that fits its place (the subject) is not declared volatile,
 although the accesses are: the object is a temporary.
 ``volatile-choice``: the source chooses between it (the subject) and another variable by ``?:``.
@@ -151,6 +154,9 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "set-pointer": lambda e: f"the pointer {e.subject} is set to its address on some paths",
     "compared-address": lambda e: "its assignment operator compares addresses",
     "address-compared": lambda e: f"PTX line {e.ptx_line}: {e.opcode} compares its address",
+    "local-test": lambda e: (
+        f"it runs only where PTX line {e.ptx_line}: {e.opcode} finds a pointer to be local"
+    ),
     "plain-declaration": lambda e: (
         f"{e.subject}, the variable that fits its place, is not declared volatile"
     ),

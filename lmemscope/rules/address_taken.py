@@ -5,7 +5,10 @@ into inline assembly; or one pointer leads to one of several variables. A regist
 so the variable lives in the stack frame. An address that was needed for a while is enough, because
 compilers decide early: an assignment operator that compares ``this`` with the other's address keeps
 what it assigns in memory, and so does a pointer that only some paths set, although PTX shows
-neither. A library's function that copies may compare addresses, too.
+neither. A library's function that copies may compare addresses, too. And code that takes any
+pointer may ask where it leads (``isspacep.local``): ``cuda::atomic`` and ``cuda::atomic_ref`` have
+a way of their own for variables in local memory, which is compiled wherever the pointer comes out
+of memory or from a caller, and does not run for atomic objects in global or shared memory.
 
 How to recognise it. PTX: ``cvta.local`` or the object's address stored to a parameter or to
 memory; then generic ``ld``/``st``. In SASS these may be generic LD/ST: zero LDL/STL although there
@@ -23,7 +26,8 @@ trip count is constant. A choice, as of ``flag ? data[i] : zero`` or ``flag ? da
 which C++ makes between addresses: choose between values; ``flag ? &data : nullptr``: hand on the
 address and the flag. A comparison of addresses in an assignment
 operator: leave it out where copying an object onto itself changes nothing. A pointer that is set
-behind its declaration: set it there. Inline assembly: hand over values. Where
+behind its declaration: set it there. A way for local variables that never runs: say where the
+pointer leads (``__builtin_assume(__isGlobal(pointer))``). Inline assembly: hand over values. Where
 another cause is given too, the variable stays in memory until that is removed as well.
 
 When to leave it. Calls into large functions that are called rarely.
@@ -35,7 +39,15 @@ import re
 from dataclasses import dataclass, replace
 
 from lmemscope.formats.demangle import demangle
-from lmemscope.model import NULL, Advice, Confidence, Evidence, LocalObject, Severity
+from lmemscope.model import (
+    NULL,
+    Advice,
+    Confidence,
+    Evidence,
+    LocalObject,
+    Severity,
+)
+from lmemscope.rules.asked_pointers import asked, is_behind_test, where_it_leads
 from lmemscope.rules.base import Case, Rule, by_cost
 from lmemscope.rules.declared import bytes_of
 from lmemscope.rules.indexing import REGISTER_FILE, listed
@@ -50,7 +62,12 @@ them together, go in registers, and 13 lie on the caller's stack (`-Xptxas -v`, 
 
 
 def severity(case: Case) -> Severity:
-    """By loop and divergence, but never a note: the address can be avoided in most kernels."""
+    """By loop and divergence, but no note: the address can be avoided in most kernels.
+
+    What runs only for pointers into local memory is one: there are none in most programs.
+    """
+    if is_behind_test(case):
+        return "note"
     found = by_cost(case)
     return "warning" if found == "note" else found
 
@@ -61,6 +78,8 @@ def message(case: Case) -> str:
     if not case.accesses:
         hidden = "; it is accessed by generic LD and ST only, which no count of LDL and STL shows"
     kinds = case.shown
+    if is_behind_test(case):
+        return f"{asked(case)}{hidden}"
     if "holds-addresses" in kinds:
         return f"{case.described} holds addresses of local variables{hidden}"
     if "compared-address" in kinds:
@@ -133,6 +152,8 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
     """By who gets the address: what is called through a pointer cannot be inlined, others can."""
     receiver = _receiver(case)
     kinds = case.shown
+    if is_behind_test(case):
+        return where_it_leads(case)
     if case.object is not None and _is_too_large(case.object):
         return (
             Advice(

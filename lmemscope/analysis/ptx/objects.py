@@ -10,6 +10,7 @@ from lmemscope.analysis.ptx.choices import Choices
 from lmemscope.analysis.ptx.flow import is_generic_access, is_local_access, local_addresses
 from lmemscope.analysis.ptx.graph import Call, registers_of
 from lmemscope.analysis.ptx.leaves import ARITHMETIC, Leaf
+from lmemscope.analysis.ptx.local_tests import LocalTests
 from lmemscope.analysis.ptx.pointees import Pointee, Pointees
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.transfers import access_width, is_pointer_load
@@ -81,6 +82,20 @@ class FunctionObjects:
     def choices(self) -> Choices:
         """What its accesses' pointers are chosen between."""
         return Choices(self)
+
+    @cached_property
+    def tests(self) -> LocalTests:
+        """What it asks at run time of where pointers lead."""
+        return LocalTests(self.dataflow)
+
+    def foreign_test(self, index: int) -> Instruction | None:
+        """The test that has found a pointer of unknown origin to be local, before an instruction.
+
+        None where there is none, or where it asks of an address of this function's own memory.
+        """
+        test = self.tests.of(index)
+        asked = registers_of(test.operands[1]) if test is not None else []
+        return None if any(self.is_object_address(one) for one in asked) else test
 
     @cached_property
     def objects(self) -> dict[int, StackObject]:
