@@ -222,12 +222,42 @@ def test_a_promise_is_stated(launch: str, block: int | None, caveat: str | None)
     assert (rewriting.caveat or "").startswith(caveat)
 
 
-def test_launch_bounds_make_it_safe() -> None:
+def test_launch_bounds_hold_where_nobody_calls_the_kernel() -> None:
     (_, shared), _ = proposals(numba_target(KERNEL, bounds=LaunchBounds(64, None)))
-    assert (shared.rewrite, shared.applicability) == ("shared-memory", "safe")
-    found, why = proposals(numba_target(KERNEL, bounds=LaunchBounds(1024, None)))
+    assert (shared.rewrite, shared.applicability) == ("shared-memory", "unsafe")
+    assert (shared.caveat or "").startswith("no kernel of another module calls it")
+    called = f"{KERNEL}\n\n@cuda.jit\ndef outer(x, y):\n    k(x, y)\n"
+    found, why = proposals(numba_target(called, bounds=LaunchBounds(64, None)))
     assert [one.rewrite for one in found] == ["unroll"]
-    assert "80 bytes for each of 1024 threads do not fit" in said(why)
+    assert "calls k as a function, in blocks of another kernel's" in said(why)
+
+
+def test_a_launch_of_another_variable_of_that_name_is_none() -> None:
+    found, why = tried(f"{KERNEL}\n\ndef other(k):\n    return k[0, 4]\n", None)
+    assert "shared-memory" not in found
+    assert "nothing says how many threads a block has" in why
+
+
+def test_a_block_is_known_by_the_function_that_launches() -> None:
+    text = f"{KERNEL}\n\ndef main(x, y):\n    threads = 32\n    k[1, threads](x, y)\n"
+    assert "2560 bytes for 32 threads" in tried(text, None)[0]["shared-memory"].summary
+
+
+def test_both_promises_are_stated() -> None:
+    text = f"{KERNEL}\n\nk[1, 32, 0, 64](x, y)\n"
+    assert tried(text, None)[0]["shared-memory"].caveat == (
+        "no block that runs it has more than 32 threads; launches ask for dynamic shared memory, "
+        "which comes on top"
+    )
+
+
+@pytest.mark.parametrize(("first", "is_promised"), [(1, False), (2**63 - 1, False), (2**63, True)])
+def test_an_integer_too_large_for_int64_is_of_another_type(first: int, is_promised: bool) -> None:
+    text = KERNEL.replace("    for j", f"    s = {first}\n    for j").replace(
+        "x[j] * i\n", "x[j] * i\n        s = s + 1\n"
+    )
+    caveat = tried(text)[0]["unroll"].caveat or ""
+    assert ("all that is given to `s`" in caveat) == is_promised
 
 
 # Compiled, and run by Numba's simulator, which needs no GPU.
@@ -325,7 +355,8 @@ def test_candidates_are_compiled_and_compute_the_same(
     found = {one["rewrite"]: one for one in done.document["candidates"]}
     assert {name for name, one in found.items() if one["verdict"] == "removed"} == removed
     assert [name for name, one in found.items() if one["rank"] == 1] == best
-    assert {one["applicability"] for one in found.values()} == {"safe"}
+    unsafe = {name for name, one in found.items() if one["applicability"] == "unsafe"}
+    assert unsafe == {"shared-memory"}
     assert found["shared-memory"]["after"]["stack_frame"] == 0
     assert found["shared-memory"]["after"]["shared"] > 0
     wanted = simulated(tmp_path, kind, result)
@@ -359,7 +390,7 @@ def test_the_patch_is_written_and_shown(tmp_path: Path) -> None:
     shown = run_program("explain", "k.py", "--run-python", "--fix-from", "fix.json", cwd=tmp_path)
     assert "Proven fix: `a` in shared memory, 16384 bytes for 64 threads" in shown.out
     assert (shown.out, shown.err) == (tried_now.out, "")
-    assert run_program("fix", "k.py", "--run-python", "--apply", cwd=tmp_path).code == 0
+    assert run_program("fix", "k.py", "--run-python", "--unsafe", "--apply", cwd=tmp_path).code == 0
     scanned = run_program("scan", "k.py", "--run-python", "--format", "json", cwd=tmp_path)
     assert [one["stack_frame"] for one in scanned.document["units"][0]["kernels"]] == [0]
 

@@ -43,7 +43,9 @@ def main(blocks, threads):
 def test_a_number_that_all_launches_pass_is_told_the_kernel() -> None:
     made = after(MEANS, "constant-parameter", None)
     first = "    a = cuda.local.array(LARGEST, float32)\n"
-    assert made == MEANS.replace(first, "    size = 16\n    a = cuda.local.array(16, float32)\n")
+    assert made == MEANS.replace(
+        first, "    size = numpy.int32(16)\n    a = cuda.local.array(16, float32)\n"
+    )
     found = tried(MEANS, None)[0]["constant-parameter"]
     assert found.applicability == "unsafe"
     assert found.caveat is not None
@@ -62,7 +64,7 @@ def test_a_number_that_all_launches_pass_is_told_the_kernel() -> None:
 def test_an_index_that_may_be_beyond_it_keeps_the_array(before: str, behind: str) -> None:
     text = MEANS.replace(before, behind)
     made = after(text, "constant-parameter", None)
-    assert made == text.replace("    a = cuda", "    size = 16\n    a = cuda")
+    assert made == text.replace("    a = cuda", "    size = numpy.int32(16)\n    a = cuda")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_launches_pass_an_array_with_a_column_for_each_thread() -> None:
         ("(blocks,), (threads, 1)", "blocks * threads"),
         ("self.blocks, threads", "self.blocks * threads"),
     ):
-        text = MEANS.replace("[blocks, threads]", f"[{given}]")
+        text = f"{MEANS.replace('[blocks, threads]', f'[{given}]')}\n\nself.blocks = 2\n"
         assert f"(LARGEST, {written})" in after(text, "global-memory", None)
 
 
@@ -183,9 +185,18 @@ def test_a_type_is_added_to_a_signature_that_is_given_elsewhere() -> None:
         ("k[blocks, threads](x, 16, out)", "pass", "are in other files"),
         ("k[blocks,", "k[len(x),", "computes its grid"),
         ("k[blocks,", "k[(blocks, 2),", "more than one dimension"),
-        ("    k[", "    blocks = (2,)\n    k[", "is given a tuple"),
+        ("    k[", "    blocks = (2,)\n    k[", "may be a tuple"),
+        ("    k[", "    blocks, b = (2,), (8,)\n    k[", "may be a tuple"),
+        ("    k[", "    blocks: tuple = (2,)\n    k[", "may be a tuple"),
+        ("    k[", "    for blocks in ((2,), (3,)):\n        k[", "may be a tuple"),
+        ("k[blocks,", "k[my.blocks,", "my.blocks, which may be computed"),
         ("16, out)", "16, (blocks := out))", "a value in the launch"),
-        ("k[blocks, threads](x", "k[my.blocks, threads](f(x)", "may change its grid"),
+        (
+            "    k[blocks, threads](x",
+            "    my.blocks = 2\n    k[my.blocks, threads](f(x)",
+            "may change its grid",
+        ),
+        ("LARGEST, float32)", "LARGEST, mine.float32)", "no type that launches"),
         ("def main(", "def main(cuda, ", "cuda may be something else"),
         ("LARGEST = 64", "LARGEST = 64\nfloat32 = numpy.float64", "another type"),
         ("cuda.grid(1)", "cuda.grid(2)[0]", "several dimensions"),
@@ -200,6 +211,24 @@ def test_what_cannot_be_passed_is_declined(before: str, behind: str, why: str) -
     found, reasons = tried(MEANS.replace(before, behind, 1), None)
     assert "global-memory" not in found
     assert why in reasons
+
+
+@pytest.mark.parametrize("passed", ["shrink(x)", "x"])
+def test_a_call_may_change_a_variable_of_the_module(passed: str) -> None:
+    text = MEANS.replace("def main(blocks,", "def main(b,").replace("(x, 16", f"({passed}, 16")
+    text += "\n\nblocks = 2\n\n\ndef shrink(x):\n    global blocks\n    blocks = 1\n    return x\n"
+    assert ("global-memory" in tried(text, None)[0]) == (passed == "x")
+
+
+def test_what_an_int32_becomes_is_one_or_it_is_declined() -> None:
+    text = MEANS.replace("import numpy\n", "")
+    found, reasons = tried(text, None)
+    assert "constant-parameter" not in found
+    assert "size is an int32, which nothing that its file imports can make" in reasons
+    made = after(text.replace("int32, float32[", "int64, float32["), "constant-parameter", None)
+    assert "    size = 16\n" in made
+    made = after(text.replace("import cuda,", "import int32, cuda,"), "constant-parameter", None)
+    assert "    size = int32(16)\n" in made
 
 
 SIMULATED = """\

@@ -335,6 +335,52 @@ class TestNumbaRead:
             "by_size": "m is a variable of the kernel, known only when the kernel runs",
         }
 
+    @pytest.mark.parametrize(
+        ("given", "shape"),
+        [
+            ("size = 32", "size"),
+            ("size: int = 32", "(size, 2)"),
+            ("m, size = 4, 8", "(m, size)"),
+            ("m = 16\n    size = m", "size"),
+            ("size = 4 if N else 8", "size"),
+            ("size = x.size\n    size = 8", "size"),
+            ("pass", "T[0]"),
+            ("pass", "2 * 8"),
+        ],
+    )
+    def test_what_may_be_a_constant_is_left_to_numba(self, given: str, shape: str) -> None:
+        (kernel,) = find_kernels(
+            ast.parse(f"""from numba import cuda, float32
+@cuda.jit
+def k(x):
+    {given}
+    a = cuda.local.array({shape}, float32)
+""")
+        )
+        assert kernel.arrays[0].refusal is None
+
+    @pytest.mark.parametrize(
+        ("given", "shape", "why"),
+        [
+            ("for n in range(4): pass", "n", "n is a variable of the kernel"),
+            ("n = 1\n    n += 1", "n", None),
+            ("n, m = x.shape", "m", "m is a variable of the kernel"),
+            ("n = len(x)", "(4, n + 1)", "n + 1 follows from n, a variable of the kernel"),
+            ("pass", "2 * N", "2 * N is an expression"),
+        ],
+    )
+    def test_what_is_no_constant_is_said(self, given: str, shape: str, why: str | None) -> None:
+        (kernel,) = find_kernels(
+            ast.parse(f"""from numba import cuda, float32
+@cuda.jit
+def k(x):
+    {given}
+    a = cuda.local.array({shape}, float32)
+""")
+        )
+        refusal = kernel.arrays[0].refusal
+        assert refusal is None if why is None else (refusal or "").startswith(why)
+
 
 @pytest.mark.toolchain
 class TestNumba:

@@ -3,8 +3,9 @@
 A shared array has a column for each thread, and ``a[i]`` becomes ``a_lmem[i, a_lane]``. Who asks
 for the length, or passes the array to a function, has a view of the column, ``a_lmem[:, a_lane]``:
 its elements, length and shape are those of the array, and who needs elements that follow each other
-is declined. (Through a view Numba uses generic addresses, which are slower.) It is safe where the
-kernel has ``launch_bounds``, or ``--block`` says the block.
+is declined. (Through a view Numba uses generic addresses, which are slower.) It is safe where
+``--block`` says the block; with ``launch_bounds`` it is a promise that no kernel of another module
+calls the kernel as a function, which runs it in blocks that know of no bounds.
 """
 
 from __future__ import annotations
@@ -163,6 +164,7 @@ def shared(target: NumbaTarget, array: NumbaArray) -> Rewriting:
     if block is None:
         raise DeclinedError("nothing says how many threads a block has (--block says it)")
     check_uses(target, array)
+    _check_calls(target)
     size = max(hit.finding.type_bytes or hit.finding.bytes for hit in target.hits)
     if size * block.threads > STATIC_BYTES:
         raise RuledOutError(f"{size} bytes for each of {block.threads} threads do not fit")
@@ -187,6 +189,23 @@ def shared(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         "threads",
         caveat,
     )
+
+
+def _check_calls(target: NumbaTarget) -> None:
+    """Refuse a kernel that another function calls, or may: it runs in that one's blocks, too.
+
+    Raises:
+        DeclinedError: the file does more than launch it.
+    """
+    text = target.text
+    for node in ast.walk(text.tree):
+        if isinstance(node, ast.Name) and node.id == target.kernel:
+            parent = text.parents[node]
+            if isinstance(parent, ast.Call) and parent.func is node:
+                line = f"line {node.lineno} calls {target.kernel} as a function"
+                raise DeclinedError(f"{line}, in blocks of another kernel's")
+            if isinstance(parent, ast.Assign) and target.asked_block is None:
+                raise DeclinedError(f"line {node.lineno} gives {target.kernel} another name")
 
 
 def check_uses(target: NumbaTarget, array: NumbaArray) -> None:
@@ -250,11 +269,15 @@ def _in_column(use: ast.Name, store: bytes, lane: bytes, target: NumbaTarget) ->
 
 
 def _caveat(target: NumbaTarget, threads: int) -> str | None:
+    promises = []
+    if threads != target.asked_block:
+        # Its own launches keep to its bounds; those of a kernel that calls it do not know of them.
+        what = "no kernel of another module calls it as a function, in blocks of more"
+        most = f"no block that runs it has more than {count(threads, 'thread')}"
+        promises.append(what if threads == target.bounded else most)
     if _has_dynamic(target.text, target.kernel):
-        return "launches ask for dynamic shared memory, which comes on top"
-    if threads in (target.asked_block, target.bounded):
-        return None
-    return f"no block that runs it has more than {count(threads, 'thread')}"
+        promises.append("launches ask for dynamic shared memory, which comes on top")
+    return "; ".join(promises) or None
 
 
 def _check(
@@ -318,6 +341,8 @@ def _is_captured(use: ast.Name, function: ast.FunctionDef, text: PythonText) -> 
 def _launched(text: PythonText, kernel: str) -> int | None:
     """The most threads of a block of the launches in a file; None where one cannot be read."""
     sizes: list[int | None] = []
+    if text.bindings[kernel] > 1:
+        return None
     for node in ast.walk(text.tree):
         if isinstance(node, ast.Name) and node.id == kernel and isinstance(node.ctx, ast.Load):
             launch = configuration(node, text)
@@ -335,9 +360,16 @@ def configuration(name: ast.Name, text: PythonText) -> Sequence[ast.expr]:
 
 
 def _threads(block: ast.expr, text: PythonText) -> int | None:
-    parts = [text.integer(one) for one in (block.elts if isinstance(block, ast.Tuple) else [block])]
+    sizes = block.elts if isinstance(block, ast.Tuple) else [block]
+    parts = [_integer(one, text) for one in sizes]
     known = [one for one in parts if one is not None]
     return math.prod(known) or None if known and len(known) == len(parts) else None
+
+
+def _integer(size: ast.expr, text: PythonText) -> int | None:
+    if isinstance(size, ast.Name) and size.id not in text.constants:
+        return text.local_integer(size)
+    return text.integer(size)
 
 
 def _has_dynamic(text: PythonText, kernel: str) -> bool:

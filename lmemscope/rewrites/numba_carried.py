@@ -13,6 +13,8 @@ from collections.abc import Iterator
 _SCALARS = frozenset(
     "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 intp uintp".split()
 )
+_LARGEST = 2**63 - 1
+"""Numba's type of a larger integer is another one than that of the others."""
 _WHOLE = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
@@ -106,6 +108,8 @@ def _kind(value: ast.expr, name: str, own: str | None, function: ast.FunctionDef
         function: that it is in.
     """
     if isinstance(value, ast.Constant):
+        if type(value.value) is int and value.value > _LARGEST:
+            return None  # A uint64, which with an int makes a float64.
         return {int: "int", float: "float64"}.get(type(value.value))
     if isinstance(value, ast.Name):
         return own if value.id == name else _counter(value.id, function)

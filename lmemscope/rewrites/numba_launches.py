@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from lmemscope.model import Edit
 from lmemscope.rewrites.base import DeclinedError
 from lmemscope.rewrites.numba_arrays import NumbaArray, NumbaTarget, configuration
-from lmemscope.sources.python_places import PythonText
+from lmemscope.sources.python_places import PythonText, assigned
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.Load)
 """What may be evaluated twice."""
 _BRANCHES = (ast.If, ast.Try)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _ARRAY = re.compile(r"\w+\[([:, 1]+)\]")
 _NUMBER = re.compile(r"u?int\d*|u?intp|float\d+|bool(?:ean|_)?")
 _ARRAY_HEAD = 5
 """Of Numba's array model: memory's owner, its parent, elements, bytes of one, data."""
+_TYPED = frozenset({"numba", "numpy"})
+"""Modules whose ``int32`` and ``float32`` a kernel can name."""
 _INTEGERS = frozenset({"int32", "int64"})
 
 
@@ -89,7 +90,7 @@ def passed_number(call: ast.Call, position: int, text: PythonText) -> PassedNumb
     """
     given = call.args[position]
     if isinstance(given, ast.Name) and given.id not in text.constants:
-        value = _local_number(given, text)
+        value = text.local_integer(given)
         return None if value is None else PassedNumber(value, None)
     number = text.integer(given)
     if number is None:
@@ -98,33 +99,11 @@ def passed_number(call: ast.Call, position: int, text: PythonText) -> PassedNumb
     return PassedNumber(number, next(named, None))
 
 
-def _local_number(name: ast.Name, text: PythonText) -> int | None:
-    """What the one assignment to a name in its own function gives it."""
-    if text.bindings[name.id] != 1:
-        return None
-    for node in ast.walk(text.tree):
-        if (
-            isinstance(node, ast.Assign)
-            and len(node.targets) == 1
-            and isinstance(node.targets[0], ast.Name)
-            and node.targets[0].id == name.id
-            and _function_of(node, text) is _function_of(name, text)
-        ):
-            return text.integer(node.value)
-    return None
-
-
-def _function_of(node: ast.AST, text: PythonText) -> ast.AST:
-    while not isinstance(node, (*_FUNCTIONS, ast.Module)):
-        node = text.parents[node]
-    return node
-
-
 def check_number(array: NumbaArray, position: int, name: str) -> None:
-    """Refuse a parameter that is no integer as Python's are: the kernel would compute otherwise.
+    """Refuse a parameter whose number is not of the type that it has in the signature.
 
     Raises:
-        DeclinedError: its signature says so, or it is an exponent, by which Numba chooses types.
+        DeclinedError: it is no integer, or an exponent, by which Numba chooses types.
     """
     kinds = _signature(array.function)
     if kinds is not None and (len(kinds) <= position or kinds[position] not in _INTEGERS):
@@ -134,6 +113,37 @@ def check_number(array: NumbaArray, position: int, name: str) -> None:
         is_power = is_power or (isinstance(node, ast.Call) and "pow" in ast.unparse(node.func))
         if is_power and any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node)):
             raise DeclinedError(f"{name} is in a power, whose type depends on its exponent")
+
+
+def as_typed(number: int, position: int, name: str, target: NumbaTarget, array: NumbaArray) -> str:
+    """A number as an expression of the type that a parameter has: of a plain one it is int64.
+
+    Raises:
+        DeclinedError: the file has no name for that type.
+    """
+    kinds = _signature(array.function) or _given(target)
+    if len(kinds) <= position or kinds[position] != "int32":
+        return str(number)  # A launch's own number is one.
+    spelled = _spelled("int32", target.text)
+    if spelled is None:
+        raise DeclinedError(f"{name} is an int32, which nothing that its file imports can make")
+    return f"{spelled}({number})"
+
+
+def _spelled(kind: str, text: PythonText) -> str | None:
+    """How the file can call one of Numba's or NumPy's types, by what it imports of them."""
+    for node in text.tree.body:
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        for alias in node.names:
+            known_as = alias.asname or alias.name
+            if text.bindings[known_as] != 1:
+                continue
+            if isinstance(node, ast.Import) and alias.name in _TYPED:
+                return f"{known_as}.{kind}"
+            if isinstance(node, ast.ImportFrom) and node.module in _TYPED and alias.name == kind:
+                return known_as
+    return None
 
 
 def _signature(function: ast.FunctionDef) -> list[str] | None:
@@ -263,9 +273,10 @@ def one_more(
     held = [node for one in call.args for node in ast.walk(one)]
     if any(isinstance(node, ast.NamedExpr) for node in held):
         raise DeclinedError(f"line {call.lineno} gives a name a value in the launch")
-    members = [node for one in sizes for node in ast.walk(one) if isinstance(node, ast.Attribute)]
-    if members and any(isinstance(node, ast.Call) for node in held):
-        raise DeclinedError(f"line {call.lineno} calls a function that may change its grid")
+    if any(isinstance(node, ast.Call) for node in held):
+        changed = [one for size in sizes for one in ast.walk(size) if _may_change(one, text)]
+        if changed:
+            raise DeclinedError(f"line {call.lineno} calls a function that may change its grid")
     threads = " * ".join(
         f"({ast.unparse(one)})" if isinstance(one, ast.BinOp) else ast.unparse(one) for one in sizes
     )
@@ -284,16 +295,43 @@ def _size(given: ast.expr, call: ast.Call, text: PythonText) -> ast.expr:
     for node in ast.walk(given):
         if not isinstance(node, _PLAIN):
             raise DeclinedError(f"{line} computes its grid in the launch")
+        if isinstance(node, ast.Attribute) and not _is_plain(node, text):
+            raise DeclinedError(f"{line} takes {ast.unparse(node)}, which may be computed")
         if isinstance(node, ast.Name) and _may_be_tuple(node.id, text):
-            raise DeclinedError(f"{line} takes {node.id}, which is given a tuple")
+            raise DeclinedError(f"{line} takes {node.id}, which may be a tuple")
     return given
 
 
-def _may_be_tuple(name: str, text: PythonText) -> bool:
-    """Whether the text gives a name what is no number, as far as that shows."""
+def _may_change(node: ast.AST, text: PythonText) -> bool:
+    """Whether a function that is called may give part of an expression another value."""
+    if not isinstance(node, ast.Name):
+        return isinstance(node, ast.Attribute)
     return any(
-        isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Tuple | ast.List)
-        and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
+        isinstance(one, ast.Global | ast.Nonlocal) and node.id in one.names
+        for one in ast.walk(text.tree)
+    )
+
+
+def _is_plain(node: ast.Attribute, text: PythonText) -> bool:
+    """Whether an attribute is what a class or a method of the file sets, and no property."""
+    is_set = any(
+        isinstance(one, ast.Attribute) and one.attr == node.attr and isinstance(one.ctx, ast.Store)
+        for one in ast.walk(text.tree)
+    )
+    return is_set and all(
+        not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) or one.name != node.attr
+        for one in ast.walk(text.tree)
+    )
+
+
+def _may_be_tuple(name: str, text: PythonText) -> bool:
+    """Whether the text gives a name what may be no number, as far as that shows.
+
+    What a parameter is given, or a name of another module, is for the promise to say.
+    """
+    return any(
+        value is None or isinstance(value, ast.Tuple | ast.List)
         for node in ast.walk(text.tree)
+        for bound, value in assigned(node)
+        if bound == name
     )

@@ -21,6 +21,7 @@ from lmemscope.rewrites.numba_arrays import (
     columns,
 )
 from lmemscope.rewrites.numba_launches import (
+    as_typed,
     check_module,
     check_number,
     in_signature,
@@ -49,6 +50,7 @@ def constant_parameter(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         raise DeclinedError("no launch in its file shows the number of a parameter")
     indexing = _indexing(array, text)
     told: dict[str, int] = {}
+    written: dict[str, str] = {}
     variables: set[str] = set()
     for position, name in enumerate(parameters(function)):
         known = [passed_number(call, position, text) for call in calls]
@@ -56,6 +58,7 @@ def constant_parameter(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         if name in indexing and len(said) == 1 and None not in known:
             check_number(array, position, name)
             told[name] = said.pop()
+            written[name] = as_typed(told[name], position, name, target, array)
             variables |= {one.variable for one in known if one is not None and one.variable}
     if not told:
         raise DeclinedError("no parameter that indexes it has one known number in all launches")
@@ -66,7 +69,7 @@ def constant_parameter(target: NumbaTarget, array: NumbaArray) -> Rewriting:
     indent = text.indent(first)
     if indent is None:
         raise DeclinedError("its first statement shares a line with another")
-    lines = [b"%s = %d" % (name.encode(), number) for name, number in told.items()]
+    lines = [f"{name} = {number}".encode() for name, number in written.items()]
     at = text.start(first)
     inserted = b"".join(line + text.newline + indent for line in lines)
     edits = [Edit(target.path, at, at, inserted), *_shortened(target, array, told)]
@@ -109,10 +112,11 @@ def global_memory(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         raise DeclinedError("the kernel is made in a function or class, not by its module")
     check_module(array, text)
     check_uses(target, array)
-    dtype = array.dtype.decode().rpartition(".")[2].strip("\"'")
-    if _NUMBERS.fullmatch(dtype) is None:
+    owner, _, last = array.dtype.decode().rpartition(".")
+    dtype = last.strip("\"'")
+    if _NUMBERS.fullmatch(dtype) is None or not _is_of_types(owner, text):
         raise DeclinedError(f"{array.dtype.decode()} is no type that launches can name")
-    if text.bindings[dtype] != _imports(dtype, text):
+    if not owner and text.bindings[dtype] != _imports(dtype, text):
         raise DeclinedError(f"{dtype} may be another type there")
     _check_grid(function)
     if any(text.integer(one) is None for one in array.extents):
@@ -232,6 +236,22 @@ def _check_grid(function: ast.FunctionDef) -> None:
             and any(not (isinstance(a, ast.Constant) and a.value == 1) for a in node.args)
         ):
             raise DeclinedError(f"line {node.lineno} takes a grid of several dimensions")
+
+
+def _is_of_types(owner: str, text: PythonText) -> bool:
+    """Whether what stands before a type's name is Numba or NumPy, or nothing does."""
+    root = owner.partition(".")[0]
+    if not root:
+        return True
+    origins = [
+        alias.name if isinstance(node, ast.Import) else node.module or ""
+        for node in ast.walk(text.tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if (alias.asname or alias.name.partition(".")[0]) == root
+    ]
+    known = {one.partition(".")[0] for one in origins} <= {"numba", "numpy"}
+    return known and 0 < len(origins) == text.bindings[root]
 
 
 def _imports(name: str, text: PythonText) -> int:

@@ -1,16 +1,20 @@
 """Numba kernels in a Python file: what can be told without running it.
 
 Numba takes the shape of ``cuda.local.array`` as a compile-time constant: an integer, or a name that
-is one in the module or in an enclosing function when the kernel is compiled, or a tuple of these.
-An expression of constants (``2 * N``) is none to it (measured with numba-cuda 0.30; its manual,
-"Memory management", says "simple constant expressions").
+is one in the module or in an enclosing function when the kernel is compiled, a variable of the
+kernel that was given an integer, or a tuple of these. An expression of names (``2 * N``) is none to
+it (measured with numba-cuda 0.30; its manual, "Memory management", says "simple constant
+expressions").
 """
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from lmemscope.sources.python_places import assigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ def _local_arrays(
     function: ast.FunctionDef,
     names: tuple[set[str], set[str]],
 ) -> Iterator[LocalArray]:
-    own = _bound(function)
+    own = _Own(function)
     spelled = {f"{module}.local.array" for module in names[0]}
     targets = {
         id(node.value): node.targets[0].id
@@ -151,31 +155,62 @@ def _local_arrays(
             )
 
 
-def _bound(function: ast.FunctionDef) -> dict[str, str]:
-    """Names that the function itself gives a value, and what they are."""
-    arguments = function.args
-    found = {
-        argument.arg: "a parameter"
-        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    }
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.setdefault(node.id, "a variable of the kernel")
-    return found
+class _Own:
+    """Names that a kernel gives a value, and which of them only a run can know.
+
+    Numba takes a variable for a constant that is given one, and types each assignment by itself, so
+    nothing is said of a variable that is also given something else.
+
+    Args:
+        function: the kernel.
+    """
+
+    def __init__(self, function: ast.FunctionDef) -> None:
+        arguments = function.args
+        self._parameters = {
+            one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        }
+        self._given: dict[str, list[ast.expr | None]] = defaultdict(list)
+        for node in ast.walk(function):
+            for name, value in assigned(node):
+                self._given[name].append(value)
+        self._asked: set[str] = set()
+
+    def refusal(self, name: str) -> str | None:
+        """What a name is that no constant can be; None where it may be one."""
+        given = self._given.get(name)
+        if not given:
+            return "a parameter" if name in self._parameters else None
+        if name in self._asked or name in self._parameters:
+            return None
+        self._asked.add(name)
+        is_open = all(value is None or self.is_open(value) for value in given)
+        self._asked.discard(name)
+        return "a variable of the kernel" if is_open else None
+
+    def is_open(self, value: ast.expr) -> bool:
+        """Whether an expression is made of what only a run knows."""
+        return any(
+            isinstance(node, ast.Name) and self.refusal(node.id) is not None
+            for node in ast.walk(value)
+        )
 
 
-def _refusal(shape: ast.expr, own: dict[str, str]) -> str | None:
+def _refusal(shape: ast.expr, own: _Own) -> str | None:
     if isinstance(shape, ast.Tuple | ast.List):
         reasons = (_refusal(part, own) for part in shape.elts)
         return next((reason for reason in reasons if reason is not None), None)
-    if isinstance(shape, ast.Constant) and isinstance(shape.value, int):
-        return None
     text = ast.unparse(shape)
-    if isinstance(shape, ast.Name):
-        if text in own:
-            return f"{text} is {own[text]}, known only when the kernel runs"
-        return None
-    used = [node.id for node in ast.walk(shape) if isinstance(node, ast.Name) and node.id in own]
-    if used:
-        return f"{text} follows from {used[0]}, {own[used[0]]}, known only when the kernel runs"
-    return f"{text} is an expression, and Numba takes a name or an integer: give it a name first"
+    names = [node.id for node in ast.walk(shape) if isinstance(node, ast.Name)]
+    refused = [(name, why) for name in names if (why := own.refusal(name)) is not None]
+    if refused:
+        name, why = refused[0]
+        known = "known only when the kernel runs"
+        if isinstance(shape, ast.Name):
+            return f"{text} is {why}, {known}"
+        return f"{text} follows from {name}, {why}, {known}"
+    if names and isinstance(shape, ast.BinOp | ast.UnaryOp):
+        return (
+            f"{text} is an expression, and Numba takes a name or an integer: give it a name first"
+        )
+    return None

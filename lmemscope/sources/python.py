@@ -100,7 +100,8 @@ def program_of(unit: Unit) -> Program:
         "read",
         f"{unit.input} holds no CuPy or Numba kernel",
         hint="kernels are found by cupy.RawKernel, RawModule, ElementwiseKernel, ReductionKernel, "
-        "cupyx.jit.rawkernel and numba.cuda.jit",
+        "cupyx.jit.rawkernel, and numba.cuda.jit as a decorator, by the name that the file imports "
+        "it or numba.cuda from Numba under",
     )
 
 

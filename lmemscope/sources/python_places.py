@@ -14,6 +14,7 @@ _BEHIND = re.compile(rb"#[^\r\n]*|\)")
 """What may stand behind an expression beside blanks and commas."""
 _HEAD = re.compile(rb"#[^\r\n]*|\)|:|->")
 """What ends a list of parameters, and what may follow it."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
@@ -123,13 +124,14 @@ class PythonText:
             if isinstance(node, ast.ImportFrom) and any(one.name == "*" for one in node.names)
         ]
         return {
-            node.targets[0].id: node.value.value
+            target.id: node.value.value
             for node in self.tree.body
-            if isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in [node.target if isinstance(node, ast.AnnAssign) else node.targets[0]]
+            if isinstance(target, ast.Name)
             and isinstance(node.value, ast.Constant)
             and type(node.value.value) is int
-            and self.bindings[node.targets[0].id] == 1
+            and self.bindings[target.id] == 1
             and node.lineno > max(starred, default=0)
         }
 
@@ -147,6 +149,28 @@ class PythonText:
             return node.value
         return self.constants.get(node.id) if isinstance(node, ast.Name) else None
 
+    def local_integer(self, name: ast.Name) -> int | None:
+        """What the one assignment to a name in its own function gives it, where it is an integer.
+
+        None of a name that anything else of the file binds.
+        """
+        if self.bindings[name.id] != 1:
+            return None
+        for node in ast.walk(self.tree):
+            if (
+                isinstance(node, ast.Assign | ast.AnnAssign)
+                and node.value is not None
+                and _is_only(node, name.id)
+                and self._function_of(node) is self._function_of(name)
+            ):
+                return self.integer(node.value)
+        return None
+
+    def _function_of(self, node: ast.AST) -> ast.AST:
+        while not isinstance(node, (*_FUNCTIONS, ast.Module)):
+            node = self.parents[node]
+        return node
+
     def imports_from(self, directories: tuple[str, ...]) -> bool:
         """Whether it imports a module of some directories, or may."""
         names = [*_imported(self.tree)]
@@ -157,6 +181,33 @@ class PythonText:
             for name in names
             for directory in directories
         )
+
+
+def assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    """Names that a statement gives values, and these; None of what differs from turn to turn."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _paired(target, node.value)
+    elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+        yield from _paired(node.target, node.value)
+    elif isinstance(node, ast.AugAssign | ast.For):
+        yield from ((one.id, None) for one in ast.walk(node.target) if isinstance(one, ast.Name))
+
+
+def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple | ast.List):
+        same = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+        parts = value.elts if isinstance(value, ast.Tuple | ast.List) and same else None
+        for number, one in enumerate(target.elts):
+            yield from _paired(one, parts[number] if parts is not None else value)
+
+
+def _is_only(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
+    """Whether an assignment is to one name alone."""
+    targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
+    return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == name
 
 
 def _bound(tree: ast.AST) -> Iterator[str]:
