@@ -1933,6 +1933,47 @@ def test_the_end_of_a_loop_that_is_unrolled_must_be_known(
     assert (f"the compiler must know `{bound}`" in text) == is_said
 
 
+@pytest.mark.parametrize(("threads", "is_said"), [(1024, True), (512, True), (256, False)])
+def test_a_large_block_leaves_few_registers_to_unroll_with(threads: int, is_said: bool) -> None:
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
+    source = "\n\n\n\n\n\nfor (int i = 0; i < 20; ++i) s += table[i];\n"
+    text = said(
+        kernel("rolled-loop", index=index), f"{source}void go() {{ k<<<1, {threads}>>>(); }}\n"
+    )
+    assert "Unroll the loop at line 7" in text
+    assert (f"can start with {65536 // threads} registers" in text) == is_said
+
+
+@pytest.mark.parametrize(
+    ("file", "line"), [("/usr/include/curand_kernel.h", 7), ("/home/me/mine.h", 319)]
+)
+def test_a_loop_of_a_librarys_has_the_line_of_the_users_that_calls_for_it(
+    file: str, line: int
+) -> None:
+    place = SourceLocation(file, 319)
+    index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=place)
+    facts = kernel("rolled-loop", index=index)
+    used = dataclasses.replace(
+        facts.accesses[0], chain=(InlineFrame(place, "curand_init"), InlineFrame(HERE, None))
+    )
+    (finding,) = find(dataclasses.replace(facts, accesses=(used,)))
+    assert finding.location is not None
+    assert finding.location.line == line
+
+
+@pytest.mark.parametrize("call", ["y = sin(x);", "y = sin(M_PI * x);"])
+def test_device_functions_are_kept_from_the_hosts_compiler(call: str) -> None:
+    facts = kernel("math-slow-path")
+    (one,) = facts.objects
+    proof = (Evidence("library-table", "__cudart_i2opi_d"),)
+    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, evidence=proof),))
+    head = "__host__ __device__ double f(double x)\n{\n\n\n\n\n"
+    found = [a.text for a in advice(facts, head + call) if "__sinf" in a.text or "pi(" in a.text]
+    found += [a.text for a in advice(facts, head + call) if "pi times something" in a.text]
+    assert found
+    assert all("in device code alone" in text for text in found)
+
+
 @pytest.mark.parametrize(
     ("line", "keeps"), [("y = sinf(x);", False), ("y = std::cos(x)", False), ("y = j0f(x);", True)]
 )

@@ -143,6 +143,10 @@ SENTENCES = [
         "PTX line 9: setp.eq.s64 compares its address",
     ),
     (
+        Evidence("local-test", ptx_line=9, opcode="isspacep.local"),
+        "it runs only where PTX line 9: isspacep.local finds a pointer to be local",
+    ),
+    (
         Evidence("plain-declaration", "v"),
         "v, the variable that fits its place, is not declared volatile",
     ),

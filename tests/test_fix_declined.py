@@ -234,6 +234,11 @@ def test_a_row_is_not_made_where_it_is_copied_or_aligned_otherwise() -> None:
     wide = kernel("char a[64];", "double *q = reinterpret_cast<double *>(a + 8);", "out[n] = q[n];")
     assert "shared-row" not in offered(wide, "char[64]")
     assert "shared-row" in offered(wide.replace("double *", "float *"), "char[64]")
+    got = kernel("char a[64];", "g(a);", "out[n] = a[n];")
+    body = "void g(char *p) { auto q = (const WIDE *)p; out(q[0]); }\n"
+    for wide_type, is_made in (("unsigned long long", False), ("double", False), ("int", True)):
+        function = f"__device__ {body}".replace("WIDE", wide_type)
+        assert ("shared-row" in offered(function + got, "char[64]")) == is_made
     aligned = kernel("__align__(16) int a[8];", "int *q = a, **r = &q;", "out[n] = r[0][n];")
     assert "shared-row" not in offered(aligned, "int[8]")
     assert "shared-row" in offered(aligned.replace("__align__(16) ", ""), "int[8]")

@@ -218,6 +218,9 @@ def subscripts(text: str) -> list[tuple[str, str, bool, bool]]:
         ("x = *(p + 3);", []),
         ("x = f(buf)[k];", [("f.()", "k", True, False)]),
         ('say("a[i]", c);', []),
+        ("x = a[s[j]-'0'-1];", [("a", "s[j]-'0'-1", True, False), ("s", "j", True, False)]),
+        ("x = m['[' ^ c]['\\''];", [("m", "['[' ^ c]['\\'']", True, False)]),
+        ("x = *(p + (c - 'a'));", [("p", "(c - 'a')", True, False)]),
         ("x = a[", []),
     ],
 )

@@ -179,6 +179,18 @@ def test_a_block_in_sight_has_whole_warps() -> None:
     assert tried(bounded.replace("100", "96"), bounds=96)
 
 
+@pytest.mark.parametrize("sizes", [(64,), (64, 48), (48, 64), (256, 1)])
+def test_every_launch_in_sight_has_whole_warps(sizes: tuple[int, ...]) -> None:
+    launches = "".join(f"k<<<1, {size}>>>(x, y, 6);\n" for size in sizes)
+    text = f"{textwrap.dedent(TABLE)}\nvoid go(int *x, float *y) {{\n{launches}}}\n"
+    partial = [size for size in sizes if size % 32]
+    if not partial:
+        assert tried(text)
+        return
+    with pytest.raises(DeclinedError, match=f"a block of {partial[0]} threads has no whole warps"):
+        tried(text)
+
+
 def test_a_length_of_an_instance_is_no_constant() -> None:
     text = "template <int N>\n" + textwrap.dedent(TABLE).replace("a[6]", "a[N]")
     with pytest.raises(DeclinedError, match="another in another instance"):
@@ -244,3 +256,41 @@ def test_it_is_compiled_and_removes_the_table(tmp_path: Path) -> None:
     done = run_program("fix", "a.cu", "--arch", "sm_90", "--format", "json", cwd=tmp_path)
     found = [one for one in done.document["candidates"] if one["rewrite"] == "shuffle"]
     assert [one["verdict"] for one in found] == ["removed"]
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("parts", "verdict"),
+    [
+        ("", "removed"),
+        ("leave(x[threadIdx.x] > 3);", "failed"),
+        ("Leaving gone(x[threadIdx.x] > 3);", "failed"),
+        ("while (atomicAdd(x, 0) < n) {}", "failed"),
+    ],
+)
+def test_the_machines_own_code_tells_who_comes_to_it(
+    tmp_path: Path, parts: str, verdict: str
+) -> None:
+    header = """#pragma once
+inline __device__ void leave(bool is_done) { if (is_done) asm("exit;"); }
+struct Leaving { __device__ Leaving(bool is_done) { if (is_done) asm("exit;"); } };
+"""
+    (tmp_path / "leaving.h").write_text(header)
+    numbers = ", ".join(str(n * 7 % 32 + 1) for n in range(32))
+    (tmp_path / "a.cu").write_text(f"""#include "leaving.h"
+__global__ void k(int *x, float *y, int n) {{
+  const float a[32] = {{{numbers}}};
+  float sum = 0;
+  {parts}
+  for (int i = 0; i < n; ++i) sum += a[(x[i] + threadIdx.x) & 31];
+  y[threadIdx.x] = sum;
+}}
+""")
+    arguments = ("--arch", "sm_90", "--format", "json", "--unsafe")
+    done = run_program("fix", "a.cu", *arguments, cwd=tmp_path)
+    found = [one for one in done.document["candidates"] if one["rewrite"] == "shuffle"]
+    if not found:
+        assert verdict == "failed", "the text alone tells it"
+        return
+    assert [one["verdict"] for one in found] == [verdict]
+    assert all((verdict == "failed") == ("may part" in (one["error"] or "")) for one in found)

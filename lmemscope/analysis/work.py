@@ -15,6 +15,7 @@ from dataclasses import replace
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.chains import longest_chain
+from lmemscope.analysis.ptx.convergence import parted_shuffles
 from lmemscope.analysis.ptx.diverging import Divergence
 from lmemscope.analysis.ptx.flow import is_local_access
 from lmemscope.analysis.ptx.fusions import Fusions
@@ -82,7 +83,11 @@ def work_of(
     frame = _frame(facts)
     counted.local(accesses, _weights(flow, calls), lanes, frame, facts.objects)
     work = counted.work(frame, facts.cubin.code_bytes if facts.cubin is not None else None)
-    return replace(work, largest=tuple(sorted(largest.items())))
+    return replace(
+        work,
+        largest=tuple(sorted(largest.items())),
+        parted_shuffles=parted_shuffles(flow, facts.name),
+    )
 
 
 def _calls(flow: ModuleFlow, kernel: str) -> dict[str, float]:

@@ -354,6 +354,9 @@ def _trial(
     made = cost_of(after, arch, threads) if after is not None else None
     was = figures(hit.facts, arch, threads)
     found = figures(after.facts, arch, threads) if after is not None else None
+    if after is not None and "shuffle" in attempt.rewriting.rewrite and _is_parted(before, after):
+        why = "lanes of a warp may part, leave or wait for each other before they come to it"
+        judged, found = Judged("failed", None, why), None
     if judged is not None and judged.verdict == "removed" and after is None:
         found = NOTHING
     if found is not None and found.occupancy == 0 and was.occupancy and target.block is not None:
@@ -386,6 +389,12 @@ def _trial(
         modelled=modelled,
         made=made,
     )
+
+
+def _is_parted(before: KernelReport, after: KernelReport) -> bool:
+    """Whether a kernel has shuffles that it had not, and that lanes may not come to together."""
+    was = before.work.parted_shuffles if before.work is not None else 0
+    return after.work is None or after.work.parted_shuffles > was
 
 
 def _is_in(hit: Hit, kernels: Sequence[KernelReport]) -> bool:

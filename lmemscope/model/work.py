@@ -48,6 +48,7 @@ class Work:
             None where the size of the code is not known.
         largest: parameters of the kernel, by their PTX names, with the numbers that they are taken
             to be: the arrays that loops walk up to them hold no more.
+        parted_shuffles: shuffles of all lanes that cannot be told to have all lanes come to them.
     """
 
     pipes: tuple[float, ...] = (0.0,) * len(PIPES)
@@ -65,6 +66,7 @@ class Work:
     frame: int = 0
     looped_code: float | None = None
     largest: tuple[tuple[str, int], ...] = ()
+    parted_shuffles: int = 0
 
     @property
     def instructions(self) -> float:

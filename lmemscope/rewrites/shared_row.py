@@ -10,7 +10,7 @@ It is safe where every kernel that may run its function has `__launch_bounds__`,
 the block, and no kernel uses dynamic shared memory; otherwise it is unsafe, as a column is. A type
 with a constructor or a destructor that does something does not compile in it. Code that takes a
 pointer for one into local memory, as inline assembly may, is declined, and so is a cast to a larger
-type.
+type, in functions that get a pointer to it, too.
 """
 
 from __future__ import annotations
@@ -51,6 +51,13 @@ _WORDS = re.compile(
     rb"|(?<!long )int)\s*(?:const\s*)?[*&]"
 )
 """Types of at most a word, which rows are aligned by."""
+_TO_POINTER = re.compile(
+    rb"\(\s*(?:(?:const|volatile)\s+)*([A-Za-z_][\w:]*(?:\s+[A-Za-z_]\w*)*?)(?:\s+const)?\s*\*"
+    rb"\s*\)\s*[\w(&]"
+    rb"|\breinterpret_cast\s*<\s*(?:(?:const|volatile)\s+)*([A-Za-z_][\w:\s]*?)\s*[*&]"
+)
+"""A cast to a pointer, with its type."""
+_NAME_CALLED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?$")
 LOCAL = re.compile(rb"\.local\b|\b(?:cvta|isspacep|__isLocal|__cvta_generic_to_local)\b")
 """Code that asks whether a pointer is one into local memory, or takes it for one."""
 
@@ -68,6 +75,13 @@ def propose(target: Target) -> Iterator[Rewriting]:
     uses = whole.syntax.uses(variable.declared.name, variable.declared.scope)
     if any(_is_cast(use, whole.syntax, target.meanings) for use in uses):
         raise DeclinedError("a cast may need an alignment that a row does not have")
+    for use in uses:
+        for callee in _getting(use, whole.syntax):
+            if any(_has_cast(body, target.meanings) for body in target.meanings.reached([callee])):
+                raise DeclinedError(
+                    f"{callee.decode(errors='replace')} gets it, where a cast may need an "
+                    "alignment that a row does not have"
+                )
     copied = root[1] == target.name and is_plain(target)
     if any(_is_told(use, is_plain=copied) for use in uses):
         raise DeclinedError("its type is asked for, which becomes that of a reference")
@@ -125,6 +139,23 @@ def _is_cast(use: Node, syntax: Syntax, meanings: Meanings) -> bool:
         if (b"*" in text or b"&" in text) and not _WORDS.search(meanings.spelled_out(text)):
             return True
     return False
+
+
+def _getting(use: Node, syntax: Syntax) -> Iterator[bytes]:
+    """Names of the functions that get the variable, or a pointer into it, as an argument."""
+    for given in around(use, "argument_list"):
+        call = given.parent
+        called = call.child_by_field_name("function") if call is not None else None
+        if called is not None:
+            yield from _NAME_CALLED.findall(syntax.text(called))
+
+
+def _has_cast(body: bytes, meanings: Meanings) -> bool:
+    """Whether a function's text makes a pointer one of a type aligned otherwise than by words."""
+    return any(
+        not _WORDS.search(meanings.spelled_out(found[1] or found[2]) + b" *")
+        for found in _TO_POINTER.finditer(body)
+    )
 
 
 def _is_told(use: Node, *, is_plain: bool) -> bool:

@@ -27,6 +27,7 @@ from lmemscope.model import (
     SourceText,
     calling_line,
     count,
+    is_library,
     reader_line,
     traits_of,
 )
@@ -184,7 +185,9 @@ class Case:
         if self.share.cause in _HANDED_ON and self.object is not None and self.object.escape:
             return self.object.escape
         if self.share.cause == "rolled-loop" and self.index is not None and self.index.loop:
-            return self.index.loop
+            loop = self.index.loop
+            # Of a library's loop, the user's line that calls for it.
+            return (self._costly(_anywhere, calls=True) or loop) if is_library(loop.file) else loop
         if self.share.cause == "param-copy" and self.index is None and self.object is not None:
             # The copy itself has the line of the kernel's name.
             return self.object.escape or self.costly

@@ -77,8 +77,22 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
             f" {case.name} is accessed as another type, too: access it as one, so that an index "
             "selects whole elements; they can then be compared with, or moved to shared memory."
         )
-    text = f"Nothing removes it without a rewrite{because}.{too_large(case)}{way}"
+    constant = ""
+    if _is_counted(case) and found.size <= REGISTER_FILE:
+        constant = (
+            " Where all launches give the loop one end, make that a constant in the kernel and "
+            "unroll the loop: then every index is one, if registers are enough."
+        )
+    text = f"Nothing removes it without a rewrite{because}.{too_large(case)}{constant}{way}"
     return (Advice(text, is_none=True),)
+
+
+def _is_counted(case: Case) -> bool:
+    """Whether all indices are counters' of loops, of which the ends are known at run time alone."""
+    sources = case.index.all_sources if case.index is not None else ()
+    kinds = {one.kind for one in sources}
+    is_open = any(one.kind == "loop-counter" and not one.constant_trip for one in sources)
+    return is_open and kinds <= {"loop-counter", "parameter"}
 
 
 def unnamed(case: Case) -> tuple[Advice, ...]:

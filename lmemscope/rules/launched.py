@@ -111,6 +111,19 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
     return Block(max(known), text, is_exact=True, is_dynamic=dynamic, is_of_instance=chosen)
 
 
+def sizes_in_sight(case: Case) -> frozenset[int]:
+    """Threads of blocks that launches in sight give a kernel, as far as they are known."""
+    if case.facts.kind != "entry":
+        return frozenset()
+    launches = _launches(case, plain_name(case.facts.demangled), _own_arguments(case))
+    sizes = (
+        _threads(one.shape[1], case.sources, one.place, one.given, _DEPTH)
+        for one in launches or ()
+        if one.shape[1:]
+    )
+    return frozenset(size for size in sizes if size is not None)
+
+
 def _of_runners(case: Case) -> Block | None:
     """The largest block of the kernels in sight that run a function; others may run it, too."""
     home = case.facts.home

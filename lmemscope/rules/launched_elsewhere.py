@@ -60,14 +60,30 @@ def largest_launch(
         sources: the unit's, and the project around it.
         files: to look through besides that file, the unit's, and those that these quote.
     """
+    project = _project(home, sources, files)
+    found = (max(project.sizes(name), default=None) for name in dict.fromkeys(kernels))
+    return max((size for size in found if size is not None), default=None)
+
+
+def launch_sizes(kernel: str, home: str, sources: SourceText) -> frozenset[int]:
+    """Threads of blocks that a project's launches give a kernel, as far as they are known.
+
+    Args:
+        kernel: its name without namespace, with the arguments of an instance where one is meant.
+        home: the file that defines it.
+        sources: the unit's, and the project around it.
+    """
+    return frozenset(_project(home, sources, ()).sizes(kernel))
+
+
+def _project(home: str, sources: SourceText, files: Iterable[str]) -> _Project:
     starts = (home, sources.main or home)
     near = (one for start in starts for one in sources.quoted(start, searched=True))
     looked = tuple(dict.fromkeys((*starts, *near, *files)))
     known = _PROJECTS.setdefault(sources, {})
     if looked not in known:
         known[looked] = _Project(looked, sources)
-    found = (known[looked].largest(name) for name in dict.fromkeys(kernels))
-    return max((size for size in found if size is not None), default=None)
+    return known[looked]
 
 
 class _Project:
@@ -84,7 +100,7 @@ class _Project:
         self._files = files
         self._own = frozenset(map(os.path.abspath, files))
         self._known: dict[tuple[str, SourceLocation], tuple[int, ...]] = {}
-        self._largest: dict[str, int | None] = {}
+        self._sizes: dict[str, tuple[int, ...]] = {}
         self._found: dict[tuple[str, str | None], tuple[tuple[str, re.Match[str]], ...]] = {}
 
     @property
@@ -93,11 +109,11 @@ class _Project:
         assert sources is not None, "who asks holds it"
         return sources
 
-    def largest(self, kernel: str) -> int | None:
-        """The most threads of an instance's launches; every finding of a kernel asks for it."""
-        if kernel not in self._largest:
-            self._largest[kernel] = max(self._launches(kernel), default=None)
-        return self._largest[kernel]
+    def sizes(self, kernel: str) -> tuple[int, ...]:
+        """Threads of an instance's launches; every finding of a kernel asks for them."""
+        if kernel not in self._sizes:
+            self._sizes[kernel] = tuple(self._launches(kernel))
+        return self._sizes[kernel]
 
     def _launches(self, kernel: str) -> Iterator[int]:
         """Threads of the blocks of an instance's launches, those that are known."""

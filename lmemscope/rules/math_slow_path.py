@@ -79,7 +79,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
     ]
     on_host = case.location is not None and is_for_host(case.sources, case.location)
     only = ", in device code alone (`#ifdef __CUDA_ARCH__`)" if on_host else ""
-    found += _half_turns(case, is_float)
+    found += _half_turns(case, is_float, only)
     if _grows(case, is_float=is_float is not False):
         return (*found, _reduce(is_float))
     kept = _kept(case)
@@ -97,7 +97,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
         found.append(
             Advice(
                 "There is no less accurate version for double: where it is enough, convert to "
-                f"float and use __sinf and its like.{kept}"
+                f"float and use __sinf and its like{only}.{kept}"
             )
         )
     return (*found, *_promise(case, is_float, on_host))
@@ -238,7 +238,7 @@ def _loop_above(case: Case, place: SourceLocation) -> bool:
     return any(_LOOP.search(case.sources.line(place.file, number)) for number in lines)
 
 
-def _half_turns(case: Case, is_float: bool | None) -> tuple[Advice, ...]:
+def _half_turns(case: Case, is_float: bool | None, only: str) -> tuple[Advice, ...]:
     """The functions of multiples of pi, where arguments visibly are pi times something.
 
     Of one call its replacement is shown; of several, the functions and their lines are named.
@@ -263,7 +263,7 @@ def _half_turns(case: Case, is_float: bool | None) -> tuple[Advice, ...]:
     shown = [*lines[:_SHOWN], *([f"{len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])]
     where = f" of {listed(shown)}" if {place for _, place in turns} != {case.location} else ""
     text = (
-        f"The argument{where} is pi times something: use {names} of that factor, which has "
+        f"The argument{where} is pi times something: use {names} of that factor{only}, which has "
         "no slow path and is at least as accurate (where pi is written with few digits, results "
         "change by what these lack); the path goes when every call that shares it is replaced."
     )

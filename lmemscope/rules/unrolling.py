@@ -12,6 +12,7 @@ from lmemscope.rules.base import Case
 from lmemscope.rules.constants import meaning, number_of
 from lmemscope.rules.declared import Declaration, declaration_of
 from lmemscope.rules.indexing import listed
+from lmemscope.rules.launched import block_of
 from lmemscope.rules.loops import (
     Loop,
     body_of,
@@ -49,6 +50,9 @@ _ABOVE = 12
 """Lines above a loop on which comments and directives may be, with its pragma among them."""
 _OTHER_VALUES = 32
 """Registers that a kernel needs beside an array; an array that leaves fewer does not fit."""
+REGISTERS, _GRANULE, _SCARCE = 65536, 8, 128
+"""Registers of a multiprocessor, all of which one block can have; they are given out by 8 (CUDA C++
+Programming Guide, "Compute Capabilities"); and how few for a thread are spoken of."""
 _AT_MOST = re.compile(r"\bmin\s*(?:<[\w\s]+>\s*)?\(")
 _LIMIT = re.compile(r"[\w\s.()*+/%-]+<=?[\w\s.()*+/%-]+")
 """A condition that stays false once it is: a sum or product of counters below a limit."""
@@ -71,6 +75,7 @@ def unrolled_loop(case: Case, *, is_table: bool = False) -> tuple[Advice, ...]:
             " A function that is compiled by itself saves registers of its caller's that it takes "
             "for them: keep it where the stack frame becomes smaller."
         )
+    saved += _left_by_launch(case)
     if is_table or _fits_registers(case):
         return _unrolled(case, saved)
     needed, spare = _needed(case), spare_registers(case)
@@ -88,6 +93,20 @@ def unrolled_loop(case: Case, *, is_table: bool = False) -> tuple[Advice, ...]:
         f"{', in this and other instances of the template' if _is_instance(case) else ''}.{saved}",
     )
     return (*found, *shared_memory(case)) if found else ()
+
+
+def _left_by_launch(case: Case) -> str:
+    """What the largest block that is launched leaves of registers, where no bound asks for it."""
+    block = block_of(case)
+    if block is None or case.facts.launch_bounds is not None:
+        return ""
+    left = REGISTERS // block.threads // _GRANULE * _GRANULE
+    if left > _SCARCE:
+        return ""
+    return (
+        f" A block of {block.threads} threads can start with {left} registers for each at most: "
+        f"where it takes more, `__launch_bounds__({block.threads})` keeps to that, and may spill."
+    )
 
 
 def _needed(case: Case) -> int | None:
