@@ -17,6 +17,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.chains import longest_chain
 from lmemscope.analysis.ptx.convergence import parted_shuffles
 from lmemscope.analysis.ptx.diverging import Divergence
+from lmemscope.analysis.ptx.effects import effects
 from lmemscope.analysis.ptx.flow import is_local_access
 from lmemscope.analysis.ptx.fusions import Fusions
 from lmemscope.analysis.ptx.promoted import Selection, promoted
@@ -87,6 +88,7 @@ def work_of(
         work,
         largest=tuple(sorted(largest.items())),
         parted_shuffles=parted_shuffles(flow, facts.name),
+        effects=effects(flow, facts.name),
     )
 
 

@@ -44,6 +44,7 @@ from lmemscope.model import (
 from lmemscope.rewrites import REWRITES, numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
+from lmemscope.rules.indexing import listed
 from lmemscope.rules.shared import STATIC_BYTES
 
 Progress = Callable[[int, int, str], None]
@@ -359,6 +360,10 @@ def _trial(
         judged, found = Judged("failed", None, why), None
     if judged is not None and judged.verdict == "removed" and after is None:
         found = NOTHING
+    missing = _missing(before, after)
+    if judged is not None and judged.verdict in ("removed", "reduced") and missing:
+        why = f"the kernel does less than before: no {listed(missing)} is left of it"
+        judged = Judged("worse", after, why)
     if found is not None and found.occupancy == 0 and was.occupancy and target.block is not None:
         why = f"a block of {threads} threads does not fit a multiprocessor with it"
         judged = Judged("worse", after, why)
@@ -395,6 +400,13 @@ def _is_parted(before: KernelReport, after: KernelReport) -> bool:
     """Whether a kernel has shuffles that it had not, and that lanes may not come to together."""
     was = before.work.parted_shuffles if before.work is not None else 0
     return after.work is None or after.work.parted_shuffles > was
+
+
+def _missing(before: KernelReport, after: KernelReport | None) -> list[str]:
+    """Kinds of what a kernel did to memory of others, and does no more."""
+    if before.work is None or after is None or after.work is None:
+        return []
+    return sorted({*before.work.effects} - {*after.work.effects})
 
 
 def _is_in(hit: Hit, kernels: Sequence[KernelReport]) -> bool:

@@ -90,13 +90,14 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
             bounds = (one.launch_bounds for one in run)
             most = max(most, *(one.max_threads or 0 for one in bounds if one is not None), 0)
             most = _whole_warps(launched) if launched is not None and launched > most else most
-        if size * most > STATIC_BYTES:
+        if size * most > STATIC_BYTES - _asked_dynamically(target):
             raise RuledOutError(f"{size} bytes for each of {count(most, 'thread')} do not fit")
         return Room(most, (), _caveat(target, declared, most))
     # The kernel's other variables may follow it, and one bound serves all of them.
     frame = max(size, *(hit.facts.stack_frame or 0 for hit in target.hits))
     blocks = (_whole_warps(launched),) if launched is not None else _USUAL
-    fitting = [one for whole in (frame, size) for one in blocks if whole * one <= STATIC_BYTES]
+    room = STATIC_BYTES - _asked_dynamically(target)
+    fitting = [one for whole in (frame, size) for one in blocks if whole * one <= room]
     threads = next(iter(fitting), None)
     if threads is None:
         which = f"{_USUAL[-1]} threads" if launched is None else f"the {blocks[0]} threads"
@@ -115,6 +116,14 @@ def room_for(variable: LocalArray, target: Target, part: int = 1) -> Room:
     if any(may_be_dynamic(target, hit) for hit in target.hits):
         caveat += "; dynamic shared memory comes on top"
     return Room(threads, edits, caveat)
+
+
+def _asked_dynamically(target: Target) -> int:
+    """Bytes that launches ask for on top, at least: how many is not known, but none is no request.
+
+    What has all 48 KB leaves a launch no byte without ``cudaFuncSetAttribute``.
+    """
+    return int(any(may_be_dynamic(target, hit) for hit in target.hits))
 
 
 _OF_DEVICE = frozenset((b"__device__", b"__global__"))

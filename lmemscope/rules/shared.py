@@ -81,7 +81,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     if any(is_library(line.file) for line in lines):
         return ()  # A library takes a pointer to elements that follow each other.
     taken, made = _taken(case), declaration_of(case)
-    room = STATIC_BYTES - taken
+    # What has all of it leaves nothing for what launches ask for there themselves.
+    room = STATIC_BYTES - taken - has_dynamic(case)
     size = found.size
     if made is not None and made.extents and made.element_bytes is not None:
         size = made.elements * made.element_bytes
