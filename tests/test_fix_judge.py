@@ -77,17 +77,29 @@ def test_frames_without_spill_slots_have_their_objects(slots: int, expected: str
 
 
 @pytest.mark.parametrize(
-    ("sites", "expected"), [(SiteClass(0, 0, 0, 0), "reduced"), (None, "worse")]
+    ("sites", "spilled", "expected"),
+    [
+        (SiteClass(0, 0, 0, 0), 0, "reduced"),
+        (SiteClass(2, 2, 8, 8), 0, "worse"),
+        (SiteClass(2, 2, 8, 8), 200, "no-effect"),  # No harm: what is gone are spills.
+        (None, 200, "worse"),
+    ],
 )
-def test_a_routine_without_accesses_has_nothing_in_local_memory(
-    sites: SiteClass | None, expected: str
+def test_a_routines_own_code_tells_what_it_keeps_in_local_memory(
+    sites: SiteClass | None, spilled: int, expected: str
 ) -> None:
     # ptxas brings another routine of a division, of which it reports nothing.
     before = dataclasses.replace(judged("k", "dynamic-index"), work=Work(local_lines=40.0))
+    ptxas = before.facts.ptxas
+    assert ptxas is not None
+    more = dataclasses.replace(
+        ptxas, spill_stores=spilled, stack_frame=(ptxas.stack_frame or 0) + spilled
+    )
     routine = FunctionFacts("$__internal_0_$rcp", "$__internal_0_$rcp", None, sites, None)
     fewer = dataclasses.replace(before.facts.causes[0], sites=SiteClass(1, 1, 4, 4))
     facts = dataclasses.replace(before.facts, callees=(routine,), causes=(fewer,))
     after = dataclasses.replace(before, facts=facts, work=Work(local_lines=1.0))
+    before = dataclasses.replace(before, facts=dataclasses.replace(before.facts, ptxas=more))
     assert verdict(before, after) == expected
 
 

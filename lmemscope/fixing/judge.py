@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lmemscope.analysis.occupancy import occupancy
@@ -15,6 +15,7 @@ from lmemscope.model import (
     Cause,
     CauseShare,
     Figures,
+    FunctionFacts,
     KernelFacts,
     KernelReport,
     TrialVerdict,
@@ -307,8 +308,8 @@ def _is_unknown(before: KernelFacts, after: KernelFacts) -> bool:
 def _unknown(facts: KernelFacts) -> frozenset[str]:
     """Figures that are not known, and functions in the kernel of which none is.
 
-    A routine whose machine code has no access to local memory has nothing there, such as that for
-    a division of which ptxas reports nothing: a rewrite may bring another of them.
+    Of a routine such as that for a division ptxas reports nothing, and its machine code tells: a
+    rewrite may bring another of them.
     """
     own = {"frame": facts.stack_frame, "spills": facts.spill_bytes, "sites": facts.sass}
     return frozenset(
@@ -317,17 +318,25 @@ def _unknown(facts: KernelFacts) -> frozenset[str]:
             *(
                 _NUMBER.sub("", one.name)
                 for one in facts.callees
-                if one.ptxas is None and (one.sass is None or one.sass.count)
+                if one.ptxas is None and one.sass is None
             ),
         )
     )
 
 
 def _frames(facts: KernelFacts) -> int:
-    """Stack frames of a kernel and of the functions in it, as far as they are known, in bytes."""
+    """Stack frames of a kernel and of the functions in it, as far as they are known, in bytes.
+
+    A routine of ptxas's that nothing is reported of stores each register that it saves once.
+    """
     own = facts.stack_frame or 0
     called = (one.ptxas.stack_frame for one in facts.callees if one.ptxas is not None)
-    return own + sum(frame or 0 for frame in called)
+    silent = (one.sass.store_bytes for one in _silent(facts) if one.sass is not None)
+    return own + sum(frame or 0 for frame in called) + sum(silent)
+
+
+def _silent(facts: KernelFacts) -> Iterator[FunctionFacts]:
+    return (one for one in facts.callees if one.ptxas is None)
 
 
 def _slots(facts: KernelFacts) -> int:
@@ -343,7 +352,10 @@ def _owned(facts: KernelFacts) -> int:
 def _spills(facts: KernelFacts) -> int:
     called = (one.ptxas for one in facts.callees if one.ptxas is not None)
     below = sum((one.spill_stores or 0) + (one.spill_loads or 0) for one in called)
-    return (facts.spill_bytes or 0) + below
+    silent = (one.sass for one in _silent(facts) if one.sass is not None)
+    return (
+        (facts.spill_bytes or 0) + below + sum(one.load_bytes + one.store_bytes for one in silent)
+    )
 
 
 def _sites(facts: KernelFacts) -> int:
