@@ -1944,6 +1944,16 @@ def test_a_large_block_leaves_few_registers_to_unroll_with(threads: int, is_said
     assert (f"can start with {65536 // threads} registers" in text) == is_said
 
 
+@pytest.mark.parametrize(("size", "is_said"), [(400, True), (4000, False)])
+def test_a_loop_may_have_one_end_in_all_launches(size: int, is_said: bool) -> None:
+    index = dataclasses.replace(indexed(OPEN_COUNTER, expression="i"), loop=HERE)
+    facts = array(f"float[{size // 4}]", size)
+    (one,) = facts.objects
+    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, index=index),))
+    bounds = "__launch_bounds__(1024)\n"
+    assert ("give its loops one end" in said(facts, bounds)) == is_said
+
+
 @pytest.mark.parametrize(
     ("file", "line"), [("/usr/include/curand_kernel.h", 7), ("/home/me/mine.h", 319)]
 )

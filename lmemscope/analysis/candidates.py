@@ -145,6 +145,9 @@ def candidates_of(
         if slack >= PADDING or (slack > shape.padding and not shape.places):
             continue
         mention = mentions.share(owner, lines, variable)
+        if is_indexed and mention < ENOUGH and mentions.share(owner, indexed, variable) == 1.0:
+            # Compilers move loads at constant places to the line of whatever comes first.
+            mention = ENOUGH
         is_copied = copied == variable.name and variable.is_parameter and variable.function == owner
         is_copied = is_copied or variable == sure
         if mention < ENOUGH and slack < 0 and not variable.members:

@@ -91,8 +91,13 @@ class PtxFunction:
 
     @property
     def only_prints(self) -> bool:
-        """Whether it calls ``vprintf`` and does nothing else that anybody can see."""
+        """Whether it calls ``vprintf`` and does nothing else that anybody can see.
+
+        What a function returns its caller can see.
+        """
         called = {found[1] for found in _CALL.finditer(self.text)}
+        if b"func_retval" in self.text:
+            return False
         return called == {b"vprintf"} and _EFFECT.search(self.text) is None
 
     @cached_property

@@ -10,7 +10,7 @@ from lmemscope.model.request import InlineFrame, SourceLocation
 _LIBRARY = re.compile(
     r"(?:^|/)(?:cccl|cub|thrust|libcudacxx|include/crt|cuda/std)/|^/usr/(?:local/)?include/"
     r"|/c\+\+/\d|^/(?:usr/local|opt)/[^/]*cuda[^/]*/(?:.*/)?include/|/targets/[^/]+/include/"
-    r"|/(?:site|dist)-packages/|/nvidia/\w+/include/|^__nv_nvrtc_builtin_header"
+    r"|(?:^|/)(?:site|dist)-packages/|/nvidia/\w+/include/|^__nv_nvrtc_builtin_header"
 )
 """Directories of the system, of a toolkit, of packages, and of NVIDIA's C++ libraries, which
 projects keep copies of; and what NVRTC calls the headers that it holds itself."""

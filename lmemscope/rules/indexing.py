@@ -80,8 +80,8 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
     constant = ""
     if _is_counted(case) and found.size <= REGISTER_FILE:
         constant = (
-            " Where all launches give the loop one end, make that a constant in the kernel and "
-            "unroll the loop: then every index is one, if registers are enough."
+            " Where all launches give its loops one end, make that a constant in the kernel and "
+            "unroll all loops that index it: then every index is one, if registers are enough."
         )
     text = f"Nothing removes it without a rewrite{because}.{too_large(case)}{constant}{way}"
     return (Advice(text, is_none=True),)

@@ -195,7 +195,8 @@ def _kept(case: Case) -> str:
     shown = [case.line(place) for place in hidden[:_SHOWN]]
     more = [f"{len(hidden) - _SHOWN} more"] if len(hidden) > _SHOWN else []
     return (
-        " Another function of the library's, or a macro, that makes such a call keeps its path: "
+        " Another function of the library's, or a macro, that makes such a call keeps its path "
+        "where names alone are replaced: "
         f"{listed([*shown, *more])} {'names' if len(hidden) == 1 else 'name'} none."
     )
 
