@@ -108,6 +108,24 @@ def test_a_scalar_that_fits_is_never_certain() -> None:
     assert named(4, {0: 2}, "\nx = n;\n", variable("n", "int", 4)) == {0: ("n", "likely")}
 
 
+@pytest.mark.parametrize(
+    ("indexed", "name"),
+    [("own[j] = x;", "own"), ("own[j] = far[j];", "own"), ("own[j] = 1; far[j] = 2;", None)],
+)
+def test_lines_with_the_index_count_where_others_were_moved(indexed: str, name: str | None) -> None:
+    # Loads at constant places have the line of a loop's head, of which no array is named.
+    body = f"{depot(16)}\nadd.u64 %rd1, %SPL, 0;\nld.param.u64 %rd9, [k_param_0];\n"
+    body += "shl.b64 %rd8, %rd9, 2;\nadd.s64 %rd2, %rd1, %rd8;\n.loc 1 2 0\n"
+    body += "st.local.u32 [%rd2], %r1;\n.loc 1 3 0\n"
+    body += "".join(f"ld.local.u32 %r{n + 2}, [%rd1+{4 * n}];\n" for n in range(3))
+    objects = ModuleFlow(ptx := program(f"{body}ret;")).objects("k")
+    assert objects is not None
+    equals = [variable(one, "int[3]", 12, 1) for one in ("own", "far")]
+    sources = source_text({"a.cu": f"\n{indexed}\nfor (;;) {{\n"})
+    (found,) = Names(equals, ptx, sources).of_objects(objects, objects.objects.values())
+    assert (found.name.name if found.name is not None else None) == name
+
+
 def test_an_array_is_preferred_to_a_structureless_value_of_its_size() -> None:
     wide = variable("wide", "double", 8)
     pair = variable("pair", "float[2]", 8)

@@ -404,6 +404,12 @@ def test_a_kernel_only_prints_if_nothing_else_is_seen_of_it(beside: str, alone: 
     assert function.only_prints is alone
 
 
+def test_a_function_that_returns_something_does_not_only_print() -> None:
+    text = "\n".join([*PRINT.splitlines(), "st.param.b32 [func_retval0+0], %r1;", "ret;"])
+    (function,) = module(text).functions
+    assert not function.only_prints
+
+
 def test_a_kernel_that_prints_nothing_does_not_only_print() -> None:
     (function,) = module("ret;").functions
     assert not function.only_prints

@@ -136,6 +136,12 @@ def candidates_of(
     """
     result = []
     is_indexed = shape.is_indexed
+    indexes = [
+        variable
+        for variable in (variables if is_indexed else ())
+        if 0 <= shape.size - variable.size < PADDING
+        and mentions.share(owner, indexed, variable) == 1.0
+    ]
     for variable in variables:
         if not variable.size or is_reference(variable.type) or variable.name == "this":
             continue
@@ -145,7 +151,7 @@ def candidates_of(
         if slack >= PADDING or (slack > shape.padding and not shape.places):
             continue
         mention = mentions.share(owner, lines, variable)
-        if is_indexed and mention < ENOUGH and mentions.share(owner, indexed, variable) == 1.0:
+        if mention < ENOUGH and indexes == [variable]:
             # Compilers move loads at constant places to the line of whatever comes first.
             mention = ENOUGH
         is_copied = copied == variable.name and variable.is_parameter and variable.function == owner
