@@ -144,7 +144,7 @@ SENTENCES = [
     ),
     (
         Evidence("local-test", ptx_line=9, opcode="isspacep.local"),
-        "it runs only where PTX line 9: isspacep.local finds a pointer to be local",
+        "PTX line 9: isspacep.local asks in front of it whether a pointer is a local one",
     ),
     (
         Evidence("plain-declaration", "v"),

@@ -30,10 +30,21 @@ TOGETHER = {
     ),
     "before what parts": "SHUFFLE\n@%p1 exit;\nret;",
     "a barrier of all": "bar.sync 0;\nSHUFFLE\nret;",
+    "a plain function": "call.uni plain, ();\nSHUFFLE\nret;",
     "a print": "call.uni vprintf, ();\nSHUFFLE\nret;",
     "of some lanes": "@%p1 bra DONE;\nshfl.sync.idx.b32 %r9|%p9, %r8, %r7, 31, 65535;\nDONE:\nret;",
 }
 PARTED = {
+    "what lanes vote": "vote.sync.ballot.b32 %r5, %p2, 3;\nSHUFFLE\nret;",
+    "a barrier of a mask": "bar.warp.sync 3;\nSHUFFLE\nret;",
+    "a condition out of memory": (
+        "setp.lt.u32 %p3, %r3, 16;\n@%p3 bra DONE;\nSHUFFLE\nDONE:\nret;"
+    ),
+    "a warp's number, in a block of rows": (
+        "shr.u32 %r5, %r2, 5;\nsetp.ne.u32 %p3, %r5, 0;\n@%p3 bra DONE;\nSHUFFLE\nDONE:\nret;"
+    ),
+    "a function that waits": "call.uni waits, ();\nSHUFFLE\nret;",
+    "a function that calls another": "call.uni calls, ();\nSHUFFLE\nret;",
     "each lane's condition": "@%p1 bra DONE;\nSHUFFLE\nDONE:\nret;",
     "predicated": "@%p1 SHUFFLE\nret;",
     "left by some": "@%p1 exit;\nSHUFFLE\nret;",
@@ -55,8 +66,18 @@ PARTED = {
 }
 
 
+WAITS = "bar.warp.sync 3;\nret;"
+PLAIN = "add.u32 %r1, %r1, 1;\nret;"
+
+
 def parted(body: str) -> int:
-    ptx = program(HEAD + body.replace("SHUFFLE", SHUFFLE), leaves=LEAVES)
+    ptx = program(
+        HEAD + body.replace("SHUFFLE", SHUFFLE),
+        leaves=LEAVES,
+        waits=WAITS,
+        plain=PLAIN,
+        calls="call.uni plain, ();\nret;",
+    )
     return parted_shuffles(ModuleFlow(ptx), "k")
 
 

@@ -68,7 +68,7 @@ at run time.
 ``address-compared``: a PTX instruction compares its address; the subject is the library's function
 that it is in.
 ``local-test``: a PTX instruction has found, on every way there, that a pointer leads into local
-memory.
+memory; of an object, on every way to what needs its address.
 ``plain-declaration``: the variable that fits its place (the subject) is not declared volatile,
 although the accesses are: the object is a temporary.
 ``volatile-choice``: the source chooses between it (the subject) and another variable by ``?:``.
@@ -155,7 +155,7 @@ SENTENCES: dict[EvidenceKind, Callable[[Evidence], str]] = {
     "compared-address": lambda e: "its assignment operator compares addresses",
     "address-compared": lambda e: f"PTX line {e.ptx_line}: {e.opcode} compares its address",
     "local-test": lambda e: (
-        f"it runs only where PTX line {e.ptx_line}: {e.opcode} finds a pointer to be local"
+        f"PTX line {e.ptx_line}: {e.opcode} asks in front of it whether a pointer is a local one"
     ),
     "plain-declaration": lambda e: (
         f"{e.subject}, the variable that fits its place, is not declared volatile"

@@ -49,7 +49,7 @@ class Work:
         largest: parameters of the kernel, by their PTX names, with the numbers that they are taken
             to be: the arrays that loops walk up to them hold no more.
         parted_shuffles: shuffles of all lanes that cannot be told to have all lanes come to them.
-        effects: kinds of what it does to memory of others, sorted.
+        effects: kinds of what it does that others can see, with how often each stands there.
     """
 
     pipes: tuple[float, ...] = (0.0,) * len(PIPES)
@@ -68,7 +68,7 @@ class Work:
     looped_code: float | None = None
     largest: tuple[tuple[str, int], ...] = ()
     parted_shuffles: int = 0
-    effects: tuple[str, ...] = ()
+    effects: tuple[tuple[str, int], ...] = ()
 
     @property
     def instructions(self) -> float:

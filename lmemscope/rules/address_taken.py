@@ -66,7 +66,7 @@ def severity(case: Case) -> Severity:
 
     What runs only for pointers into local memory is one: there are none in most programs.
     """
-    if is_behind_test(case):
+    if is_behind_test(case) and case.object is None:
         return "note"
     found = by_cost(case)
     return "warning" if found == "note" else found

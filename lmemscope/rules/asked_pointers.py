@@ -38,20 +38,26 @@ def asked(case: Case) -> str:
 
 
 def where_it_leads(case: Case) -> tuple[Advice, ...]:
-    """To leave it, to say where the pointer leads, or to use what does not ask."""
+    """To leave it, to say where the pointer leads, or to use what does not ask.
+
+    A variable that has an address for it is stored and loaded wherever the pointer leads.
+    """
+    promise = (
+        "ay where the pointer leads, on the line in front, as a promise: "
+        "`__builtin_assume(__isGlobal(pointer));`, or `__isShared` where it leads there; then the "
+        "code for local variables is left out"
+    )
+    if case.object is not None:
+        return (Advice(f"S{promise}, and {case.name} is not needed in memory for it."),)
     found = [
         Advice(
             "Leave it where the pointer never leads to a local variable: these instructions do "
             "not run then, and asking takes one instruction and a branch."
         ),
-        Advice(
-            "Or say where it leads, on the line in front, as a promise: "
-            "`__builtin_assume(__isGlobal(pointer));`, or `__isShared`; then the code for local "
-            "variables is left out. Of a kernel's own parameter it is known."
-        ),
+        Advice(f"Or s{promise}. Of a kernel's own parameter it is known."),
     ]
     chains = [access.chain for access in case.accesses]
-    if case.object is None and all(one and _ATOMICS in one[0].location.file for one in chains):
+    if all(one and _ATOMICS in one[0].location.file for one in chains):
         found.append(
             Advice(
                 "Or use `atomicAdd` and its like with the pointer itself, where a relaxed order "

@@ -8,7 +8,6 @@ in a loop for what another lane does behind the shuffle keeps both.
 from __future__ import annotations
 
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.analysis.ptx.leaves import Leaf
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.formats.ptx_body import Instruction, number_of
 
@@ -17,8 +16,13 @@ _LEAVES = frozenset({"exit", "ret"})
 _BARRIERS = frozenset({"bar", "barrier", "mbarrier"})
 _STAYS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 """The driver's functions: they end no thread of others', or all of them."""
-_KNOWN = frozenset({"parameter", "thread-id", "block-id", "loop-counter", "symbol"})
-"""What a value is made of that no other lane changes."""
+_ALIKE = frozenset({"parameter", "block-id", "loop-counter"})
+_OWN = _ALIKE | {"thread-id", "symbol"}
+"""What a value is made of that is the same in all lanes; and what no other lane changes.
+
+Of memory, votes and the like PTX tells that lanes agree, but not which of them: a vote may be one
+of a group's, and a block of 48 by 2 threads has two rows in one warp.
+"""
 
 
 def parted_shuffles(flow: ModuleFlow, kernel: str) -> int:
@@ -38,8 +42,8 @@ def parted_shuffles(flow: ModuleFlow, kernel: str) -> int:
     ]
     if not found:
         return 0
-    parting = [*_leaving(dataflow), *_ending_calls(flow, dataflow), *_waiting(dataflow)]
-    parting += _parted_barriers(dataflow)
+    parting = [*_leaving(dataflow), *_calls(flow, dataflow), *_waiting(dataflow)]
+    parting += _barriers(dataflow)
     return sum(
         not _is_reached_by_all(dataflow, index)
         or any(dataflow.flow.leads([one], [index]) for one in parting)
@@ -61,7 +65,13 @@ def _is_reached_by_all(dataflow: Dataflow, index: int) -> bool:
     for block in control.deciding(flow.block_of(index)):
         at, registers = control.condition(block)
         asked += [(at, register) for register in registers]
-    return all(dataflow.uniformity(register, at) == "uniform" for at, register in asked)
+    return all(_is_alike(dataflow, register, at) for at, register in asked)
+
+
+def _is_alike(dataflow: Dataflow, register: str, at: int) -> bool:
+    """Whether all lanes of a block find the same in a register, whatever shape the block has."""
+    kinds = {leaf.kind for leaf in dataflow.leaves(register, at)}
+    return kinds <= _ALIKE and dataflow.uniformity(register, at) == "uniform"
 
 
 def _leaving(dataflow: Dataflow) -> list[int]:
@@ -71,40 +81,46 @@ def _leaving(dataflow: Dataflow) -> list[int]:
         for index, one in enumerate(dataflow.body.instructions)
         if one.operation in _LEAVES
         and one.predicate is not None
-        and dataflow.uniformity(one.predicate.lstrip("!"), index) != "uniform"
+        and not _is_alike(dataflow, one.predicate.lstrip("!"), index)
     ]
 
 
-def _ending_calls(flow: ModuleFlow, dataflow: Dataflow) -> list[int]:
-    """Calls of functions that may end a thread: that leave the kernel, or cannot be seen."""
+def _calls(flow: ModuleFlow, dataflow: Dataflow) -> list[int]:
+    """Calls of what may end a thread, or have it wait: of all but plain functions in sight."""
     return [
         call.index
         for call in dataflow.flow.calls
-        if call.callee is None or _may_end(flow, call.callee)
+        if call.callee not in _STAYS and not _is_plain(flow, call.callee)
     ]
 
 
-def _may_end(flow: ModuleFlow, callee: str) -> bool:
-    for name in (callee, *flow.reached(callee)):
-        function = flow.dataflow(name)
-        if function is None:
-            if name not in _STAYS:
-                return True
-            continue
-        if any(one.operation == "exit" for one in function.body.instructions):
-            return True
-        if any(call.callee is None for call in function.flow.calls) or _waiting(function):
-            return True
-    return False
+def _is_plain(flow: ModuleFlow, callee: str | None) -> bool:
+    function = flow.dataflow(callee) if callee is not None else None
+    if function is None or function.flow.calls or _waiting(function):
+        return False
+    return not any(
+        one.operation in ("exit", *_BARRIERS) or "sync" in one.modifiers
+        for one in function.body.instructions
+    )
 
 
-def _parted_barriers(dataflow: Dataflow) -> list[int]:
-    """Barriers that some lanes come to, which may wait there for the others."""
+def _barriers(dataflow: Dataflow) -> list[int]:
+    """Where lanes wait for others, which may not be all that come there."""
+    instructions = dataflow.body.instructions
     return [
         index
-        for index, one in enumerate(dataflow.body.instructions)
-        if one.operation in _BARRIERS and not _is_reached_by_all(dataflow, index)
+        for index, one in enumerate(instructions)
+        if (
+            one.operation in _BARRIERS
+            and (_is_of_some(one) or not _is_reached_by_all(dataflow, index))
+        )
+        or (one.operation not in _BARRIERS and "sync" in one.modifiers and not _is_of_all(one))
     ]
+
+
+def _is_of_some(barrier: Instruction) -> bool:
+    """Whether a barrier is one of a warp's with a mask that does not name all lanes."""
+    return "warp" in barrier.modifiers and not _is_of_all(barrier)
 
 
 def _waiting(dataflow: Dataflow) -> list[int]:
@@ -113,12 +129,8 @@ def _waiting(dataflow: Dataflow) -> list[int]:
         loop.header
         for loop in dataflow.flow.loops
         if any(
-            not _is_own(leaf)
+            leaf.kind not in _OWN
             for at, register in dataflow.exit_tests(loop)
             for leaf in dataflow.leaves(register, at)
         )
     ]
-
-
-def _is_own(leaf: Leaf) -> bool:
-    return leaf.kind in _KNOWN or (leaf.kind == "memory" and leaf.offset >= 0)
