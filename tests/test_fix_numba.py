@@ -232,6 +232,14 @@ def test_launch_bounds_hold_where_nobody_calls_the_kernel() -> None:
     assert "calls k as a function, in blocks of another kernel's" in said(why)
 
 
+@pytest.mark.parametrize("use", ["h: object = k", "h, _ = k, 1", "print(h := k)", "f(k)"])
+def test_a_kernel_with_another_name_is_in_nobodys_blocks(use: str) -> None:
+    target = numba_target(f"{KERNEL}\n\n{use}\n", bounds=LaunchBounds(64, None))
+    found, why = proposals(target)
+    assert "shared-memory" not in {one.rewrite for one in found}
+    assert "uses k in another way" in said(why)
+
+
 def test_a_launch_of_another_variable_of_that_name_is_none() -> None:
     found, why = tried(f"{KERNEL}\n\ndef other(k):\n    return k[0, 4]\n", None)
     assert "shared-memory" not in found

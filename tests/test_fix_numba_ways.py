@@ -213,6 +213,52 @@ def test_what_cannot_be_passed_is_declined(before: str, behind: str, why: str) -
     assert why in reasons
 
 
+@pytest.mark.parametrize(
+    ("before", "behind", "why"),
+    [
+        ("total / size", "total / 2 ** size", "a power, whose type may depend on size"),
+        ("total / size", "total / (1.5 if size == 16 else 2)", "asks for size alone"),
+        ('"void(float32', 'func_or_sig="void(float32', ""),
+        ("int32, float32[", "uint8, float32[", "does not say that size is an int32 or int64"),
+        ("    k[", "    n = 16\n    k[", ""),
+        ("LARGEST = 64\n", "from cfg import *\nLARGEST = 64\nn = 16\n", ""),
+        ("LARGEST = 64\n", "LARGEST = 64\nn = 16\nfrom cfg import *\n", "one known number"),
+        (
+            "LARGEST = 64\n",
+            "LARGEST = 64\ntry:\n    from cfg import n\nexcept ImportError:\n    n = 16\n",
+            "one known number",
+        ),
+    ],
+)
+def test_a_number_is_told_where_no_type_may_turn_on_it(before: str, behind: str, why: str) -> None:
+    text = MEANS.replace(before, behind, 1)
+    if "n = 16" in behind or "import n" in behind:
+        text = text.replace("(x, 16,", "(x, n,")
+    found, reasons = tried(text, None)
+    assert ("constant-parameter" in found) == (not why)
+    assert why in reasons
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("    k[", "    blocks = numpy.uint8(2)\n    k["),
+        ("    k[", "    blocks = pair = (2,)\n    blocks = pair\n    k["),
+        ("    k[", "    blocks = 2 if threads else (2, 1)\n    k["),
+        ("    k[", "    blocks = grid()\n    k["),
+        ("    k[blocks,", "    my.blocks = (2, 1)\n    k[my.blocks,"),
+        ("    k[blocks,", "    my.blocks = 2\n    k[my.blocks,"),
+        ("import cuda, float32", "import cuda\nfrom mine import float32"),
+        ("import cuda, float32", "import cuda\nfrom mine import *"),
+    ],
+)
+def test_what_is_no_plain_number_of_its_type_is_not_computed_with(before: str, behind: str) -> None:
+    text = MEANS.replace(before, behind, 1)
+    text += "\n\nclass Mine:\n    blocks = property(lambda self: 2)\n"
+    text += "\n\ndef grid():\n    return 2, 1\n"
+    assert "global-memory" not in tried(text, None)[0]
+
+
 @pytest.mark.parametrize("passed", ["shrink(x)", "x"])
 def test_a_call_may_change_a_variable_of_the_module(passed: str) -> None:
     text = MEANS.replace("def main(blocks,", "def main(b,").replace("(x, 16", f"({passed}, 16")

@@ -346,6 +346,8 @@ class TestNumbaRead:
             ("size = x.size\n    size = 8", "size"),
             ("pass", "T[0]"),
             ("pass", "2 * 8"),
+            ("n = len(x)", "n"),  # Of a tuple it is a constant.
+            ("n = x.ndim", "(n, n)"),
         ],
     )
     def test_what_may_be_a_constant_is_left_to_numba(self, given: str, shape: str) -> None:
@@ -365,7 +367,7 @@ def k(x):
             ("for n in range(4): pass", "n", "n is a variable of the kernel"),
             ("n = 1\n    n += 1", "n", None),
             ("n, m = x.shape", "m", "m is a variable of the kernel"),
-            ("n = len(x)", "(4, n + 1)", "n + 1 follows from n, a variable of the kernel"),
+            ("n = x.size", "(4, n + 1)", "n + 1 follows from n, a variable of the kernel"),
             ("pass", "2 * N", "2 * N is an expression"),
         ],
     )

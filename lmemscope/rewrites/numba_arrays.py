@@ -204,8 +204,9 @@ def _check_calls(target: NumbaTarget) -> None:
             if isinstance(parent, ast.Call) and parent.func is node:
                 line = f"line {node.lineno} calls {target.kernel} as a function"
                 raise DeclinedError(f"{line}, in blocks of another kernel's")
-            if isinstance(parent, ast.Assign) and target.asked_block is None:
-                raise DeclinedError(f"line {node.lineno} gives {target.kernel} another name")
+            is_asked = isinstance(parent, ast.Attribute) or len(configuration(node, text)) > 1
+            if not is_asked and target.asked_block is None:
+                raise DeclinedError(f"line {node.lineno} uses {target.kernel} in another way")
 
 
 def check_uses(target: NumbaTarget, array: NumbaArray) -> None:

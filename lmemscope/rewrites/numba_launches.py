@@ -99,20 +99,54 @@ def passed_number(call: ast.Call, position: int, text: PythonText) -> PassedNumb
     return PassedNumber(number, next(named, None))
 
 
-def check_number(array: NumbaArray, position: int, name: str) -> None:
+def check_number(target: NumbaTarget, array: NumbaArray, position: int, name: str) -> None:
     """Refuse a parameter whose number is not of the type that it has in the signature.
 
     Raises:
         DeclinedError: it is no integer, or an exponent, by which Numba chooses types.
     """
-    kinds = _signature(array.function)
-    if kinds is not None and (len(kinds) <= position or kinds[position] not in _INTEGERS):
-        raise DeclinedError(f"its signature does not say that {name} is an int32 or int64")
+    text = target.text
+    for kinds in _every_signature(target, array.function):
+        if len(kinds) <= position or kinds[position] not in _INTEGERS:
+            raise DeclinedError(f"its signature does not say that {name} is an int32 or int64")
+    if len({kinds[position] for kinds in _every_signature(target, array.function)}) > 1:
+        raise DeclinedError(f"its signatures do not agree on what {name} is")
     for node in ast.walk(array.function):
         is_power = isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Pow)
         is_power = is_power or (isinstance(node, ast.Call) and "pow" in ast.unparse(node.func))
-        if is_power and any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node)):
-            raise DeclinedError(f"{name} is in a power, whose type depends on its exponent")
+        if is_power and any(isinstance(one, ast.Name) for one in _exponent(node)):
+            where = f"line {getattr(node, 'lineno', array.function.lineno)}"
+            raise DeclinedError(f"{where} has a power, whose type may depend on {name}")
+        if isinstance(node, ast.If | ast.IfExp):
+            names = {one.id for one in ast.walk(node.test) if isinstance(one, ast.Name)}
+            if name in names and not names - {name, *text.constants}:
+                line = f"line {node.lineno}"
+                raise DeclinedError(
+                    f"{line} asks for {name} alone, by which Numba may choose types"
+                )
+
+
+def _exponent(power: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of what a power is raised to."""
+    if isinstance(power, ast.BinOp):
+        yield from ast.walk(power.right)
+    elif isinstance(power, ast.AugAssign):
+        yield from ast.walk(power.value)
+    elif isinstance(power, ast.Call):
+        for one in power.args[1:]:
+            yield from ast.walk(one)
+
+
+def _every_signature(target: NumbaTarget, function: ast.FunctionDef) -> list[list[str]]:
+    """The parameters' types, of the decorator or else of all that the user says; empty if none."""
+    own = _signature(function)
+    if own is not None:
+        return [own]
+    return [
+        _types(text)
+        for text in target.signatures
+        if text.partition("(")[0].strip() == target.kernel
+    ]
 
 
 def as_typed(number: int, position: int, name: str, target: NumbaTarget, array: NumbaArray) -> str:
@@ -121,7 +155,7 @@ def as_typed(number: int, position: int, name: str, target: NumbaTarget, array: 
     Raises:
         DeclinedError: the file has no name for that type.
     """
-    kinds = _signature(array.function) or _given(target)
+    kinds = next(iter(_every_signature(target, array.function)), [])
     if len(kinds) <= position or kinds[position] != "int32":
         return str(number)  # A launch's own number is one.
     spelled = _spelled("int32", target.text)
@@ -150,6 +184,9 @@ def _signature(function: ast.FunctionDef) -> list[str] | None:
     """The types of a text of one signature; empty of another kind; None where there is none."""
     (decorator,) = function.decorator_list
     given = decorator.args if isinstance(decorator, ast.Call) else []
+    if isinstance(decorator, ast.Call):
+        words = (one.value for one in decorator.keywords if one.arg == "func_or_sig")
+        given = [*given, *words]
     if not given:
         return None
     written = given[0].value if isinstance(given[0], ast.Constant) else None
@@ -178,7 +215,7 @@ def ptx_numbers(
     Numba passes an array as five numbers and pointers, then its extents and its strides; of types
     that are neither that nor numbers nothing is known, and none behind them is found.
     """
-    kinds = _signature(function) or _given(target)
+    kinds = next(iter(_every_signature(target, function)), [])
     found, at = [], 0
     for name, kind in zip(parameters(function), kinds, strict=False):
         if name in told:
@@ -189,14 +226,6 @@ def ptx_numbers(
         at += 1 if shape is None else _ARRAY_HEAD + 2 * (shape[1].count(",") + 1)
     kernels = sorted({hit.facts.name for hit in target.hits})
     return tuple((one, f"{one}_param_{at}", number) for one in kernels for at, number in found)
-
-
-def _given(target: NumbaTarget) -> list[str]:
-    """The types that the user says of the kernel, of the first signature."""
-    for text in target.signatures:
-        if text.partition("(")[0].strip() == target.kernel:
-            return _types(text)
-    return []
 
 
 def in_signature(target: NumbaTarget, function: ast.FunctionDef, kind: bytes) -> Iterator[Edit]:
@@ -273,7 +302,11 @@ def one_more(
     held = [node for one in call.args for node in ast.walk(one)]
     if any(isinstance(node, ast.NamedExpr) for node in held):
         raise DeclinedError(f"line {call.lineno} gives a name a value in the launch")
-    if any(isinstance(node, ast.Call) for node in held):
+    if any(
+        isinstance(node, ast.Call)
+        or (isinstance(node, ast.Attribute) and _is_computed(node.attr, text))
+        for node in held
+    ):
         changed = [one for size in sizes for one in ast.walk(size) if _may_change(one, text)]
         if changed:
             raise DeclinedError(f"line {call.lineno} calls a function that may change its grid")
@@ -313,25 +346,71 @@ def _may_change(node: ast.AST, text: PythonText) -> bool:
 
 
 def _is_plain(node: ast.Attribute, text: PythonText) -> bool:
-    """Whether an attribute is what a class or a method of the file sets, and no property."""
-    is_set = any(
-        isinstance(one, ast.Attribute) and one.attr == node.attr and isinstance(one.ctx, ast.Store)
+    """Whether an attribute is a number that a method of the file sets, and no property."""
+    values = [
+        value
         for one in ast.walk(text.tree)
-    )
-    return is_set and all(
-        not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) or one.name != node.attr
-        for one in ast.walk(text.tree)
+        if isinstance(one, ast.Assign | ast.AnnAssign)
+        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
+        if isinstance(target, ast.Attribute) and target.attr == node.attr
+        for value in [one.value]
+    ]
+    is_set = bool(values) and not any(value is None or _is_odd(value, text) for value in values)
+    return is_set and not _is_computed(node.attr, text)
+
+
+def _is_computed(name: str, text: PythonText) -> bool:
+    """Whether a class of the file has a method or a variable of a name: a property may be one."""
+    return any(
+        (isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name == name)
+        or any(bound == name for bound, _ in assigned(one))
+        for owner in ast.walk(text.tree)
+        if isinstance(owner, ast.ClassDef)
+        for one in owner.body
     )
 
 
 def _may_be_tuple(name: str, text: PythonText) -> bool:
-    """Whether the text gives a name what may be no number, as far as that shows.
+    """Whether the text gives a name what may be no plain number, as far as that shows.
 
     What a parameter is given, or a name of another module, is for the promise to say.
     """
-    return any(
-        value is None or isinstance(value, ast.Tuple | ast.List)
-        for node in ast.walk(text.tree)
-        for bound, value in assigned(node)
-        if bound == name
-    )
+    pending, seen = [name], set[str]()
+    while pending:
+        own = pending.pop()
+        if own in seen:
+            continue
+        seen.add(own)
+        for node in ast.walk(text.tree):
+            for bound, value in assigned(node):
+                if bound != own:
+                    continue
+                if value is None or _is_odd(value, text):
+                    return True
+                pending += [value.id] if isinstance(value, ast.Name) else []
+    return False
+
+
+def _is_odd(value: ast.expr, text: PythonText) -> bool:
+    """Whether a value is a tuple, may be, or is one of NumPy's numbers, which overflow."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.Tuple | ast.List):
+            return True
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            if _NUMBER.fullmatch(called) and called != "int":
+                return True
+            functions = (
+                one
+                for one in ast.walk(text.tree)
+                if isinstance(one, ast.FunctionDef) and one.name == called
+            )
+            returned = (
+                one.value
+                for function in functions
+                for one in ast.walk(function)
+                if isinstance(one, ast.Return) and one.value is not None
+            )
+            if any(isinstance(part, ast.Tuple) for one in returned for part in ast.walk(one)):
+                return True
+    return False

@@ -56,7 +56,7 @@ def constant_parameter(target: NumbaTarget, array: NumbaArray) -> Rewriting:
         known = [passed_number(call, position, text) for call in calls]
         said = {one.value for one in known if one is not None}
         if name in indexing and len(said) == 1 and None not in known:
-            check_number(array, position, name)
+            check_number(target, array, position, name)
             told[name] = said.pop()
             written[name] = as_typed(told[name], position, name, target, array)
             variables |= {one.variable for one in known if one is not None and one.variable}
@@ -116,7 +116,8 @@ def global_memory(target: NumbaTarget, array: NumbaArray) -> Rewriting:
     dtype = last.strip("\"'")
     if _NUMBERS.fullmatch(dtype) is None or not _is_of_types(owner, text):
         raise DeclinedError(f"{array.dtype.decode()} is no type that launches can name")
-    if not owner and text.bindings[dtype] != _imports(dtype, text):
+    is_word = last == dtype
+    if not owner and is_word and not 0 < text.bindings[dtype] == _imports(dtype, text):
         raise DeclinedError(f"{dtype} may be another type there")
     _check_grid(function)
     if any(text.integer(one) is None for one in array.extents):
@@ -255,10 +256,11 @@ def _is_of_types(owner: str, text: PythonText) -> bool:
 
 
 def _imports(name: str, text: PythonText) -> int:
-    """How often a file imports something by its own name."""
+    """How often a file imports something of Numba's or NumPy's by its own name."""
     return sum(
         alias.name == name and alias.asname in (None, name)
         for node in ast.walk(text.tree)
         if isinstance(node, ast.ImportFrom)
+        and (node.module or "").partition(".")[0] in ("numba", "numpy")
         for alias in node.names
     )

@@ -190,10 +190,20 @@ class _Own:
 
     def is_open(self, value: ast.expr) -> bool:
         """Whether an expression is made of what only a run knows."""
-        return any(
-            isinstance(node, ast.Name) and self.refusal(node.id) is not None
-            for node in ast.walk(value)
-        )
+        return self.open_name(value) is not None
+
+    def open_name(self, value: ast.expr) -> str | None:
+        """The first name in an expression that only a run knows: of an array's dimensions, and of
+        the length of a tuple, Numba's types tell."""
+        pending: list[ast.AST] = [value]
+        while pending:
+            node = pending.pop(0)
+            if isinstance(node, ast.Name) and self.refusal(node.id) is not None:
+                return node.id
+            told = isinstance(node, ast.Attribute) and node.attr == "ndim"
+            told = told or (isinstance(node, ast.Call) and ast.unparse(node.func) == "len")
+            pending += () if told else ast.iter_child_nodes(node)
+        return None
 
 
 def _refusal(shape: ast.expr, own: _Own) -> str | None:
@@ -201,15 +211,14 @@ def _refusal(shape: ast.expr, own: _Own) -> str | None:
         reasons = (_refusal(part, own) for part in shape.elts)
         return next((reason for reason in reasons if reason is not None), None)
     text = ast.unparse(shape)
-    names = [node.id for node in ast.walk(shape) if isinstance(node, ast.Name)]
-    refused = [(name, why) for name in names if (why := own.refusal(name)) is not None]
-    if refused:
-        name, why = refused[0]
-        known = "known only when the kernel runs"
+    name = own.open_name(shape)
+    if name is not None:
+        why, known = own.refusal(name), "known only when the kernel runs"
         if isinstance(shape, ast.Name):
             return f"{text} is {why}, {known}"
         return f"{text} follows from {name}, {why}, {known}"
-    if names and isinstance(shape, ast.BinOp | ast.UnaryOp):
+    is_named = any(isinstance(node, ast.Name) for node in ast.walk(shape))
+    if is_named and isinstance(shape, ast.BinOp | ast.UnaryOp):
         return (
             f"{text} is an expression, and Numba takes a name or an integer: give it a name first"
         )

@@ -118,11 +118,6 @@ class PythonText:
         Another module may still set them; who compiles the file sees them as it defines them. An
         import of all of a module's names may hide what stands above it.
         """
-        starred = [
-            node.lineno
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.ImportFrom) and any(one.name == "*" for one in node.names)
-        ]
         return {
             target.id: node.value.value
             for node in self.tree.body
@@ -132,7 +127,7 @@ class PythonText:
             and isinstance(node.value, ast.Constant)
             and type(node.value.value) is int
             and self.bindings[target.id] == 1
-            and node.lineno > max(starred, default=0)
+            and node.lineno > self._starred
         }
 
     @cached_property
@@ -163,8 +158,24 @@ class PythonText:
                 and _is_only(node, name.id)
                 and self._function_of(node) is self._function_of(name)
             ):
-                return self.integer(node.value)
+                return self.integer(node.value) if self._is_sure(node) else None
         return None
+
+    def _is_sure(self, node: ast.stmt) -> bool:
+        """Whether a statement of the module itself is executed, behind all imports of all names."""
+        if not isinstance(self._function_of(node), ast.Module):
+            return True
+        return node in self.tree.body and node.lineno > self._starred
+
+    @cached_property
+    def _starred(self) -> int:
+        """The last line that imports all names of a module, which may hide what is above it."""
+        lines = (
+            node.lineno
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.ImportFrom) and any(one.name == "*" for one in node.names)
+        )
+        return max(lines, default=0)
 
     def _function_of(self, node: ast.AST) -> ast.AST:
         while not isinstance(node, (*_FUNCTIONS, ast.Module)):
