@@ -350,12 +350,13 @@ def _owned(facts: KernelFacts) -> int:
 
 
 def _spills(facts: KernelFacts) -> int:
-    called = (one.ptxas for one in facts.callees if one.ptxas is not None)
-    below = sum((one.spill_stores or 0) + (one.spill_loads or 0) for one in called)
-    silent = (one.sass for one in _silent(facts) if one.sass is not None)
-    return (
-        (facts.spill_bytes or 0) + below + sum(one.load_bytes + one.store_bytes for one in silent)
-    )
+    """Bytes at sites that spill registers, in the kernel or in functions in it.
+
+    What functions save for their callers, which ptxas counts with it, is in their frames.
+    """
+    every = (one.sites for one in facts.causes if one.cause == "register-spill")
+    found = sum(one.load_bytes + one.store_bytes for one in every)
+    return max(facts.spill_bytes or 0, found) if facts.kind == "entry" else found
 
 
 def _sites(facts: KernelFacts) -> int:

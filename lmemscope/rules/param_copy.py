@@ -32,6 +32,12 @@ _LONGEST = 2000
 """Characters of a function's parameters."""
 
 
+_OVERLOADS = (
+    " Where there is another overload for what is const, that is called instead: see that it does "
+    "the same."
+)
+
+
 def severity(case: Case) -> Severity:
     """By loop and divergence, but never a note: every thread makes the copy."""
     found = by_cost(case)
@@ -80,7 +86,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
             Advice(
                 f"{how}, and declare the kernel's parameters that it comes from `const "
                 "__grid_constant__` (sm_70 and newer): it is then read in place. Member functions "
-                "that are called must be const."
+                f"that are called must be const.{_OVERLOADS}"
             ),
         )
     if "parameter-changed" in case.shown:
@@ -95,8 +101,9 @@ def advice(case: Case) -> tuple[Advice, ...]:
         Advice(
             f"Read {shown} in place: declare it `const __grid_constant__` (sm_70 and newer), in "
             "every declaration of the kernel; functions that get it by reference or by pointer "
-            "must then take it as const, and member functions that it calls must be const. What "
-            "gets it by value has a copy of its own, and takes it by `const` reference instead.",
+            "must then take it as const, and member functions that it calls must be const."
+            f"{_OVERLOADS} What gets it by value has a copy of its own, and takes it by `const` "
+            "reference instead.",
             _written(case, plain),
             rewrite="grid-constant",
         ),
