@@ -217,7 +217,16 @@ def test_what_cannot_be_passed_is_declined(before: str, behind: str, why: str) -
     ("before", "behind", "why"),
     [
         ("total / size", "total / 2 ** size", "a power, whose type may depend on size"),
-        ("total / size", "total / (1.5 if size == 16 else 2)", "asks for size alone"),
+        ("total / size", "total / (1.5 if size == 16 else 2)", "asks for size, by which"),
+        ("total / size", "total / (1.5 if size == 16 and column else 2)", "asks for size, by"),
+        (
+            "    total = ",
+            "    m = size\n    if m == 16: x[0, 0] = 1\n    total = ",
+            "asks for size, by",
+        ),
+        ("    total = ", "    if column == 16: x[0, 0] = 1\n    total = ", ""),
+        ("LARGEST = 64", "LARGEST = 64\nglobals().update(LARGEST=8)", "does not name"),
+        ("LARGEST = 64", "LARGEST = 64\nf = cuda.jit(inline='always')(len)", "that is inlined"),
         ('"void(float32', 'func_or_sig="void(float32', ""),
         ("int32, float32[", "uint8, float32[", "does not say that size is an int32 or int64"),
         ("    k[", "    n = 16\n    k[", ""),
@@ -246,6 +255,10 @@ def test_a_number_is_told_where_no_type_may_turn_on_it(before: str, behind: str,
         ("    k[", "    blocks = pair = (2,)\n    blocks = pair\n    k["),
         ("    k[", "    blocks = 2 if threads else (2, 1)\n    k["),
         ("    k[", "    blocks = grid()\n    k["),
+        ("    k[", "    blocks = x[0]\n    k["),
+        ("    k[", "    blocks = x.shape[1:]\n    k["),
+        ("    k[", "    blocks = tuple(map(int, x))\n    k["),
+        ("    k[", "    blocks = (lambda: 2)()\n    k["),
         ("    k[blocks,", "    my.blocks = (2, 1)\n    k[my.blocks,"),
         ("    k[blocks,", "    my.blocks = 2\n    k[my.blocks,"),
         ("import cuda, float32", "import cuda\nfrom mine import float32"),
@@ -257,6 +270,14 @@ def test_what_is_no_plain_number_of_its_type_is_not_computed_with(before: str, b
     text += "\n\nclass Mine:\n    blocks = property(lambda self: 2)\n"
     text += "\n\ndef grid():\n    return 2, 1\n"
     assert "global-memory" not in tried(text, None)[0]
+
+
+@pytest.mark.parametrize(
+    "given", ["(n + 7) // 8", "x.shape[1] // 8", "math.ceil(len(x) / 8)", "max(1, x.size)", "2"]
+)
+def test_plain_numbers_are_computed_with(given: str) -> None:
+    text = MEANS.replace("    k[", f"    blocks = {given}\n    k[", 1)
+    assert "global-memory" in tried(text, None)[0]
 
 
 @pytest.mark.parametrize("passed", ["shrink(x)", "x"])

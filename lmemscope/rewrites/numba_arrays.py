@@ -198,13 +198,16 @@ def _check_calls(target: NumbaTarget) -> None:
         DeclinedError: the file does more than launch it.
     """
     text = target.text
+    if b"modules" in text.words and target.asked_block is None:
+        raise DeclinedError("the file may launch what its text does not name")
     for node in ast.walk(text.tree):
         if isinstance(node, ast.Name) and node.id == target.kernel:
             parent = text.parents[node]
             if isinstance(parent, ast.Call) and parent.func is node:
                 line = f"line {node.lineno} calls {target.kernel} as a function"
                 raise DeclinedError(f"{line}, in blocks of another kernel's")
-            is_asked = isinstance(parent, ast.Attribute) or len(configuration(node, text)) > 1
+            is_asked = isinstance(parent, ast.Attribute) and parent.attr != "py_func"
+            is_asked = is_asked or len(configuration(node, text)) > 1
             if not is_asked and target.asked_block is None:
                 raise DeclinedError(f"line {node.lineno} uses {target.kernel} in another way")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,10 @@ _ARRAY = re.compile(r"\w+\[([:, 1]+)\]")
 _NUMBER = re.compile(r"u?int\d*|u?intp|float\d+|bool(?:ean|_)?")
 _ARRAY_HEAD = 5
 """Of Numba's array model: memory's owner, its parent, elements, bytes of one, data."""
+_BEHIND_BACKS = frozenset(
+    b"globals setattr exec eval modules __dict__ vars importlib __import__".split()
+)
+"""Words of what sets or finds names that the text does not show."""
 _TYPED = frozenset({"numba", "numpy"})
 """Modules whose ``int32`` and ``float32`` a kernel can name."""
 _INTEGERS = frozenset({"int32", "int64"})
@@ -35,6 +40,8 @@ def launches(target: NumbaTarget, array: NumbaArray) -> list[ast.Call]:
         DeclinedError: its name is used in another way, or for something else.
     """
     text, found = target.text, []
+    if text.words & _BEHIND_BACKS:
+        raise DeclinedError("the file may set or launch what its text does not name")
     if text.bindings[target.kernel] > 1:
         raise DeclinedError(f"{target.kernel} is the name of something else, too")
     for node in ast.walk(text.tree):
@@ -117,13 +124,38 @@ def check_number(target: NumbaTarget, array: NumbaArray, position: int, name: st
         if is_power and any(isinstance(one, ast.Name) for one in _exponent(node)):
             where = f"line {getattr(node, 'lineno', array.function.lineno)}"
             raise DeclinedError(f"{where} has a power, whose type may depend on {name}")
+    if b"inline" in text.words:
+        raise DeclinedError("a function that is inlined may choose types by it")
+    told = _following(name, array.function, text)
+    for node in ast.walk(array.function):
         if isinstance(node, ast.If | ast.IfExp):
-            names = {one.id for one in ast.walk(node.test) if isinstance(one, ast.Name)}
-            if name in names and not names - {name, *text.constants}:
-                line = f"line {node.lineno}"
-                raise DeclinedError(
-                    f"{line} asks for {name} alone, by which Numba may choose types"
-                )
+            for one in ast.walk(node.test):
+                names = _names_in(one)
+                if isinstance(one, ast.Compare | ast.Name) and names and names <= told:
+                    line = f"line {node.lineno}"
+                    raise DeclinedError(f"{line} asks for {name}, by which Numba may choose types")
+
+
+def _following(name: str, function: ast.FunctionDef, text: PythonText) -> set[str]:
+    """A name, the file's constants, and what is only ever given values of these."""
+    told = {name, *text.constants}
+    given: dict[str, list[ast.expr | None]] = defaultdict(list)
+    for node in ast.walk(function):
+        for own, value in assigned(node):
+            given[own].append(value)
+    while True:
+        more = {
+            own
+            for own, values in given.items()
+            if own not in told and all(v is not None and _names_in(v) <= told for v in values)
+        }
+        if not more:
+            return told
+        told |= more
+
+
+def _names_in(value: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
 
 
 def _exponent(power: ast.AST) -> Iterator[ast.AST]:
@@ -298,10 +330,10 @@ def one_more(
     if len(configured) > 2 and text.integer(configured[2]) != 0:
         # What a pool frees is another's while the stream still runs.
         raise DeclinedError(f"line {call.lineno} launches in a stream, which outlives the array")
-    sizes = [_size(one, call, text) for one in configured[:2]]
     held = [node for one in call.args for node in ast.walk(one)]
     if any(isinstance(node, ast.NamedExpr) for node in held):
         raise DeclinedError(f"line {call.lineno} gives a name a value in the launch")
+    sizes = [_size(one, call, text) for one in configured[:2]]
     if any(
         isinstance(node, ast.Call)
         or (isinstance(node, ast.Attribute) and _is_computed(node.attr, text))
@@ -392,25 +424,21 @@ def _may_be_tuple(name: str, text: PythonText) -> bool:
 
 
 def _is_odd(value: ast.expr, text: PythonText) -> bool:
-    """Whether a value is a tuple, may be, or is one of NumPy's numbers, which overflow."""
-    for node in ast.walk(value):
-        if isinstance(node, ast.Tuple | ast.List):
-            return True
-        if isinstance(node, ast.Call):
-            called = ast.unparse(node.func).rpartition(".")[2]
-            if _NUMBER.fullmatch(called) and called != "int":
-                return True
-            functions = (
-                one
-                for one in ast.walk(text.tree)
-                if isinstance(one, ast.FunctionDef) and one.name == called
-            )
-            returned = (
-                one.value
-                for function in functions
-                for one in ast.walk(function)
-                if isinstance(one, ast.Return) and one.value is not None
-            )
-            if any(isinstance(part, ast.Tuple) for one in returned for part in ast.walk(one)):
-                return True
-    return False
+    """Whether a value may be something else than one of Python's integers: tuples, what NumPy's
+    arrays hold, and its numbers, which overflow."""
+    if isinstance(value, ast.BinOp):
+        return _is_odd(value.left, text) or _is_odd(value.right, text)
+    if isinstance(value, ast.UnaryOp):
+        return _is_odd(value.operand, text)
+    if isinstance(value, ast.Call):
+        called = ast.unparse(value.func).rpartition(".")[2]
+        is_plain = called in ("int", "len", "ceil")
+        return not is_plain and (
+            called not in ("min", "max") or any(_is_odd(one, text) for one in value.args)
+        )
+    if isinstance(value, ast.Subscript):
+        is_extent = ast.unparse(value.value).endswith(".shape")
+        return not is_extent or text.integer(value.slice) is None
+    if isinstance(value, ast.Attribute):
+        return value.attr != "size"
+    return not isinstance(value, ast.Name) and text.integer(value) is None

@@ -90,9 +90,9 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
 def _is_counted(case: Case) -> bool:
     """Whether all indices are counters' of loops, of which the ends are known at run time alone."""
     sources = case.index.all_sources if case.index is not None else ()
-    kinds = {one.kind for one in sources}
-    is_open = any(one.kind == "loop-counter" and not one.constant_trip for one in sources)
-    return is_open and kinds <= {"loop-counter", "parameter"}
+    return any(not one.constant_trip for one in sources) and all(
+        one.kind == "loop-counter" for one in sources
+    )
 
 
 def unnamed(case: Case) -> tuple[Advice, ...]:

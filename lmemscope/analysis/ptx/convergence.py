@@ -70,6 +70,8 @@ def _is_reached_by_all(dataflow: Dataflow, index: int) -> bool:
 
 def _is_alike(dataflow: Dataflow, register: str, at: int) -> bool:
     """Whether all lanes of a block find the same in a register, whatever shape the block has."""
+    if register not in dataflow.definitions:
+        return False  # Of a shuffle, say, which has two results.
     kinds = {leaf.kind for leaf in dataflow.leaves(register, at)}
     return kinds <= _ALIKE and dataflow.uniformity(register, at) == "uniform"
 
@@ -105,22 +107,20 @@ def _is_plain(flow: ModuleFlow, callee: str | None) -> bool:
 
 
 def _barriers(dataflow: Dataflow) -> list[int]:
-    """Where lanes wait for others, which may not be all that come there."""
-    instructions = dataflow.body.instructions
-    return [
-        index
-        for index, one in enumerate(instructions)
-        if (
-            one.operation in _BARRIERS
-            and (_is_of_some(one) or not _is_reached_by_all(dataflow, index))
-        )
-        or (one.operation not in _BARRIERS and "sync" in one.modifiers and not _is_of_all(one))
-    ]
+    """Where lanes wait for others, which may not be all, or not all come there.
 
-
-def _is_of_some(barrier: Instruction) -> bool:
-    """Whether a barrier is one of a warp's with a mask that does not name all lanes."""
-    return "warp" in barrier.modifiers and not _is_of_all(barrier)
+    Shuffles are counted themselves, those of all lanes; one of some is waited for as a vote is.
+    """
+    found = []
+    for index, one in enumerate(dataflow.body.instructions):
+        waits = one.operation in _BARRIERS or "sync" in one.modifiers
+        if not waits or (one.operation == "shfl" and _is_of_all(one)):
+            continue
+        is_masked = one.operation not in _BARRIERS or "warp" in one.modifiers
+        is_of_some = is_masked and number_of(one.operands[-1]) not in _ALL
+        if is_of_some or not _is_reached_by_all(dataflow, index):
+            found.append(index)
+    return found
 
 
 def _waiting(dataflow: Dataflow) -> list[int]:
