@@ -9,7 +9,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from lmemscope import __version__, collect
-from lmemscope.analysis.ptx.effects import GENERIC, PRINT
 from lmemscope.config.settings import Settings
 from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
@@ -27,6 +26,7 @@ from lmemscope.fixing.judge import (
     harm,
     judge,
 )
+from lmemscope.fixing.lost import is_parted, missing_effects
 from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
@@ -356,12 +356,12 @@ def _trial(
     made = cost_of(after, arch, threads) if after is not None else None
     was = figures(hit.facts, arch, threads)
     found = figures(after.facts, arch, threads) if after is not None else None
-    if after is not None and "shuffle" in attempt.rewriting.rewrite and _is_parted(after):
+    if after is not None and "shuffle" in attempt.rewriting.rewrite and is_parted(after):
         why = "lanes of a warp may part, leave or wait for each other before they come to it"
         judged, found = Judged("failed", None, why), None
     if judged is not None and judged.verdict == "removed" and after is None:
         found = NOTHING
-    missing = _missing(attempt.rewriting.rewrite, before, after)
+    missing = missing_effects(attempt.rewriting.rewrite, before, after)
     if judged is not None and judged.verdict in ("removed", "reduced") and missing:
         why = f"the kernel does less than before ({listed(missing)})"
         judged = Judged("worse", after, why)
@@ -395,31 +395,6 @@ def _trial(
         modelled=modelled,
         made=made,
     )
-
-
-def _is_parted(after: KernelReport) -> bool:
-    """Whether a kernel has shuffles that lanes may not come to together, its own included."""
-    return after.work is None or after.work.parted_shuffles > 0
-
-
-def _missing(rewrite: str, before: KernelReport, after: KernelReport | None) -> list[str]:
-    """Kinds of what a kernel did that others can see, and does no more, or not as often.
-
-    Loops that are unrolled otherwise have other numbers of them; of what only makes a parameter
-    const they are the same.
-    """
-    if before.work is None or after is None or after.work is None:
-        return []
-    left = dict(after.work.effects)
-    is_counted = rewrite == "grid-constant"
-    kinds = [
-        kind
-        for kind, number in before.work.effects
-        if left.get(kind, 0) < (number if is_counted else 1)
-    ]
-    if is_counted:
-        return kinds
-    return [one for one in kinds if one not in (GENERIC, PRINT)]
 
 
 def _is_in(hit: Hit, kernels: Sequence[KernelReport]) -> bool:

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from lmemscope.formats.literals import with_literals, without_literals
+
 Path = tuple[str, ...]
 """A variable with members: ``("s", "a", "b")`` is ``s.a.b``, and ``s->a[2].b`` too."""
 
 _REACH = 32
 """How many lines a statement may go on before and after the one that is asked for."""
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
-_APART = 0x4E00
-"""Where letters begin that are no C++ name's first: what characters are hidden as."""
 _CONTROL = re.compile(r"(?:\}?\s*else\s+)?(?:for|if|while|switch)\b")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _CONSTANT = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
@@ -92,7 +91,7 @@ class Statement:
     """
 
     def __init__(self, text: str, starts: list[int], first: int) -> None:
-        self._text = _STRING.sub(_hidden, text)
+        self._text = without_literals(text)
         self._starts, self._first = starts, first
 
     def rewritten(self, rewrite: Callable[[str, int], Iterable[str]]) -> Iterator[Statement]:
@@ -224,10 +223,10 @@ class Statement:
         self, path: Path, start: int, end: int, brackets: tuple[tuple[int, int, int], ...]
     ) -> Subscript:
         text = self._text
-        inner = [_joined(_shown(text[first + 1 : last - 1])) for first, last, _ in brackets]
+        inner = [_joined(with_literals(text[first + 1 : last - 1])) for first, last, _ in brackets]
         shown = inner[0]
         if len(inner) > 1:
-            whole = _shown(text[brackets[0][0] : brackets[-1][1]])
+            whole = with_literals(text[brackets[0][0] : brackets[-1][1]])
             shown = _joined(whole).replace("] [", "][")
         assigned = _ASSIGNS.match(text, _skip(text, end))
         after = text[_skip(text, end) :][:2]
@@ -269,7 +268,7 @@ class Statement:
             for path, index in Statement(text[match.end() : closed - 1], [0], 0).sums():
                 made = self._made(path, match.start(), closed, ((match.end() - 1, closed, 1),))
                 constant = _CONSTANT.fullmatch(index) is not None
-                yield replace(made, text=_shown(index), is_constant=constant)
+                yield replace(made, text=with_literals(index), is_constant=constant)
 
 
 def statement_at(line_of: Callable[[int], str], number: int) -> Statement:
@@ -402,24 +401,6 @@ def _alternatives(text: str, at: int) -> tuple[int | None, int]:
                 colon = index
             asked = max(asked - 1, 0)
     return colon, len(text)
-
-
-def _hidden(found: re.Match[str]) -> str:
-    """What stands for a string or a character while its statement is read: nothing that is a name.
-
-    A character comes back where it is shown (`_shown`); what is in a string is nobody's index.
-    """
-    text = found.group()
-    if text[0] == '"' or not text.isascii():
-        return "_" * len(text)
-    return "".join(chr(_APART + ord(one)) for one in text)
-
-
-def _shown(text: str) -> str:
-    """A text with its characters as written."""
-    return "".join(
-        chr(ord(one) - _APART) if _APART <= ord(one) < _APART + 128 else one for one in text
-    )
 
 
 def _joined(text: str) -> str:

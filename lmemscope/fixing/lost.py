@@ -1,0 +1,31 @@
+"""What a rewrite may take from a program besides its local memory: lanes, and effects."""
+
+from __future__ import annotations
+
+from lmemscope.analysis.ptx.effects import GENERIC, PRINT
+from lmemscope.model import KernelReport
+
+
+def is_parted(after: KernelReport) -> bool:
+    """Whether a kernel has shuffles that lanes may not come to together, its own included."""
+    return after.work is None or after.work.parted_shuffles > 0
+
+
+def missing_effects(rewrite: str, before: KernelReport, after: KernelReport | None) -> list[str]:
+    """Kinds of what a kernel did that others can see, and does no more, or not as often.
+
+    Loops that are unrolled otherwise have other numbers of them; of what only makes a parameter
+    const they are the same.
+    """
+    if before.work is None or after is None or after.work is None:
+        return []
+    left = dict(after.work.effects)
+    is_counted = rewrite == "grid-constant"
+    kinds = [
+        kind
+        for kind, number in before.work.effects
+        if left.get(kind, 0) < (number if is_counted else 1)
+    ]
+    if is_counted:
+        return kinds
+    return [one for one in kinds if one not in (GENERIC, PRINT)]
