@@ -316,6 +316,19 @@ def by_size(x):
 """
 
 
+def refusal_of(given: str, shape: str) -> str | None:
+    """Why an array's shape is refused, behind a statement of its kernel."""
+    (kernel,) = find_kernels(
+        ast.parse(f"""from numba import cuda, float32
+@cuda.jit
+def k(x):
+    {given}
+    a = cuda.local.array({shape}, float32)
+""")
+    )
+    return kernel.arrays[0].refusal
+
+
 class TestNumbaRead:
     def test_kernels_and_their_arrays(self) -> None:
         histogram, window = find_kernels(ast.parse(NUMBA))
@@ -351,15 +364,7 @@ class TestNumbaRead:
         ],
     )
     def test_what_may_be_a_constant_is_left_to_numba(self, given: str, shape: str) -> None:
-        (kernel,) = find_kernels(
-            ast.parse(f"""from numba import cuda, float32
-@cuda.jit
-def k(x):
-    {given}
-    a = cuda.local.array({shape}, float32)
-""")
-        )
-        assert kernel.arrays[0].refusal is None
+        assert refusal_of(given, shape) is None
 
     @pytest.mark.parametrize(
         ("given", "shape", "why"),
@@ -372,15 +377,7 @@ def k(x):
         ],
     )
     def test_what_is_no_constant_is_said(self, given: str, shape: str, why: str | None) -> None:
-        (kernel,) = find_kernels(
-            ast.parse(f"""from numba import cuda, float32
-@cuda.jit
-def k(x):
-    {given}
-    a = cuda.local.array({shape}, float32)
-""")
-        )
-        refusal = kernel.arrays[0].refusal
+        refusal = refusal_of(given, shape)
         assert refusal is None if why is None else (refusal or "").startswith(why)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from lmemscope.analysis.occupancy import occupancy
@@ -15,7 +15,6 @@ from lmemscope.model import (
     Cause,
     CauseShare,
     Figures,
-    FunctionFacts,
     KernelFacts,
     KernelReport,
     TrialVerdict,
@@ -331,12 +330,10 @@ def _frames(facts: KernelFacts) -> int:
     """
     own = facts.stack_frame or 0
     called = (one.ptxas.stack_frame for one in facts.callees if one.ptxas is not None)
-    silent = (one.sass.store_bytes for one in _silent(facts) if one.sass is not None)
+    silent = (
+        one.sass.store_bytes for one in facts.callees if one.ptxas is None and one.sass is not None
+    )
     return own + sum(frame or 0 for frame in called) + sum(silent)
-
-
-def _silent(facts: KernelFacts) -> Iterator[FunctionFacts]:
-    return (one for one in facts.callees if one.ptxas is None)
 
 
 def _slots(facts: KernelFacts) -> int:

@@ -20,7 +20,7 @@ def missing_effects(rewrite: str, before: KernelReport, after: KernelReport | No
     if before.work is None or after is None or after.work is None:
         return []
     left = dict(after.work.effects)
-    is_counted = rewrite == "grid-constant"
+    is_counted = "grid-constant" in rewrite.split("+")
     kinds = [
         kind
         for kind, number in before.work.effects

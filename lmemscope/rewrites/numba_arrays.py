@@ -365,15 +365,9 @@ def configuration(name: ast.Name, text: PythonText) -> Sequence[ast.expr]:
 
 def _threads(block: ast.expr, text: PythonText) -> int | None:
     sizes = block.elts if isinstance(block, ast.Tuple) else [block]
-    parts = [_integer(one, text) for one in sizes]
+    parts = [text.integer_there(one) for one in sizes]
     known = [one for one in parts if one is not None]
     return math.prod(known) or None if known and len(known) == len(parts) else None
-
-
-def _integer(size: ast.expr, text: PythonText) -> int | None:
-    if isinstance(size, ast.Name) and size.id not in text.constants:
-        return text.local_integer(size)
-    return text.integer(size)
 
 
 def _has_dynamic(text: PythonText, kernel: str) -> bool:

@@ -96,21 +96,19 @@ def passed_number(call: ast.Call, position: int, text: PythonText) -> PassedNumb
     places, or in another function.
     """
     given = call.args[position]
-    if isinstance(given, ast.Name) and given.id not in text.constants:
-        value = text.local_integer(given)
-        return None if value is None else PassedNumber(value, None)
-    number = text.integer(given)
+    number = text.integer_there(given)
     if number is None:
         return None
-    named = (one.id for one in ast.walk(given) if isinstance(one, ast.Name))
+    named = (name for name in _names_in(given) if name in text.constants)
     return PassedNumber(number, next(named, None))
 
 
 def check_number(target: NumbaTarget, array: NumbaArray, position: int, name: str) -> None:
-    """Refuse a parameter whose number is not of the type that it has in the signature.
+    """Refuse a parameter with whose number Numba may choose other types.
 
     Raises:
-        DeclinedError: it is no integer, or an exponent, by which Numba chooses types.
+        DeclinedError: it is no integer in the signature, may be an exponent, or a condition asks
+            for it alone, of which Numba leaves out a branch then.
     """
     text = target.text
     for kinds in _every_signature(target, array.function):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import plain_name, short_name
@@ -96,12 +96,7 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
     launches = _launches(case, kernel, own)
     if launches is None:
         return None
-    sizes = {
-        _threads(one.shape[1], case.sources, one.place, one.given, _DEPTH)
-        if one.shape[1:]
-        else None
-        for one in launches
-    }
+    sizes = _sizes(case, launches)
     dynamic = any(len(one.shape) > 2 and one.shape[2].strip() != "0" for one in launches)
     known = [size for size in sizes if size is not None]
     if not known or len(known) != len(sizes):
@@ -116,12 +111,17 @@ def sizes_in_sight(case: Case) -> frozenset[int]:
     if case.facts.kind != "entry":
         return frozenset()
     launches = _launches(case, plain_name(case.facts.demangled), _own_arguments(case))
-    sizes = (
+    return frozenset(size for size in _sizes(case, launches or ()) if size is not None)
+
+
+def _sizes(case: Case, launches: Iterable[_Launch]) -> set[int | None]:
+    """Threads of the blocks of launches; None among them for those that are not known."""
+    return {
         _threads(one.shape[1], case.sources, one.place, one.given, _DEPTH)
-        for one in launches or ()
         if one.shape[1:]
-    )
-    return frozenset(size for size in sizes if size is not None)
+        else None
+        for one in launches
+    }
 
 
 def _of_runners(case: Case) -> Block | None:

@@ -144,7 +144,13 @@ class PythonText:
             return node.value
         return self.constants.get(node.id) if isinstance(node, ast.Name) else None
 
-    def local_integer(self, name: ast.Name) -> int | None:
+    def integer_there(self, node: ast.expr) -> int | None:
+        """The same, where it may also be a name that its own function gives one integer."""
+        if isinstance(node, ast.Name) and node.id not in self.constants:
+            return self._local_integer(node)
+        return self.integer(node)
+
+    def _local_integer(self, name: ast.Name) -> int | None:
         """What the one assignment to a name in its own function gives it, where it is an integer.
 
         None of a name that anything else of the file binds.

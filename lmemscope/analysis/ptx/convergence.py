@@ -44,9 +44,11 @@ def parted_shuffles(flow: ModuleFlow, kernel: str) -> int:
         return 0
     parting = [*_leaving(dataflow), *_calls(flow, dataflow), *_waiting(dataflow)]
     parting += _barriers(dataflow)
+    # A reduction written out has hundreds of them.
+    behind = dataflow.flow.leads(parting, found)
     return sum(
-        not _is_reached_by_all(dataflow, index)
-        or any(dataflow.flow.leads([one], [index]) for one in parting)
+        (behind and dataflow.flow.leads(parting, [index]))
+        or not _is_reached_by_all(dataflow, index)
         for index in found
     )
 
