@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
 from lmemscope.model import KernelFacts
 from tests.builders import attributed, depot, find, layers, ldl, objects_of, program
+from tests.conftest import run_program
 
 POINTER = """
 ld.param.u64 %rd9, [k_param_0];
@@ -79,3 +81,33 @@ def test_an_own_variable_behind_a_test_of_its_own_address_is_no_foreign_one() ->
     body = f"{depot(16)}\nadd.u64 %rd1, %SP, 0;\nadd.u64 %rd2, %SPL, 0;\n"
     body += "isspacep.local %p1, %rd1;\n@!%p1 bra DONE;\nACCESS\nDONE:\nret;"
     assert not is_behind_test(body)
+
+
+TAKES = """\
+#include <cuda/atomic>
+struct Taken { unsigned value; bool is_new; };
+struct Table { unsigned long long *keys; };
+__device__ __forceinline__ Taken take(Table *table, unsigned long long key) {
+  cuda::atomic_ref<unsigned long long, cuda::thread_scope_device> slot(table->keys[key & 63]);
+  unsigned long long expected = 0;
+  const bool is_new = slot.compare_exchange_strong(expected, key);
+  return Taken{(unsigned)expected, is_new};
+}
+__global__ void k(Table *table, const unsigned long long *x, unsigned *y) {
+  const Taken taken = take(table, x[threadIdx.x]);
+  y[threadIdx.x] = taken.value + taken.is_new;
+}
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("arch", ["sm_90", "sm_120"])
+def test_what_a_library_gets_by_reference_has_no_other_variables_name(
+    tmp_path: Path, arch: str
+) -> None:
+    (tmp_path / "a.cu").write_text(TAKES)
+    done = run_program("scan", "a.cu", "--arch", arch, "--format", "json", cwd=tmp_path)
+    (kernel,) = done.document["units"][0]["kernels"]
+    found = [(one["cause"], one["object"]) for one in kernel["findings"]]
+    assert found
+    assert set(found) <= {("address-taken", None), ("address-taken", "expected")}

@@ -113,7 +113,10 @@ def find_objects(
                     own = cause_of_turn(flow, kernel.name, objects, member.found)
                     proven = _among_its_own(own, objects, replace(named, found=member.found))
                 proven = _with_holder(proven, objects, member.found, called)
-                proven = _behind_test(proven, lines, objects, member.found)
+                behind = _behind_test(proven, lines, objects, member.found)
+                if behind is not None:
+                    # Handed to a library by reference: its lines do not tell which variable it is.
+                    member, proven = replace(member, name=None, extent=None), behind
                 if proven.cause == "volatile":
                     member, proven = _of_volatile(member, proven, sources, layers, objects)
                 index = reader.read(kernel.name, objects, member.found, member.name, called)
@@ -227,16 +230,16 @@ def _with_holder(
 
 def _behind_test(
     cause: ProvenCause, lines: Lines, objects: FunctionObjects, found: StackObject
-) -> ProvenCause:
+) -> ProvenCause | None:
     """What only a library's way for pointers into local memory keeps, which it asks of another one.
 
     Without that way, nothing would need its address. A user's own code behind such a test is as
-    any other of the user's.
+    any other of the user's. None of anything else.
     """
     if cause.cause not in ("rolled-loop", "dynamic-index", "volatile", "address-taken"):
-        return cause
+        return None
     if found.passed_to or found.stored_at:
-        return cause
+        return None
     instructions = objects.body.instructions
     keeping = [
         one.index
@@ -249,9 +252,9 @@ def _behind_test(
     for index, test in zip(keeping, tests, strict=True):
         chain = lines.of_instruction(instructions[index])
         if test is None or not chain or not is_library(chain[0].location.file):
-            return cause
+            return None
     if not tests or tests[0] is None:
-        return cause
+        return None
     shown = Evidence("local-test", ptx_line=tests[0].line, opcode=tests[0].opcode)
     return ProvenCause("address-taken", (shown,))
 
