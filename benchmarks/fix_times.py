@@ -156,7 +156,7 @@ def find_fixes(arch: str) -> dict[str, Any]:
     """What `lmemscope fix` offers for the kernels, and the modelled costs of what is by hand."""
     sys.path.insert(0, str(ROOT))
     from lmemscope.config.settings import from_flags
-    from lmemscope.fixing.cost import cost_of
+    from lmemscope.fixing.cost import Grid, cost_of
     from lmemscope.fixing.patch import diff
     from lmemscope.fixing.run import Asked, fix
     from lmemscope.fixing.trials import largest_of
@@ -177,7 +177,7 @@ def find_fixes(arch: str) -> dict[str, Any]:
         if path != original:
             wanted = Wanted(names=False, work=True, largest=largest_of(report))
             report = analyse_unit(Unit(str(path), str(path), "auto", arch), wanted)
-        found = cost_of(report.kernels[0], arch, block)
+        found = cost_of(report.kernels[0], arch, Grid(block))
         return found.total if found is not None else None
 
     with WorkerPool(min(os.cpu_count() or 1, 8), timeout=120) as pool:

@@ -872,6 +872,9 @@ def test_no_removal_is_promised_while_something_else_keeps_it() -> None:
     index = dataclasses.replace(indexed(COUNTER, expression="i"), loop=HERE)
     facts = kernel("rolled-loop", index=index)
     assert "Then every index is a constant." in said(facts)
+    assert "Keep it where ptxas spills nothing then." in said(facts)
+    sized = dataclasses.replace(index, written_out=64)
+    assert "ptxas spills" not in said(kernel("rolled-loop", index=sized))
     (one,) = facts.objects
     both = dataclasses.replace(facts, objects=(dataclasses.replace(one, also=("volatile",)),))
     assert "It stays in memory until volatile is removed too." in said(both)
@@ -886,7 +889,11 @@ def test_no_removal_is_promised_while_something_else_keeps_it() -> None:
         (CallFacts(("_Z4leafPf",), (), False), "Inline leaf", True),
         (CallFacts(("_Z4leafPf",), ("_Z4leafPf",), False), "leaf calls itself", False),
         (CallFacts((), (), False, external=("_Z4leafPf",)), "defined in another source", False),
-        (CallFacts(("_Z4leafPf",), (), False, library=("_Z4leafPf",)), "Nothing removes it", False),
+        (
+            CallFacts(("_Z4leafPf",), (), False, library=("_Z4leafPf",)),
+            "cannot be in registers",
+            False,
+        ),
     ],
 )
 def test_only_what_can_be_inlined_is_to_be(calls: CallFacts, sentence: str, inlines: bool) -> None:
@@ -910,10 +917,10 @@ def test_what_the_driver_defines_is_not_to_be_rewritten(name: str) -> None:
     (one,) = facts.objects
     passed = dataclasses.replace(one, evidence=(Evidence("address-passed", name),))
     facts = dataclasses.replace(facts, objects=(passed,), calls=CallFacts((), (), False))
-    assert "Nothing removes it while" in said(facts)
+    assert "It cannot be in registers while" in said(facts)
     assert not re.search("values|__forceinline__|header", said(facts))
     own = dataclasses.replace(facts, calls=CallFacts((name,), (), False))
-    assert ("Nothing removes it while" in said(own)) == (name == "__cudaCDP2StreamDestroy")
+    assert ("It cannot be in registers while" in said(own)) == (name == "__cudaCDP2StreamDestroy")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from lmemscope.analysis.leaving import leave_reason
 from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.analysis.work import work_of
-from lmemscope.fixing.cost import cost
+from lmemscope.fixing.cost import Grid, cost
 from lmemscope.fixing.rank import ranked
 from lmemscope.model import (
     PIPES,
@@ -48,11 +48,13 @@ def costs(
     *,
     arch: str = "sm_90",
     threads: int = 256,
+    blocks: int | None = None,
     registers: int = 32,
     shared: int = 0,
     **changes: Any,
 ) -> Cost:
-    made = cost(dataclasses.replace(work, **changes), arch, threads, registers, shared)
+    changed = dataclasses.replace(work, **changes)
+    made = cost(changed, arch, Grid(threads, blocks), registers, shared)
     assert made is not None
     return made
 
@@ -130,9 +132,21 @@ def test_a_kernel_that_waits_is_as_slow_as_it_has_few_warps() -> None:
     assert few.total > 3 * many.total
 
 
+def test_a_launch_of_few_blocks_waits_more_and_misses_less() -> None:
+    """One block of 64 threads is two warps of a multiprocessor, and 640 bytes of each fit L1."""
+    waiting = dataclasses.replace(PLAIN, frame=640, stalls=tuple(1000.0 for _ in STALLS))
+    full, few = costs(waiting, threads=64), costs(waiting, threads=64, blocks=132)
+    assert few.fits
+    assert not full.fits
+    assert few.waiting > 16 * full.waiting
+    assert few.issue == 2 * full.issue  # two of four schedulers
+    assert costs(waiting, threads=64, blocks=133).waiting < few.waiting
+    assert costs(waiting, threads=64, blocks=132 * 32) == full
+
+
 def test_what_is_not_known_has_no_cost() -> None:
-    assert cost(PLAIN, "sm_999", 256, 32, 0) is None
-    assert cost(PLAIN, "sm_90", 1024, 255, 0) is None  # no block fits
+    assert cost(PLAIN, "sm_999", Grid(256), 32, 0) is None
+    assert cost(PLAIN, "sm_90", Grid(1024), 255, 0) is None  # no block fits
     for arch in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"):
         assert costs(arch=arch).total > 0
 

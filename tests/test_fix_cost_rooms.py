@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.analysis.ptx.rooms import Walks, largest_parameters
 from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.analysis.work import work_of
 from lmemscope.model import PIPES, Work
@@ -164,3 +166,31 @@ def test_a_bound_that_a_parameter_makes_is_known_with_it(bound: str, expected: f
         "mov.u32 %i", f"ld.global.u32 %x, [%g];\n{bound}\nmov.u32 %i"
     )
     assert turns(body, {"k_param_1": 5}) == expected
+
+
+def test_a_loop_over_a_row_ends_with_the_row() -> None:
+    """Of ``float w[3][6]`` at ``w[1][i]``: 6 turns, where the array's 12 behind it are known."""
+    body = walk(72, begin=0).replace("[%a]", "[%a+24]")
+    objects = ModuleFlow(program(body)).objects("k")
+    assert objects is not None
+    assert largest_parameters(objects) == {"k_param_1": 12}
+    assert largest_parameters(objects, {0: (3, 6)}) == {"k_param_1": 6}
+    assert largest_parameters(objects, {0: (6, 3)}) == {"k_param_1": 3}
+    assert largest_parameters(objects, {0: (5, 5)}) == {"k_param_1": 12}  # of another size
+
+
+def test_a_loop_down_an_array_begins_where_it_does() -> None:
+    """``for (i = 3; i >= n; --i) a[i]`` takes 4 elements of 6 at most; a row, 1 of its 3."""
+    body = walk(24, begin=3, step=-1, test="ge.s32")
+    objects = ModuleFlow(program(body)).objects("k")
+    assert objects is not None
+    walks = Walks(objects, {})
+    assert list(walks.turns().values()) == [4]
+    assert list(Walks(objects, {0: (2, 3)}).turns().values()) == [1]
+
+
+def test_a_column_is_what_a_loop_over_rows_takes() -> None:
+    body = walk(72, width=24).replace("[%a]", "[%a+8]")
+    objects = ModuleFlow(program(body)).objects("k")
+    assert objects is not None
+    assert largest_parameters(objects, {0: (3, 6)}) == {"k_param_1": 3}

@@ -803,6 +803,24 @@ def test_a_launch_counts_whatever_the_user_says_of_blocks() -> None:
 
 
 @pytest.mark.parametrize(
+    ("launches", "blocks"),
+    [
+        ("k<<<3, 64>>>(p, o, 4);", 3),
+        ("k<<<dim3(2, 4), 64>>>(p, o, 4);", 8),
+        ("k<<<3, 64>>>(p, o, 4); k<<<5, 32>>>(p, o, 4);", 5),
+        ("k<<<*p, 64>>>(p, o, 4);", None),
+        ("k<<<3, 64>>>(p, o, 4); k<<<*p, 64>>>(p, o, 4);", None),
+    ],
+)
+def test_a_grid_is_known_where_all_launches_say_it(launches: str, blocks: int | None) -> None:
+    launch = f"void go(int *p, float *o) {{ {launches} }}\n"
+    text = kernel("float a[8];", "a[n] = 1.f;", "out[0] = a[p[0]];") + launch
+    block = target(text, "a", "float[8]", block=None).block
+    assert block is not None
+    assert (block.threads, block.blocks) == (64, blocks)
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "const int *q = a[n].v;",

@@ -53,6 +53,12 @@ def is_array(kind: str) -> bool:
     return kind.endswith("]")
 
 
+def dimensions(kind: str) -> tuple[int, ...]:
+    """The dimensions at the end of a type's name, outermost first; none of what is no array."""
+    found = _DIMENSIONS.search(kind)
+    return tuple(map(int, _DIMENSION.findall(found[0]))) if found is not None else ()
+
+
 def is_reference(kind: str) -> bool:
     """Whether a type's name is a reference's."""
     return kind.endswith("&")
@@ -136,7 +142,6 @@ def _units(kind: str, size: int, members: Sequence[Member]) -> Iterator[int]:
         for member in members:
             yield from _units(member.type, member.size, member.members)
         return
-    dimensions = _DIMENSIONS.search(kind)
-    for count in _DIMENSION.findall(dimensions[0]) if dimensions is not None else ():
-        size //= max(int(count), 1)
+    for count in dimensions(kind):
+        size //= max(count, 1)
     yield max(size, 1)

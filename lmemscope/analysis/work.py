@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.layout import dimensions
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.chains import longest_chain
 from lmemscope.analysis.ptx.convergence import parted_shuffles
@@ -66,7 +67,9 @@ def work_of(
     if flow is None or dataflow is None or objects is None:
         return None
     if largest is None:
-        largest = largest_parameters(objects)
+        own = (one for one in facts.objects if one.function == facts.name)
+        extents = {one.offset: dimensions(one.type) for one in own if one.type is not None}
+        largest = largest_parameters(objects, extents)
     dataflow.bound(largest)
     calls = _calls(flow, facts.name)
     counted = _Counted()

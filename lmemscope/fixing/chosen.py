@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lmemscope.fixing.attempts import Attempts, Result, Results
-from lmemscope.fixing.cost import cost_of
+from lmemscope.fixing.cost import Grid, cost_of
 from lmemscope.fixing.edits import merged
 from lmemscope.fixing.judge import harm
 from lmemscope.fixing.patch import diff
@@ -18,7 +18,7 @@ def choose(
     trials: Iterable[Trial],
     results: Results,
     attempts: Attempts,
-    blocks: Mapping[str, int],
+    grids: Mapping[str, Grid],
     *,
     unsafe: bool,
 ) -> Chosen:
@@ -30,11 +30,11 @@ def choose(
         trials: ranked.
         results: the units as they are.
         attempts: compile what they make together.
-        blocks: threads that kernels are modelled with, by mangled name.
+        grids: launches that kernels are modelled with, by mangled name.
         unsafe: whether unsafe ones count.
     """
     wanted = _best(trials, unsafe=unsafe)
-    company = _Company(results, attempts, blocks)
+    company = _Company(results, attempts, grids)
     alone = company.costs(one.edits for one in wanted)
     whole = merged(one.edits for one in wanted)
     if len(wanted) < 2 or (whole is not None and company.harm(whole, alone) is None):
@@ -75,11 +75,11 @@ class _Company:
     """What rewritings do together.
 
     Args:
-        results, attempts, blocks: as of `choose`.
+        results, attempts, grids: as of `choose`.
     """
 
-    def __init__(self, results: Results, attempts: Attempts, blocks: Mapping[str, int]) -> None:
-        self._results, self._attempts, self._blocks = results, attempts, blocks
+    def __init__(self, results: Results, attempts: Attempts, grids: Mapping[str, Grid]) -> None:
+        self._results, self._attempts, self._grids = results, attempts, grids
 
     def costs(self, groups: Iterable[tuple[Edit, ...]]) -> Mapping[tuple[Unit, str], float]:
         """The least that each kernel is modelled to cost with any of some groups of edits."""
@@ -115,7 +115,7 @@ class _Company:
 
     def _of(self, unit: Unit, report: UnitReport | None) -> Iterator[tuple[str, float]]:
         for kernel in report.kernels if report is not None else ():
-            threads = self._blocks.get(kernel.facts.name)
-            modelled = cost_of(kernel, unit.arch, threads) if threads is not None else None
+            grid = self._grids.get(kernel.facts.name)
+            modelled = cost_of(kernel, unit.arch, grid) if grid is not None else None
             if modelled is not None:
                 yield kernel.facts.name, modelled.total

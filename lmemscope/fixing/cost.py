@@ -13,7 +13,7 @@ docs/fix.md has the formula, and the source of each constant.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope.analysis.occupancy import Multiprocessor, multiprocessor, resident_warps
 from lmemscope.model import PIPES, STALLS, Cost, KernelFacts, KernelReport, Pipe, Stall, Work
@@ -30,7 +30,8 @@ class Machine:
         conversion: the same of conversions with floating point.
         l2: bytes per cycle of L2.
         memory: bytes per cycle of device memory.
-        l2_bytes: of L2, the multiprocessor's share.
+        count: of multiprocessors.
+        l2_megabytes: of all of L2.
     """
 
     fp32: int
@@ -39,25 +40,32 @@ class Machine:
     conversion: int
     l2: float
     memory: float
-    l2_bytes: int
+    count: int
+    l2_megabytes: int
+
+    @property
+    def l2_bytes(self) -> int:
+        """A multiprocessor's share of L2."""
+        return self.l2_megabytes * _MB // self.count
 
 
 _MB = 1 << 20
 _MACHINES = {
-    75: Machine(64, 64, 2, 16, 32, 5.0, 4 * _MB // 40),
-    80: Machine(64, 64, 32, 16, 32, 10.2, 40 * _MB // 108),
-    86: Machine(128, 64, 2, 16, 32, 4.8, 6 * _MB // 84),
-    87: Machine(128, 64, 2, 16, 32, 4.8, 4 * _MB // 16),
-    89: Machine(128, 64, 2, 16, 32, 2.9, 72 * _MB // 128),
-    90: Machine(128, 64, 64, 64, 32, 14.5, 50 * _MB // 132),
-    100: Machine(128, 64, 64, 64, 32, 29.0, 126 * _MB // 148),
-    103: Machine(128, 64, 2, 64, 32, 29.0, 126 * _MB // 148),
-    120: Machine(128, 64, 2, 64, 32, 4.4, 96 * _MB // 170),
-    121: Machine(128, 64, 2, 64, 32, 2.7, 24 * _MB // 48),
+    75: Machine(64, 64, 2, 16, 32, 5.0, 40, 4),
+    80: Machine(64, 64, 32, 16, 32, 10.2, 108, 40),
+    86: Machine(128, 64, 2, 16, 32, 4.8, 84, 6),
+    87: Machine(128, 64, 2, 16, 32, 4.8, 16, 4),
+    89: Machine(128, 64, 2, 16, 32, 2.9, 128, 72),
+    90: Machine(128, 64, 64, 64, 32, 14.5, 132, 50),
+    100: Machine(128, 64, 64, 64, 32, 29.0, 148, 126),
+    103: Machine(128, 64, 2, 64, 32, 29.0, 148, 126),
+    120: Machine(128, 64, 2, 64, 32, 4.4, 170, 96),
+    121: Machine(128, 64, 2, 64, 32, 2.7, 48, 24),
 }
 _SPECIAL = 16
 _ISSUE = 128
 """Lanes that the four schedulers issue for in a cycle."""
+_SCHEDULERS = 4
 _LOAD_STORE = 32
 _L1_WAIT, _L2_WAIT, _MEMORY_WAIT = 40.7, 263.0, 478.8
 _WAITS: dict[Stall, float] = {
@@ -80,19 +88,33 @@ _ORDER = 1.5
 speed-ups: from 1 to 1.8 the same fixes of those are ranked first."""
 
 
-def cost_of(report: KernelReport, arch: str, threads: int) -> Cost | None:
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What a kernel is launched with.
+
+    Attributes:
+        threads: of a block.
+        blocks: of the grid; None where that is not known: they are taken to fill the GPU.
+    """
+
+    threads: int
+    blocks: int | None = None
+
+
+def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
     """The cost of a kernel as its report has it; None where something is not known.
 
     Args:
         report: with the kernel's work.
         arch: real architecture.
-        threads: of a block.
+        grid: that is launched.
     """
     facts = report.facts
     if report.work is None or facts.registers is None:
         return None
     shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
-    return cost(report.work, arch, bounded(facts, threads), facts.registers, shared)
+    threads = bounded(facts, grid.threads)
+    return cost(report.work, arch, replace(grid, threads=threads), facts.registers, shared)
 
 
 def bounded(facts: KernelFacts, threads: int) -> int:
@@ -102,24 +124,28 @@ def bounded(facts: KernelFacts, threads: int) -> int:
     return min(threads, most) if most else threads
 
 
-def cost(work: Work, arch: str, threads: int, registers: int, shared: int) -> Cost | None:
+def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost | None:
     """The cost of a kernel; None for an architecture that is not known, or a block that does not
     fit.
 
     Args:
         work: what a warp of it does.
         arch: real architecture.
-        threads: of a block.
+        grid: that is launched.
         registers: per thread.
         shared: bytes of static shared memory per block.
     """
     limits, machine = multiprocessor(arch), _machine(arch)
-    warps = resident_warps(arch, threads, registers, shared)
+    warps = resident_warps(arch, grid.threads, registers, shared)
     if limits is None or machine is None or not warps:
         return None
-    blocks = warps // math.ceil(threads / _WARP)
+    blocks = warps // math.ceil(grid.threads / _WARP)
+    if grid.blocks is not None:
+        blocks = min(blocks, math.ceil(grid.blocks / machine.count))
+        warps = blocks * math.ceil(grid.threads / _WARP)
     l1_missed, l2_missed = _misses(work.frame, warps, blocks * shared, limits, machine)
-    issue = _issue(work, machine)
+    # A warp has one scheduler and its pipes: fewer warps than schedulers leave the others idle.
+    issue = _issue(work, machine) * max(1.0, _SCHEDULERS / warps)
     stored = work.stored_lines * _STORED_LINE + work.stored_sectors * _STORED_SECTOR
     loaded = (work.local_lines - work.stored_lines) * _LOADED_LINE
     missed = (work.local_sectors - work.stored_sectors) * l1_missed * _SECTOR

@@ -14,7 +14,7 @@ from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
 from lmemscope.fixing.beside import beside
 from lmemscope.fixing.chosen import choose
-from lmemscope.fixing.cost import cost_of
+from lmemscope.fixing.cost import Grid, cost_of
 from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.joint import joint
 from lmemscope.fixing.judge import (
@@ -168,7 +168,7 @@ def try_rewrites(
             attempts.say("running the program")
             order = with_runs(order, asked.program)
         attempts.say("one patch of the best")
-        chosen = choose(order, results, attempts, _blocks(attempts.done), unsafe=asked.unsafe)
+        chosen = choose(order, results, attempts, _grids(attempts.done), unsafe=asked.unsafe)
     except (KeyboardInterrupt, Stopped) as stop:
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
         done, total = len(attempts.done), attempts.total
@@ -327,17 +327,16 @@ def _frees(attempt: Attempt, target: Target | NumbaTarget) -> bool:
     return True
 
 
-def _blocks(attempts: Sequence[Attempt]) -> Mapping[str, int]:
-    """Threads that kernels are modelled with, by mangled name."""
+def _grids(attempts: Sequence[Attempt]) -> Mapping[str, Grid]:
+    """The launches that kernels are modelled with, by mangled name."""
     return {
-        hit.facts.name: _threads(attempt.target)
-        for attempt in attempts
-        for hit in attempt.target.hits
+        hit.facts.name: _grid(attempt.target) for attempt in attempts for hit in attempt.target.hits
     }
 
 
-def _threads(target: Target | NumbaTarget) -> int:
-    return target.block.threads if target.block is not None else DEFAULT_BLOCK
+def _grid(target: Target | NumbaTarget) -> Grid:
+    block = target.block
+    return Grid(block.threads, block.blocks) if block is not None else Grid(DEFAULT_BLOCK)
 
 
 def _trial(
@@ -350,10 +349,11 @@ def _trial(
     error: str | None,
 ) -> Trial:
     target = attempt.target
-    threads = _threads(target)
+    grid = _grid(target)
+    threads = grid.threads
     after = judged.after if judged is not None else None
-    modelled = cost_of(before, arch, threads)
-    made = cost_of(after, arch, threads) if after is not None else None
+    modelled = cost_of(before, arch, grid)
+    made = cost_of(after, arch, grid) if after is not None else None
     was = figures(hit.facts, arch, threads)
     found = figures(after.facts, arch, threads) if after is not None else None
     if after is not None and "shuffle" in attempt.rewriting.rewrite and is_parted(after):

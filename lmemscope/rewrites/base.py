@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lmemscope.model import Cause, Declined, Edit, Finding, KernelFacts, Rewriting, SourceLocation
@@ -92,7 +92,9 @@ class Target:
             known.append(Block(self.asked_block, "--block", is_exact=True))
         elif not known or len(known) != len(found):
             return None
-        return max(known, key=lambda block: block.threads)
+        grids = [block.blocks for block in known if block.blocks is not None]
+        most = max(known, key=lambda block: block.threads)
+        return replace(most, blocks=max(grids) if len(grids) == len(known) else None)
 
     @property
     def bounded(self) -> int | None:

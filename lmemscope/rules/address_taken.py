@@ -19,8 +19,8 @@ What it costs. Loads and stores around each use; generic accesses are slower tha
 How to remove it. By who gets the address. A function that is called: inline it
 (``__forceinline__``), unless it calls itself, is called through a pointer, or is defined in another
 source; then pass values instead, and return a structure by value. A function of CUDA's or of a
-library: nothing removes it while it is called. Text that ``printf`` prints with ``%s``: print
-values, or compile the call out. Memory, as with an array of
+library: no register can hold it while that is called. Text that ``printf`` prints with ``%s``:
+print values, or compile the call out. Memory, as with an array of
 pointers to locals: store an index instead of a pointer, or unroll the loop over the array where its
 trip count is constant. A choice, as of ``flag ? data[i] : zero`` or ``flag ? data.a : data.b``,
 which C++ makes between addresses: choose between values; ``flag ? &data : nullptr``: hand on the
@@ -279,8 +279,8 @@ def _kept_by_librarys(case: Case) -> Advice | None:
         )
     verb, takes = ("is", "takes") if len(callees) == 1 else ("are", "take")
     return Advice(
-        f"Nothing removes it while {names_of(callees)} {verb} called, which {takes} an address and "
-        f"{verb} CUDA's own or a library's: leave it as it is, or do without the "
+        f"It cannot be in registers while {names_of(callees)} {verb} called, which {takes} an "
+        f"address and {verb} CUDA's own or a library's: leave it as it is, or do without the "
         f"call{'' if len(callees) == 1 else 's'}."
     )
 

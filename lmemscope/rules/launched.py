@@ -42,6 +42,7 @@ class Block:
         is_exact: whether launches say it; of ``__launch_bounds__`` they may have fewer.
         is_dynamic: whether a launch asks for shared memory, or may.
         is_of_instance: whether a template's argument decides it: another instance has another.
+        blocks: of a grid, at most; None where launches do not say it.
     """
 
     threads: int
@@ -49,6 +50,7 @@ class Block:
     is_exact: bool
     is_dynamic: bool = True
     is_of_instance: bool = False
+    blocks: int | None = None
 
 
 def block_of(case: Case) -> Block | None:
@@ -103,7 +105,23 @@ def _launched(case: Case, kernel: str, own: tuple[str, ...]) -> Block | None:
         return None
     text = f"the {count(max(known), 'thread')} that it is launched with"
     chosen = any(one.given for one in launches)
-    return Block(max(known), text, is_exact=True, is_dynamic=dynamic, is_of_instance=chosen)
+    return Block(
+        max(known),
+        text,
+        is_exact=True,
+        is_dynamic=dynamic,
+        is_of_instance=chosen,
+        blocks=_blocks(case, launches),
+    )
+
+
+def _blocks(case: Case, launches: Iterable[_Launch]) -> int | None:
+    """The most blocks of a grid that launches make; None where one of them does not say it."""
+    counts = [
+        _product(one.shape[0], case.sources, one.place, one.given, _DEPTH) for one in launches
+    ]
+    known = [number for number in counts if number is not None]
+    return max(known) if known and len(known) == len(counts) else None
 
 
 def sizes_in_sight(case: Case) -> frozenset[int]:
@@ -117,7 +135,7 @@ def sizes_in_sight(case: Case) -> frozenset[int]:
 def _sizes(case: Case, launches: Iterable[_Launch]) -> set[int | None]:
     """Threads of the blocks of launches; None among them for those that are not known."""
     return {
-        _threads(one.shape[1], case.sources, one.place, one.given, _DEPTH)
+        _product(one.shape[1], case.sources, one.place, one.given, _DEPTH)
         if one.shape[1:]
         else None
         for one in launches
@@ -195,7 +213,7 @@ def threads_of(
         place: of the launch.
         given: what names among the launch's template arguments are.
     """
-    return _threads(written, sources, place, given, _DEPTH)
+    return _product(written, sources, place, given, _DEPTH)
 
 
 def template_arguments(short: str) -> tuple[str, ...]:
@@ -225,14 +243,14 @@ def arguments_given(
     return given
 
 
-def _threads(
+def _product(
     written: str,
     sources: SourceText,
     place: SourceLocation,
     given: Mapping[str, int],
     depth: int,
 ) -> int | None:
-    """A block as written, ``dim3(16, 16)`` or a number; None where it is no constant."""
+    """A block or grid as written, ``dim3(16, 16)`` or a number; None where it is no constant."""
     text = written.strip()
     shape = re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL)
     if shape is not None:
@@ -246,7 +264,7 @@ def _threads(
         value = found.value
         if found.type == "dim3" and (found.is_made or value.startswith("{")):
             value = f"dim3({value.strip('{}')})"
-        return _threads(value, sources, found.place, given, depth - 1)
+        return _product(value, sources, found.place, given, depth - 1)
     return _number(text, sources, place, given, depth) or None
 
 

@@ -55,7 +55,8 @@ def selection(case: Case) -> tuple[Advice, ...]:
     text = (
         f"With {made.elements} elements, compare instead of indexing, at each access with a "
         f"run-time index; unroll every loop over {case.name} that stays rolled. It costs "
-        f"{made.elements} comparisons an access, and the elements need registers."
+        f"{made.elements} comparisons an access, and the elements need registers: keep it where "
+        "ptxas spills nothing then."
     )
     if made.is_member and "<" in f"{found.type}{short_name(case.facts.demangled)}":
         text += (

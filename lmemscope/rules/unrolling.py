@@ -138,6 +138,8 @@ def _unrolled(case: Case, condition: str) -> tuple[Advice, ...]:
         return ()
     if (index.written_out or 0) > MOST_WRITTEN_OUT:
         return ()
+    if index.written_out is None and not condition:
+        condition = " Keep it where ptxas spills nothing then."
     loop = _rolled_one(case)
     if loop is None and declaration_of(case) is None:
         return _unrolled_where(case, index.loop, condition)

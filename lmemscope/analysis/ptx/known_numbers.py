@@ -23,7 +23,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 """What ``setp`` asks by (PTX ISA, "Comparisons"); ``lo`` and its like are of unsigned numbers."""
 
-_COMPUTED: dict[str, Callable[[Sequence[int]], int]] = {
+COMPUTED: dict[str, Callable[[Sequence[int]], int]] = {
     "mov": lambda of: of[0],
     "cvt": lambda of: of[0],
     "neg": lambda of: -of[0],
@@ -75,7 +75,7 @@ class KnownNumbers:
         if instruction.operation == "selp" and len(operands) == 3:
             chosen = self._holds(value, operands[2], depth)
             return None if chosen is None else self._operand(value, operands[not chosen], depth)
-        compute = _COMPUTED.get(instruction.operation)
+        compute = COMPUTED.get(instruction.operation)
         if compute is None:
             return None
         numbers = [self._operand(value, one, depth) for one in operands]
@@ -113,7 +113,7 @@ class KnownNumbers:
             name = _parameter(instruction)
             if name is not None:
                 found.add(name)
-            elif instruction.operation in _COMPUTED and instruction.predicate is None:
+            elif instruction.operation in COMPUTED and instruction.predicate is None:
                 operands = (one for one in instruction.operands[1:] if number_of(one) is None)
                 work += [self.values.read(value, str(operand)) for operand in operands]
             else:

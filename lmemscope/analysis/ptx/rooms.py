@@ -6,25 +6,34 @@ that the parameter is at most 6, unless the program reads beyond its array.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.graph import Loop
+from lmemscope.analysis.ptx.known_numbers import COMPUTED
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
 from lmemscope.analysis.ptx.trips import UNKNOWN, Trips
 from lmemscope.analysis.ptx.values import Value
 from lmemscope.formats.ptx_body import Operand, number_of
 
 _PLAIN = frozenset({"mov", "cvt", "cvta"})
+_DEEP = 48
+"""Instructions from where a frame begins to an address in it."""
+_COMPUTED = COMPUTED | {"cvta": COMPUTED["mov"], "mad": lambda of: of[0] * of[1] + of[2]}
 
 
-def largest_parameters(objects: FunctionObjects) -> dict[str, int]:
+def largest_parameters(
+    objects: FunctionObjects, extents: Mapping[int, Sequence[int]] | None = None
+) -> dict[str, int]:
     """The largest number of each parameter that an array bounds, where that is few turns of a loop.
 
     Args:
         objects: of a kernel.
+        extents: of its arrays of several dimensions, by their offsets: a loop that goes through a
+            row ends with the row. Without them an array is one row.
     """
-    walks = _Walks(objects)
+    walks = Walks(objects, extents or {})
     found: dict[str, int] = {}
     for loop, turns in walks.turns().items():
         for name in walks.trips.parameters(loop):
@@ -34,15 +43,32 @@ def largest_parameters(objects: FunctionObjects) -> dict[str, int]:
     return found
 
 
+def rows_of(size: int, extents: Sequence[int]) -> list[int]:
+    """Bytes of an array's innermost row, of what holds such rows, and so on; the array is the last.
+
+    Args:
+        size: of the array.
+        extents: its dimensions, outermost first. Other than those of a size that they divide say
+            nothing.
+    """
+    whole = math.prod(extents)
+    if not whole or size % whole:
+        return [size]
+    rows = [size // math.prod(extents[:inner]) for inner in range(len(extents))]
+    return rows[::-1]
+
+
 @dataclass(frozen=True)
-class _Walks:
+class Walks:
     """Loops of a function that go through its arrays.
 
     Attributes:
         objects: of the function.
+        extents: of its arrays, by their offsets.
     """
 
     objects: FunctionObjects
+    extents: Mapping[int, Sequence[int]]
 
     @property
     def trips(self) -> Trips:
@@ -53,13 +79,13 @@ class _Walks:
         """How often each loop can run at most before an access is outside of its array."""
         found: dict[Loop, int] = {}
         for access in self.objects.accesses:
-            size = self._size(access)
-            if size is None:
+            place = self._place(access)
+            if place is None:
                 continue
             for loop in self._loops(access):
                 moved = self._moved_by(access, loop)
                 if moved:
-                    turns = -(-size // abs(moved))
+                    turns = -(-self._room(place, moved, self._begin(access)) // abs(moved))
                     found[loop] = min(turns, found.get(loop, turns))
         return found
 
@@ -71,13 +97,71 @@ class _Walks:
                 return number - 1
         return None
 
-    def _size(self, access: PtxAccess) -> int | None:
-        """Bytes of the one array that an access is of."""
+    def _place(self, access: PtxAccess) -> int | None:
+        """The offset of the one array that an access is of."""
         if len(access.pointees) != 1:
             return None
         (pointee,) = access.pointees
-        found = self.objects.objects.get(pointee.offset) if pointee.kind == "depot" else None
-        return found.size if found is not None else None
+        known = pointee.kind == "depot" and pointee.offset in self.objects.objects
+        return pointee.offset if known else None
+
+    def _room(self, place: int, moved: int, begin: int | None) -> int:
+        """Bytes from where an access begins to the end of what it goes through.
+
+        Args:
+            place: of the array in the frame.
+            moved: bytes by which the access moves in a turn.
+            begin: where it begins, in bytes from the array; None where nothing tells.
+        """
+        size = self.objects.objects[place].size
+        extents = self.extents.get(place, ())
+        row = next((row for row in rows_of(size, extents) if row > abs(moved)), size)
+        if begin is None or not 0 <= begin < size:
+            return row
+        return row - begin % row if moved > 0 else begin % row + 1
+
+    def _begin(self, access: PtxAccess) -> int | None:
+        """Where an access is in the first turns of the loops around it, from its array's start."""
+        address = self.objects.body.instructions[access.index].address
+        if address is None or address.base is None:
+            return None
+        first = self._first_of(access.index, address.base, 0)
+        (pointee,) = access.pointees
+        return None if first is None else first + address.offset - pointee.offset
+
+    def _first(self, value: Value | None, depth: int) -> int | None:
+        """What a value is in the first turns, where the frame begins at 0; None: not known."""
+        if value is None or depth > _DEEP:
+            return None
+        values = self.objects.dataflow.values
+        join = values.join(value)
+        if join is not None:
+            loop = self.objects.dataflow.control.loop_at.get(join.block)
+            members = self.objects.dataflow.control.blocks_of(loop) if loop is not None else ()
+            starts = {
+                self._first(brought, depth + 1)
+                for before, brought in values.incoming(join).items()
+                if before not in members
+            }
+            return starts.pop() if len(starts) == 1 else None
+        if value < 0:
+            return None
+        one = self.objects.body.instructions[value]
+        if one.predicate is not None:
+            return None
+        compute = _COMPUTED.get(one.operation)
+        if compute is None:
+            return None
+        numbers = [self._first_of(value, operand, depth) for operand in one.operands[1:]]
+        known = [number for number in numbers if number is not None]
+        return compute(known) if len(known) == len(numbers) else None
+
+    def _first_of(self, index: int, operand: Operand, depth: int) -> int | None:
+        """The same of what an instruction reads."""
+        if operand in self.objects.bases:
+            return 0
+        written = number_of(operand)
+        return self._first(self._value(index, operand), depth + 1) if written is None else written
 
     def _loops(self, access: PtxAccess) -> list[Loop]:
         """The loops around an access that come to it, or to a loop around it, in every turn."""
