@@ -292,11 +292,14 @@ def call(function: str, register: str) -> str:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """A machine instruction before it has a place: its PTX line begins with ``ptx``."""
+    """A machine instruction before it has a place: its PTX line begins with ``ptx``.
+
+    Its ``source`` is a line of ``a.cu``, or that of a function that is inlined and of its calls.
+    """
 
     ptx: str | None
     site: Site
-    source: int | None = None
+    source: int | Sequence[SourceLocation] | None = None
 
 
 def ldl(
@@ -308,7 +311,7 @@ def ldl(
     marked: bool = False,
     generic: bool = False,
     store: bool = False,
-    source: int | None = None,
+    source: int | Sequence[SourceLocation] | None = None,
     register: int = 4,
 ) -> MachineCode:
     """``LDL [R1+at]`` that comes from the PTX line which begins with ``ptx``."""
@@ -387,8 +390,13 @@ def layers(
             pc += 16
             sites.append(dataclasses.replace(one.site, pc=pc))
             line = 0 if ptx is None or one.ptx is None else line_of(ptx, one.ptx)
-            ptx_lines.append(_row(pc, "k.ptx", line))
-            source_lines.append(_row(pc, "a.cu", one.source or 0))
+            ptx_lines.append(_row(pc, SourceLocation("k.ptx", line)))
+            source = (one.source or 0,) if isinstance(one.source, int | None) else one.source
+            places = [
+                SourceLocation("a.cu", place) if isinstance(place, int) else place
+                for place in source
+            ]
+            source_lines.append(_row(pc, *places))
         return tuple(sites)
 
     own = placed([one for one in code if not one.site.is_generic])
@@ -417,8 +425,8 @@ def layers(
     )
 
 
-def _row(pc: int, file: str, line: int) -> InlinedLine:
-    return InlinedLine(pc, (InlineFrame(SourceLocation(file, line), None),))
+def _row(pc: int, *places: SourceLocation) -> InlinedLine:
+    return InlinedLine(pc, tuple(InlineFrame(place, None) for place in places))
 
 
 def line_of(ptx: PtxModule, beginning: str) -> int:

@@ -327,6 +327,23 @@ ret;"""
         assert [frame.location.line for frame in one.chain] == called
 
 
+def test_a_call_is_in_the_file_that_ptx_tells() -> None:
+    """Ptxas may give the line of a call the file of the function that is inlined there."""
+    body = f"""{depot(64)}
+.loc 1 1 0
+{ADDRESS}
+.loc 2 3 0, function_name $L__info_string0, inlined_at 1 8 0
+{LOAD}
+ret;"""
+    ptx = program(body, inlined=("_Z3cosf",), variables=('.file 2 "b.h"',))
+    inner = SourceLocation("b.h", 3)
+    for line, file in ((8, "a.cu"), (9, "b.h")):
+        mistaken = (inner, SourceLocation("b.h", line))
+        given = layers(ptx, ldl("ld.local", base=4, source=mistaken), frame=64)
+        (one,) = attributed(given).accesses
+        assert [frame.location for frame in one.chain] == [inner, SourceLocation(file, line)]
+
+
 def test_a_name_of_a_helpers_own_is_not_the_variable() -> None:
     theirs = variable("list", "float*", 8, 2, function="_Z4pickPii", is_parameter=True)
     text = [(1, "int list[16];"), (3, "return list[q];"), (9, "x = pick(other) + list[n];")]

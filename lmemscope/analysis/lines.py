@@ -105,20 +105,22 @@ class Lines:
         return self.shown_chain(ptx.chain(instruction)) if ptx is not None else ()
 
     def _with_callers(self, chain: Chain, origin: Origin) -> Chain:
-        """A chain of machine code with the calls around it that compilers left out.
+        """A chain of machine code with the calls around it that compilers left out or mistook.
 
         Behind a line number 0, nvcc does not say again where the same place is inlined. Reading PTX
-        in order makes up for that; ptxas copies the line as it stands.
+        in order makes up for that; ptxas copies the line as it stands. And it may give a call that
+        is inlined the file of the function that is called, with the line of the call.
         """
         flow = self._layers.flow
-        if len(chain) != 1 or flow is None or origin.function is None or origin.ptx_line is None:
+        if flow is None or origin.function is None or origin.ptx_line is None:
             return chain
         dataflow = flow.dataflow(origin.function)
         if dataflow is None:
             return chain
         for index in dataflow.by_line.get(origin.ptx_line, ()):
             told = self.of_instruction(dataflow.body.instructions[index])
-            if told[:1] and told[0].location == chain[0].location:
+            is_same = len(chain) == 1 or _lines(told) == _lines(chain)
+            if told[:1] and told[0].location == chain[0].location and is_same:
                 return told
         return chain
 
@@ -221,3 +223,7 @@ class Lines:
             return None
         file, line = function.first_loc
         return self.shown(SourceLocation(ptx.files.get(file, ""), line))
+
+
+def _lines(chain: Chain) -> list[int]:
+    return [frame.location.line for frame in chain]
