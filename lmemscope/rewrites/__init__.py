@@ -12,6 +12,7 @@ from dataclasses import replace
 from lmemscope.model import Declined, Edit, Rewriting
 from lmemscope.rewrites import (
     bounded_loop,
+    const_indices,
     dispatch,
     drop_volatile,
     fast_math,
@@ -44,6 +45,7 @@ REWRITES: tuple[Rewrite, ...] = (
     drop_volatile.REWRITE,
     unroll.REWRITE,
     static_table.REWRITE,
+    const_indices.REWRITE,
     shared_table.REWRITE,
     shuffle.REWRITE,
     grid_constant.REWRITE,
@@ -70,7 +72,7 @@ ADDITIONS: tuple[Addition, ...] = (partial_unroll.REWRITE,)
 
 
 _FOR_ANY_COMPILER = frozenset(
-    {"unroll", "keep-rolled", "bounded-loop", "drop-volatile", "no-printf"}
+    {"unroll", "keep-rolled", "bounded-loop", "const-indices", "drop-volatile", "no-printf"}
 )
 """Rewrites that use no word of CUDA's: a host's compiler takes what they make."""
 _HOST = "the host's compiler may read its header, too"

@@ -84,7 +84,7 @@ def indexing_loops(target: Target) -> tuple[Node, ...]:
     """The loops whose counters index the target's variable, in the order of the text."""
     found: list[Node] = []
     for subscript in subscripts(target):
-        names = _index_names(subscript, target)
+        names = index_names(subscript, target)
         found += [
             loop
             for loop in around(subscript, *LOOPS)
@@ -224,7 +224,7 @@ def _names(node: Node) -> Iterator[Node]:
     return (one for one in walk(node) if one.type == "identifier")
 
 
-def _index_names(subscript: Node, target: Target) -> set[bytes]:
+def index_names(subscript: Node, target: Target) -> set[bytes]:
     """Variables in a subscript's indices, those of further dimensions included."""
     found: set[bytes] = set()
     node: Node | None = subscript

@@ -11,7 +11,9 @@ index, 4 sectors per request; where lanes may differ, up to 32.
 
 How to remove it. Unrolling helps only where the index is nothing but loop counters and the number
 of trips is, or can be, a constant: write a constant bound with the run-time bound as a condition
-inside, or, for a ring (``i % size``), move the elements instead of the index. Comparing with each
+inside, or, for a ring (``i % size``), move the elements instead of the index. An index that is read
+from a table of the module (``state[order[i]]``) is a constant where the table is ``const``, and the
+loop unrolled: without the word, host code may change it. Comparing with each
 index suits at most 32 elements that fit the registers left and that no pointer goes to; it costs a
 comparison per element and access. Shared memory suits what fits 48 KB at one copy per thread of
 the block and needs no constructor; with the thread as the last dimension, elements of 4 bytes have
@@ -29,6 +31,7 @@ from __future__ import annotations
 
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
+from lmemscope.rules.index_tables import constant_tables
 from lmemscope.rules.indexing import (
     index_clause,
     left_alone,
@@ -58,6 +61,7 @@ def advice(case: Case) -> tuple[Advice, ...]:
     if own:
         return own
     constant = constant_bound(case) or selection(case) or of_components(case)
+    constant = (*constant_tables(case), *constant)
     found = (*unnamed(case), *with_members(case, constant), *shared_memory(case))
     return left_alone(case) or found or without_usable_advice(case)
 

@@ -1,0 +1,102 @@
+"""Const tables of indices
+
+A variable of the module in constant or device memory that indices of the array are read from
+(`state[order[i]]`) becomes const: its numbers are known to the compiler then, and an index that is
+read from a constant place is a constant. In a second proposal the loops that read it, and those
+that index the array, are unrolled, too.
+
+It is safe: nothing in the project does more with the table than to read its elements, so none
+writes it, by `cudaMemcpyToSymbol` or otherwise, or has its address; what writes an element does not
+compile. Declined where another file declares it `extern`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from lmemscope.model import Edit, Rewriting, count
+from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.loops import LOOPS, counters, index_names, indexing_loops, unroll_edit
+from lmemscope.rewrites.written import files_of, in_file, lines_of
+from lmemscope.rules.index_tables import IndexTable, index_tables
+from lmemscope.rules.indexing import listed
+from lmemscope.sources.syntax import FUNCTIONS, around, outermost, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SPACE = re.compile(rb"__(?:constant|device)__(?!\w)")
+
+
+def propose(target: Target) -> Iterator[Rewriting]:
+    """The word `const` in the declarations; that, and the loops that read the tables unrolled."""
+    tables = [index_tables(hit.case) for hit in target.hits]
+    every = {one.name: one for each in tables for one in each}
+    if not all(tables):
+        return
+    found = [_declared_const(target, one) for one in every.values() if not one.is_const]
+    edits = tuple(edit for edit in found if edit is not None)
+    if not edits or len(edits) != len(found):
+        return
+    names = listed([f"`{one.name}`" for one in every.values() if not one.is_const])
+    them = "it" if len(edits) == 1 else "them"
+    summary = f"make {names} const, so that indices read from {them} can be constants"
+    yield Rewriting("const-indices", "safe", edits, summary)
+    loops = _unrolled(target, {name.encode() for name in every})
+    if loops:
+        text = f"{summary}, and unroll {count(len(loops), 'loop')}"
+        yield Rewriting("const-indices", "safe", (*edits, *loops), text)
+
+
+def _declared_const(target: Target, table: IndexTable) -> Edit | None:
+    """The word behind that of the table's memory; None where the declaration is not found."""
+    place = in_file(target, os.path.abspath(table.place.file))
+    if place is None:
+        return None
+    syntax, name = place.syntax, table.name.encode()
+    if name in syntax.macros:
+        return None
+    for node in walk(syntax.root):
+        if node.type != "declaration" or node.start_point.row != table.place.line - 1:
+            continue
+        text = syntax.text(node)
+        space = _SPACE.search(text.partition(name)[0])
+        if space is not None and len(node.children_by_field_name("declarator")) == 1:
+            at = node.start_byte + space.end()
+            return place.edit(at, at, b" const")
+    return None
+
+
+def _unrolled(target: Target, tables: Collection[bytes]) -> tuple[Edit, ...]:
+    """Pragmas before the loops that read the tables, or index the array."""
+    made: list[Edit | None] = []
+    for one in files_of(target):
+        loops = [*indexing_loops(one), *_reading_loops(one, tables)]
+        made += [unroll_edit(one, loop) for loop in loops]
+    return tuple(dict.fromkeys(edit for edit in made if edit is not None))
+
+
+def _reading_loops(target: Target, tables: Collection[bytes]) -> Iterator[Node]:
+    """Loops whose counters index tables, in the functions that accesses of the array are in."""
+    lines = lines_of(target)
+    for node in walk(target.syntax.root):
+        if node.type != "subscript_expression":
+            continue
+        argument = node.child_by_field_name("argument")
+        if argument is None or target.syntax.text(argument) not in tables:
+            continue
+        function = outermost(node, FUNCTIONS)
+        if function is None or not any(
+            function.start_point.row < line <= function.end_point.row + 1 for line in lines
+        ):
+            continue
+        names = index_names(node, target)
+        for loop in around(node, *LOOPS):
+            if names & counters(loop, target) and not loop.has_error:
+                yield loop
+
+
+REWRITE = Rewrite("const-indices", frozenset({"dynamic-index"}), propose, __name__)

@@ -1,0 +1,153 @@
+"""Tables that indices come from, and whose numbers a compiler does not look at.
+
+Host code may set a variable of the module in constant or device memory (``cudaMemcpyToSymbol``), so
+compilers do not rely on what it is initialised with, unless it is const: then an index that is read
+from it at a constant place is a constant itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lmemscope.formats.statements import closed_at
+from lmemscope.model import Advice, SourceLocation, is_library
+from lmemscope.rules.aliases import namesakes
+from lmemscope.rules.base import Case
+from lmemscope.rules.indexing import REGISTER_FILE, listed
+
+_DECLARED = (
+    r"(?P<before>(?:\b(?:static|inline|__constant__|__device__|const|constexpr)\s+|"
+    r"__align__\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*)+)"
+    r"(?P<type>(?:[A-Za-z_][\w:]*\s+)*?[A-Za-z_][\w:]*)\s+(?P<const>const\s+)?{name}\s*"
+    r"(?P<extents>(?:\[[^\[\]]*\]\s*)+)=?\s*\{{"
+)
+"""Of a variable of the module, with its initialiser."""
+_CHANGED = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)")
+_TAKEN = re.compile(r"(?:(?:^|[^\w\]\s&)]|\breturn)\s*&|\+\+|--)\s*$")
+"""What before an element takes its address, or changes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTable:
+    """A variable of the module whose elements are indices.
+
+    Attributes:
+        name: as the source has it.
+        place: of its declaration.
+        is_const: whether it is declared so, and may not change.
+    """
+
+    name: str
+    place: SourceLocation
+    is_const: bool
+
+
+def index_tables(case: Case) -> tuple[IndexTable, ...]:
+    """The tables that an object's indices come from, where they come from nothing else.
+
+    Each has an initialiser in sight, and nothing in the project does more with it than to read its
+    elements; beside them the indices count loops of constant trip counts. Empty where that is not
+    so.
+    """
+    index = case.index
+    if index is None:
+        return ()
+    found: dict[str, IndexTable] = {}
+    for source in index.all_sources:
+        if source.kind == "loop-counter" and source.constant_trip:
+            continue
+        if source.kind != "memory" or source.name is None:
+            return ()
+        name = source.name.rpartition("::")[2]
+        table = found.get(name) or _table(case, name)
+        if table is None:
+            return ()
+        found[name] = table
+    return tuple(found.values())
+
+
+def _files(case: Case) -> Iterator[str]:
+    """The unit's own files, the declaration's first."""
+    starts = [case.facts.home, case.sources.main]
+    if case.location is not None:
+        starts.insert(0, case.location.file)
+    for start in starts:
+        if start is not None and not is_library(start):
+            yield start
+            yield from case.sources.quoted(start, searched=True)
+
+
+def _table(case: Case, name: str) -> IndexTable | None:
+    """The variable of a name, of which a project only reads elements."""
+    if re.fullmatch(r"[A-Za-z_]\w*", name) is None:
+        return None
+    declared = re.compile(_DECLARED.format(name=name))
+    files = list(dict.fromkeys(_files(case)))
+    found: list[IndexTable] = []
+    for file in files:
+        text = case.sources.code(file) if name in case.sources.code(file) else ""
+        for one in declared.finditer(text):
+            words = set(f"{one['before']} {one['type']} {one['const'] or ''}".split())
+            if not words & {"__constant__", "__device__"}:
+                continue
+            line = 1 + text.count("\n", 0, one.start(0))
+            is_const = bool(words & {"const", "constexpr"})
+            found.append(IndexTable(name, SourceLocation(file, line), is_const))
+    if len(found) != 1:
+        return None
+    start = case.sources.main or files[0]
+    others = case.sources.mentioning(start, name)
+    if all(_is_read(case, file, name, declared) for file in dict.fromkeys((*files, *others))):
+        return found[0]
+    return None
+
+
+def _is_read(case: Case, file: str, name: str, declared: re.Pattern[str]) -> bool:
+    """Whether a file does nothing with a table but declare it and read its elements."""
+    text = case.sources.code(file)
+    if any(name in line for line in case.sources.lines(file) if f'"{name}"' in line):
+        return False  # Old programs name symbols in strings.
+    declarations = [(one.start(0), one.end(0)) for one in declared.finditer(text)]
+    for use in re.finditer(rf"(?<![\w.>]){name}(?!\w)", text):
+        if any(start <= use.start() < end for start, end in declarations):
+            continue
+        at = use.end()
+        while (opened := re.compile(r"\s*(?=\[)").match(text, at)) is not None:
+            closed = closed_at(text, opened.end())
+            if closed is None:
+                return False
+            at = closed
+        line = text[text.rfind("\n", 0, use.start()) + 1 : use.start()]
+        if at == use.end() or _CHANGED.match(text, at) or _TAKEN.search(line):
+            return False
+        if re.search(r"\bextern\b", line):
+            return False
+    return True
+
+
+def constant_tables(case: Case) -> tuple[Advice, ...]:
+    """To let the compiler see the numbers of the tables that indices come from."""
+    tables = index_tables(case)
+    found = case.object
+    if not tables or found is None or found.also or case.generic or namesakes(case):
+        return ()
+    if found.size > REGISTER_FILE:
+        return ()
+    open_ones = [one for one in tables if not one.is_const]
+    unroll = "unroll each loop that reads an index from {0}, and every other that indexes {1}"
+    names = listed([f"`{one.name}`" for one in tables])
+    rest = unroll.format("it" if len(tables) == 1 else "them", case.name)
+    kept = " Then every index is a constant: keep it where ptxas spills nothing."
+    if not open_ones:
+        text = f"{names} {'is' if len(tables) == 1 else 'are'} const: {rest} (`#pragma unroll`)."
+        return (Advice(text + kept, rewrite="const-indices"),)
+    declared = listed([f"`{one.name}` ({case.line(one.place)})" for one in open_ones])
+    them = "it" if len(open_ones) == 1 else "them"
+    text = (
+        f"Declare {declared} `const`: nothing in sight writes {them}, but a program could "
+        f"(`cudaMemcpyToSymbol`), so the compiler does not look at the numbers until then. And "
+        f"{rest} (`#pragma unroll`)."
+    )
+    return (Advice(text + kept, rewrite="const-indices"),)
