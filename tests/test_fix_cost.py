@@ -14,22 +14,25 @@ import pytest
 from lmemscope.analysis.leaving import leave_reason
 from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.analysis.work import work_of
-from lmemscope.fixing.cost import Grid, cost
+from lmemscope.fixing.cost import Grid, cost, cost_of
 from lmemscope.fixing.rank import ranked
 from lmemscope.model import (
     PIPES,
     STALLS,
     Applicability,
+    CallFacts,
     Cost,
     CubinFacts,
     Edit,
     Figures,
+    KernelReport,
     Rewriting,
     Trial,
     TrialVerdict,
     Work,
 )
-from tests.builders import MachineCode, attributed, depot, layers, ldl, program, stl
+from lmemscope.rules.verdict import judge
+from tests.builders import MachineCode, attributed, depot, facts, layers, ldl, program, stl
 from tests.conftest import ROOT
 
 PLAIN = Work(
@@ -132,6 +135,14 @@ def test_a_kernel_that_waits_is_as_slow_as_it_has_few_warps() -> None:
     assert few.total > 3 * many.total
 
 
+def test_what_other_sources_do_has_no_cost() -> None:
+    base = facts("k", calls=CallFacts((), (), False))
+    report = KernelReport(base, judge(base), work=PLAIN)
+    assert cost_of(report, "sm_90", Grid(64)) is not None
+    called = dataclasses.replace(base, calls=CallFacts((), (), False, external=("_Z3hit",)))
+    assert cost_of(dataclasses.replace(report, facts=called), "sm_90", Grid(64)) is None
+
+
 def test_a_launch_of_few_blocks_waits_more_and_misses_less() -> None:
     """One block of 64 threads is two warps of a multiprocessor, and 640 bytes of each fit L1."""
     waiting = dataclasses.replace(PLAIN, frame=640, stalls=tuple(1000.0 for _ in STALLS))
@@ -230,6 +241,17 @@ def test_an_unrolled_loop_weighs_what_it_did_with_the_rest_that_it_leaves() -> N
     unrolled = LOOP.replace("%i, 1;", "%i, 4;").format(inside=inside, bound="%n", behind="")
     assert fp32(looped("%n")) == UNKNOWN
     assert fp32(work(NUMBER + LEFT + unrolled)) + REST == UNKNOWN
+
+
+def test_a_mask_of_something_else_makes_no_copies() -> None:
+    """The lane's number, ``threadIdx.x & 31``, leaves over no turns of a loop to ``n``."""
+    inside = "fma.rn.f32 %f, %f, %f, %f;"
+    strided = LOOP.replace("%i, 1;", "%i, 256;").format(inside=inside, bound="%n", behind="")
+    lane = "mov.u32 %t, %tid.x;\nand.b32 %lane, %t, 31;\n"
+    assert fp32(work(NUMBER + lane + strided)) == UNKNOWN
+    unrolled = LOOP.replace("%i, 1;", "%i, 4;").format(inside=inside, bound="%n", behind="")
+    assert fp32(work(NUMBER + LEFT.replace("%n", "%other") + unrolled)) == UNKNOWN
+    assert fp32(work(NUMBER + LEFT + unrolled)) < UNKNOWN / 3
 
 
 def test_a_step_of_the_source_s_own_makes_no_copies() -> None:

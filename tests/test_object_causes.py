@@ -6,6 +6,7 @@ import pytest
 
 from lmemscope.analysis.causes import ProvenCause, object_causes
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.formats.ptx import PtxModule
 from lmemscope.model import Cause, Evidence
 from tests.builders import call, depot, line_of, program
 
@@ -51,6 +52,31 @@ def test_a_run_time_index_is_dynamic_and_shown_by_its_access() -> None:
     line = line_of(program(body), "ld.local.u32")
     shown = Evidence("ptx-instruction", ptx_line=line, opcode="ld.local.u32")
     assert proven(body) == ("dynamic-index", shown)
+
+
+def test_an_address_that_a_function_returns_is_needed() -> None:
+    """Its caller reads what is no more; the stores are there all the same."""
+    stored = f"{depot(64)}\nadd.u64 %rd1, %SP, 0;\nadd.u64 %rd2, %SPL, 0;\nst.local.u32 [%rd2], 3;"
+    text = f"""
+.version 9.0
+.target sm_90
+.address_size 64
+.visible .func (.param .b64 func_retval0) f(.param .b32 f_param_0)
+{{
+{stored}
+RETURNED
+ret;
+}}
+"""
+    for register, expected in (("%rd1", "address-taken"), ("%rd9", "unattributed")):
+        returned = f"st.param.b64 [func_retval0+0], {register};"
+        flow = ModuleFlow(PtxModule(text.replace("RETURNED", returned).encode()))
+        objects = flow.objects("f")
+        assert objects is not None
+        found = object_causes(flow, "f", objects, objects.objects.values())[0]
+        assert found.cause == expected
+        if expected == "address-taken":
+            assert found.evidence[0].opcode == "st.param.b64"
 
 
 CHOSEN = """

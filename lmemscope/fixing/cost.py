@@ -104,6 +104,8 @@ class Grid:
 def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
     """The cost of a kernel as its report has it; None where something is not known.
 
+    What functions of other sources do that it calls is not, and may be most of it.
+
     Args:
         report: with the kernel's work.
         arch: real architecture.
@@ -111,6 +113,8 @@ def cost_of(report: KernelReport, arch: str, grid: Grid) -> Cost | None:
     """
     facts = report.facts
     if report.work is None or facts.registers is None:
+        return None
+    if facts.calls is not None and facts.calls.external:
         return None
     shared = (facts.ptxas.shared or 0) if facts.ptxas is not None else 0
     threads = bounded(facts, grid.threads)

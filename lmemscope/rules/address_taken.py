@@ -123,6 +123,8 @@ def message(case: Case) -> str:
         )
     if _is_printed(case):
         return f"the address of {case.described} is needed: it is an argument of printf{hidden}"
+    if _is_returned(case):
+        return f"the address of {case.described} is needed: its function returns it{hidden}"
     return f"the address of {case.described} is needed{_clause(case, _receiver(case))}{hidden}"
 
 
@@ -230,6 +232,14 @@ def _by_receiver(case: Case) -> tuple[Advice, ...]:
                 f"for a number, `%c` for each character of {case.name}."
             ),
             Advice("Or compile each call that prints it out of release builds."),
+        )
+    if receiver is None and _is_returned(case):
+        return (
+            Advice(
+                "Return values instead of an address, or let the caller give a place for them: "
+                "what lies in a function's frame is gone once it has returned, so whoever uses "
+                "the address reads what other calls have put there."
+            ),
         )
     holder = _rolled_holder(case)
     if receiver is None and holder is not None:
@@ -354,6 +364,12 @@ def _is_printed(case: Case) -> bool:
         for access in case.facts.accesses
         if access.ptx_line is not None
     )
+
+
+def _is_returned(case: Case) -> bool:
+    """Whether the function returns the address, and gives it to no other that is called."""
+    stored = [one for one in _evidence_of(case) if one.kind == "ptx-instruction" and one.opcode]
+    return any(str(one.opcode).startswith("st.param") for one in stored)
 
 
 def _rolled_holder(case: Case) -> str | None:

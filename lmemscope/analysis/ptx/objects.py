@@ -334,7 +334,7 @@ class FunctionObjects:
         """Registers whose value leaves our sight in an instruction: stored, or used by others."""
         operation = instruction.operation
         if operation == "st":
-            if "param" in instruction.modifiers:
+            if "param" in instruction.modifiers and not self._returns(instruction):
                 return []
             return [r for operand in instruction.operands[1:] for r in registers_of(operand)]
         if operation in _MEMORY or operation in ("call", "bra", "setp", "ret"):
@@ -342,6 +342,12 @@ class FunctionObjects:
         if operation in ("atom", "red", "cp", "prefetch", "discard") or not _known(operation):
             return [r for operand in instruction.operands for r in registers_of(operand)]
         return []
+
+    def _returns(self, instruction: Instruction) -> bool:
+        """Whether an instruction stores what the function returns."""
+        address = instruction.address
+        results = {name for name, _, _ in self.dataflow.function.results}
+        return address is not None and address.base in results
 
     def _index_leaves(
         self, index: int, register: str, pointees: frozenset[Pointee]

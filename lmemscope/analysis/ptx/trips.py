@@ -7,7 +7,7 @@ so any weight serves, as long as a loop that is unrolled four times weighs a fou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +22,8 @@ from lmemscope.formats.ptx_body import number_of
 UNKNOWN = 32.0
 """Times that a loop runs whose count is not known (docs/fix.md)."""
 _MOST = 1 << 16
+_ARITHMETIC = frozenset("mov cvt add sub mul mad shl shr and or xor not neg min max".split())
+"""Operations that a remainder and a loop's end may have gone through."""
 _STEPS = 64
 """Instructions between a counter and what is compared; masks of unrolled loops' remainders."""
 
@@ -333,12 +335,13 @@ class Trips:
     def _copies(self, loop: Loop, step: int) -> int:
         """How often a loop's body stands in it: a step of the source's own makes no copy.
 
-        Unrolling by four leaves ``n & 3`` over, which is computed in front of the loop; or each
-        copy has a test of its own.
+        Unrolling by four leaves ``n & 3`` over, which is computed in front of the loop of what that
+        ends or begins at; or each copy has a test of its own.
         """
         around = self._control.loops_of[self._code.flow.block_of(loop.header)]
         outside = {one.header for one in around} - {loop.header}
-        masks = (mask for mask, headers in self._masks if headers <= outside)
+        own = self._ends_of(loop)
+        masks = (mask for mask, headers, made in self._masks if headers <= outside and made & own)
         found = [mask + 1 for mask in masks if step % (mask + 1) == 0]
         tests = sum(self._is_counted(test, loop, step) for test in self._tests(loop))
         return max([1, *found, tests if tests and step % tests == 0 else 1])
@@ -350,15 +353,47 @@ class Trips:
         return any(one is not None and abs(one.step) == step for one in counters)
 
     @cached_property
-    def _masks(self) -> tuple[tuple[int, frozenset[int]], ...]:
-        """Masks of remainders, with the headers of the loops that they are computed in."""
-        found: dict[tuple[int, frozenset[int]], None] = {}
+    def _masks(self) -> tuple[tuple[int, frozenset[int], frozenset[Value]], ...]:
+        """Masks of remainders, with the headers of the loops that they are computed in, and what
+        they are computed of."""
+        found: dict[tuple[int, frozenset[int], frozenset[Value]], None] = {}
         for index, instruction in enumerate(self._code.body.instructions):
             mask = number_of(instruction.operands[-1]) if instruction.operation == "and" else None
             if mask is not None and 0 < mask < _STEPS and mask & (mask + 1) == 0:
                 loops = self._control.loops_of.get(self._code.flow.block_of(index), ())
-                found[mask, frozenset(one.header for one in loops)] = None
+                masked = self._values.read(index, str(instruction.operands[1]))
+                made = frozenset(self._made_of([masked]))
+                found[mask, frozenset(one.header for one in loops), made] = None
         return tuple(found)
+
+    def _ends_of(self, loop: Loop) -> set[Value]:
+        """What a loop's end, and the start of its counter, are computed of."""
+        compared: list[Value | None] = []
+        for test in self._tests(loop):
+            for register in (test.first, test.second):
+                value = self._values.read(test.index, register)
+                counter = self._counter(value, loop)
+                compared.append(counter.start if counter and counter.start is not None else value)
+        return self._made_of(compared)
+
+    def _made_of(self, values: Iterable[Value | None]) -> set[Value]:
+        """What values are computed of by arithmetic: loads, calls, and what paths bring together.
+
+        The number of a thread or block is in all that differs between threads, and tells nothing.
+        """
+        work, seen, found = list(values), set[Value](), set[Value]()
+        while work:
+            value = work.pop()
+            if value is None or value in seen or len(seen) > _STEPS:
+                continue
+            seen.add(value)
+            if value < 0 or self._code.body.instructions[value].operation not in _ARITHMETIC:
+                found.add(value)
+                continue
+            operands = self._code.body.instructions[value].operands[1:]
+            registers = [one for one in operands if isinstance(one, str) and one[:1] == "%"]
+            work += [self._values.read(value, one) for one in registers]
+        return found
 
 
 def _passed(test: _Test, counter: _Counter, limit: float, *, swapped: bool) -> float | None:
