@@ -3,7 +3,8 @@
 Compilers look for what a file includes beside it, and upwards from there. So the directories above
 a patched file are real ones, with a link for each of their other entries: whatever a path leads to
 from the patched file, it leads to from the original, and nothing but links and the patched files is
-written.
+written. Those above each file that the source includes are real, too: what one includes by
+``../``, in a directory that is a link, would be the original.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lmemscope.files import read_input
-from lmemscope.model import CompileOptions, Edit, Unit
+from lmemscope.model import CompileOptions, Edit, Unit, is_library
 from lmemscope.sources.edits import patched
 from lmemscope.sources.includes import holds_toolkit
+from lmemscope.sources.lines import from_disk
 
 
 def by_file(edits: Iterable[Edit]) -> Mapping[str, tuple[Edit, ...]]:
@@ -45,7 +47,13 @@ def overlay(unit: Unit, edits: Iterable[Edit], root: str) -> Unit:
     """
     edits = tuple(edits)
     files = {file: patched(read_input(file), own) for file, own in by_file(edits).items()}
-    _mirror({*files, unit.path}, root)
+    sources = from_disk(main=unit.path, options=unit.options)
+    included = {
+        os.path.abspath(file)
+        for file in sources.quoted(unit.path, searched=True)
+        if os.path.exists(file) and not is_library(file)
+    }
+    _mirror({*files, unit.path, *included}, root)
     for file, data in files.items():
         copy = _within(root, file)
         with contextlib.suppress(FileNotFoundError):
