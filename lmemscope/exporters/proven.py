@@ -58,7 +58,8 @@ def speed(gain: float) -> str:
     """A modelled speed-up in words; what is less than timing notices is none."""
     if 1 / NOTICED <= gain <= NOTICED:
         return "the same modelled speed"
-    return f"{factor(gain)} times the modelled speed"
+    slower = ", slower" if gain < 1 else ""
+    return f"{factor(gain)} times the modelled speed{slower}"
 
 
 def factor(gain: float) -> str:
