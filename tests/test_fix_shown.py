@@ -317,7 +317,7 @@ def test_what_removes_an_object_but_costs_more_is_said_to_be_left() -> None:
     (said,) = found.units[0].kernels[0].findings[0].advice
     assert said.text == (
         "Leave it as it is. Of what was tried, this removes it: fewer "
-        "(0.5 times the modelled speed)."
+        "(0.5 times the modelled speed, slower)."
     )
 
 

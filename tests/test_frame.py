@@ -129,6 +129,21 @@ def test_an_aligned_depot_alone_has_one_place() -> None:
     assert drawn(88, objects=(TABLE,), **changes) == expected
 
 
+@pytest.mark.parametrize(
+    ("alignment", "expected"),
+    [
+        (128, [(0, 64, "object"), (64, 64, "padding"), (128, 4, "saved registers")]),
+        (16, [(0, 64, "object"), (64, 64, "unknown"), (128, 4, "saved registers")]),
+    ],
+)
+def test_a_depot_is_rounded_up_to_its_alignment(
+    alignment: int, expected: list[tuple[int, int, str]]
+) -> None:
+    placed = (Placement("k", site(16, at=0), 0, alignment=alignment),)
+    saved = (site(32, at=128), "callee-save")
+    assert drawn(132, saved, objects=(TABLE,), placed=placed) == expected
+
+
 def test_beside_spills_that_place_is_not_certain() -> None:
     spilled = (site(16, at=0), "register-spill")
     assert drawn(64, spilled, objects=(TABLE,)) == [(0, 4, "spill slots"), (4, 60, "unknown")]

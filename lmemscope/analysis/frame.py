@@ -13,7 +13,7 @@ alignment is larger than what the stack pointer has before: 16 bytes in a kernel
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -80,11 +80,12 @@ class _Owner:
     """Who owns a byte of the frame: as in `FrameRange`."""
 
     kind: FrameOwner
-    cause: Cause
+    cause: Cause | None
     object: int | None
 
 
 _RETURNED = _Owner(traits_of("call-frame").owner, "call-frame", None)
+_PADDING = _Owner("padding", None, None)
 
 
 def frame_map(
@@ -138,6 +139,7 @@ def frame_map(
         for at in range(site.displacement, min(site.displacement + site.width, frame)):
             if at >= 0 and owners[at] is None:
                 owners[at] = saved
+    _pad(owners, starts, _depot_ends(objects), placements)
     returned = _place_results(owners, results)
     # The one depot that no site places has what is left, where that is as large as it.
     unplaced = [(name, end) for name, end in _depot_ends(objects).items() if name not in starts]
@@ -181,6 +183,24 @@ def _place(owners: list[_Owner | None], number: int, found: LocalObject, start: 
     for at in range(start + found.offset, min(start + found.offset + found.span, len(owners))):
         if at >= 0 and owners[at] is None:
             owners[at] = mine
+
+
+def _pad(
+    owners: list[_Owner | None],
+    starts: Mapping[str, int],
+    ends: Mapping[str, int],
+    placements: Sequence[Placement],
+) -> None:
+    """Give depots what rounds them up: NVVM makes each a multiple of its alignment."""
+    aligned: dict[str, int] = defaultdict(int)
+    for placed in placements:
+        aligned[placed.function] = max(aligned[placed.function], placed.alignment)
+    for name, start in starts.items():
+        size = ends.get(name, 0)
+        end = start + size
+        padded = end + -size % max(aligned[name], 1)
+        if end >= 0 and padded <= len(owners) and not any(owners[end:padded]):
+            owners[end:padded] = [_PADDING] * (padded - end)
 
 
 def _place_results(
