@@ -1,6 +1,6 @@
 """Time of kernels in local memory, with each fix that is offered, and rewritten by hand.
 
-    python benchmarks/fix_times.py --out benchmarks/data/fix_times.json
+    python benchmarks/fix_times.py --out benchmarks/data/fix_times.json [--only KERNEL]
 
 Needs a GPU, CuPy, and what `lmemscope doctor` asks for. Where the machine with the GPU lacks a
 toolchain, another one finds the fixes first: `--prepare FILE` there, `--fixes FILE` here. What
@@ -95,9 +95,11 @@ class Gpu(Protocol):
         """Compile a version; raises whatever the compiler does."""
 
 
-def launches() -> dict[str, Launch]:
-    """The kernels, by name; each is in a file of its own."""
+def launches(only: str | None = None) -> dict[str, Launch]:
+    """The kernels, by name, or one of them; each is in a file of its own."""
     table = json.loads((KERNELS / "kernels.json").read_text())["kernels"]
+    if only is not None:
+        table = {only: table[only]}
     return {
         name: Launch(
             name,
@@ -152,7 +154,7 @@ def apply_patch(text: str, patch: str) -> str:
     return "".join([*made, *lines[at:]])
 
 
-def find_fixes(arch: str) -> dict[str, Any]:
+def find_fixes(arch: str, only: str | None = None) -> dict[str, Any]:
     """What `lmemscope fix` offers for the kernels, and the modelled costs of what is by hand."""
     sys.path.insert(0, str(ROOT))
     from lmemscope.config.settings import from_flags
@@ -167,7 +169,7 @@ def find_fixes(arch: str) -> dict[str, Any]:
     settings = from_flags({"cache": False, "arch": (arch,)}).settings
     made: dict[str, Any] = {"arch": arch, "candidates": [], "patches": [], "hand": []}
     blocks: dict[int, list[str]] = defaultdict(list)
-    for name, launch in launches().items():
+    for name, launch in launches(only).items():
         blocks[launch.block].append(str(KERNELS / f"{name}.cu"))
 
     def cost(path: Path, block: int, original: Path) -> float | None:
@@ -221,8 +223,8 @@ def find_fixes(arch: str) -> dict[str, Any]:
                     )
 
     for name, paths_by_hand in by_hand().items():
-        if name in launches():
-            block = launches()[name].block
+        if name in launches(only):
+            block = launches(only)[name].block
             original = KERNELS / f"{name}.cu"
             before = cost(original, block, original)
             made["hand"] += [
@@ -393,10 +395,11 @@ def run(
     fixes: dict[str, Any],
     repeats: int = REPEATS,
     say: Callable[[str], None] = lambda line: None,
+    only: str | None = None,
 ) -> dict[str, Any]:
-    """Measure all kernels; the document that is written."""
+    """Measure all kernels, or one; the document that is written."""
     began, kernels, left = time.monotonic(), [], []
-    for name, launch in launches().items():
+    for name, launch in launches(only).items():
         if time.monotonic() - began > SECONDS:
             left.append(name)
             continue
@@ -483,16 +486,17 @@ def main() -> None:
     parser.add_argument("--prepare", type=Path, metavar="FILE", help="only find the fixes")
     parser.add_argument("--fixes", type=Path, metavar="FILE", help="fixes that were found before")
     parser.add_argument("--arch", help="with --prepare: the GPU's architecture, else sm_90")
+    parser.add_argument("--only", metavar="KERNEL", help="one of the kernels")
     asked = parser.parse_args()
     if asked.prepare is not None:
-        found = find_fixes(asked.arch or "sm_90")
+        found = find_fixes(asked.arch or "sm_90", asked.only)
         asked.prepare.write_text(json.dumps(found, indent=1) + "\n")
         return
     if asked.out is None:
         parser.error("--out or --prepare is needed")
     gpu = _Cupy()
-    fixes = json.loads(asked.fixes.read_text()) if asked.fixes else find_fixes(gpu.arch)
-    document = run(gpu, fixes, say=lambda line: print(line, flush=True))
+    fixes = json.loads(asked.fixes.read_text()) if asked.fixes else find_fixes(gpu.arch, asked.only)
+    document = run(gpu, fixes, say=lambda line: print(line, flush=True), only=asked.only)
     asked.out.write_text(json.dumps(document, indent=1) + "\n")
     print(json.dumps(document["summary"], indent=1))
 

@@ -113,11 +113,26 @@ def test_a_table_in_a_header_becomes_const_there() -> None:
     ],
 )
 def test_a_table_that_something_may_write_stays(more: str) -> None:
-    """In the kernel's own file, and in another of the project's."""
+    """In the kernel's own file, and in another of the project's that includes the table's."""
     assert rewritten(given(TABLE + more)) is None
     assert advised(given(TABLE + more)) == ""
-    is_its_own = more.startswith("__constant__")  # Each file has one of its own then.
-    assert (rewritten(given(project={"/p/other.cu": more})) is None) == (not is_its_own)
+    included = f'#include "a.cu"\n{more}'
+    is_its_own = more.startswith("__constant__")
+    assert (rewritten(given(project={"/p/other.cu": included})) is None) == (not is_its_own)
+    own = 'extern "C" __global__ void k2(const int *order) { order[0]; f(order); }\n'
+    assert rewritten(given(project={"/p/other.cu": own})) is not None
+    # Elsewhere the name is something else's, unless it is declared to be this one's.
+    is_known = more.startswith("extern")
+    assert (rewritten(given(project={"/p/other.cu": more})) is None) == is_known
+
+
+def test_a_headers_table_may_be_written_by_whoever_includes_it() -> None:
+    header = {"/p/b.cuh": TABLE}
+    writes = "void set(const int *v) { cudaMemcpyToSymbol(order, v, 16); }\n"
+    for include, stays in (('#include "sub/../b.cuh"\n', True), ('#include "c.cuh"\n', False)):
+        other = {"/p/other.cu": include + writes}
+        asked = given('#include "b.cuh"\n', files=header, project=other)
+        assert (rewritten(asked) is None) == stays
 
 
 @pytest.mark.parametrize(

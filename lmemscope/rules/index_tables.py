@@ -7,6 +7,7 @@ from it at a constant place is a constant itself.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -97,11 +98,28 @@ def _table(case: Case, name: str) -> IndexTable | None:
             found.append(IndexTable(name, SourceLocation(file, line), is_const))
     if len(found) != 1:
         return None
-    start = case.sources.main or files[0]
-    others = case.sources.mentioning(start, name)
-    if all(_is_read(case, file, name, declared) for file in dict.fromkeys((*files, *others))):
-        return found[0]
+    start, (table,) = case.sources.main or files[0], found
+    others = (
+        file
+        for file in case.sources.mentioning(start, name)
+        if _knows(case, file, table) and os.path.abspath(file) not in map(os.path.abspath, files)
+    )
+    if all(_is_read(case, file, name, declared) for file in (*files, *others)):
+        return table
     return None
+
+
+def _knows(case: Case, file: str, table: IndexTable) -> bool:
+    """Whether a name in another of the project's files may be the table.
+
+    It declares it, or includes what does; any other has something else of the name.
+    """
+    if re.search(rf"\bextern\b[^;{{}}()]*\b{table.name}\b", case.sources.code(file)):
+        return True
+    declares = os.path.basename(table.place.file)
+    reached = (file, *case.sources.quoted(file, searched=True))
+    included = re.compile(rf'#\s*include\s*[<"](?:[^<>"]*/)?{re.escape(declares)}[">]')
+    return any(included.search(line) for one in reached for line in case.sources.bare_lines(one))
 
 
 def _is_read(case: Case, file: str, name: str, declared: re.Pattern[str]) -> bool:
