@@ -28,7 +28,6 @@ from lmemscope.model import (
     Unit,
     UnitReport,
     Wanted,
-    Work,
 )
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     from lmemscope.analysis.facts import gather_facts
     from lmemscope.analysis.launches import unseen, with_launches
     from lmemscope.analysis.layers import parse
-    from lmemscope.analysis.work import work_of
+    from lmemscope.analysis.work import works_of
     from lmemscope.discover.project import Projects
     from lmemscope.lowering.debug import debug_variables
     from lmemscope.rules import find
@@ -166,17 +165,14 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     sources = from_disk(read, main, unit.options, Projects(read).mentioning)
     facts, others = _wanted(gather_facts(layers), wanted)
     unnamed: tuple[Gap, ...] = ()
-    work: dict[str, Work | None] = {}
-    if wanted.work:
-        # Without names, so that a trial's work, which has none, compares with the original's.
-        plain = explain_facts(layers, facts, None, sources)
-        largest = {name: dict(numbers) for name, numbers in wanted.largest}
-        work = {fact.name: work_of(layers, fact, largest.get(fact.name)) for fact in plain}
+    # Without names, so that a trial's work, which has none, compares with the original's.
+    plain = explain_facts(layers, facts, None, sources) if wanted.work else ()
     if wanted.causes:
         variables = None
         if wanted.names and needs_names(layers, facts):
             variables, unnamed = debug_variables(artifacts, wanted.cache)
         facts = explain_facts(layers, facts, variables, sources)
+    work = works_of(layers, plain, facts, wanted.largest)
     facts = with_launches(layers, facts)
     quotes, unquoted = _quoted(layers, facts, wanted)
     kernels = tuple(

@@ -7,7 +7,8 @@ import pytest
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.rooms import Walks, largest_parameters
 from lmemscope.analysis.ptx.trips import UNKNOWN
-from lmemscope.analysis.work import work_of
+from lmemscope.analysis.work import work_of, works_of
+from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import PIPES, Work
 from tests.builders import attributed, depot, layers, program
 
@@ -194,3 +195,27 @@ def test_a_column_is_what_a_loop_over_rows_takes() -> None:
     objects = ModuleFlow(program(body)).objects("k")
     assert objects is not None
     assert largest_parameters(objects, {0: (3, 6)}) == {"k_param_1": 3}
+
+
+def test_a_member_of_a_parameter_is_told_from_others() -> None:
+    """The address of a large parameter is in a register: its name, and the place, tell which."""
+    by_register = walk().replace(
+        "ld.param.u32 %n, [k_param_1];",
+        "mov.b64 %rd8, k_param_2;\nmov.u64 %rd9, %rd8;\nld.param.u32 %n, [%rd9+{}];",
+    )
+    for place, name in ((0, "k_param_2"), (8, "k_param_2+8")):
+        body = by_register.replace("{}", str(place))
+        assert work(body).largest == ((name, 6),)
+        assert turns(body.replace("depot0[24]", "depot0[4096]"), {name: 6}) == 6
+
+
+def test_a_copy_of_a_static_kernel_has_the_numbers_of_the_original() -> None:
+    """Its name, and those of its parameters, hold a hash of the path that it is compiled at."""
+    own, copy = (f"__nv_static_34__{one}_12_raytracer_cu_44e9dcbb_k" for one in ("b337", "2901"))
+    given = layers(program(walk(4096)))
+    facts = [attributed(given)]
+    for name, told, expected in (("k", "k", 6), ("k", "other", UNKNOWN)):
+        (work_,) = works_of(given, facts, facts, [(told, [(f"{told}_param_1", 6)])]).values()
+        assert work_ is not None
+        assert work_.pipes[PIPES.index("fp32")] == expected, name
+    assert stable_name(own) == stable_name(copy)

@@ -25,6 +25,7 @@ from lmemscope.analysis.ptx.promoted import Selection, promoted
 from lmemscope.analysis.ptx.rooms import largest_parameters
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.timing import executed, width
+from lmemscope.formats.kernel_names import stable_name
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import (
     PIPES,
@@ -45,12 +46,46 @@ _DIVERGED_SLOTS, _DIVERGED_WAIT = 4, 5
 """Issue slots that a branch on which a warp's lanes part takes beside itself, and how often as long
 as arithmetic the warp waits: 20 cycles. Measured on an H100 with `benchmarks/instruction_fetch.py`,
 against a branch that no lane takes."""
+_PARAMETER = "_param_"
+"""Between a kernel's name and the number of its parameter, in PTX."""
 _CALLS = 1e9
 """No function runs more often than that: recursion ends."""
 
 
+def works_of(
+    layers: Layers,
+    plain: Iterable[KernelFacts],
+    named: Iterable[KernelFacts],
+    largest: Iterable[tuple[str, Iterable[tuple[str, int]]]],
+) -> dict[str, Work | None]:
+    """What kernels do, by name.
+
+    Args:
+        layers: the unit's.
+        plain: facts of the kernels, found without names of variables.
+        named: facts of the same, whose arrays have types where those are known.
+        largest: numbers that kernels' parameters are taken to be, by the names of both in the unit
+            that they were told in. Kernels that it does not name tell their own.
+    """
+    # The names of what is static in a file hold a hash of its path, which a copy of it has not.
+    given = {stable_name(name): tuple(numbers) for name, numbers in largest}
+    arrays = {fact.name: fact.objects for fact in named}
+    found: dict[str, Work | None] = {}
+    for fact in plain:
+        told = given.get(stable_name(fact.name))
+        numbers = None
+        if told is not None:
+            positions = ((name.rpartition(_PARAMETER)[2], number) for name, number in told)
+            numbers = {f"{fact.name}{_PARAMETER}{at}": number for at, number in positions}
+        found[fact.name] = work_of(layers, fact, numbers, arrays.get(fact.name, ()))
+    return found
+
+
 def work_of(
-    layers: Layers, facts: KernelFacts, largest: Mapping[str, int] | None = None
+    layers: Layers,
+    facts: KernelFacts,
+    largest: Mapping[str, int] | None = None,
+    arrays: Iterable[LocalObject] = (),
 ) -> Work | None:
     """What a warp of a kernel does; None without PTX.
 
@@ -60,6 +95,7 @@ def work_of(
             neither, were found with the names of variables.
         largest: numbers that its parameters are taken to be; None to tell them by its own arrays.
             Those of two kernels compare where both take the same.
+        arrays: its objects with their types, as far as these are known.
     """
     flow = layers.flow
     dataflow = flow.dataflow(facts.name) if flow is not None else None
@@ -67,7 +103,7 @@ def work_of(
     if flow is None or dataflow is None or objects is None:
         return None
     if largest is None:
-        own = (one for one in facts.objects if one.function == facts.name)
+        own = (one for one in arrays if one.function == facts.name)
         extents = {one.offset: dimensions(one.type) for one in own if one.type is not None}
         largest = largest_parameters(objects, extents)
     dataflow.bound(largest)

@@ -154,8 +154,14 @@ def _is_in_host(node: Node, target: Target) -> bool:
 
 
 def _caveat(target: Target, declared: Declared, threads: int) -> str | None:
+    said = [_of_blocks(target, declared, threads)]
     if any(may_be_dynamic(target, hit) for hit in target.hits):
-        return "launches ask for dynamic shared memory, which comes on top"
+        said.append("launches ask for dynamic shared memory, which comes on top")
+    return "; ".join(one for one in said if one is not None) or None
+
+
+def _of_blocks(target: Target, declared: Declared, threads: int) -> str | None:
+    """What blocks must not exceed; None where they cannot."""
     if target.asked_block == threads:
         return None
     others = running(target, declared.function)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.definitions import Definitions
 from lmemscope.analysis.ptx.values import Value, Values
-from lmemscope.formats.ptx_body import Instruction, Operand, number_of
+from lmemscope.formats.ptx_body import Operand, number_of
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "eq": lambda a, b: a == b,
@@ -51,7 +51,8 @@ class KnownNumbers:
     Attributes:
         code: of the function.
         values: of the function.
-        parameters_are: numbers of parameters, by their PTX names.
+        parameters_are: numbers of parameters, by their PTX names; of what lies in a structure, by
+            that and its place (``k_param_2+8``).
     """
 
     code: Definitions
@@ -66,7 +67,7 @@ class KnownNumbers:
         if value < 0 or depth > _DEEP:
             return None
         instruction = self.code.body.instructions[value]
-        name = _parameter(instruction)
+        name = self._parameter(value)
         if name is not None:
             return self.parameters_are.get(name)
         if instruction.predicate is not None:
@@ -110,7 +111,7 @@ class KnownNumbers:
             if value is None or value < 0 or len(found) > 1:
                 return set()
             instruction = self.code.body.instructions[value]
-            name = _parameter(instruction)
+            name = self._parameter(value)
             if name is not None:
                 found.add(name)
             elif instruction.operation in COMPUTED and instruction.predicate is None:
@@ -120,9 +121,25 @@ class KnownNumbers:
                 return set()
         return found
 
-
-def _parameter(instruction: Instruction) -> str | None:
-    """The kernel's parameter that an instruction loads."""
-    is_load = instruction.operation == "ld" and "param" in instruction.modifiers
-    address = instruction.address if is_load else None
-    return address.base if address is not None and not address.offset else None
+    def _parameter(self, value: Value) -> str | None:
+        """The kernel's parameter that an instruction loads, or what of it."""
+        instruction = self.code.body.instructions[value]
+        is_load = instruction.operation == "ld" and "param" in instruction.modifiers
+        address = instruction.address if is_load else None
+        if address is None or address.base is None:
+            return None
+        name: Operand | None = address.base
+        for _ in range(_DEEP):
+            if not isinstance(name, str) or name[:1] != "%":
+                break
+            # Of large parameters the address is in a register.
+            made = self.values.read(value, name)
+            if made is None or made < 0:
+                return None
+            setting = self.code.body.instructions[made]
+            if setting.operation not in ("mov", "cvta") or len(setting.operands) != 2:
+                return None
+            value, name = made, setting.operands[1]
+        if not isinstance(name, str) or name[:1] == "%":
+            return None
+        return f"{name}+{address.offset}" if address.offset else name
