@@ -465,6 +465,18 @@ def test_memory_is_streamed_where_the_address_moves() -> None:
     assert (again.streamed_sectors, again.repeated_sectors) == (4, 36)
 
 
+def test_a_table_of_the_module_stays_in_the_cache_whatever_indexes_it() -> None:
+    """As the library's coefficients of the sine, by the quadrant of an argument."""
+    inside = "ld.global.u32 %d, [%a];\nmul.wide.u32 %o, %d, 4;\nadd.s64 %b, {}, %o;\n"
+    inside += "ld.global.f32 %g, [%b];"
+    start = "ld.param.u64 %w, [k_param_0];\nmov.u64 %table, coefficients;\nmov.u32 %t, %tid.x;\n"
+    start += "mul.wide.u32 %v, %t, 4;\nadd.s64 %a, %w, %v;\n"
+    for base, streams in (("%table", False), ("%w", True)):
+        found = work(start + LOOP.format(inside=inside.format(base), bound=10, behind=""))
+        assert (found.streamed_sectors + found.repeated_sectors > 100) == streams
+        assert found.cached_lines == (0 if streams else 20)
+
+
 def test_what_a_multiply_adds_to_is_one_instruction() -> None:
     pair = looped(10, "mul.wide.u32 %o, %i, 4;\nadd.s64 %b, %a, %o;")
     single = looped(10, "mul.wide.u32 %o, %i, 4;")

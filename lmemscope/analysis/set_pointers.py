@@ -59,9 +59,9 @@ def is_set_on_some_paths(sources: SourceText, pointer: Variable, place: SourceLo
 def pointers_made_of(
     sources: SourceText, parameter: Variable, variables: Sequence[Variable]
 ) -> list[str]:
-    """Pointers that a function declares to lead where one of its parameters does.
+    """Pointers that a function declares to lead where one of its parameters does, or one of these.
 
-    That stands first behind ``=`` and casts; what is added to it, or chosen, is none.
+    That stands first behind ``=``, casts and parentheses; what is added to it, or chosen, is none.
 
     Args:
         sources: the user's files.
@@ -70,12 +70,17 @@ def pointers_made_of(
     """
     if not (is_pointer(parameter.type) or is_reference(parameter.type)):
         return []
-    name = re.escape(parameter.name)
-    made = re.compile(rf"=\s*{_CASTS}&?\s*{name}\b(?![^;,]*\?)")
-    return [
-        other.name
-        for other in variables
-        if not other.is_parameter
-        and is_pointer(other.type)
-        and made.search(sources.line(other.file, other.line))
-    ]
+    pointers = [one for one in variables if not one.is_parameter and is_pointer(one.type)]
+    found: list[str] = []
+    names = [parameter.name]
+    while names:
+        name = re.escape(names.pop())
+        made = re.compile(rf"=\s*{_CASTS}[(\s]*&?\s*{name}\b(?![^;,]*\?)")
+        new = [
+            other.name
+            for other in pointers
+            if other.name not in found and made.search(sources.line(other.file, other.line))
+        ]
+        found += new
+        names += new
+    return found

@@ -292,7 +292,8 @@ class _Counted:
         elif "const" in parts:
             # The constant cache gives one word at a time.
             self._cached += weight * lanes
-        elif _is_named(dataflow, base, index):
+        elif dataflow.is_of_module(index):
+            # A table, which stays in the cache.
             self._cached += weight * lines * (1 if uniformity == "lane-varying" else 2)
         else:
             gathered = uniformity == "data-dependent"
@@ -374,11 +375,3 @@ def _addresses(dataflow: Dataflow, register: str | None, index: int) -> float:
         return 1.0
     moving = {leaf.header for leaf in dataflow.leaves(register, index)}
     return dataflow.trips.weight(index, moving)
-
-
-def _is_named(dataflow: Dataflow, register: str | None, index: int) -> bool:
-    """Whether an address is in a variable of the module: a table, which stays in the cache."""
-    if register is None:
-        return False
-    kinds = {leaf.kind for leaf in dataflow.leaves(register, index)}
-    return "symbol" in kinds and "parameter" not in kinds

@@ -34,6 +34,7 @@ from lmemscope.fixing.targets import Files, targets_of, untried
 from lmemscope.model import (
     Chosen,
     Declined,
+    Figures,
     FixReport,
     KernelReport,
     Report,
@@ -368,6 +369,10 @@ def _trial(
     if found is not None and found.occupancy == 0 and was.occupancy and target.block is not None:
         why = f"a block of {threads} threads does not fit a multiprocessor with it"
         judged = Judged("worse", after, why)
+    if found is not None and made is None and _accesses(found) > _accesses(was) > 0:
+        # Nothing tells whether what became smaller is worth what is done more often.
+        why = f"it accesses local memory more often ({_accesses(was)} → {_accesses(found)} LDL/STL)"
+        judged = Judged("worse", after, why)
     if found is not None and (found.shared or 0) > STATIC_BYTES >= (was.shared or 0):
         # Of what is compiled for linking ptxas does not ask this.
         why = (
@@ -395,6 +400,10 @@ def _trial(
         modelled=modelled,
         made=made,
     )
+
+
+def _accesses(of: Figures) -> int:
+    return (of.ldl or 0) + (of.stl or 0)
 
 
 def _is_in(hit: Hit, kernels: Sequence[KernelReport]) -> bool:

@@ -83,7 +83,8 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
             " Where all launches give its loops one end, make that a constant in the kernel and "
             "unroll all loops that index it: then every index is one, if registers are enough."
         )
-    text = f"Nothing removes it without a rewrite{because}.{too_large(case)}{constant}{way}"
+    shared = too_large(case) or shared_room(case)
+    text = f"Nothing removes it without a rewrite{because}.{shared}{constant}{way}"
     return (Advice(text, is_none=True),)
 
 

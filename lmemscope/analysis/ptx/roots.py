@@ -13,6 +13,9 @@ from lmemscope.formats.ptx_body import Instruction, Vector
 _WHOLE = frozenset({"mov", "cvta", "and", "or", "selp", "min", "max", "mapa", "cvt"})
 """Operations whose result points where one of their operands does."""
 
+NAMED = 3
+"""The rank of what a name tells."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Root:
@@ -69,10 +72,10 @@ class Roots:
     def _named(self, name: str, offset: int) -> Root:
         if name in self._depot.names:
             return self._in_depot(offset)
-        return Root(3, name, is_parameter=name in self._code.parameters)
+        return Root(NAMED, name, is_parameter=name in self._code.parameters)
 
     def _in_depot(self, offset: int) -> Root:
-        return Root(3, min(self._depot.names), self._depot.object_at(offset))
+        return Root(NAMED, min(self._depot.names), self._depot.object_at(offset))
 
     def _follow(self, value: Value) -> frozenset[Root]:
         code, values = self._code, self._values
@@ -124,7 +127,7 @@ class Roots:
             return Root(1, None)
         if address.base not in self._code.parameters:
             return Root(1, None)  # what a function returned
-        return Root(3 if converted else 2, address.base)
+        return Root(NAMED if converted else 2, address.base)
 
 
 def _pointers(instruction: Instruction) -> list[str]:

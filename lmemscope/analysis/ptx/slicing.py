@@ -20,6 +20,7 @@ from lmemscope.analysis.ptx.inputs import Inputs
 from lmemscope.analysis.ptx.leaves import Leaf, special, worst
 from lmemscope.analysis.ptx.library import Library
 from lmemscope.analysis.ptx.products import Products
+from lmemscope.analysis.ptx.roots import NAMED
 from lmemscope.analysis.ptx.trips import Trips
 from lmemscope.analysis.ptx.values import Value, Values
 from lmemscope.formats.ptx import PtxFunction
@@ -168,6 +169,15 @@ class Dataflow(Definitions):
         if any(root.offset < 0 for root in roots):
             return frozenset()
         return frozenset(root.offset for root in roots)
+
+    def is_of_module(self, index: int) -> bool:
+        """Whether an instruction's address points into variables of the module, whatever indexes
+        them."""
+        roots = self._graph.roots.of_address(index)
+        own = {name for name, _, _ in self.function.parameters}
+        return bool(roots) and all(
+            root.rank == NAMED and root.offset < 0 and root.name not in own for root in roots
+        )
 
     def _read(self, register: str, at: int | None) -> Inputs:
         if at is not None:
