@@ -514,6 +514,11 @@ def test_shared_memory_is_safe_only_where_the_block_is_bounded() -> None:
     shared = next(one for one in found if one.rewrite == "shared-memory")
     assert shared.applicability == "unsafe"
     assert shared.caveat
+    # What the launches in sight have is promised beside it.
+    launch = "void go(int *p, float *o) { k<<<1, 64, 128>>>(p, o, 4); }\n"
+    found, _ = proposals(target(dynamic + launch, "a", "float[8]", block=None))
+    shared = next(one for one in found if one.rewrite == "shared-memory")
+    assert (shared.caveat or "").startswith("no block that runs it has more than 64 threads; ")
 
 
 @pytest.mark.parametrize(

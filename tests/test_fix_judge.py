@@ -8,7 +8,7 @@ import pytest
 
 from lmemscope import rules
 from lmemscope.fixing.attempts import has_equals
-from lmemscope.fixing.judge import frees, judge
+from lmemscope.fixing.judge import NOTHING, frees, judge, refusal
 from lmemscope.model import (
     Cause,
     CauseShare,
@@ -276,3 +276,19 @@ def test_why_nothing_is_offered_after_which_a_kernel_is_not_there(
     after = dataclasses.replace(unit(before), kernels=())
     found = judge(unit(before), after, [Hit(before.facts, finding, case)])[before.facts.name]
     assert (found.verdict, found.error) == ("failed", error)
+
+
+@pytest.mark.parametrize(
+    ("ldl", "is_modelled", "refused"),
+    [(98, False, False), (105, False, True), (105, True, False), (60, False, False)],
+)
+def test_more_accesses_for_a_smaller_frame_take_a_model(
+    ldl: int, is_modelled: bool, refused: bool
+) -> None:
+    """A kernel that calls functions of other sources has no modelled cost."""
+    was = dataclasses.replace(NOTHING, stack_frame=5112, ldl=41, stl=57)
+    found = dataclasses.replace(NOTHING, stack_frame=4984, ldl=ldl - 50, stl=50)
+    why = refusal(was, found, None, is_modelled=is_modelled)
+    assert (why is not None) == refused
+    if refused:
+        assert why == "it accesses local memory more often (98 → 105 LDL/STL)"

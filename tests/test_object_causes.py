@@ -79,6 +79,29 @@ ret;
             assert found.evidence[0].opcode == "st.param.b64"
 
 
+@pytest.mark.parametrize(
+    ("bound", "expected"),
+    [
+        ("4", "rolled-loop"),
+        ("255", "rolled-loop"),
+        ("256", "large-array"),
+        ("%r9", "dynamic-index"),
+    ],
+)
+def test_of_a_large_array_what_is_used_has_to_be_large(bound: str, expected: Cause) -> None:
+    assert cause(counted(bound, size=4080)) == expected
+
+
+def test_a_triangle_of_a_large_array_is_counted_as_its_largest_row() -> None:
+    """``for i < 30: for j < i: a[i * 30 + j]``: what the inner loop ends at has no largest value
+    that its count tells, so nothing less than all of the array is known to be used."""
+    body = counted("%i", size=3600).replace(
+        "mov.u32 %r1, 0;", "mov.u32 %i, 0;\n$L0:\nmov.u32 %r1, 0;"
+    )
+    body = body.replace("ret;", "add.s32 %i, %i, 1;\nsetp.lt.s32 %q, %i, 30;\n@%q bra $L0;\nret;")
+    assert cause(body) == "large-array"
+
+
 CHOSEN = """
 ld.param.u32 %r20, [k_param_0];
 setp.eq.s32 %p8, %r20, 7;
@@ -154,14 +177,14 @@ ret;"""
 
 def test_a_large_table_of_constants_needs_no_registers() -> None:
     table = "add.u64 %rd1, %SPL, 0;\nst.local.u32 [%rd1], 3;\nst.local.u32 [%rd1+4], 5;\n"
-    body = counted("16", size=1024).replace("add.u64 %rd1, %SPL, 0;\n", table)
+    body = counted("256", size=1024).replace("add.u64 %rd1, %SPL, 0;\n", table)
     assert proven(body) == ("const-table", Evidence("constant-stores"))
     assert cause(body.replace("], 5", "], 3")) == "large-array"
 
 
 def test_what_no_registers_can_hold_is_large_whatever_its_index() -> None:
     size = Evidence("object-size", bytes=1024, limit=1020)
-    assert proven(counted("16", size=1024)) == ("large-array", size)
+    assert proven(counted("256", size=1024)) == ("large-array", size)
     assert cause(counted("16", size=1020)) == "rolled-loop"
     assert cause(counted("%r9", size=1024)) == "dynamic-index"
 

@@ -24,6 +24,7 @@ from lmemscope.analysis.ptx.objects import (
     computed,
 )
 from lmemscope.analysis.ptx.own_pointers import kept_indices
+from lmemscope.analysis.ptx.rooms import touched
 from lmemscope.analysis.ptx.slicing import Dataflow
 from lmemscope.analysis.ptx.trig import Reductions
 from lmemscope.model import NULL, Cause, Evidence
@@ -284,7 +285,7 @@ class _Reasons:
             access = self._instructions[places[0].index]
             shown = Evidence("chosen-place", ptx_line=access.line, opcode=access.opcode)
             return ProvenCause("address-taken", (shown,))
-        if self._found.size > REGISTER_FILE_BYTES:
+        if self._is_large():
             limit = REGISTER_FILE_BYTES
             if self._contents.is_table:
                 # Constants need no registers, however many they are, and wherever they are read.
@@ -310,6 +311,15 @@ class _Reasons:
         if generic is not None:
             return ProvenCause("address-taken", (self._said(generic.index),))
         return ProvenCause("unattributed", ())
+
+    def _is_large(self) -> bool:
+        """Whether registers cannot hold what is used of it: most arrays are used as a whole."""
+        if self._found.size <= REGISTER_FILE_BYTES:
+            return False
+        if self._theirs or self._contents.is_table or not self._indexed():
+            return True
+        used = touched(self._objects, self._found.offset)
+        return used is None or used > REGISTER_FILE_BYTES
 
     def _indexed(self) -> list[PtxAccess]:
         """Its accesses with an index, without what copies the whole, or chooses beside one."""

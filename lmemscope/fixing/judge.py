@@ -23,6 +23,7 @@ from lmemscope.model import (
 )
 from lmemscope.rewrites.base import Hit
 from lmemscope.rules.inlining import is_librarys
+from lmemscope.rules.shared import STATIC_BYTES
 
 DEFAULT_BLOCK = 256
 """Threads to compute occupancy with where nothing says the kernel's own."""
@@ -174,6 +175,28 @@ def figures(facts: KernelFacts, arch: str, threads: int) -> Figures:
         code_bytes=facts.cubin.code_bytes if facts.cubin is not None else None,
         occupancy=held,
     )
+
+
+def refusal(was: Figures, found: Figures, block: int | None, *, is_modelled: bool) -> str | None:
+    """Why figures rule a rewriting out; None where they do not.
+
+    Args:
+        was, found: of a kernel, without and with it.
+        block: threads of its blocks, where that is known.
+        is_modelled: whether a modelled cost tells what it costs.
+    """
+    if found.occupancy == 0 and was.occupancy and block is not None:
+        return f"a block of {block} threads does not fit a multiprocessor with it"
+    if (found.shared or 0) > STATIC_BYTES >= (was.shared or 0):
+        # Of what is compiled for linking ptxas does not ask this.
+        return (
+            f"it takes {found.shared} bytes of static shared memory, and a block has {STATIC_BYTES}"
+        )
+    before, after = ((one.ldl or 0) + (one.stl or 0) for one in (was, found))
+    if not is_modelled and after > before > 0:
+        # Nothing tells whether what became smaller is worth what is done more often.
+        return f"it accesses local memory more often ({before} → {after} LDL/STL)"
+    return None
 
 
 def _verdict(was: KernelReport, made: KernelReport, size: int, *, is_slots: bool) -> TrialVerdict:

@@ -25,6 +25,7 @@ from lmemscope.fixing.judge import (
     frees,
     harm,
     judge,
+    refusal,
 )
 from lmemscope.fixing.lost import is_parted, missing_effects
 from lmemscope.fixing.program import Program, with_runs
@@ -34,7 +35,6 @@ from lmemscope.fixing.targets import Files, targets_of, untried
 from lmemscope.model import (
     Chosen,
     Declined,
-    Figures,
     FixReport,
     KernelReport,
     Report,
@@ -47,7 +47,6 @@ from lmemscope.rewrites import REWRITES, numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.rules.indexing import listed
-from lmemscope.rules.shared import STATIC_BYTES
 
 Progress = Callable[[int, int, str], None]
 _SOURCES = (".cu", ".cuh", ".py")
@@ -366,19 +365,10 @@ def _trial(
     if judged is not None and judged.verdict in ("removed", "reduced") and missing:
         why = f"the kernel does less than before ({listed(missing)})"
         judged = Judged("worse", after, why)
-    if found is not None and found.occupancy == 0 and was.occupancy and target.block is not None:
-        why = f"a block of {threads} threads does not fit a multiprocessor with it"
-        judged = Judged("worse", after, why)
-    if found is not None and made is None and _accesses(found) > _accesses(was) > 0:
-        # Nothing tells whether what became smaller is worth what is done more often.
-        why = f"it accesses local memory more often ({_accesses(was)} → {_accesses(found)} LDL/STL)"
-        judged = Judged("worse", after, why)
-    if found is not None and (found.shared or 0) > STATIC_BYTES >= (was.shared or 0):
-        # Of what is compiled for linking ptxas does not ask this.
-        why = (
-            f"it takes {found.shared} bytes of static shared memory, and a block has {STATIC_BYTES}"
-        )
-        judged = Judged("worse", after, why)
+    if found is not None:
+        block = threads if target.block is not None else None
+        refused = refusal(was, found, block, is_modelled=made is not None)
+        judged = Judged("worse", after, refused) if refused is not None else judged
     return Trial(
         input=name,
         arch=arch,
@@ -400,10 +390,6 @@ def _trial(
         modelled=modelled,
         made=made,
     )
-
-
-def _accesses(of: Figures) -> int:
-    return (of.ldl or 0) + (of.stl or 0)
 
 
 def _is_in(hit: Hit, kernels: Sequence[KernelReport]) -> bool:

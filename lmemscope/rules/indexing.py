@@ -72,7 +72,10 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
         "hold; what is only a copy of other memory can be read there, and what is the same in all "
         "threads be held once for a block."
     )
-    if is_reinterpreted(case, but_for_name=True):
+    shared = too_large(case)
+    if not is_reinterpreted(case, but_for_name=True):
+        shared = shared or shared_room(case)
+    else:
         way = (
             f" {case.name} is accessed as another type, too: access it as one, so that an index "
             "selects whole elements; they can then be compared with, or moved to shared memory."
@@ -83,7 +86,6 @@ def without_usable_advice(case: Case) -> tuple[Advice, ...]:
             " Where all launches give its loops one end, make that a constant in the kernel and "
             "unroll all loops that index it: then every index is one, if registers are enough."
         )
-    shared = too_large(case) or shared_room(case)
     text = f"Nothing removes it without a rewrite{because}.{shared}{constant}{way}"
     return (Advice(text, is_none=True),)
 

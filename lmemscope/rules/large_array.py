@@ -3,7 +3,8 @@ r"""An array is too large for registers, whatever its index.
 What it is. A thread has at most 255 registers of 4 bytes, 1020 bytes. They cannot hold all of an
 array above that at once, even if every index were a constant.
 
-How to recognise it. A stack object of more than 1020 bytes, indexed by loop counters only.
+How to recognise it. A stack object of more than 1020 bytes, indexed by loop counters only, unless
+constant loops show that they use no more than 1020 bytes of it.
 
 What it costs. Local memory of that size per thread: it hardly fits the L1 cache (a full
 multiprocessor has 2048 threads), so accesses reach L2 or device memory.

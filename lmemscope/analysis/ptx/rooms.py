@@ -43,6 +43,29 @@ def largest_parameters(
     return found
 
 
+def touched(objects: FunctionObjects, place: int) -> int | None:
+    """Bytes between the first and the last that accesses of an array reach, as loops count.
+
+    Args:
+        objects: of its function.
+        place: its offset in the frame.
+
+    Returns:
+        None where a place, a step or a number of turns is not a constant.
+    """
+    walks = Walks(objects, {})
+    lows, highs = list[int](), list[int]()
+    for access in objects.accesses:
+        if all((one.kind, one.offset) != ("depot", place) for one in access.pointees):
+            continue
+        found = walks.reach(access)
+        if found is None:
+            return None
+        lows.append(found.start)
+        highs.append(found.stop)
+    return max(highs) - min(lows) if lows else None
+
+
 def rows_of(size: int, extents: Sequence[int]) -> list[int]:
     """Bytes of an array's innermost row, of what holds such rows, and so on; the array is the last.
 
@@ -97,6 +120,22 @@ class Walks:
                 return number - 1
         return None
 
+    def reach(self, access: PtxAccess) -> range | None:
+        """The bytes from the start of its array that an access may touch; None: not known."""
+        low = self._begin(access) if len(access.pointees) == 1 else None
+        if low is None:
+            return None
+        high = low + access.width
+        flow = self.objects.dataflow.flow
+        for loop in self.objects.dataflow.control.loops_of.get(flow.block_of(access.index), ()):
+            moved = self._moved_by(access, loop)
+            turns = self.trips.constant_count(loop) if moved else 1
+            if moved is None or turns is None:
+                return None
+            low += min(0, moved * (turns - 1))
+            high += max(0, moved * (turns - 1))
+        return range(low, high)
+
     def _place(self, access: PtxAccess) -> int | None:
         """The offset of the one array that an access is of."""
         if len(access.pointees) != 1:
@@ -123,10 +162,12 @@ class Walks:
     def _begin(self, access: PtxAccess) -> int | None:
         """Where an access is in the first turns of the loops around it, from its array's start."""
         address = self.objects.body.instructions[access.index].address
+        (pointee,) = access.pointees
+        if access.offset is not None:
+            return access.offset - pointee.offset
         if address is None or address.base is None:
             return None
         first = self._first_of(access.index, address.base, 0)
-        (pointee,) = access.pointees
         return None if first is None else first + address.offset - pointee.offset
 
     def _first(self, value: Value | None, depth: int) -> int | None:

@@ -73,6 +73,7 @@ class Trips:
         values: its values.
         control: its control dependence.
         largest: numbers that parameters are at most, by their PTX names; they are taken to be it.
+        means: whether what counts from, or to, the counter of a loop around it has a mean count.
     """
 
     def __init__(
@@ -81,8 +82,11 @@ class Trips:
         values: Values,
         control: Control,
         largest: Mapping[str, int] | None = None,
+        *,
+        means: bool = True,
     ) -> None:
         self._code, self._values, self._control = code, values, control
+        self._means = means
         self._largest = dict(largest or {})
         self._numbers = KnownNumbers(code, values, self._largest)
         self._weights: dict[int, float] = {}
@@ -140,6 +144,12 @@ class Trips:
             numbers: by the PTX names of parameters.
         """
         return Trips(self._code, self._values, self._control, numbers).exact_count(loop)
+
+    def constant_count(self, loop: Loop) -> int | None:
+        """How often a loop runs at most, whatever the counters of loops around it."""
+        plain = Trips(self._code, self._values, self._control, means=False)
+        found = plain.exact_count(loop)
+        return math.ceil(found) if found is not None else None
 
     def parameters(self, loop: Loop) -> set[str]:
         """Parameters that a loop begins or ends with, perhaps with constants added and the like."""
@@ -295,7 +305,7 @@ class Trips:
         if begin is None:
             return written
         if begin[0] < 0:
-            return self._mean(begin[0], begin[1])
+            return self._mean(begin[0], begin[1]) if self._means else None
         instruction = self._code.body.instructions[begin[0]]
         number = number_of(instruction.operands[-1])
         # What a minimum with a constant bounds is taken to reach it: NVVM unrolls loops that far.
