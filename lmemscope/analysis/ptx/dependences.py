@@ -29,6 +29,9 @@ from lmemscope.analysis.ptx.values import Join, Value, Values
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.model import Uniformity
 
+_NOTHING = Inputs()
+"""What most values come with, for no loop lies behind them; nobody adds to it."""
+
 
 class Dependences:
     """Dependences of one function's values.
@@ -125,10 +128,7 @@ class Dependences:
     def read(self, index: int, register: str) -> Inputs:
         """What an instruction's register holds, and what ended the loops it comes out of."""
         found = Inputs()
-        value = self.values.read(index, register)
-        if value is not None:
-            found.add(value)
-            found.update(self._when_left(self._flow.block_of(index), value))
+        self._add(found, index, (register,))
         return found
 
     def _joined(self, join: Join) -> Node:
@@ -320,8 +320,14 @@ class Dependences:
         return Node(tuple(found.values), tuple(found.lanes), frozenset({leaf}), level)
 
     def _add(self, found: Inputs, index: int, registers: Iterable[str]) -> None:
+        block = self._flow.block_of(index)
         for register in registers:
-            found.update(self.read(index, register))
+            value = self.values.read(index, register)
+            if value is not None:
+                found.add(value)
+                left = self._when_left(block, value)
+                if left is not _NOTHING:
+                    found.update(left)
 
     def _conditions(self, blocks: Iterable[int]) -> Inputs:
         """What the branches at the ends of blocks test."""
@@ -335,8 +341,9 @@ class Dependences:
         """What decided in which iteration a value left the loops around it, seen from a block."""
         key = (block, value)
         if key not in self._ended:
-            found = Inputs()
-            for loop in self._iterations.loops_left(block, value):
+            loops = self._iterations.loops_left(block, value)
+            found = Inputs() if loops else _NOTHING
+            for loop in loops:
                 exits = self.control.exits(loop)
                 counting = {one for one in exits if self._iterations.counts(one, loop)}
                 leading = {one for one in counting if not self.control.passes_by(one, loop, block)}

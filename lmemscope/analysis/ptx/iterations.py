@@ -42,6 +42,8 @@ class Iterations:
     def loops_left(self, block: int, value: Value) -> list[Loop]:
         """Loops that a value comes out of, seen from a block, and in which it changes."""
         loops = self._control.loops_of.get(self._values.block_of(value), ())
+        if not loops:
+            return []
         return [
             loop
             for loop in loops
