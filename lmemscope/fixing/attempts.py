@@ -155,10 +155,21 @@ class Attempts:
         self.total = 0
 
     def start(
-        self, target: Target | NumbaTarget, results: Sequence[Result], rewriting: Rewriting
+        self,
+        target: Target | NumbaTarget,
+        results: Sequence[Result],
+        rewriting: Rewriting,
+        *,
+        for_several: bool = False,
     ) -> None:
-        """Start one; units run beside each other."""
-        names = has_equals(target)
+        """Start one; units run beside each other.
+
+        Args:
+            target, results, rewriting: what is tried, and the units that it concerns.
+            for_several: whether it is made for other objects, too: then names have to tell which
+                of them are gone.
+        """
+        names = for_several or has_equals(target)
         for unit, report in results:
             self._largest.setdefault(unit, largest_of(report))
             self._future(unit, rewriting.edits, self._limit(unit, report), names=names)

@@ -196,7 +196,7 @@ def _try_all(results: Results, attempts: Attempts, trials: list[Trial], idle: li
             idle.remove(still)
     common = [*joint(attempts.done)]
     for alike, rewriting in common:
-        attempts.start(alike.target, alike.results, rewriting)
+        attempts.start(alike.target, alike.results, rewriting, for_several=True)
     trials += _finish(attempts)
     for one in _unsolved(attempts.done, trials):
         for rewriting in one.otherwise():
