@@ -21,6 +21,7 @@ __global__ void k(const unsigned char *x, unsigned *o, int n) {
   unsigned s = 0;
   #pragma unroll 1
   for (int i = 0; i < 64; ++i) s = s * 31 + m[i];
+  #pragma unroll 1
   for (int i = 0; i < 8; ++i) s += data[i * 8];
   o[threadIdx.x] = s + data[at];
 }
@@ -29,7 +30,7 @@ __global__ void k(const unsigned char *x, unsigned *o, int n) {
 
 @pytest.mark.toolchain
 def test_what_stays_is_not_removed_by_what_removes_a_larger_one(tmp_path: Path) -> None:
-    """Loops over both are unrolled: the frame is 256 bytes less, and the buffer of 64 still there."""
+    """Loops over both are unrolled: 256 bytes are gone, and the buffer of 64 is still there."""
     path = tmp_path / "a.cu"
     path.write_text(BUFFER_AND_SCHEDULE)
     with WorkerPool(1) as pool:
