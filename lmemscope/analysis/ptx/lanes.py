@@ -72,8 +72,9 @@ def _lane_bits(code: Definitions, values: Values, value: Value, steps: int) -> i
     if value < 0 or not steps:
         return None
     instruction = code.body.instructions[value]
+    biased = instruction.operation == "add"
     operands = [
-        "0" if _is_zero(code, values, value, operand, steps) else operand
+        "0" if biased and _is_zero(code, values, value, operand, steps) else operand
         for operand in instruction.operands[1:]
         if isinstance(operand, str)
     ]

@@ -43,6 +43,7 @@ class Products:
     ) -> None:
         self._code, self._body = code, code.body
         self._values, self._roots, self._library = values, roots, library
+        self._factors: dict[str, bool] = {}
         self._words: set[int] = set()
         self.tables: set[str] = set()
         """Tables that factors were read from, once `registers` was asked for."""
@@ -126,6 +127,12 @@ class Products:
 
     def _is_factor(self, value: str) -> bool:
         """Whether a multiplicand is a piece of 2/pi: an immediate, or read from a table of it."""
+        known = self._factors.get(value)
+        if known is None:
+            known = self._factors[value] = self._find_factor(value)
+        return known
+
+    def _find_factor(self, value: str) -> bool:
         found = False
         seen: set[str] = set()
         work = [value]
