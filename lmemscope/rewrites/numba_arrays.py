@@ -280,7 +280,7 @@ def _caveat(target: NumbaTarget, threads: int) -> str | None:
         most = f"no block that runs it has more than {count(threads, 'thread')}"
         promises.append(what if threads == target.bounded else most)
     if _has_dynamic(target.text, target.kernel):
-        promises.append("launches ask for dynamic shared memory, which comes on top")
+        promises.append("launches may ask for dynamic shared memory, which comes on top")
     return "; ".join(promises) or None
 
 

@@ -156,7 +156,7 @@ def _is_in_host(node: Node, target: Target) -> bool:
 def _caveat(target: Target, declared: Declared, threads: int) -> str | None:
     said = [_of_blocks(target, declared, threads)]
     if any(may_be_dynamic(target, hit) for hit in target.hits):
-        said.append("launches ask for dynamic shared memory, which comes on top")
+        said.append("launches may ask for dynamic shared memory, which comes on top")
     return "; ".join(one for one in said if one is not None) or None
 
 

@@ -39,7 +39,7 @@ MOST = 256
 """Elements that one thread writes: beyond these all wait for it for long."""
 _WRITTEN = 64
 """Elements up to which the stores hold their values: none of them waits for memory."""
-_CAVEAT = "launches ask for dynamic shared memory, which comes on top"
+_CAVEAT = "launches may ask for dynamic shared memory, which comes on top"
 _BARRIER = re.compile(rb"#[ \t]*define[ \t]+__syncthreads\b")
 _DEFINED = re.compile(rb"#[ \t]*(?:define|undef)[ \t]+(\w+)")
 _COUNTING = frozenset({b"__COUNTER__", b"__LINE__"})

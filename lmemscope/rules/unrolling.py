@@ -7,7 +7,7 @@ import re
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import bracketed
 from lmemscope.model import Advice, SourceLocation
-from lmemscope.rules.aliases import namesakes
+from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.constants import meaning, number_of
 from lmemscope.rules.declared import Declaration, declaration_of
@@ -257,6 +257,8 @@ def constant_bound(case: Case) -> tuple[Advice, ...]:
     of_one_dimension = made is not None and len(made.extents) == 1
     extent = _counted(made, loop, expression)
     if made is not None and loop is not None and extent is not None:
+        if is_reinterpreted(case):
+            return ()  # The counter may count other pieces than elements.
         # Whatever else the index is made of decides how often the loop turns.
         open_ended = not all(counter.constant_trip for counter in counters)
         small = made.extents[extent] <= _MOST_GUARDED
