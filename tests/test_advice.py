@@ -348,6 +348,30 @@ def test_a_cast_to_a_type_of_the_same_size_takes_whole_elements() -> None:
 
 
 @pytest.mark.parametrize(
+    ("access", "is_offered"),
+    [
+        ("table[i]", True),
+        ("reinterpret_cast<unsigned char*>(table)[i]", False),
+        ("((unsigned char *)table)[i]", False),
+    ],
+)
+def test_no_loop_runs_over_elements_where_its_counter_counts_bytes(
+    access: str, is_offered: bool
+) -> None:
+    """`m[16]` of words is copied byte by byte, 64 times: not in 16 turns."""
+    open_loop = IndexSource("loop-counter", None, constant_trip=False)
+    index = dataclasses.replace(indexed(open_loop, expression="i"), location=HERE)
+    facts = dataclasses.replace(array("int[8]", 32), location=HERE)
+    (one,) = facts.objects
+    facts = dataclasses.replace(facts, objects=(dataclasses.replace(one, index=index),))
+    lines = ["", "void k(char* o, int n) {", "  int table[8];", "", "", ""]
+    lines += [f"  for (int i = 0; i < n; ++i) {access} = o[i];", "}"]
+    text = said(facts, "\n".join(lines))
+    assert ("over all 8 elements" in text) == is_offered
+    assert ("compare instead of indexing" not in text) or is_offered
+
+
+@pytest.mark.parametrize(
     ("behind", "meant"),
     [
         ("  o[0] = table[i];", True),

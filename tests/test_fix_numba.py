@@ -254,8 +254,8 @@ def test_a_block_is_known_by_the_function_that_launches() -> None:
 def test_both_promises_are_stated() -> None:
     text = f"{KERNEL}\n\nk[1, 32, 0, 64](x, y)\n"
     assert tried(text, None)[0]["shared-memory"].caveat == (
-        "no block that runs it has more than 32 threads; launches may ask for dynamic shared memory, "
-        "which comes on top"
+        "no block that runs it has more than 32 threads; launches may ask for dynamic shared "
+        "memory, which comes on top"
     )
 
 
