@@ -190,6 +190,16 @@ def test_a_loop_down_an_array_begins_where_it_does() -> None:
     assert list(Walks(objects, {0: (2, 3)}).turns().values()) == [1]
 
 
+@pytest.mark.parametrize("bits", ["-1", "99999999999"])
+@pytest.mark.parametrize("operation", ["shl.b64", "shr.u64"])
+def test_no_shift_is_wider_than_a_register(operation: str, bits: str) -> None:
+    """What no compiler writes is read without an error, and in no time."""
+    body = walk().replace(
+        "add.s64 %a, %SPL, %o;", f"{operation} %o, %o, {bits};\nadd.s64 %a, %SPL, %o;"
+    )
+    assert work(body) is not None
+
+
 def test_a_column_is_what_a_loop_over_rows_takes() -> None:
     body = walk(72, width=24).replace("[%a]", "[%a+8]")
     objects = ModuleFlow(program(body)).objects("k")

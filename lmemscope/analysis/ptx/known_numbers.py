@@ -23,6 +23,14 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 """What ``setp`` asks by (PTX ISA, "Comparisons"); ``lo`` and its like are of unsigned numbers."""
 
+_WIDEST = 64
+
+
+def shifted_by(bits: int) -> int:
+    """The bits by which a shift moves: no register has more than 64 (PTX ISA, ``shl``)."""
+    return min(max(bits, 0), _WIDEST)
+
+
 COMPUTED: dict[str, Callable[[Sequence[int]], int]] = {
     "mov": lambda of: of[0],
     "cvt": lambda of: of[0],
@@ -34,8 +42,8 @@ COMPUTED: dict[str, Callable[[Sequence[int]], int]] = {
     "and": lambda of: of[0] & of[1],
     "or": lambda of: of[0] | of[1],
     "xor": lambda of: of[0] ^ of[1],
-    "shl": lambda of: of[0] << min(of[1], 31),
-    "shr": lambda of: of[0] >> of[1],
+    "shl": lambda of: of[0] << shifted_by(of[1]),
+    "shr": lambda of: of[0] >> shifted_by(of[1]),
     "min": lambda of: min(of),
     "max": lambda of: max(of),
 }

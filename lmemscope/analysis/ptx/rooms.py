@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lmemscope.analysis.ptx.graph import Loop
-from lmemscope.analysis.ptx.known_numbers import COMPUTED
+from lmemscope.analysis.ptx.known_numbers import COMPUTED, shifted_by
 from lmemscope.analysis.ptx.objects import FunctionObjects, PtxAccess
 from lmemscope.analysis.ptx.trips import UNKNOWN, Trips
 from lmemscope.analysis.ptx.values import Value
@@ -273,7 +273,9 @@ class Walks:
             added = self._of(index, operands[2], loop, asked) if one.operation == "mad" else 0
             if moved_by is None or added is None:
                 return None
-            return moved_by * (1 << factor if one.operation == "shl" else factor) + added
+            return (
+                moved_by * (1 << shifted_by(factor) if one.operation == "shl" else factor) + added
+            )
         return 0 if one.operation == "ld" and "param" in one.modifiers else None
 
     def _of(self, index: int, operand: Operand, loop: Loop, asked: set[Value]) -> int | None:
