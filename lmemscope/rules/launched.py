@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.formats.statements import parts_of
@@ -171,27 +172,62 @@ def _launches(case: Case, kernel: str, own: tuple[str, ...]) -> list[_Launch] | 
     home, sources = case.facts.home, case.sources
     if home is None:
         return None
-    called = re.escape(kernel)
-    handed_on = re.compile(
-        rf"(?<!\w){called}\s*(?:<[^;<>]*>\s*)?[,)]|=\s*&?\s*{called}\s*(?:<[^;<>]*>\s*)?;"
-    )
-    launch = launches_of(kernel)
     main = sources.main or home
     result = []
     for file in dict.fromkeys(
         (home, main, *sources.quoted(home, searched=True), *sources.quoted(main, searched=True))
     ):
-        text = sources.code(file)
-        for found in handed_on.finditer(text):
-            before = text[max(0, found.start() - _LONGEST) : found.start()]
-            if _ASKS.search(before) is None:
-                return None  # Its address goes to whoever launches it.
-        for found in launch.finditer(text):
-            place = SourceLocation(file, 1 + text.count("\n", 0, found.start()))
-            given = arguments_given(found["instance"], own, sources, place)
+        written = _written(sources, file, kernel)
+        if written is None:
+            return None
+        for one in written:
+            given = arguments_given(one.instance, own, sources, one.place)
             if given is not None:
-                result.append(_Launch((*parts_of(found["shape"]),), place, given))
+                result.append(_Launch(one.shape, one.place, given))
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A launch as a text has it, of whatever instance: its template arguments, its shape."""
+
+    instance: str | None
+    shape: tuple[str, ...]
+    place: SourceLocation
+
+
+_WRITTEN: WeakKeyDictionary[SourceText, dict[tuple[str, str], tuple[_Written, ...] | None]] = (
+    WeakKeyDictionary()
+)
+"""What was found in a file before: a template's instances all ask for the same."""
+
+
+def _written(sources: SourceText, file: str, kernel: str) -> tuple[_Written, ...] | None:
+    """The launches of a kernel that a file has; None where it may hand the kernel on."""
+    known = _WRITTEN.setdefault(sources, {})
+    key = (file, kernel)
+    if key not in known:
+        known[key] = _find_written(sources, file, kernel)
+    return known[key]
+
+
+def _find_written(sources: SourceText, file: str, kernel: str) -> tuple[_Written, ...] | None:
+    called, text = re.escape(kernel), sources.code(file)
+    handed_on = re.compile(
+        rf"(?<!\w){called}\s*(?:<[^;<>]*>\s*)?[,)]|=\s*&?\s*{called}\s*(?:<[^;<>]*>\s*)?;"
+    )
+    for found in handed_on.finditer(text):
+        before = text[max(0, found.start() - _LONGEST) : found.start()]
+        if _ASKS.search(before) is None:
+            return None  # Its address goes to whoever launches it.
+    return tuple(
+        _Written(
+            found["instance"],
+            (*parts_of(found["shape"]),),
+            SourceLocation(file, 1 + text.count("\n", 0, found.start())),
+        )
+        for found in launches_of(kernel).finditer(text)
+    )
 
 
 def launches_of(kernel: str) -> re.Pattern[str]:

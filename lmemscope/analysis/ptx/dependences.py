@@ -187,7 +187,7 @@ class Dependences:
     def _computed(self, index: int) -> Node:
         instruction = self._body.instructions[index]
         found = Inputs()
-        predicate = registers_of(instruction.predicate or "")
+        predicate = registers_of(instruction.predicate) if instruction.predicate else ()
         if predicate:
             # Where the predicate is false the register keeps what it had.
             kept = instruction.operands[0] if instruction.operands else None

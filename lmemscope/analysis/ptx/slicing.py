@@ -222,7 +222,7 @@ class Dataflow(Definitions):
         node = self._graph.node(value)
         if node.shared or (node.broadcast is not None and self._is_broadcast(value)):
             return ()
-        return (*node.values, *node.lanes)
+        return (*node.values, *node.lanes) if node.lanes else node.values
 
     def _is_broadcast(self, value: Value) -> bool:
         """Whether a shuffle gives all lanes the value of one: they all name the same."""
