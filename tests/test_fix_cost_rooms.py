@@ -190,6 +190,25 @@ def test_a_loop_down_an_array_begins_where_it_does() -> None:
     assert list(Walks(objects, {0: (2, 3)}).turns().values()) == [1]
 
 
+def test_a_place_behind_branches_that_agree_is_known() -> None:
+    """Each of 20 conditions brings together what both of its ways have: 88 bytes in the end."""
+    ways = "".join(
+        f"setp.lt.s32 %p{n}, %n, {n};\n@%p{n} bra $E{n};\nadd.s64 %v, %v, 4;\nbra.uni $J{n};\n"
+        f"$E{n}:\nadd.s64 %v, %v, 4;\n$J{n}:\n"
+        for n in range(20)
+    )
+    begin, address = "mov.u32 %i, 0;", "add.s64 %a, %SPL, %o;"
+    body = walk(4080).replace(begin, f"mov.u64 %v, 8;\n{ways}{begin}").replace("[%a]", "[%b]")
+    body = body.replace(address, f"{address}\nadd.s64 %b, %a, %v;")
+    for changed, turns_ in (
+        (body, (4080 - 88) // 4),
+        (body.replace("%v, 8;", "%v, %n;"), 4080 // 4),
+    ):
+        objects = ModuleFlow(program(changed)).objects("k")
+        assert objects is not None
+        assert list(Walks(objects, {}).turns().values()) == [turns_]
+
+
 @pytest.mark.parametrize("bits", ["-1", "99999999999"])
 @pytest.mark.parametrize("operation", ["shl.b64", "shr.u64"])
 def test_no_shift_is_wider_than_a_register(operation: str, bits: str) -> None:

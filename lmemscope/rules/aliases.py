@@ -54,7 +54,12 @@ def is_reinterpreted(case: Case, *, but_for_name: bool = False) -> bool:
         for access in (*case.accesses, *case.generic)
         if access.chain and access.width != size
     }
-    return any(_ANY_CAST.search(case.sources.line(line.file, line.line)) for line in lines)
+    return any(casts_pointer(case.sources, line) for line in lines)
+
+
+def casts_pointer(sources: SourceText, place: SourceLocation) -> bool:
+    """Whether a line makes a pointer one to another type."""
+    return _ANY_CAST.search(sources.line(place.file, place.line)) is not None
 
 
 def _pointee_bytes(cast: re.Match[str]) -> int | None:

@@ -48,6 +48,11 @@ parenthesis it may be a cast.
 """
 
 
+def may_change(before: str, behind: str) -> bool:
+    """Whether what stands before and behind an element changes it, or takes its address."""
+    return _CHANGED.match(behind) is not None or _TAKEN.search(before) is not None
+
+
 def severity(case: Case) -> Severity:
     """By loop and divergence, but never a note: one copy for all threads is always better."""
     found = by_cost(case)
@@ -148,9 +153,9 @@ def unchanged_table(case: Case, lead: str = "Make") -> tuple[Advice, ...]:
     indexed = rf"\s*(?:\[[^\[\]]*\]\s*){{{len(made.extents)}}}"
     for use in re.finditer(rf"(?<![\w.>]){re.escape(made.name)}(?!\w)", behind):
         element = re.match(indexed, behind[use.end() :])
-        if element is None or _CHANGED.match(behind[use.end() + element.end() :]):
+        if element is None:
             return ()
-        if _TAKEN.search(behind[: use.start()]):
+        if may_change(behind[: use.start()], behind[use.end() + element.end() :]):
             return ()
     return _one_table(case, lead)
 

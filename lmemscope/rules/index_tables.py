@@ -16,6 +16,7 @@ from lmemscope.formats.statements import closed_at
 from lmemscope.model import Advice, SourceLocation, is_library
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case
+from lmemscope.rules.const_table import may_change
 from lmemscope.rules.indexing import REGISTER_FILE, listed
 
 _DECLARED = (
@@ -25,9 +26,11 @@ _DECLARED = (
     r"(?P<extents>(?:\[[^\[\]]*\]\s*)+)=?\s*\{{"
 )
 """Of a variable of the module, with its initialiser."""
-_CHANGED = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)")
-_TAKEN = re.compile(r"(?:(?:^|[^\w\]\s&)]|\breturn)\s*&|\+\+|--)\s*$")
-"""What before an element takes its address, or changes it."""
+_CAST = re.compile(r"&\s*\)\s*$")
+"""What before an element makes it a reference of another kind."""
+_GIVEN = re.compile(r"[(,]\s*$")
+_GIVEN_ON = re.compile(r"\s*[,)]")
+"""What an element stands between that is a whole argument, which may be taken by reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ def _knows(case: Case, file: str, table: IndexTable) -> bool:
 def _is_read(case: Case, file: str, name: str, declared: re.Pattern[str]) -> bool:
     """Whether a file does nothing with a table but declare it and read its elements."""
     text = case.sources.code(file)
-    if any(name in line for line in case.sources.lines(file) if f'"{name}"' in line):
+    if any(f'"{name}"' in line for line in case.sources.lines(file)):
         return False  # Old programs name symbols in strings.
     declarations = [(one.start(0), one.end(0)) for one in declared.finditer(text)]
     for use in re.finditer(rf"(?<![\w.>]){name}(?!\w)", text):
@@ -137,9 +140,11 @@ def _is_read(case: Case, file: str, name: str, declared: re.Pattern[str]) -> boo
             if closed is None:
                 return False
             at = closed
-        line = text[text.rfind("\n", 0, use.start()) + 1 : use.start()]
-        if at == use.end() or _CHANGED.match(text, at) or _TAKEN.search(line):
+        line, behind = text[text.rfind("\n", 0, use.start()) + 1 : use.start()], text[at:]
+        if at == use.end() or may_change(line, behind) or _CAST.search(line):
             return False
+        if _GIVEN.search(line) and _GIVEN_ON.match(behind):
+            return False  # Of what is const another function may be called, or a cast change it.
         if re.search(r"\bextern\b", line):
             return False
     return True

@@ -8,7 +8,7 @@ from dataclasses import replace
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.statements import bracketed, closed_at
 from lmemscope.model import Advice, LocalAccess, SourceLocation
-from lmemscope.rules.aliases import is_reinterpreted, namesakes
+from lmemscope.rules.aliases import casts_pointer, is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import Declaration, declaration_of, is_governed, whole_statement
 from lmemscope.rules.unrolling import spare_registers
@@ -29,7 +29,6 @@ _VECTOR = re.compile(
     r"(?:char|uchar|short|ushort|int|uint|long|ulong|longlong|ulonglong|float|double)"
     r"(?P<components>[234])"
 )
-_CAST = re.compile(r"_cast\s*<[^<>]*[*&]|\(\s*(?:const\s+|unsigned\s+)*\w+\s*[*&]\s*\)")
 _TESTED = re.compile(r"\s*(?:\}\s*)?while\b")
 _HEADS = re.compile(r"(?:else\s+)?(?:if|for|while)\s*\(")
 
@@ -73,7 +72,7 @@ def _selects_elements(case: Case, made: Declaration) -> bool:
     Compared with, an access stays the one that it is; at a constant place it always was.
     """
     place = case.index.location if case.index is not None else None
-    if place is None or _CAST.search(case.sources.line(place.file, place.line)) is not None:
+    if place is None or casts_pointer(case.sources, place):
         return False  # Several pieces of an element may be moved at a time.
     indexed = _accesses_on(case, place)
     return bool(indexed) and all(access.width == made.element_bytes for access in indexed)

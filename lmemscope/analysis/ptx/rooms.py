@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lmemscope.analysis.ptx.graph import Loop
 from lmemscope.analysis.ptx.known_numbers import COMPUTED, shifted_by
@@ -92,6 +92,7 @@ class Walks:
 
     objects: FunctionObjects
     extents: Mapping[int, Sequence[int]]
+    _firsts: dict[Value, int | None] = field(default_factory=dict)
 
     @property
     def trips(self) -> Trips:
@@ -174,6 +175,12 @@ class Walks:
         """What a value is in the first turns, where the frame begins at 0; None: not known."""
         if value is None or depth > _DEEP:
             return None
+        if value not in self._firsts:
+            self._firsts[value] = None  # while it is asked for
+            self._firsts[value] = self._find_first(value, depth)
+        return self._firsts[value]
+
+    def _find_first(self, value: Value, depth: int) -> int | None:
         values = self.objects.dataflow.values
         join = values.join(value)
         if join is not None:

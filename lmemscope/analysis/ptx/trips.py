@@ -90,6 +90,7 @@ class Trips:
         self._largest = dict(largest or {})
         self._numbers = KnownNumbers(code, values, self._largest)
         self._weights: dict[int, float] = {}
+        self._constants: dict[int, int | None] = {}
         self._asking: set[int] = set()
 
     def weight(self, index: int, headers: Collection[int] | None = None) -> float:
@@ -147,9 +148,14 @@ class Trips:
 
     def constant_count(self, loop: Loop) -> int | None:
         """How often a loop runs at most, whatever the counters of loops around it."""
-        plain = Trips(self._code, self._values, self._control, means=False)
-        found = plain.exact_count(loop)
-        return math.ceil(found) if found is not None else None
+        if loop.header not in self._constants:
+            found = self._without_means.exact_count(loop)
+            self._constants[loop.header] = math.ceil(found) if found is not None else None
+        return self._constants[loop.header]
+
+    @cached_property
+    def _without_means(self) -> Trips:
+        return Trips(self._code, self._values, self._control, means=False)
 
     def parameters(self, loop: Loop) -> set[str]:
         """Parameters that a loop begins or ends with, perhaps with constants added and the like."""
