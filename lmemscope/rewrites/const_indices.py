@@ -7,7 +7,8 @@ that index the array, are unrolled, too.
 
 It is safe: nothing in the project does more with the table than to read its elements, so none
 writes it, by `cudaMemcpyToSymbol` or otherwise, or has its address; what writes an element does not
-compile. Declined where another file declares it `extern`.
+compile. Declined where another file declares it `extern`, and where a function gets an element,
+for of what is const another may be called.
 """
 
 from __future__ import annotations
