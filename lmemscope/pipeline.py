@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lmemscope import files
@@ -32,6 +33,7 @@ from lmemscope.model import (
 
 if TYPE_CHECKING:
     from lmemscope.analysis.layers import Layers
+    from lmemscope.lowering.ahead import Ahead
 
 _STORE = "lmemscope.lowering.analysed"
 _ANALYSIS = (
@@ -45,12 +47,17 @@ _ANALYSIS = (
     "lmemscope.analysis.facts",
     "lmemscope.analysis.explanation",
     "lmemscope.analysis.headers",
+    "lmemscope.analysis.ptx.preparation",
     "lmemscope.analysis.quotes",
     "lmemscope.analysis.work",
+    "lmemscope.discover.project",
     "lmemscope.rules",
     "lmemscope.rules.verdict",
     "lmemscope.sources.lines",
 )
+
+_READING_NAMES = ("elftools.dwarf.dwarfinfo",)
+"""What reads debug information: to import it takes as long as to compile a small file for it."""
 
 _AT_ONCE, _COMPILED = 3, (".cu", ".cuh")
 """How many of these a source needs first."""
@@ -97,8 +104,8 @@ def load_nvcc() -> None:
         toolchain.tool("ptxas")
 
 
-def _load_analysis() -> None:
-    for name in _ANALYSIS:
+def _load_analysis(names: bool) -> None:
+    for name in (*_ANALYSIS, *(_READING_NAMES if names else ())):
         importlib.import_module(name)
 
 
@@ -123,28 +130,42 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         known = known_report(slot, unit, wanted)
         if known is not None:
             return known
+        importing: threading.Thread | None = None
         if _ANALYSIS[-1] not in sys.modules:
             # What is needed at once is not imported by two threads: where their locks cross, Python
             # gives one of them a module half made (https://github.com/python/cpython/issues/83065).
             for name in _ANALYSIS[: _AT_ONCE if unit.path.endswith(_COMPILED) else 1]:
                 importlib.import_module(name)
-            threading.Thread(target=_load_analysis, daemon=True).start()
-        from lmemscope.lowering.twin import beside
+            importing = threading.Thread(
+                target=_load_analysis, args=(wanted.causes and wanted.names,), daemon=True
+            )
+            importing.start()
+        from lmemscope.lowering import ahead, twin
+
+        def imported() -> None:
+            if importing is not None:
+                importing.join()
 
         read: set[str] = set()
-        with beside(wanted.causes and wanted.names):
-            report, key = _analysed(unit, wanted, read)
+        with (
+            twin.beside(wanted.causes and wanted.names),
+            ahead.beside(wanted.causes, imported) as made,
+        ):
+            report, key = _analysed(unit, wanted, read, made)
         # A file that was edited since has another key, and an unkeyed input may follow from more.
         if slot is not None and slot.key == key:
             keep_report(slot, unit, wanted, report, read)
         return report
 
 
-def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, str | None]:
+def _analysed(
+    unit: Unit, wanted: Wanted, read: set[str], ahead: Ahead
+) -> tuple[UnitReport, str | None]:
     """The report, and the key of its artefacts where another run would say the same of them.
 
     Args:
         read: takes the names of the source files that were looked into.
+        ahead: what is made of the unit's PTX while ptxas runs.
     """
     artifacts = lower_unit(unit, wanted.cache)
     # Nor does a run that finds its reports need any of this.
@@ -161,7 +182,7 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     from lmemscope.sources.lines import from_disk, quoted_lines
 
     main = unit.input if unit.input.endswith(".cu") else None
-    layers = parse(artifacts, os.getcwd())
+    layers = parse(artifacts, os.getcwd(), ahead.flow(artifacts.ptx))
     sources = from_disk(read, main, unit.options, Projects(read).mentioning)
     facts, others = _wanted(gather_facts(layers), wanted)
     unnamed: tuple[Gap, ...] = ()
@@ -170,7 +191,8 @@ def _analysed(unit: Unit, wanted: Wanted, read: set[str]) -> tuple[UnitReport, s
     if wanted.causes:
         variables = None
         if wanted.names and needs_names(layers, facts):
-            variables, unnamed = debug_variables(artifacts, wanted.cache)
+            meanwhile = partial(ahead.goes_on, layers.flow)
+            variables, unnamed = debug_variables(artifacts, wanted.cache, meanwhile)
         facts = explain_facts(layers, facts, variables, sources)
     work = works_of(layers, plain, facts, wanted.largest)
     facts = with_launches(layers, facts)

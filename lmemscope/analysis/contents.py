@@ -280,7 +280,7 @@ class Contents:
             instruction = self._instructions[indices[0]] if len(indices) == 1 else None
             if instruction is None:
                 return None
-            if instruction.modifiers[:2] == ["ld", "param"]:
+            if instruction.modifiers[:2] == ("ld", "param"):
                 found |= self._loaded(instruction, register)
             elif instruction.operation in _PACKING:
                 work += [source for source, _ in stored_values(instruction)]
@@ -325,7 +325,7 @@ class Contents:
         """The parameter that a loop copies: both addresses advance by the same constant."""
         store = self._instructions[access.index]
         loads = [self._instructions[index] for index in self._dataflow.definitions.get(value, ())]
-        if len(loads) != 1 or loads[0].modifiers[:2] != ["ld", "param"]:
+        if len(loads) != 1 or loads[0].modifiers[:2] != ("ld", "param"):
             return None
         load = loads[0]
         loop = self._dataflow.flow.innermost(frozenset({access.index}))

@@ -40,12 +40,13 @@ class Layers:
     origins: Origins
 
 
-def parse(artifacts: Artifacts, directory: str) -> Layers:
+def parse(artifacts: Artifacts, directory: str, flow: ModuleFlow | None = None) -> Layers:
     """Parse the artefacts of one unit.
 
     Args:
         artifacts: what the toolchain made.
         directory: the working directory, absolute; paths are shown relative to it.
+        flow: of the artefacts' PTX, where there are analyses of it already.
 
     Raises:
         FormatError: a layer that is there cannot be read.
@@ -68,8 +69,9 @@ def parse(artifacts: Artifacts, directory: str) -> Layers:
     log = None if artifacts.ptxas_log is None else parse_ptxas_log(artifacts.ptxas_log)
     if not cubin.functions:
         gaps.append(Gap("kernels", _why_no_kernels(artifacts)))
-    module = PtxModule(text) if text is not None else None
-    flow = ModuleFlow(module) if module is not None else None
+    if flow is None and text is not None:
+        flow = ModuleFlow(PtxModule(text))
+    module = flow.ptx if flow is not None else None
     return Layers(artifacts, paths, module, log, cubin, tuple(gaps), flow, Origins(flow, cubin))
 
 

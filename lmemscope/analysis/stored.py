@@ -42,7 +42,7 @@ def _loaded(objects: FunctionObjects, register: str) -> str | None:
     if len(at) != 1:
         return None
     load = objects.body.instructions[at[0]]
-    if load.modifiers[:2] != ["ld", "param"] or load.address is None or load.address.offset:
+    if load.modifiers[:2] != ("ld", "param") or load.address is None or load.address.offset:
         return None
     return load.address.base
 

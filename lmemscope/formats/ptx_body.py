@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from lmemscope.errors import FormatError
 from lmemscope.formats.ptx_arity import fewest_operands
@@ -42,12 +43,23 @@ Operand = str | Address | Vector
 
 def number_of(operand: object) -> int | None:
     """The integer that an operand is (PTX ISA, 4.5); None for any other operand."""
-    if not isinstance(operand, str):
-        return None
+    return _number(operand) if isinstance(operand, str) else None
+
+
+# A module has few different numbers and opcodes, and analyses ask for those of each instruction
+# many times.
+@lru_cache(maxsize=1 << 14)
+def _number(text: str) -> int | None:
     try:
-        return integer(operand)
+        return integer(text)
     except FormatError:
         return None
+
+
+@lru_cache(maxsize=1 << 12)
+def parts_of_opcode(opcode: str) -> tuple[str, ...]:
+    """An opcode's operation and modifiers: ``("ld", "local", "v4", "f32")``."""
+    return tuple(opcode.split("."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +103,9 @@ class Instruction:
         object.__setattr__(self, "operation", self.opcode.partition(".")[0])
 
     @property
-    def modifiers(self) -> list[str]:
-        """The opcode's parts: ``["ld", "local", "v4", "f32"]``."""
-        return self.opcode.split(".")
+    def modifiers(self) -> tuple[str, ...]:
+        """The opcode's parts: ``("ld", "local", "v4", "f32")``."""
+        return parts_of_opcode(self.opcode)
 
     @property
     def address(self) -> Address | None:

@@ -16,7 +16,7 @@ from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissi
 from lmemscope.files import UnreadableFileError
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
-from lmemscope.lowering import store
+from lmemscope.lowering import ahead, store
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.lowering.relocatable import launching_gap, relocatable_options
@@ -325,7 +325,7 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
         twin.begin(compiled, toolchain)
     asked = (*asked, *wished)
     ptxas_flags = ptxas.options_for(unit.arch, unit.options)
-    assembled = ptxas.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
+    assembled = ahead.assemble(compiled.ptx, unit.input, ptxas_flags, toolchain)
     return Artifacts(
         unit=unit,
         frontend="nvcc",

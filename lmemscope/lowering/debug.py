@@ -8,6 +8,7 @@ at all of its debug information again would take a third of a cached run.
 from __future__ import annotations
 
 import contextlib
+from contextlib import nullcontext
 from dataclasses import replace
 
 from lmemscope.errors import CompileError, LmemscopeError
@@ -19,6 +20,7 @@ from lmemscope.lowering.reading import read_text
 from lmemscope.lowering.twin import current
 from lmemscope.model import Artifacts, Gap, Unit, Variable
 from lmemscope.tools import nvcc, nvrtc
+from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import Toolchain
 
 _STAGE = "variables"
@@ -27,20 +29,22 @@ _SEPARATE = ("-rdc", "--relocatable-device-code", "-dc", "--device-c")
 
 
 def debug_variables(
-    artifacts: Artifacts, cache_directory: str | None
+    artifacts: Artifacts, cache_directory: str | None, meanwhile: Meanwhile = nullcontext
 ) -> tuple[tuple[Variable, ...] | None, tuple[Gap, ...]]:
     """The variables, or None and the gap that says why there are none.
 
     Args:
         artifacts: of the program.
         cache_directory: where earlier answers are kept, or None.
+        meanwhile: entered while the compiler runs, if it has to.
     """
     if artifacts.variables is not None:
         return artifacts.variables, ()
     if artifacts.source is None:
         return None, (Gap("names", "without the source, variables have no names"),)
     try:
-        return _variables(artifacts, store.slot_at(cache_directory, artifacts.key)), ()
+        slot = store.slot_at(cache_directory, artifacts.key)
+        return _variables(artifacts, slot, meanwhile), ()
     except LmemscopeError as error:
         return None, (Gap("names", f"the debug compilation failed: {_reason(error)}"),)
 
@@ -52,16 +56,25 @@ def _reason(error: LmemscopeError) -> str:
     return error.message if said is None or said in error.message else f"{error.message}: {said}"
 
 
-def _variables(artifacts: Artifacts, slot: store.Slot | None) -> tuple[Variable, ...]:
+def _variables(
+    artifacts: Artifacts, slot: store.Slot | None, meanwhile: Meanwhile
+) -> tuple[Variable, ...]:
+    if slot is None:
+        return _read_anew(artifacts, meanwhile)
     # Other code may read other variables out of the same debug information.
     stage = f"{_STAGE}-{own_code()[:24]}"
-    known = slot.load(stage, tuple[Variable, ...]) if slot is not None else None
+    known = slot.load(stage, tuple[Variable, ...])
     if known is not None:
         return known[0]
-    variables = read_variables(_debug_text(artifacts).decode("utf-8", "replace"))
-    if slot is not None:
-        slot.store(stage, variables, [], artifacts.tools)
+    variables = _read_anew(artifacts, meanwhile)
+    slot.store(stage, variables, [], artifacts.tools)
     return variables
+
+
+def _read_anew(artifacts: Artifacts, meanwhile: Meanwhile) -> tuple[Variable, ...]:
+    with meanwhile():
+        text = _debug_text(artifacts)
+    return read_variables(text.decode("utf-8", "replace"))
 
 
 def _debug_text(artifacts: Artifacts) -> bytes:

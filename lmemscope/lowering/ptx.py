@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from lmemscope.errors import CompileError
 from lmemscope.files import open_regular
+from lmemscope.lowering import ahead
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.lowering.reading import read_text
@@ -65,7 +66,7 @@ def _assembled(unit: Unit, data: bytes) -> Artifacts:
 
 def _by_ptxas(unit: Unit, data: bytes) -> Artifacts:
     flags = ptxas.options_for(unit.arch, unit.options)
-    result = ptxas.assemble(data, unit.input, flags, Toolchain(unit.toolkit))
+    result = ahead.assemble(data, unit.input, flags, Toolchain(unit.toolkit))
     return Artifacts(unit, "ptx", flags, data, result.log, result.cubin, (result.tool,))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from lmemscope.errors import CompileError, InputError, ToolMissingError, UncompiledError
 from lmemscope.files import read_input
 from lmemscope.formats.ptx import PtxModule
+from lmemscope.lowering import ahead
 from lmemscope.lowering.compile_cuda import instantiations
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
@@ -165,7 +166,7 @@ def _numba(unit: Unit, kernel: NumbaKernel) -> Artifacts:
             maxrregcount=int(answer["registers"]), ptxas_args=options.ptxas_args
         )
     flags = ptxas.options_for(unit.arch, options)
-    assembled = ptxas.assemble(ptx, unit.input, flags, Toolchain(unit.toolkit))
+    assembled = ahead.assemble(ptx, unit.input, flags, Toolchain(unit.toolkit))
     gaps: tuple[Gap, ...] = ()
     if answer["others"]:
         ending = "" if answer["others"] == 1 else "s"

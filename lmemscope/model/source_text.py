@@ -14,6 +14,7 @@ _NO_CODE = re.compile(
 )
 """Comments and literals; an apostrophe within a number is none."""
 _INCLUDE = re.compile(r'\s*#\s*include\s+(?:"(?P<name>[^"]+)"|<(?P<angled>[^>]+)>)')
+_COMMENT = re.compile(r"/\*.*?\*/")
 _FILES = 64
 """How many files one file's quoted includes may lead to."""
 
@@ -72,12 +73,14 @@ class SourceText:
         self._defines = options.defines if options is not None else ()
         self._bare: dict[str, tuple[str, ...]] = {}
         self._code: dict[str, str] = {}
+        self._code_lines: dict[str, Sequence[str]] = {}
+        self._matching: dict[tuple[str, re.Pattern[str]], tuple[str, ...]] = {}
         self._quoted: dict[tuple[str, bool], tuple[str, ...]] = {}
 
     def line(self, file: str, number: int) -> str:
         """Text of a line without its comment, or an empty string."""
-        lines = self._lines_of(file)
-        return _without_comment(lines[number - 1]) if 0 < number <= len(lines) else ""
+        lines = self.bare_lines(file)
+        return lines[number - 1] if 0 < number <= len(lines) else ""
 
     def raw(self, file: str, number: int) -> str:
         """Text of a line as it stands there, or an empty string."""
@@ -100,6 +103,12 @@ class SourceText:
             text = "\n".join(self._lines_of(file))
             self._code[file] = _NO_CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
         return self._code[file]
+
+    def code_lines(self, file: str) -> Sequence[str]:
+        """The lines of `code`."""
+        if file not in self._code_lines:
+            self._code_lines[file] = self.code(file).split("\n")
+        return self._code_lines[file]
 
     def given(self, macro: str) -> str | None:
         """The value of a macro that the command line defines; None of every other name."""
@@ -150,9 +159,13 @@ class SourceText:
         """Absolute paths of the project's sources that hold a word, the nearest first."""
         return self._mentioning(file, word)
 
-    def matching(self, file: str, pattern: re.Pattern[str]) -> list[str]:
+    def matching(self, file: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
         """Text of the lines, without comments, in which a pattern is found."""
-        return [line for line in self.bare_lines(file) if pattern.search(line)]
+        key = (file, pattern)
+        if key not in self._matching:
+            found = (line for line in self.bare_lines(file) if pattern.search(line))
+            self._matching[key] = tuple(found)
+        return self._matching[key]
 
     def mentions(self, file: str, number: int, name: str) -> bool:
         """Whether a line holds a name as a word."""
@@ -182,7 +195,9 @@ class SourceText:
 
 
 def _without_comment(line: str) -> str:
-    return re.sub(r"/\*.*?\*/", " ", line.partition("//")[0])
+    if "/" not in line:
+        return line
+    return _COMMENT.sub(" ", line.partition("//")[0])
 
 
 def _closing(text: str, position: int) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from lmemscope.analysis.expansion import Expansion
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.base import Case
 from lmemscope.rules.declared import NO_TYPES, bytes_of, declaration_of, rest_of_block
 from lmemscope.rules.enclosing import body_lines, function_head
+from lmemscope.rules.remembered import Remembered
 
 _CAST = (
     r"(?:\(\s*(?P<c>(?:(?:const|volatile|unsigned|signed|struct)\s+)*[A-Za-z_][\w:<>]*"
@@ -77,28 +79,15 @@ def namesakes(case: Case) -> tuple[SourceLocation, ...]:
         return ()
     own, sources = found.declared, case.sources
     name = re.split(r"\.|->", found.name)[0]
-    head = function_head(sources, own)
-    if head is None or not re.fullmatch(r"\w+", name):
+    there = _DECLARED.of(sources, (own, name), lambda: _find_declared(sources, own, name))
+    if there is None or not there.others:
         return ()
-    begin = SourceLocation(own.file, head.line)
-    last = max(number for number, _ in body_lines(sources, begin))
-    text = "\n".join(
-        "" if line.lstrip().startswith("#") else line
-        for line in sources.code(own.file).split("\n")[head.line - 1 : last]
-    )
-    others = [
-        SourceLocation(own.file, line)
-        for found_at in _declaration_of(name).finditer(text)
-        if found_at["type"] not in NO_TYPES
-        and (line := head.line + text.count("\n", 0, found_at.start("name"))) != own.line
-    ]
-    if not others:
-        return ()
+    others = there.others
     lines = {
         frame.location.line
         for access in (*case.accesses, *case.generic)
         for frame in access.chain
-        if frame.location.file == own.file and head.line <= frame.location.line <= last
+        if frame.location.file == own.file and there.first <= frame.location.line <= there.last
     }
     mine = _scope(sources, own, name)
     theirs = [_scope(sources, other, name) for other in others]
@@ -106,7 +95,39 @@ def namesakes(case: Case) -> tuple[SourceLocation, ...]:
     alone = all(
         mine[0] <= line <= mine[1] and not any(a <= line <= b for a, b in inner) for line in lines
     )
-    return () if alone else tuple(others)
+    return () if alone else others
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """The lines of a function, and where else in it a variable's name is declared."""
+
+    first: int
+    last: int
+    others: tuple[SourceLocation, ...]
+
+
+_DECLARED: Remembered[tuple[SourceLocation, str], _Declared | None] = Remembered()
+
+
+def _find_declared(sources: SourceText, own: SourceLocation, name: str) -> _Declared | None:
+    """The declarations besides a variable's own; None where its function is not in sight."""
+    head = function_head(sources, own)
+    if head is None or not re.fullmatch(r"\w+", name):
+        return None
+    begin = SourceLocation(own.file, head.line)
+    last = max(number for number, _ in body_lines(sources, begin))
+    text = "\n".join(
+        "" if line.lstrip().startswith("#") else line
+        for line in sources.code_lines(own.file)[head.line - 1 : last]
+    )
+    others = tuple(
+        SourceLocation(own.file, line)
+        for found in _declaration_of(name).finditer(text)
+        if found["type"] not in NO_TYPES
+        and (line := head.line + text.count("\n", 0, found.start("name"))) != own.line
+    )
+    return _Declared(head.line, last, others)
 
 
 def _declaration_of(name: str) -> re.Pattern[str]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from lmemscope.model import SourceLocation, SourceText
+from lmemscope.rules.remembered import Remembered
 
 _REACH = 1500
 """Lines above a line on which the beginning of its function is looked for."""
@@ -42,8 +43,15 @@ class Head:
         return "(" in self.text and _NO_FUNCTION.match(self.text) is None
 
 
-def heads(sources: SourceText, place: SourceLocation) -> Iterator[Head]:
+_HEADS: Remembered[SourceLocation, tuple[Head, ...]] = Remembered()
+
+
+def heads(sources: SourceText, place: SourceLocation) -> tuple[Head, ...]:
     """The heads of all blocks around a line, innermost first."""
+    return _HEADS.of(sources, place, lambda: tuple(_find_heads(sources, place)))
+
+
+def _find_heads(sources: SourceText, place: SourceLocation) -> Iterator[Head]:
     rows = _rows(sources, place)
     text = "\n".join(rows)
     first = place.line - len(rows) + 1
@@ -146,7 +154,7 @@ def _rows(sources: SourceText, place: SourceLocation) -> list[str]:
     lines = sources.bare_lines(place.file)
     rows, commented, continued = [], False, False
     for line in lines[max(0, place.line - 1 - _REACH) : place.line]:
-        row = _QUOTED.sub("_", line)
+        row = _QUOTED.sub("_", line) if '"' in line or "'" in line else line
         if commented:
             commented, row = "*/" not in row, row.partition("*/")[2]
         if "/*" in row:

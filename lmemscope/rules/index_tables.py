@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from lmemscope.formats.statements import closed_at
-from lmemscope.model import Advice, SourceLocation, is_library
+from lmemscope.model import Advice, SourceLocation, SourceText, is_library
 from lmemscope.rules.aliases import namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.const_table import may_change
 from lmemscope.rules.indexing import REGISTER_FILE, listed
+from lmemscope.rules.remembered import Remembered
 
 _DECLARED = (
     r"(?P<before>(?:\b(?:static|inline|__constant__|__device__|const|constexpr)\s+|"
@@ -26,6 +28,7 @@ _DECLARED = (
     r"(?P<extents>(?:\[[^\[\]]*\]\s*)+)=?\s*\{{"
 )
 """Of a variable of the module, with its initialiser."""
+_SPACES = frozenset({"__constant__", "__device__"})
 _CAST = re.compile(r"&\s*\)\s*$")
 """What before an element makes it a reference of another kind."""
 _GIVEN = re.compile(r"[(,]\s*$")
@@ -65,7 +68,9 @@ def index_tables(case: Case) -> tuple[IndexTable, ...]:
         if source.kind != "memory" or source.name is None:
             return ()
         name = source.name.rpartition("::")[2]
-        table = found.get(name) or _table(case, name)
+        files = tuple(dict.fromkeys(_files(case)))
+        key = (files, name)
+        table = _TABLES.of(case.sources, key, partial(_table, case.sources, files, name))
         if table is None:
             return ()
         found[name] = table
@@ -83,52 +88,62 @@ def _files(case: Case) -> Iterator[str]:
             yield from case.sources.quoted(start, searched=True)
 
 
-def _table(case: Case, name: str) -> IndexTable | None:
-    """The variable of a name, of which a project only reads elements."""
+_TABLES: Remembered[tuple[tuple[str, ...], str], IndexTable | None] = Remembered()
+
+
+def _table(sources: SourceText, files: Sequence[str], name: str) -> IndexTable | None:
+    """The variable of a name, of which a project only reads elements.
+
+    Args:
+        sources: with the project around them.
+        files: the unit's own.
+        name: as the source has it.
+    """
     if re.fullmatch(r"[A-Za-z_]\w*", name) is None:
         return None
     declared = re.compile(_DECLARED.format(name=name))
-    files = list(dict.fromkeys(_files(case)))
     found: list[IndexTable] = []
     for file in files:
-        text = case.sources.code(file) if name in case.sources.code(file) else ""
+        text = sources.code(file)
+        if name not in text or not any(space in text for space in _SPACES):
+            continue
         for one in declared.finditer(text):
             words = set(f"{one['before']} {one['type']} {one['const'] or ''}".split())
-            if not words & {"__constant__", "__device__"}:
+            if words.isdisjoint(_SPACES):
                 continue
             line = 1 + text.count("\n", 0, one.start(0))
             is_const = bool(words & {"const", "constexpr"})
             found.append(IndexTable(name, SourceLocation(file, line), is_const))
     if len(found) != 1:
         return None
-    start, (table,) = case.sources.main or files[0], found
+    start, (table,) = sources.main or files[0], found
     others = (
         file
-        for file in case.sources.mentioning(start, name)
-        if _knows(case, file, table) and os.path.abspath(file) not in map(os.path.abspath, files)
+        for file in sources.mentioning(start, name)
+        if _knows(sources, file, table) and os.path.abspath(file) not in map(os.path.abspath, files)
     )
-    if all(_is_read(case, file, name, declared) for file in (*files, *others)):
+    if all(_is_read(sources, file, name, declared) for file in (*files, *others)):
         return table
     return None
 
 
-def _knows(case: Case, file: str, table: IndexTable) -> bool:
+def _knows(sources: SourceText, file: str, table: IndexTable) -> bool:
     """Whether a name in another of the project's files may be the table.
 
     It declares it, or includes what does; any other has something else of the name.
     """
-    if re.search(rf"\bextern\b[^;{{}}()]*\b{table.name}\b", case.sources.code(file)):
+    if re.search(rf"\bextern\b[^;{{}}()]*\b{table.name}\b", sources.code(file)):
         return True
     declares = os.path.basename(table.place.file)
-    reached = (file, *case.sources.quoted(file, searched=True))
+    reached = (file, *sources.quoted(file, searched=True))
     included = re.compile(rf'#\s*include\s*[<"](?:[^<>"]*/)?{re.escape(declares)}[">]')
-    return any(included.search(line) for one in reached for line in case.sources.bare_lines(one))
+    return any(included.search(line) for one in reached for line in sources.bare_lines(one))
 
 
-def _is_read(case: Case, file: str, name: str, declared: re.Pattern[str]) -> bool:
+def _is_read(sources: SourceText, file: str, name: str, declared: re.Pattern[str]) -> bool:
     """Whether a file does nothing with a table but declare it and read its elements."""
-    text = case.sources.code(file)
-    if any(f'"{name}"' in line for line in case.sources.lines(file)):
+    text = sources.code(file)
+    if any(f'"{name}"' in line for line in sources.lines(file)):
         return False  # Old programs name symbols in strings.
     declarations = [(one.start(0), one.end(0)) for one in declared.finditer(text)]
     for use in re.finditer(rf"(?<![\w.>]){name}(?!\w)", text):

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from lmemscope.formats.demangle import plain_name, short_name
 from lmemscope.formats.statements import parts_of
@@ -14,6 +13,7 @@ from lmemscope.model import SourceLocation, SourceText, count
 from lmemscope.rules.base import Case
 from lmemscope.rules.callers import kernels_running
 from lmemscope.rules.constants import meaning, number_of
+from lmemscope.rules.remembered import Remembered
 
 LARGEST_BLOCK = 1024
 """Threads of a block, at most: CUDA C++ Programming Guide, "Compute Capabilities"."""
@@ -24,6 +24,7 @@ _ASKS = re.compile(
     r"\b(?:cudaFunc\w+|cudaOccupancy(?!MaxPotential)\w+)\s*(?:<[^;<>]*>\s*)?\([^();]*$"
 )
 """A call that asks or sets something of a kernel, and does not launch it."""
+_ASSIGNED = re.compile(r"=\s*&?\s*$")
 _LONGEST = 300
 """Characters of such a call before the kernel's name."""
 _REACH = 60
@@ -196,28 +197,23 @@ class _Written:
     place: SourceLocation
 
 
-_WRITTEN: WeakKeyDictionary[SourceText, dict[tuple[str, str], tuple[_Written, ...] | None]] = (
-    WeakKeyDictionary()
-)
-"""What was found in a file before: a template's instances all ask for the same."""
+_WRITTEN: Remembered[tuple[str, str], tuple[_Written, ...] | None] = Remembered()
 
 
 def _written(sources: SourceText, file: str, kernel: str) -> tuple[_Written, ...] | None:
     """The launches of a kernel that a file has; None where it may hand the kernel on."""
-    known = _WRITTEN.setdefault(sources, {})
-    key = (file, kernel)
-    if key not in known:
-        known[key] = _find_written(sources, file, kernel)
-    return known[key]
+    return _WRITTEN.of(sources, (file, kernel), lambda: _find_written(sources, file, kernel))
 
 
 def _find_written(sources: SourceText, file: str, kernel: str) -> tuple[_Written, ...] | None:
-    called, text = re.escape(kernel), sources.code(file)
-    handed_on = re.compile(
-        rf"(?<!\w){called}\s*(?:<[^;<>]*>\s*)?[,)]|=\s*&?\s*{called}\s*(?:<[^;<>]*>\s*)?;"
-    )
+    called, text = _word(kernel), sources.code(file)
+    if kernel not in text:
+        return ()
+    handed_on = re.compile(rf"{called}\s*(?:<[^;<>]*>\s*)?(?P<end>[,);])")
     for found in handed_on.finditer(text):
         before = text[max(0, found.start() - _LONGEST) : found.start()]
+        if found["end"] == ";" and _ASSIGNED.search(before) is None:
+            continue
         if _ASKS.search(before) is None:
             return None  # Its address goes to whoever launches it.
     return tuple(
@@ -233,9 +229,14 @@ def _find_written(sources: SourceText, file: str, kernel: str) -> tuple[_Written
 def launches_of(kernel: str) -> re.Pattern[str]:
     """Launches of a kernel, by its plain name: the groups ``instance`` and ``shape``."""
     return re.compile(
-        rf"(?<!\w){re.escape(kernel)}\s*(?:<(?P<instance>[^;{{}}]*?)>)?"
+        rf"{_word(kernel)}\s*(?:<(?P<instance>[^;{{}}]*?)>)?"
         r"\s*<\s*<\s*<(?P<shape>[^;]*?)>\s*>\s*>\s*\("
     )
+
+
+def _word(name: str) -> str:
+    """A pattern for a name that begins a word; it begins with the name, which is found fast."""
+    return rf"{re.escape(name)}(?<!\w{re.escape(name)})"
 
 
 def threads_of(

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 from math import prod
 from types import MappingProxyType
-from weakref import WeakKeyDictionary
 
 from lmemscope.formats.statements import parts_of
 from lmemscope.model import SourceLocation, SourceText
@@ -26,6 +25,7 @@ from lmemscope.rules.launched import (
     template_arguments,
     threads_of,
 )
+from lmemscope.rules.remembered import Remembered
 
 _NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 _REACHED = re.compile(
@@ -45,8 +45,8 @@ _BEFORE = 80
 """Characters before an address that may be a call that gives it a value."""
 _CASES = 64
 """Combinations of values that an expression is computed for."""
-_PROJECTS: WeakKeyDictionary[SourceText, dict[tuple[str, ...], _Project]] = WeakKeyDictionary()
-"""What was looked up before, of each text by the files that are looked through."""
+_PROJECTS: Remembered[tuple[str, ...], _Project] = Remembered()
+"""By the files that are looked through."""
 
 
 def largest_launch(
@@ -80,10 +80,7 @@ def _project(home: str, sources: SourceText, files: Iterable[str]) -> _Project:
     starts = (home, sources.main or home)
     near = (one for start in starts for one in sources.quoted(start, searched=True))
     looked = tuple(dict.fromkeys((*starts, *near, *files)))
-    known = _PROJECTS.setdefault(sources, {})
-    if looked not in known:
-        known[looked] = _Project(looked, sources)
-    return known[looked]
+    return _PROJECTS.of(sources, looked, lambda: _Project(looked, sources))
 
 
 class _Project:

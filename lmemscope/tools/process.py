@@ -8,9 +8,10 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from lmemscope.environment import for_tools
 from lmemscope.errors import StageTimeoutError, ToolMissingError
@@ -18,6 +19,8 @@ from lmemscope.tools import lifeline
 from lmemscope.tools.lifeline import Lifeline
 
 _MOST_ERRORS = 1 << 16
+Meanwhile: TypeAlias = Callable[[], contextlib.AbstractContextManager[object]]
+"""What is entered when a tool has begun, and left when it has ended."""
 _peak = 0
 
 
@@ -48,6 +51,7 @@ def run(
     cwd: Path | None = None,
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
+    meanwhile: Meanwhile = contextlib.nullcontext,
 ) -> Completed:
     """Run a tool to its end; never through a shell, never with standard input.
 
@@ -56,6 +60,7 @@ def run(
         cwd: directory to run in.
         timeout: seconds; the whole process group is killed after that.
         env: its environment; without one, this process's as `for_tools` cleans it.
+        meanwhile: entered while it runs.
 
     The tool never outlives the run: without a time limit it is of its worker's group, which ends
     with the program, and else it leads one of its own that does.
@@ -69,7 +74,8 @@ def run(
     try:
         if own is not None:
             own.tie(process.pid)
-        output = _ended(process) if timeout is None else process.communicate(timeout=timeout)[0]
+        with meanwhile():
+            output = _ended(process) if timeout is None else process.communicate(timeout=timeout)[0]
     except subprocess.TimeoutExpired as error:
         _kill(process, group=True)
         name = Path(command[0]).name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,11 @@ def options_for(arch: str, options: CompileOptions) -> tuple[str, ...]:
 
 
 def assemble(
-    ptx: bytes, name: str, flags: Sequence[str], toolchain: Toolchain = INSTALLED
+    ptx: bytes,
+    name: str,
+    flags: Sequence[str],
+    toolchain: Toolchain = INSTALLED,
+    meanwhile: process.Meanwhile = nullcontext,
 ) -> PtxasResult:
     """Assemble PTX text.
 
@@ -45,6 +50,7 @@ def assemble(
         name: the input's name, for messages only.
         flags: as `options_for` builds them.
         toolchain: whose ptxas.
+        meanwhile: entered while it runs.
 
     Raises:
         CompileError: ptxas refused it; ``log`` is what it printed.
@@ -55,7 +61,9 @@ def assemble(
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         source, target = Path(directory, "input.ptx"), Path(directory, "output.cubin")
         source.write_bytes(ptx)
-        done = process.run([ptxas.path, *flags, str(source), "-o", str(target)])
+        done = process.run(
+            [ptxas.path, *flags, str(source), "-o", str(target)], meanwhile=meanwhile
+        )
         log = done.output.replace(str(source), name)
         command = done.command_line.replace(str(source), name)
         if done.returncode != 0 or not target.exists():

@@ -79,11 +79,29 @@ class ModuleFlow:
         Unknown where not all of them are known: its address is taken, other compilations may call
         it, or it is reached from itself.
         """
+        if (name, parameter) not in self._levels:
+            # Of functions that call each other all are looked at, in one order: what is found of
+            # one depends on which was first, and must not on who asked first.
+            together = self._together(name)
+            for one in together or (name,):
+                function = self.ptx.function(one)
+                known = function.parameters if function is not None and together else ()
+                for wanted in [each for each, _, _ in known] or [parameter]:
+                    self._settle(one, wanted)
+        return self._levels[name, parameter]
+
+    def _settle(self, name: str, parameter: str) -> None:
         key = (name, parameter)
         if key not in self._levels:
             self._levels[key] = "unknown"  # while its callers are looked at
             self._levels[key] = self._find_given(name, parameter)
-        return self._levels[key]
+
+    def _together(self, name: str) -> tuple[str, ...]:
+        """Functions that a recursive one calls and is called by, itself included, as they stand."""
+        below = self.called_below(name)
+        if name not in below:
+            return ()
+        return tuple(one for one in self.callees if one in below and name in self.reached(one))
 
     def _find_given(self, name: str, parameter: str) -> Uniformity:
         target = self.ptx.function(name)

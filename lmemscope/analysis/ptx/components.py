@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from math import inf
 from typing import TypeVar
 
 Node = TypeVar("Node", bound=Hashable)
@@ -13,48 +14,56 @@ def strong_components(
     depends_on: Callable[[Node], Sequence[Node]],
     known: Container[Node] = (),
 ) -> Iterator[set[Node]]:
-    """Strong components, each after those it depends on (Tarjan, without recursion).
+    """Strong components, each after those it depends on.
+
+    Without recursion, and with one number per node: D. Pearce, "A space-efficient algorithm for
+    finding strongly connected components" (2016), of which most nodes, components of their own,
+    never see the stack.
 
     Args:
         roots: where to begin.
         depends_on: what each node depends on.
         known: nodes that are not entered. It may grow with each component that is taken.
     """
-    index: dict[Node, int] = {}
-    low: dict[Node, int] = {}
-    on_stack: set[Node] = set()
-    stack: list[Node] = []
+    # When a node was entered, or the first such number that it leads back to; of components that
+    # were given, infinity.
+    number: dict[Node, float] = {}
+    waiting: list[Node] = []
+    count = 0
     for root in roots:
-        if root in index or root in known:
+        if root in number or root in known:
             continue
-        work = [(root, iter(depends_on(root)))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
+        count += 1
+        number[root] = count
+        work = [(root, iter(depends_on(root)), count)]
         while work:
-            node, rest = work[-1]
+            node, rest, own = work[-1]
+            low = number[node]
             for successor in rest:
-                if successor not in index:
+                there = number.get(successor)
+                if there is None:
                     if successor in known:
                         continue
-                    index[successor] = low[successor] = len(index)
-                    stack.append(successor)
-                    on_stack.add(successor)
-                    work.append((successor, iter(depends_on(successor))))
+                    number[node] = low
+                    count += 1
+                    number[successor] = count
+                    work.append((successor, iter(depends_on(successor)), count))
                     break
-                if successor in on_stack:
-                    low[node] = min(low[node], index[successor])
+                if there < low:
+                    low = there
             else:
                 work.pop()
-                if work:
+                if low < own:
+                    number[node] = low
+                    waiting.append(node)
                     parent = work[-1][0]
-                    low[parent] = min(low[parent], low[node])
-                if low[node] == index[node]:
-                    component: set[Node] = set()
-                    while True:
-                        member = stack.pop()
-                        on_stack.discard(member)
-                        component.add(member)
-                        if member == node:
-                            break
-                    yield component
+                    if low < number[parent]:
+                        number[parent] = low
+                    continue
+                component = {node}
+                number[node] = inf
+                while waiting and number[waiting[-1]] >= own:
+                    member = waiting.pop()
+                    number[member] = inf
+                    component.add(member)
+                yield component

@@ -38,7 +38,7 @@ def parted_shuffles(flow: ModuleFlow, kernel: str) -> int:
     found = [
         index
         for index, one in enumerate(dataflow.body.instructions)
-        if one.modifiers[:2] == ["shfl", "sync"] and _is_of_all(one)
+        if one.modifiers[:2] == ("shfl", "sync") and _is_of_all(one)
     ]
     if not found:
         return 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 
-from lmemscope.formats.ptx_body import Address, Body, Instruction
+from lmemscope.formats.ptx_body import Address, Body, Instruction, parts_of_opcode
 
 _FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "ftz"})
 _COPIES = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "cvt"})
@@ -17,15 +18,17 @@ def is_float(instruction: Instruction) -> bool:
     return not _FLOATS.isdisjoint(instruction.modifiers)
 
 
+@lru_cache(maxsize=1 << 12)
 def is_local_access(opcode: str) -> bool:
     """``ld.local``/``st.local`` of any width, vector and qualifier."""
-    parts = opcode.split(".")
+    parts = parts_of_opcode(opcode)
     return parts[0] in ("ld", "st") and "local" in parts
 
 
+@lru_cache(maxsize=1 << 12)
 def is_generic_access(opcode: str) -> bool:
     """``ld``/``st`` without a state space: its address is a generic one."""
-    parts = opcode.split(".")
+    parts = parts_of_opcode(opcode)
     spaces = {part.partition("::")[0] for part in parts[1:]}
     return parts[0] in ("ld", "st") and not spaces & _STATE_SPACES
 

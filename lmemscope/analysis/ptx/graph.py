@@ -142,7 +142,7 @@ class ControlFlow:
         result: list[Call] = []
         stored: dict[str, list[str]] = defaultdict(list)
         for index, instruction in enumerate(self.body.instructions):
-            if instruction.modifiers[:2] == ["st", "param"]:
+            if instruction.modifiers[:2] == ("st", "param"):
                 target = instruction.address
                 if target is not None and target.base is not None:
                     for value in instruction.operands[1:]:

@@ -23,6 +23,7 @@ class Node:
         broadcast: all lanes get one lane's value if they all name the same; None for what is no
             shuffle. Empty where a constant names it.
         loaded: a load, which makes what differs between lanes depend on data.
+        between: all that it can differ between lanes with, if it is no broadcast.
     """
 
     values: tuple[Value, ...] = ()
@@ -32,6 +33,11 @@ class Node:
     shared: bool = False
     broadcast: tuple[Value, ...] | None = None
     loaded: bool = False
+    between: tuple[Value, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        between = () if self.shared else (*self.values, *self.lanes)
+        object.__setattr__(self, "between", between)
 
 
 @dataclass(slots=True)

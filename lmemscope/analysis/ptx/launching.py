@@ -158,7 +158,7 @@ def _arguments(code: Definitions, prepared: int) -> Iterator[Argument]:
         address = instruction.address
         if instruction.operation == "call" and not places:
             return
-        if instruction.modifiers[:2] == ["ld", "param"] and not places:
+        if instruction.modifiers[:2] == ("ld", "param") and not places:
             if address is not None and address.base in results:
                 places[str(instruction.operands[0])] = 0
         elif instruction.operation in ("mov", "add", "cvta"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lmemscope.model import SourceKind, Uniformity
 
@@ -57,6 +58,7 @@ def worst(values: Iterable[Uniformity]) -> Uniformity:
     return max(values, key=_ORDER.index, default="uniform")
 
 
+@lru_cache(maxsize=1 << 12)
 def special(register: str) -> tuple[Leaf, Uniformity] | None:
     """What a special register is, and whether the lanes of a warp read one value from it.
 

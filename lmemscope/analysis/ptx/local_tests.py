@@ -47,7 +47,7 @@ class LocalTests:
 
     @cached_property
     def _asks(self) -> bool:
-        return any(tuple(one.modifiers[:2]) == _TEST for one in self._instructions)
+        return any(one.modifiers[:2] == _TEST for one in self._instructions)
 
     @cached_property
     def _ways(self) -> dict[int, Instruction]:
@@ -80,7 +80,7 @@ class LocalTests:
                 return None
             seen.add(register)
             one = self._instructions[made[0]]
-            if tuple(one.modifiers[:2]) == _TEST:
+            if one.modifiers[:2] == _TEST:
                 return one, holds
             if one.opcode not in ("not.pred", "mov.pred"):
                 return None

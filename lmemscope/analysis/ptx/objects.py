@@ -187,7 +187,7 @@ class FunctionObjects:
             instruction = self.body.instructions[index]
             if instruction.operation == "call":
                 break
-            if instruction.modifiers[:2] == ["st", "param"] and instruction.opcode.endswith("64"):
+            if instruction.modifiers[:2] == ("st", "param") and instruction.opcode.endswith("64"):
                 pointers |= {r for o in instruction.operands[1:] for r in registers_of(o)}
         pointers &= set(call.arguments[position])
         return bool(pointers) and pointers <= self._must_be_local(parameters)
@@ -241,7 +241,7 @@ class FunctionObjects:
             passed = {
                 index
                 for index, instruction in enumerate(self.body.instructions if parameters else ())
-                if instruction.modifiers[:2] == ["ld", "param"]
+                if instruction.modifiers[:2] == ("ld", "param")
                 and instruction.address is not None
                 and instruction.address.base in parameters
             }

@@ -93,7 +93,7 @@ class Pointees:
                 if isinstance(source, str) and source in self._code.parameters:
                     pointees[target].add(Pointee("argument", 0, source))
                     seeds.add(target)
-            elif instruction.modifiers[:2] == ["ld", "param"] and not self._is_entry:
+            elif instruction.modifiers[:2] == ("ld", "param") and not self._is_entry:
                 address = instruction.address
                 if address is not None and address.base in self._code.parameters:
                     pointees[target].add(Pointee("parameter", 0, address.base))

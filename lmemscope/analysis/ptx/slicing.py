@@ -220,9 +220,9 @@ class Dataflow(Definitions):
     def _lanes(self, value: Value) -> tuple[Value, ...]:
         """What a value can differ between lanes with."""
         node = self._graph.node(value)
-        if node.shared or (node.broadcast is not None and self._is_broadcast(value)):
+        if node.broadcast is not None and self._is_broadcast(value):
             return ()
-        return (*node.values, *node.lanes) if node.lanes else node.values
+        return node.between
 
     def _is_broadcast(self, value: Value) -> bool:
         """Whether a shuffle gives all lanes the value of one: they all name the same."""

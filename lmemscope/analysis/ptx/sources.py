@@ -55,7 +55,7 @@ def passed(code: Definitions, index: int) -> tuple[dict[int, str], ...]:
         if before.operation == "call":
             break
         address = before.address
-        if before.modifiers[:2] == ["st", "param"] and address is not None:
+        if before.modifiers[:2] == ("st", "param") and address is not None:
             for value, place in stored_values(before) if address.base in found else ():
                 found[str(address.base)].setdefault(address.offset + place, value)
     return tuple(found[name] for name in names)
@@ -71,7 +71,7 @@ def loaded(code: Definitions, index: int, register: str) -> ValueSource | None:
     """
     instruction = code.body.instructions[index]
     address = instruction.address
-    if instruction.modifiers[:2] != ["ld", "param"] or address is None:
+    if instruction.modifiers[:2] != ("ld", "param") or address is None:
         return None
     function = code.function.name
     place = address.offset + position_in(instruction, register)
@@ -181,7 +181,7 @@ class Sources:
         names = {name for name, _, _ in code.function.results} if code is not None else set()
         for instruction in code.body.instructions if code is not None else ():
             address = instruction.address
-            if instruction.modifiers[:2] != ["st", "param"] or address is None:
+            if instruction.modifiers[:2] != ("st", "param") or address is None:
                 continue
             for value, place in stored_values(instruction) if address.base in names else ():
                 if address.offset + place == source.number:
@@ -207,7 +207,7 @@ class Sources:
         program's own variables, what they begin with may have been changed.
         """
         address = instruction.address
-        if instruction.modifiers[:2] != ["ld", "global"] or address is None:
+        if instruction.modifiers[:2] != ("ld", "global") or address is None:
             return None
         function, _, number = str(address.base).rpartition("$")
         if not number.isdecimal() or self._module.ptx.function(function) is None:

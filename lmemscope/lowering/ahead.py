@@ -1,0 +1,131 @@
+"""Analyses of PTX while a compiler runs: this process only waits for it meanwhile.
+
+ptxas takes as long as all of the analysis or longer, and half of the analysis needs the PTX alone.
+So it is made in a thread while ptxas runs, and goes on while a debug compilation does. What was not
+reached is made when it is asked for, as if there had been no thread.
+
+The thread runs only while this one waits in one call. Where both want the interpreter, each call
+into the system lets the other have it for 5 ms.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lmemscope.tools import ptxas
+from lmemscope.tools.toolchain import Toolchain
+
+if TYPE_CHECKING:
+    from lmemscope.analysis.ptx.callgraph import ModuleFlow
+
+
+class Ahead:
+    """The analyses of one unit's PTX, as far as they are made.
+
+    Args:
+        causes: whether causes will be asked for, and not facts alone.
+        imported: returns when all of the analysis can be imported; by one thread alone, because
+            imports by two at a time can cross.
+    """
+
+    def __init__(self, causes: bool, imported: Callable[[], None]) -> None:
+        self._causes, self._imported = causes, imported
+        self._of: bytes | None = None
+        self._flow: ModuleFlow | None = None
+
+    @contextmanager
+    def of(self, ptx: bytes) -> Iterator[None]:
+        """While this lasts, analyses of some PTX are made; they take the place of any others."""
+        made: list[ModuleFlow] = []
+
+        def work(is_ended: Callable[[], bool]) -> None:
+            self._imported()
+            if is_ended():
+                return
+            from lmemscope.analysis.ptx.callgraph import ModuleFlow
+            from lmemscope.analysis.ptx.preparation import prepare
+            from lmemscope.formats.ptx import PtxModule
+
+            flow = ModuleFlow(PtxModule(ptx))
+            prepare(flow, self._causes, is_ended)
+            made.append(flow)
+
+        self._of = self._flow = None
+        with _beside(work):
+            yield
+        if made:
+            self._of, self._flow = ptx, made[0]
+
+    def flow(self, of: bytes | None) -> ModuleFlow | None:
+        """The analyses of some PTX, to be kept by the caller, or None where there are none."""
+        flow = self._flow if of is not None and self._of is of else None
+        self._of = self._flow = None
+        return flow
+
+    @contextmanager
+    def goes_on(self, flow: ModuleFlow | None) -> Iterator[None]:
+        """While this lasts, what was not reached is made; nobody else may use the flow meanwhile.
+
+        Args:
+            flow: of a module, or None where there is nothing to make.
+        """
+        if flow is None:
+            yield
+            return
+        from lmemscope.analysis.ptx.preparation import prepare
+
+        with _beside(partial(prepare, flow, self._causes)):
+            yield
+
+
+@contextmanager
+def _beside(work: Callable[[Callable[[], bool]], None]) -> Iterator[None]:
+    """While this lasts, a thread works; its work is given up if anything is raised.
+
+    Args:
+        work: is given what says whether it is to end.
+    """
+    ended = threading.Event()
+
+    def run() -> None:
+        # Who asks for what cannot be made meets the error again, and says so.
+        with contextlib.suppress(Exception):
+            work(ended.is_set)
+
+    # No exit of the program waits for it.
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+    thread.join()
+
+
+_current: ContextVar[Ahead | None] = ContextVar("ahead", default=None)
+
+
+@contextmanager
+def beside(causes: bool, imported: Callable[[], None]) -> Iterator[Ahead]:
+    """While this lasts, PTX is analysed while ptxas runs; arguments as for `Ahead`."""
+    ahead = Ahead(causes, imported)
+    token = _current.set(ahead)
+    try:
+        yield ahead
+    finally:
+        _current.reset(token)
+
+
+def assemble(
+    ptx: bytes, name: str, flags: Sequence[str], toolchain: Toolchain
+) -> ptxas.PtxasResult:
+    """`lmemscope.tools.ptxas.assemble`, with analyses of its input made meanwhile."""
+    ahead = _current.get()
+    meanwhile = nullcontext if ahead is None else partial(ahead.of, ptx)
+    return ptxas.assemble(ptx, name, flags, toolchain, meanwhile)
