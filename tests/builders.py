@@ -12,6 +12,7 @@ from lmemscope import rules
 from lmemscope.analysis.explanation import explain_facts
 from lmemscope.analysis.facts import gather_facts
 from lmemscope.analysis.layers import Layers
+from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.origin import Origins
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.objects import FunctionObjects
@@ -413,15 +414,17 @@ def layers(
     )
     flow = ModuleFlow(ptx) if ptx is not None else None
     unit = Unit("a.cu", "a.cu", "nvrtc", "sm_90")
+    paths, origins = DisplayPaths("a.cu", "a.cu", "/"), Origins(flow, cubin)
     return Layers(
         artifacts=Artifacts(unit, "nvrtc", (), None, log, b"", ()),
-        paths=DisplayPaths("a.cu", "a.cu", "/"),
+        paths=paths,
         ptx=ptx,
         log=parse_ptxas_log(log) if log is not None else None,
         cubin=cubin,
         gaps=(),
         flow=flow,
-        origins=Origins(flow, cubin),
+        origins=origins,
+        lines=Lines(paths, cubin, flow, origins),
     )
 
 

@@ -489,6 +489,35 @@ def test_parameters_of_functions_are_what_their_callers_give() -> None:
     assert called_with("%rd3;\nmov.u64 %rd30, leaf") == "unknown"
 
 
+@pytest.mark.parametrize("first", ["one", "two"])
+def test_parameters_of_functions_that_call_each_other_are_the_same_whoever_asks(first: str) -> None:
+    def function(name: str, other: str) -> str:
+        return f"""
+.func {name}(.param .b64 {name}_param_0)
+{{
+    ld.param.u64 %rd1, [{name}_param_0];
+    ld.u32 %r1, [%rd1];
+    {{
+    .param .b64 param0;
+    st.param.b64 [param0+0], %rd1;
+    call.uni {other}, (param0);
+    }}
+    ret;
+}}"""
+
+    call = "{\n.param .b64 param0;\nst.param.b64 [param0+0], %rd5;\ncall.uni one, (param0);\n}"
+    text = (
+        f"{function('one', 'two')}{function('two', 'one')}\n{PARAMETERS}\n{{\n{START}{call}\nret;}}"
+    )
+    flow = ModuleFlow(PtxModule(f".version 9.0\n.target sm_90\n.address_size 64\n{text}".encode()))
+    found: dict[str, str] = {}
+    for name in (first, "two" if first == "one" else "one"):
+        dataflow = flow.dataflow(name)
+        assert dataflow is not None
+        found[name] = dataflow.uniformity("%rd1")
+    assert found == {"one": "lane-varying", "two": "unknown"}
+
+
 def test_a_loop_that_computed_values_end_does_not_count() -> None:
     """An escape-time loop: how often it runs is part of what it leaves behind."""
     escape = """

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from lmemscope.analysis.layers import parse
-from lmemscope.analysis.lines import Lines
 from lmemscope.errors import FormatError
 from lmemscope.formats import sass
 from lmemscope.formats.cubin import Cubin
@@ -240,7 +239,7 @@ def test_calls_equal_nvdisasm(arch: str, tmp_path: Path) -> None:
     found = {starts[start]: calls for start, calls in cubin.calls(kernel).items()}
     assert len(found) >= 3
     assert {name.removeprefix("$roots$"): calls for name, calls in expected.items()} == found
-    lines = Lines(parse(artifacts, str(tmp_path)))
+    lines = parse(artifacts, str(tmp_path)).lines
     for body in kernel.callees:
         site = Site(body.start, True, 4, 0, STACK_POINTER, None, 0, False, False)
         chain = lines.of_site(kernel, body, site)

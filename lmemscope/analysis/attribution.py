@@ -13,7 +13,6 @@ from lmemscope.analysis.frame import Placement, frame_map
 from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.ledger import shares
-from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names
 from lmemscope.analysis.origin import Origin
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
@@ -104,7 +103,7 @@ class _Kernel:
         facts: KernelFacts,
     ) -> None:
         self._layers, self._function, self._facts = layers, function, facts
-        self._lines = Lines(layers)
+        self._lines = layers.lines
         self._saves = Saves(layers.flow, facts) if layers.flow is not None else None
         self._debug = layers.ptx is not None and layers.ptx.is_debug
         self.objects = find_objects(layers, names, sources, function)

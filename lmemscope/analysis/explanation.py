@@ -10,7 +10,6 @@ from lmemscope.analysis.attribution import attribute
 from lmemscope.analysis.endless import endless
 from lmemscope.analysis.kernel_objects import find_objects
 from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names
 from lmemscope.formats.demangle import original_name
 from lmemscope.model import (
@@ -169,7 +168,7 @@ def _shown_at(
     flow = layers.flow
     if flow is None or cause not in ("device-launch", "call-frame"):
         return None
-    lines, places = Lines(layers), []
+    lines, places = layers.lines, []
     for name in flow.reached(fact.name):
         dataflow = flow.dataflow(name)
         for call in dataflow.flow.calls if dataflow is not None else ():

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.origin import OriginKind
 from lmemscope.analysis.ptx.flow import generic_local_accesses
 from lmemscope.analysis.reported import depth_left_out
@@ -53,7 +52,7 @@ def gather_facts(layers: Layers) -> tuple[KernelFacts, ...]:
 class _Gatherer:
     def __init__(self, layers: Layers) -> None:
         self._layers = layers
-        self._lines = Lines(layers)
+        self._lines = layers.lines
 
     def kernel(self, function: CubinFunction) -> KernelFacts:
         ptx_function = self._ptx(function.name)

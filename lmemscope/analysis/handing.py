@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.flow import is_generic_access
 from lmemscope.analysis.ptx.objects import FunctionObjects, StackObject
@@ -23,7 +22,7 @@ class Handing:
 
     def __init__(self, layers: Layers, names: Names | None) -> None:
         self._layers, self._names = layers, names
-        self._lines = Lines(layers)
+        self._lines = layers.lines
 
     def escape(
         self,

@@ -11,7 +11,6 @@ from lmemscope.analysis.counted import counted, running
 from lmemscope.analysis.handing import Handing
 from lmemscope.analysis.layers import Layers
 from lmemscope.analysis.layout import dimensions_to_pointers
-from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.loop_lines import loop_line
 from lmemscope.analysis.names import Names, ObjectName
 from lmemscope.analysis.ptx.copying import is_copying
@@ -105,7 +104,7 @@ class IndexReader:
 
     def __init__(self, layers: Layers, names: Names | None, sources: SourceText) -> None:
         self._layers, self._names, self._sources = layers, names, sources
-        self._lines = Lines(layers)
+        self._lines = layers.lines
         self._handing = Handing(layers, names)
         self._spelling = Spelling(names, sources) if names is not None else None
 
@@ -244,6 +243,8 @@ class IndexReader:
         """Each access with its line, and the index that stands there."""
         ptx, spelling = self._layers.ptx, self._spelling
         called = self._lines.of_callers(kernel, objects.dataflow.function.name)
+        # What is written on a line is the same for all accesses there, such as an unrolled loop's.
+        said: dict[tuple[int, bool], Written | None] = {}
         for access in accesses:
             instruction = objects.body.instructions[access.index]
             if called is None:
@@ -254,12 +255,15 @@ class IndexReader:
                 place = self._lines.reader_line(called, kernel)
             expression = None
             if named is not None and ptx is not None and spelling is not None:
-                written = spelling.subscripts(
-                    named,
-                    objects.dataflow.function.name,
-                    ptx.chain(instruction),
-                    is_store=access.is_store,
-                )
+                key = (id(instruction.loc), access.is_store)
+                if key not in said:
+                    said[key] = spelling.subscripts(
+                        named,
+                        objects.dataflow.function.name,
+                        ptx.chain(instruction),
+                        is_store=access.is_store,
+                    )
+                written = said[key]
                 chosen = self._chosen(objects, found, access, written)
                 if written is not None and chosen is not None:
                     place = self._lines.shown(SourceLocation(written.file, chosen.line))

@@ -86,7 +86,7 @@ def find_objects(
     flow = layers.flow
     if flow is None:
         return result
-    reader, lines = IndexReader(layers, names, sources), Lines(layers)
+    reader, lines = IndexReader(layers, names, sources), layers.lines
     handing = Handing(layers, names)
     inside = {kernel.name, *(callee.name for callee in kernel.callees)}
     # What is called through pointers alone lies beside the kernel's code as well.

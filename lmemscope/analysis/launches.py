@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from lmemscope.analysis.launch_calls import LaunchCall, Places, merged
 from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.analysis.ptx.handed import Pointed, Pointers
 from lmemscope.analysis.ptx.launching import LAUNCHES, LaunchSite, launch_sites
@@ -71,7 +70,7 @@ def _may_launch(layers: Layers) -> bool:
 
 class _Finder:
     def __init__(self, layers: Layers) -> None:
-        self._layers, self._lines = layers, Lines(layers)
+        self._layers, self._lines = layers, layers.lines
         self._written = list(_of_source(layers))
 
     def launches(self, facts: KernelFacts) -> Iterator[Launch]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmemscope.analysis.lines import Lines
 from lmemscope.analysis.origin import Origins
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.errors import UncompiledError
@@ -28,6 +29,7 @@ class Layers:
         gaps: what is missing, those of the artefacts included.
         flow: analyses of the PTX, each made when it is first asked for; None without PTX.
         origins: where each machine instruction comes from.
+        lines: of machine code and of PTX.
     """
 
     artifacts: Artifacts
@@ -38,6 +40,7 @@ class Layers:
     gaps: tuple[Gap, ...]
     flow: ModuleFlow | None
     origins: Origins
+    lines: Lines
 
 
 def parse(artifacts: Artifacts, directory: str, flow: ModuleFlow | None = None) -> Layers:
@@ -72,7 +75,9 @@ def parse(artifacts: Artifacts, directory: str, flow: ModuleFlow | None = None) 
     if flow is None and text is not None:
         flow = ModuleFlow(PtxModule(text))
     module = flow.ptx if flow is not None else None
-    return Layers(artifacts, paths, module, log, cubin, tuple(gaps), flow, Origins(flow, cubin))
+    origins = Origins(flow, cubin)
+    lines = Lines(paths, cubin, flow, origins)
+    return Layers(artifacts, paths, module, log, cubin, tuple(gaps), flow, origins, lines)
 
 
 def check_templates(artifacts: Artifacts, cubin: Cubin, gaps: list[Gap]) -> None:

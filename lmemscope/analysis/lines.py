@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.origin import Origin
-from lmemscope.formats.cubin import CubinFunction
+from lmemscope.analysis.origin import Origin, Origins
+from lmemscope.analysis.ptx.callgraph import ModuleFlow
+from lmemscope.formats.cubin import Cubin, CubinFunction
 from lmemscope.formats.demangle import original_name
 from lmemscope.formats.line_table import line_at
-from lmemscope.formats.ptx_body import Instruction
+from lmemscope.formats.ptx_body import Instruction, Loc
 from lmemscope.formats.sites import Site
-from lmemscope.model import InlineFrame, SourceLocation, reader_line
+from lmemscope.model import DisplayPaths, InlineFrame, SourceLocation, reader_line
 
 Chain = tuple[InlineFrame, ...]
 
 
 class Lines:
-    """Inline chains of one unit, with file names as a reader knows them.
+    """Inline chains of one unit, with file names as a reader knows them; each made once.
 
     Args:
-        layers: the unit's.
+        paths: file names as a reader knows them.
+        cubin: the machine code, for its line table.
+        flow: analyses of the PTX; None without PTX.
+        origins: where each machine instruction comes from.
     """
 
-    def __init__(self, layers: Layers) -> None:
-        self._layers = layers
+    def __init__(
+        self, paths: DisplayPaths, cubin: Cubin, flow: ModuleFlow | None, origins: Origins
+    ) -> None:
+        self._paths, self._cubin, self._flow, self._origins = paths, cubin, flow, origins
         self._callers: dict[tuple[str, str], Chain | None] = {}
         self._machine_callers: dict[tuple[str, str], Chain | None] = {}
         self._files: dict[str, str] = {}
+        self._of_sites: dict[tuple[str, str, int], Chain] = {}
+        # Who keeps a location, or a chain, keeps its identity.
+        self._of_locs: dict[int, tuple[Loc, Chain]] = {}
+        self._shown: dict[int, tuple[Chain, Chain]] = {}
 
     def definition(self, function: CubinFunction) -> SourceLocation | None:
         """Where a kernel is defined, as far as line information tells."""
@@ -33,8 +42,8 @@ class Lines:
         if found is not None:
             return found
         # PTX text kept inside a cubin can be without its ``.loc`` lines.
-        table = self._layers.cubin.source_lines.get(function.section)
-        return self._layers.paths.shown(table[0].chain[-1].location) if table else None
+        table = self._cubin.source_lines.get(function.section)
+        return self._paths.shown(table[0].chain[-1].location) if table else None
 
     def home(self, kernel: str) -> str | None:
         """The file that defines a kernel, or None where PTX does not tell."""
@@ -54,25 +63,31 @@ class Lines:
             body: the function in that section that it belongs to.
             site: the instruction.
         """
+        key = (kernel.section, body.name, site.pc)
+        if key not in self._of_sites:
+            self._of_sites[key] = self._find_site(kernel, body, site)
+        return self._of_sites[key]
+
+    def _find_site(self, kernel: CubinFunction, body: CubinFunction, site: Site) -> Chain:
         called = self._of_calls(kernel, body) if body is not kernel else None
         if called is not None:
             return called
         given = self._without_line(kernel, site)
         if given is not None:
             return given
-        origin = self._layers.origins.of(kernel, site)
+        origin = self._origins.of(kernel, site)
         taken = self._of_parameter(origin)
         if taken is not None:
             return taken
-        entry = line_at(self._layers.cubin.source_lines.get(kernel.section, []), site.pc)
+        entry = line_at(self._cubin.source_lines.get(kernel.section, []), site.pc)
         if entry is None:
             return ()
         return self._with_callers(self.shown_chain(entry.chain), origin)
 
     def _without_line(self, kernel: CubinFunction, site: Site) -> Chain | None:
         """What is around an access of the program's own that has no line; None where it has."""
-        origin = self._layers.origins.of(kernel, site)
-        flow = self._layers.flow
+        origin = self._origins.of(kernel, site)
+        flow = self._flow
         if flow is None or origin.function is None or origin.instruction is None:
             return None
         dataflow = flow.dataflow(origin.function)
@@ -86,7 +101,7 @@ class Lines:
 
         Compilers give that the line of whatever statement comes before it.
         """
-        flow = self._layers.flow
+        flow = self._flow
         if origin.kind != "argument" or flow is None or origin.function is None:
             return None
         dataflow = flow.dataflow(origin.function)
@@ -101,8 +116,13 @@ class Lines:
 
     def of_instruction(self, instruction: Instruction) -> Chain:
         """The chain of a PTX instruction; empty without line information."""
-        ptx = self._layers.ptx
-        return self.shown_chain(ptx.chain(instruction)) if ptx is not None else ()
+        loc = instruction.loc
+        if self._flow is None or loc is None:
+            return ()
+        if id(loc) not in self._of_locs:
+            chain = self.shown_chain(self._flow.ptx.chain(instruction))
+            self._of_locs[id(loc)] = (loc, chain)
+        return self._of_locs[id(loc)][1]
 
     def _with_callers(self, chain: Chain, origin: Origin) -> Chain:
         """A chain of machine code with the calls around it that compilers left out or mistook.
@@ -111,7 +131,7 @@ class Lines:
         in order makes up for that; ptxas copies the line as it stands. And it may give a call that
         is inlined the file of the function that is called, with the line of the call.
         """
-        flow = self._layers.flow
+        flow = self._flow
         if flow is None or origin.function is None or origin.ptx_line is None:
             return chain
         dataflow = flow.dataflow(origin.function)
@@ -138,7 +158,7 @@ class Lines:
         return self._callers[key]
 
     def _find_callers(self, kernel: str, function: str) -> Chain | None:
-        flow = self._layers.flow
+        flow = self._flow
         found = flow.ptx.function(function) if flow is not None else None
         if flow is None or found is None or found.first_loc is not None:
             return None
@@ -172,7 +192,7 @@ class Lines:
             self._machine_callers[key] = ()  # A function that calls itself says nothing.
             found = [
                 (-self._depth(kernel, pc), pc, self._of_machine_call(kernel, pc))
-                for pc in self._layers.cubin.calls(kernel).get(body.start, ())
+                for pc in self._cubin.calls(kernel).get(body.start, ())
             ]
             said = (one for one in found if one[2])
             self._machine_callers[key] = min(said, default=(0, 0, None))[2]
@@ -183,17 +203,17 @@ class Lines:
         called = self._of_calls(kernel, around) if around is not None else None
         if called is not None:
             return called
-        entry = line_at(self._layers.cubin.source_lines.get(kernel.section, []), pc)
+        entry = line_at(self._cubin.source_lines.get(kernel.section, []), pc)
         return self.shown_chain(entry.chain) if entry is not None else ()
 
     def _is_in_ptx(self, body: CubinFunction) -> bool:
-        flow = self._layers.flow
+        flow = self._flow
         return flow is None or flow.ptx.function(original_name(body.name)) is not None
 
     def _depth(self, kernel: CubinFunction, pc: int) -> int:
         """Loops around a machine instruction, as the PTX that it is made of stands in them."""
-        flow = self._layers.flow
-        entry = line_at(self._layers.cubin.ptx_lines.get(kernel.section, []), pc)
+        flow = self._flow
+        entry = line_at(self._cubin.ptx_lines.get(kernel.section, []), pc)
         function = flow.ptx.function_at(entry.line) if flow is not None and entry else None
         dataflow = flow.dataflow(function.name) if flow is not None and function else None
         if dataflow is None or entry is None:
@@ -209,20 +229,23 @@ class Lines:
         """A location with its path as a reader knows it."""
         file = self._files.get(place.file)
         if file is None:
-            file = self._files[place.file] = self._layers.paths.shown(place).file
+            file = self._files[place.file] = self._paths.shown(place).file
         return SourceLocation(file, place.line)
 
     def shown_chain(self, chain: Chain) -> Chain:
         """A chain with its paths as a reader knows them."""
-        return tuple(InlineFrame(self.shown(frame.location), frame.function) for frame in chain)
+        if id(chain) not in self._shown:
+            shown = tuple(InlineFrame(self.shown(one.location), one.function) for one in chain)
+            self._shown[id(chain)] = (chain, shown)
+        return self._shown[id(chain)][1]
 
     def _defined_in_ptx(self, kernel: str) -> SourceLocation | None:
-        ptx = self._layers.ptx
-        function = ptx.function(kernel) if ptx is not None else None
-        if ptx is None or function is None or function.first_loc is None:
+        flow = self._flow
+        function = flow.ptx.function(kernel) if flow is not None else None
+        if flow is None or function is None or function.first_loc is None:
             return None
         file, line = function.first_loc
-        return self.shown(SourceLocation(ptx.files.get(file, ""), line))
+        return self.shown(SourceLocation(flow.ptx.files.get(file, ""), line))
 
 
 def _lines(chain: Chain) -> list[int]:

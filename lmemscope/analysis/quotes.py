@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from lmemscope.analysis.layers import Layers
-from lmemscope.analysis.lines import Lines
 from lmemscope.formats.line_table import line_at
 from lmemscope.formats.sass import Disassembly, DisassemblyRequest, SassInstruction
 from lmemscope.model import (
@@ -99,7 +98,7 @@ def _peak_of_live_registers(
     pc = max(counted, key=lambda at: (counted[at], -at))
     entry = line_at(layers.cubin.source_lines.get(f".text.{facts.name}", []), pc)
     home = facts.home
-    chain = Lines(layers).shown_chain(entry.chain) if entry is not None else ()
+    chain = layers.lines.shown_chain(entry.chain) if entry is not None else ()
     return counted[pc], reader_line(chain, home)
 
 

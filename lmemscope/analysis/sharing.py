@@ -90,6 +90,9 @@ def sharers(
         flow: of the function.
         single: the one that it is, if it is one.
     """
+    variables = [variable for variable in variables if _may_be(found, variable)]
+    if len(variables) < 2:
+        return ()
     first = _claim(owner, found, uses, single, mentions) if single is not None else None
     alone = len(first.named) if first is not None else 0
     if alone >= (1 - _GAIN) * len(uses):
@@ -119,8 +122,7 @@ def _claim(
     owner: str, found: StackObject, uses: Sequence[Use], variable: Variable, mentions: Mentions
 ) -> _Claim | None:
     """What speaks for a variable; None of what the object cannot be."""
-    is_aggregate = variable.type.endswith("]") or bool(variable.members)
-    if not 0 < variable.size <= found.size or is_reference(variable.type) or not is_aggregate:
+    if not _may_be(found, variable):
         return None
     alike: dict[tuple[int, str], list[int]] = defaultdict(list)
     for number, use in enumerate(uses):
@@ -139,6 +141,12 @@ def _claim(
         return None
     is_read = any(uses[n].instruction.operation != "st" for n in named)
     return _Claim(variable, frozenset(named), frozenset(live)) if is_read else None
+
+
+def _may_be(found: StackObject, variable: Variable) -> bool:
+    """Whether an object is as large as an array or a structure, or larger."""
+    is_aggregate = variable.type.endswith("]") or bool(variable.members)
+    return 0 < variable.size <= found.size and is_aggregate and not is_reference(variable.type)
 
 
 def _takes(parts: Sequence[Part], variable: Variable, use: Use) -> bool:

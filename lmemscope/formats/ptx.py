@@ -24,6 +24,7 @@ from lmemscope.formats.file_names import file_name
 from lmemscope.formats.ptx_body import (
     Body,
     Instruction,
+    Loc,
     number_of,
     parse_body,
     parse_instruction,
@@ -221,6 +222,7 @@ class PtxModule:
         self.functions = tuple(PtxFunction(code, found) for found in definitions(code))
         self._first_lines = [function.line for function in self.functions]
         self._opcodes: dict[int, tuple[str, ...]] = {}
+        self._chains: dict[int, tuple[Loc, tuple[InlineFrame, ...]]] = {}
 
     def function(self, name: str) -> PtxFunction | None:
         """The definition of that name, or None."""
@@ -289,8 +291,18 @@ class PtxModule:
 
     def chain(self, instruction: Instruction) -> tuple[InlineFrame, ...]:
         """Source location of an instruction, innermost first; empty without line information."""
-        frames = []
         loc = instruction.loc
+        if loc is None:
+            return ()
+        # Instructions of one place have one location; who keeps it keeps its identity.
+        known = self._chains.get(id(loc))
+        if known is None:
+            known = self._chains[id(loc)] = (loc, self._chain(loc))
+        return known[1]
+
+    def _chain(self, at: Loc) -> tuple[InlineFrame, ...]:
+        frames: list[InlineFrame] = []
+        loc: Loc | None = at
         while loc is not None:
             name = self.strings.get(loc.function) if loc.function is not None else None
             place = SourceLocation(self.files.get(loc.file, ""), loc.line)

@@ -76,32 +76,14 @@ class ModuleFlow:
     def _given(self, name: str, parameter: str) -> Uniformity:
         """How uniform what a function's callers give for a parameter is.
 
-        Unknown where not all of them are known: its address is taken, other compilations may call
-        it, or it is reached from itself.
+        Unknown where not all of them are known: its address is taken, or other compilations may
+        call it. Where it is reached from itself, only what others give counts, and that it differs
+        between lanes; else it is unknown.
         """
-        if (name, parameter) not in self._levels:
-            # Of functions that call each other all are looked at, in one order: what is found of
-            # one depends on which was first, and must not on who asked first.
-            together = self._together(name)
-            for one in together or (name,):
-                function = self.ptx.function(one)
-                known = function.parameters if function is not None and together else ()
-                for wanted in [each for each, _, _ in known] or [parameter]:
-                    self._settle(one, wanted)
-        return self._levels[name, parameter]
-
-    def _settle(self, name: str, parameter: str) -> None:
         key = (name, parameter)
         if key not in self._levels:
-            self._levels[key] = "unknown"  # while its callers are looked at
             self._levels[key] = self._find_given(name, parameter)
-
-    def _together(self, name: str) -> tuple[str, ...]:
-        """Functions that a recursive one calls and is called by, itself included, as they stand."""
-        below = self.called_below(name)
-        if name not in below:
-            return ()
-        return tuple(one for one in self.callees if one in below and name in self.reached(one))
+        return self._levels[key]
 
     def _find_given(self, name: str, parameter: str) -> Uniformity:
         target = self.ptx.function(name)
@@ -109,8 +91,13 @@ class ModuleFlow:
             return "unknown"
         position = [one for one, _, _ in target.parameters].index(parameter)
         calls = list(self.calls_of(name))
-        levels: list[Uniformity] = []
+        # What functions that call each other give each other would be asked of itself: only what
+        # comes from outside is known of them.
+        own = self.called_below(name)
+        levels: list[Uniformity] = ["unknown"] if name in own else []
         for caller, call in calls:
+            if caller in own and name in own:
+                continue
             dataflow = self.dataflow(caller)
             assert dataflow is not None
             for register in call.arguments[position] if position < len(call.arguments) else ():

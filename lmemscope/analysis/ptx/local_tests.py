@@ -47,7 +47,7 @@ class LocalTests:
 
     @cached_property
     def _asks(self) -> bool:
-        return any(one.modifiers[:2] == _TEST for one in self._instructions)
+        return any(map(_is_test, self._instructions))
 
     @cached_property
     def _ways(self) -> dict[int, Instruction]:
@@ -80,7 +80,7 @@ class LocalTests:
                 return None
             seen.add(register)
             one = self._instructions[made[0]]
-            if one.modifiers[:2] == _TEST:
+            if _is_test(one):
                 return one, holds
             if one.opcode not in ("not.pred", "mov.pred"):
                 return None
@@ -88,3 +88,7 @@ class LocalTests:
             source = one.operands[1]
             predicate = source if isinstance(source, str) else None
         return None
+
+
+def _is_test(instruction: Instruction) -> bool:
+    return instruction.operation == _TEST[0] and instruction.modifiers[1:2] == _TEST[1:]
