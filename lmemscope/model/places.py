@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from lmemscope.model.request import InlineFrame, SourceLocation
 
@@ -19,6 +20,7 @@ projects keep copies of; and what NVRTC calls the headers that it holds itself."
 _SOURCE = re.compile(r"\.(?:cu|cpp|cc|cxx|c\+\+|c)$", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1 << 12)
 def is_library(file: str) -> bool:
     """Whether a file is a library's, by its path: its users neither change nor annotate it."""
     return _LIBRARY.search(file) is not None
@@ -54,6 +56,10 @@ def calling_line(chain: Sequence[InlineFrame]) -> SourceLocation | None:
     Args:
         chain: innermost frame first.
     """
-    lines = [frame.location for frame in chain if frame.location.line > 0]
-    users = [line for line in lines if not is_library(line.file)]
-    return next(iter((*users, *reversed(lines))), None)
+    outermost = None
+    for frame in chain:
+        if frame.location.line > 0:
+            if not is_library(frame.location.file):
+                return frame.location
+            outermost = frame.location
+    return outermost
