@@ -92,8 +92,9 @@ def main() -> None:
         ptx.write_bytes(many_kernels(arguments.kernels))
         size = f"{ptx.stat().st_size / 1e6:.1f} MB PTX, {arguments.kernels} kernels"
         checkouts = [arguments.against.resolve(), ROOT]
-        for file, name in ((source, f"{KERNELS} kernels"), (ptx, size)):
-            runs = measured(str(file), checkouts, arguments.rounds, work)
+        # What takes less than a second is measured more often.
+        for file, name, more in ((source, f"{KERNELS} kernels", 8), (ptx, size, 1)):
+            runs = measured(str(file), checkouts, arguments.rounds * more, work)
             for kind in Cost._fields:
                 times = [[getattr(one, kind) for one in each] for each in runs]
                 whole = [statistics.median(times[i]) for i in (0, 2)]

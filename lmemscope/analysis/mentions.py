@@ -78,6 +78,7 @@ class Mentions:
         self._chains: dict[object, tuple[Loc | None, _Chain]] = {}
         self._spellings: dict[Variable, tuple[str, ...]] = {}
         self._statements: dict[tuple[str, int], str] = {}
+        self._explicit: dict[str, Sequence[Variable]] = {}
         self._made_of: dict[Variable, list[str]] = {}
         self._declared_to: dict[tuple[str, int], int] = {}
 
@@ -268,10 +269,12 @@ class Mentions:
         """Variables and parameters of a function."""
         return self._by_function.get(function, ())
 
-    def explicit(self, function: str) -> list[Variable]:
+    def explicit(self, function: str) -> Sequence[Variable]:
         """The parameters of a function that a call has arguments for."""
-        held = self.declared_in(function)
-        return [one for one in held if one.is_parameter and one.name != "this"]
+        if function not in self._explicit:
+            held = (one for one in self.declared_in(function) if one.is_parameter)
+            self._explicit[function] = [one for one in held if one.name != "this"]
+        return self._explicit[function]
 
     def temporaries(self, lines: AccessLines) -> Iterator[Variable]:
         """What reference parameters stand for that are made in the call: ``sum(a, Pair(0, 0))``."""
@@ -307,7 +310,7 @@ class Mentions:
 
     def _is_made(self, frame: InlineFrame, number: int, count: int) -> bool:
         """Whether an argument of the call on a line is made there: ``Pair(0, 0)``."""
-        found = next(argument_lists(self.statement(frame), count), None)
+        found = next(iter(argument_lists(self.statement(frame), count)), None)
         return found is not None and is_made(found[1][number])
 
     def statement(self, frame: InlineFrame) -> str:

@@ -223,7 +223,7 @@ class _Passing:
                 return None if further is None else [one.referent, *further]
         return None
 
-    def _calls(self, at: int, callee: str | None, count: int) -> Iterator[list[str]]:
+    def _calls(self, at: int, callee: str | None, count: int) -> Iterator[Sequence[str]]:
         """The arguments of calls that begin on a line: of a function; of any, if it is unknown."""
         statement = self.mentions.statement(self.chain[at])
         line = statement.partition("\n")[0]

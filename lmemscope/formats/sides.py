@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _ASSIGNS = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
 
 
+# Lines are asked for the names of all variables, once for each access.
+@lru_cache(maxsize=1 << 13)
 def contains(text: str, word: str) -> bool:
     """Whether a text holds a name as a word."""
     return word in text and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
