@@ -53,6 +53,15 @@ def test_each_rule_speaks_for_its_cause_and_for_no_other(one: Rule) -> None:
     assert finding.advice
 
 
+@pytest.mark.parametrize("size", [4, 8, 11, 16, 18, 80, 112, 1180, 8192, 11264, 18432])
+def test_an_object_without_a_name_is_called_by_its_size(size: int) -> None:
+    article = "a" if size in (4, 16, 112, 1180) else "an"
+    fact = kernel("dynamic-index")
+    nameless = dataclasses.replace(fact.objects[0], name=None, size=size)
+    finding = only(find(dataclasses.replace(fact, objects=(nameless,))))
+    assert f"{article} {size}-byte object" in finding.message.lower()
+
+
 def test_a_kernel_without_causes_has_no_findings() -> None:
     assert find(facts()) == ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -122,7 +123,8 @@ class Case:
         if self.object is None:
             return "one of several local objects"
         if self.object.name is None:
-            return f"a {self.object.size}-byte object"
+            size = self.object.size
+            return f"{'an' if _AN.match(str(size)) else 'a'} {size}-byte object"
         doubt = " (probably)" if self.object.confidence == "possible" else ""
         return f"`{self.object.name}`{self._which}{doubt}"
 
@@ -240,6 +242,10 @@ class Case:
         if weights:
             return min(weights, key=lambda place: (*(-w for w in weights[place]), place))
         return self.object.declared if self.object is not None else self.facts.location
+
+
+_AN = re.compile(r"8|1[18](?:\d{3})*$")
+"""Numbers that are read with a vowel first: eight, eleven, eighteen, eighty, eleven thousand."""
 
 
 def _anywhere(place: SourceLocation) -> bool:
