@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from lmemscope import files
 from lmemscope.errors import InternalError, LmemscopeError, ToolMissingError
-from lmemscope.formats.demangle import short_name
+from lmemscope.formats.demangle import demangle, short_name
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
     Artifacts,
@@ -105,7 +105,8 @@ def load_nvcc() -> None:
 
 
 def _load_analysis(names: bool) -> None:
-    for name in (*_ANALYSIS, *(_READING_NAMES if names else ())):
+    *others, last = _ANALYSIS
+    for name in (*others, *(_READING_NAMES if names else ()), last):
         importlib.import_module(name)
 
 
@@ -146,10 +147,13 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
             if importing is not None:
                 importing.join()
 
+        def is_wanted(kernel: str) -> bool:
+            return not wanted.kernels or matches(wanted.kernels, kernel, demangle(kernel))
+
         read: set[str] = set()
         with (
             twin.beside(wanted.causes and wanted.names),
-            ahead.beside(wanted.causes, imported) as made,
+            ahead.beside(wanted.causes, is_wanted, imported) as made,
         ):
             report, key = _analysed(unit, wanted, read, made)
         # A file that was edited since has another key, and an unkeyed input may follow from more.

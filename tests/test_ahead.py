@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from lmemscope.errors import CompileError, FormatError
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering.ahead import Ahead
 from lmemscope.lowering.lower import lower
-from lmemscope.model import CompileOptions, Unit, Wanted
+from lmemscope.model import CompileOptions, Frontend, Unit, UnitReport, Wanted
 from lmemscope.tools import nvcc, process
 from tests.conftest import ROOT
 
@@ -48,8 +48,13 @@ THREE = (HEADER + "".join(FUNCTION.format(number=number) for number in range(3))
 def made(flow: ModuleFlow | None) -> list[str]:
     """The functions whose accesses are known."""
     assert flow is not None
-    known = (one.name for one in flow.ptx.functions if flow.has_dataflow(one.name))
+    known = (one.name for one in flow.ptx.functions if "body" in vars(one))
     return [name for name in known if "accesses" in vars(flow.objects(name))]
+
+
+def every(kernel: str) -> bool:
+    """Each kernel's report is wanted."""
+    return True
 
 
 def at_once() -> None:
@@ -61,8 +66,10 @@ def all_made(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set when the thread has made all."""
     real, done = preparation.prepare, threading.Event()
 
-    def prepare(flow: ModuleFlow, causes: bool, is_ended: Callable[[], bool]) -> None:
-        real(flow, causes, is_ended)
+    def prepare(
+        flow: ModuleFlow, causes: bool, wanted: Callable[[str], bool], is_ended: Callable[[], bool]
+    ) -> None:
+        real(flow, causes, wanted, is_ended)
         done.set()
 
     monkeypatch.setattr(preparation, "prepare", prepare)
@@ -72,7 +79,7 @@ def all_made(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 def test_all_is_made_while_a_compiler_runs_that_takes_long_enough(
     all_made: threading.Event,
 ) -> None:
-    ahead = Ahead(True, at_once)
+    ahead = Ahead(True, every, at_once)
     with ahead.of(THREE):
         assert all_made.wait(20)
     flow = ahead.flow(THREE)
@@ -83,7 +90,9 @@ def test_all_is_made_while_a_compiler_runs_that_takes_long_enough(
 def test_what_was_not_reached_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     second, go_on = threading.Event(), threading.Event()
 
-    def prepare(flow: ModuleFlow, causes: bool, is_ended: Callable[[], bool]) -> None:
+    def prepare(
+        flow: ModuleFlow, causes: bool, wanted: Callable[[str], bool], is_ended: Callable[[], bool]
+    ) -> None:
         asked = iter(range(9))
 
         def ended() -> bool:
@@ -92,11 +101,11 @@ def test_what_was_not_reached_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
                 go_on.wait(20)
             return is_ended()
 
-        real(flow, causes, ended)
+        real(flow, causes, wanted, ended)
 
     real = preparation.prepare
     monkeypatch.setattr(preparation, "prepare", prepare)
-    ahead = Ahead(True, at_once)
+    ahead = Ahead(True, every, at_once)
     with ahead.of(THREE):
         assert second.wait(20)
         # Set when this is left, and asked between two functions.
@@ -106,13 +115,13 @@ def test_what_was_not_reached_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_causes_no_access_is_looked_at() -> None:
     flow = ModuleFlow(PtxModule(THREE))
-    preparation.prepare(flow, False, lambda: False)
+    preparation.prepare(flow, False, every, lambda: False)
     assert made(flow) == []
-    assert all(flow.has_dataflow(one.name) for one in flow.ptx.functions)
+    assert all("body" in vars(one) for one in flow.ptx.functions)
 
 
 def test_other_ptx_has_none() -> None:
-    ahead = Ahead(True, at_once)
+    ahead = Ahead(True, every, at_once)
     with ahead.of(THREE):
         pass
     assert ahead.flow(bytes(bytearray(THREE))) is None
@@ -120,17 +129,19 @@ def test_other_ptx_has_none() -> None:
 
 
 def test_nothing_is_kept_of_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    ahead = Ahead(True, at_once)
+    ahead = Ahead(True, every, at_once)
     with pytest.raises(CompileError), ahead.of(THREE):
         raise CompileError("ptxas", "refused")
     assert ahead.flow(THREE) is None
     with pytest.raises(FormatError):
-        preparation.prepare(ModuleFlow(PtxModule(BROKEN)), True, lambda: False)
+        preparation.prepare(ModuleFlow(PtxModule(BROKEN)), True, every, lambda: False)
     tried = threading.Event()
 
-    def prepare(flow: ModuleFlow, causes: bool, is_ended: Callable[[], bool]) -> None:
+    def prepare(
+        flow: ModuleFlow, causes: bool, wanted: Callable[[str], bool], is_ended: Callable[[], bool]
+    ) -> None:
         try:
-            real(flow, causes, is_ended)
+            real(flow, causes, wanted, is_ended)
         finally:
             tried.set()
 
@@ -146,7 +157,7 @@ def test_nothing_is_kept_of_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_goes_on_while_another_compiler_runs(all_made: threading.Event) -> None:
     flow = ModuleFlow(PtxModule(THREE))
-    ahead = Ahead(True, at_once)
+    ahead = Ahead(True, every, at_once)
     with ahead.goes_on(flow):
         assert all_made.wait(20)
     assert made(flow) == ["k0", "k1", "k2"]
@@ -167,26 +178,145 @@ def test_a_tool_runs_while_the_thread_does() -> None:
     assert seen == ["begun", "ended"]
 
 
+def test_functions_of_other_kernels_are_left() -> None:
+    flow = ModuleFlow(PtxModule(THREE))
+    preparation.prepare(flow, True, lambda kernel: kernel == "k1", lambda: False)
+    assert made(flow) == ["k1"]
+
+
+def test_an_error_in_what_goes_on_leaves_nothing_half_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = threading.Event()
+
+    def prepare(flow: ModuleFlow, *_: object) -> None:
+        assert flow.dataflow("k0") is not None
+        tried.set()
+        raise RecursionError
+
+    monkeypatch.setattr(preparation, "prepare", prepare)
+    flow = ModuleFlow(PtxModule(THREE))
+    before = flow.dataflow("k0")
+    with Ahead(True, every, at_once).goes_on(flow):
+        assert tried.wait(20)
+    assert flow.dataflow("k0") is not before
+
+
+def test_no_thread_is_left_behind_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+
+    def prepare(flow: ModuleFlow, causes: bool, wanted: object, ended: Callable[[], bool]) -> None:
+        threads.append(threading.current_thread())
+        begun.set()
+        while not ended():
+            threading.Event().wait(0.01)
+        threading.Event().wait(0.2)
+
+    def refused() -> None:
+        assert begun.wait(20)
+        raise CompileError("variables", "refused")
+
+    begun = threading.Event()
+    monkeypatch.setattr(preparation, "prepare", prepare)
+    flow = ModuleFlow(PtxModule(THREE))
+    with pytest.raises(CompileError), Ahead(True, every, at_once).goes_on(flow):
+        refused()
+    assert not threads[0].is_alive()
+
+
+MEMBERS = """
+static __device__ __noinline__ float pick(const float *in, int k) {
+  float own[16];
+  for (int i = 0; i < 16; ++i) own[i] = in[i] * in[i + 16];
+  own[k & 15] += 1.0f;
+  return own[(k + 3) & 15];
+}
+extern "C" __global__ void work(const float *in, const int *where, float *out, int n, int m) {
+  struct S { int box[8]; int arr[32]; } s;
+  int t = threadIdx.x;
+  for (int i = 0; i < n; ++i) s.box[(i * m) & 7] = n + i;
+  for (int i = 0; i < n; ++i) s.arr[where[t + i] & 31] = where[t * 3 + i];
+  float r = 0;
+  for (int i = 0; i < n; ++i) r += pick(in, s.box[(i + m) & 7]);
+  out[t] = r + s.arr[where[t] & 31];
+}
+"""
+"""Names tell that the kernel's two arrays are apart, and so what it gives its function."""
+RECURSIVE = """
+static __device__ __noinline__ float rec(const float *in, int k, int d) {
+  float own[16];
+  for (int i = 0; i < 16; ++i) own[i] = in[i] * in[i + 16];
+  own[k & 15] += 1.0f;
+  float s = own[(k + 3) & 15];
+  if (d > 0) s += rec(in, threadIdx.x + d, d - 1) * in[d];
+  return s;
+}
+extern "C" __global__ void work(const float *in, float *out, int n) {
+  out[threadIdx.x] = rec(in, n, n);
+}
+"""
+SEVERAL_LINES = HEADER + FUNCTION.format(number=0).replace("u32 [", "u32\n [").replace(
+    "%r2, [", "\n%r2, ["
+)
+
+
+def reports(
+    text: str, ending: str, route: Frontend, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[UnitReport]:
+    """Of a source, with everything made ahead, with half of it, and with nothing."""
+
+    def made_ahead(share: float) -> Callable[[Ahead, bytes | None], ModuleFlow | None]:
+        def flow(_: Ahead, of: bytes | None) -> ModuleFlow | None:
+            assert of is not None
+            flow = ModuleFlow(PtxModule(of))
+            left = iter(range(int(share * len(flow.ptx.functions))))
+            preparation.prepare(flow, True, every, lambda: next(left, None) is None)
+            return flow
+
+        return flow if share else lambda *_: None
+
+    file = directory / f"k{ending}"
+    file.write_text(text)
+    found = []
+    monkeypatch.setattr(Ahead, "goes_on", lambda *_: nullcontext())
+    for share in (1.0, 0.5, 0.0):
+        monkeypatch.setattr(Ahead, "flow", made_ahead(share))
+        unit = Unit(str(file), str(file), route, "sm_90")
+        found.append(pipeline.analyse_unit(unit, Wanted(cache=None)))
+    return found
+
+
 @pytest.mark.toolchain
 @pytest.mark.parametrize("sample", ["debug_prints.cu", "virtual_calls.cu", "double_math.cu"])
-def test_a_report_is_the_same_however_much_was_made(
+def test_a_report_of_ptx_is_the_same_however_much_was_made(
     sample: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def all_of(_: Ahead, of: bytes | None) -> ModuleFlow:
-        assert of is not None
-        flow = ModuleFlow(PtxModule(of))
-        preparation.prepare(flow, True, lambda: False)
-        return flow
-
     flags = nvcc.options_for("sm_90", CompileOptions())
-    source, ptx = ROOT / "tests" / "samples" / sample, tmp_path / "k.ptx"
-    ptx.write_bytes(nvcc.compile_to_ptx(str(source), flags, ()).ptx)
-    unit = Unit(str(ptx), str(ptx), "auto", "sm_90")
-    monkeypatch.setattr(Ahead, "flow", all_of)
-    report = pipeline.analyse_unit(unit, Wanted(cache=None))
-    monkeypatch.setattr(Ahead, "flow", lambda *_: None)
-    assert pipeline.analyse_unit(unit, Wanted(cache=None)) == report
-    assert any(kernel.facts.causes for kernel in report.kernels)
+    ptx = nvcc.compile_to_ptx(str(ROOT / "tests" / "samples" / sample), flags, ()).ptx.decode()
+    whole, half, nothing = reports(ptx, ".ptx", "auto", tmp_path, monkeypatch)
+    assert whole == half == nothing
+    assert any(kernel.facts.causes for kernel in whole.kernels)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("route", ["nvrtc", "nvcc"])
+@pytest.mark.parametrize("text", [MEMBERS, RECURSIVE], ids=["members", "recursive"])
+def test_a_report_of_a_source_is_the_same_however_much_was_made(
+    text: str, route: Frontend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, half, nothing = reports(text, ".cu", route, tmp_path, monkeypatch)
+    assert whole == half == nothing
+    (kernel,) = whole.kernels
+    (own,) = (one for one in kernel.facts.objects if one.name == "own")
+    assert own.index is not None
+    assert own.index.uniformity == ("uniform" if text is MEMBERS else "lane-varying")
+
+
+@pytest.mark.toolchain
+def test_an_instruction_over_several_lines_is_found_however_much_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, half, nothing = reports(SEVERAL_LINES, ".ptx", "auto", tmp_path, monkeypatch)
+    assert whole == half == nothing
+    assert {one.cause for one in whole.kernels[0].facts.accesses} == {"dynamic-index"}
 
 
 @pytest.mark.toolchain
@@ -195,6 +325,6 @@ def test_flow_of_what_was_assembled_is_the_artefacts(tmp_path: Path) -> None:
 
     ptx = tmp_path / "k.ptx"
     ptx.write_bytes(THREE)
-    with ahead.beside(True, at_once) as beside:
+    with ahead.beside(True, every, at_once) as beside:
         artifacts = lower(Unit(str(ptx), str(ptx), "auto", "sm_90"), None)
         assert beside.flow(artifacts.ptx) is not None

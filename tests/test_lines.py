@@ -553,3 +553,18 @@ ret;"""
 )
 def test_an_array_of_pointers_has_its_own_subscripts(text: str, dimensions: int, kept: str) -> None:
     assert leading(text, dimensions) == kept
+
+
+@pytest.mark.parametrize("first", ["leaf", "other", "third"])
+def test_functions_without_lines_that_call_each_other_are_where_one_is_called(first: str) -> None:
+    """Whoever is asked for first."""
+    ptx = program(
+        f".loc 1 7 0\n{call('leaf', '%rd1')}\nret;",
+        leaf=f"{call('other', '%rd1')}\nret;",
+        other=f"{call('leaf', '%rd1')}\n{call('third', '%rd1')}\nret;",
+        third=f"{call('third', '%rd1')}\nret;",
+    )
+    lines = layers(ptx).lines
+    for name in (first, "leaf", "other", "third"):
+        assert lines.of_callers("k", name) == (at("a.cu", 7),)
+    assert lines.of_callers("k", "k") is None

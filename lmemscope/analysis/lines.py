@@ -29,6 +29,7 @@ class Lines:
     ) -> None:
         self._paths, self._cubin, self._flow, self._origins = paths, cubin, flow, origins
         self._callers: dict[tuple[str, str], Chain | None] = {}
+        self._called: dict[str, frozenset[str]] = {}
         self._machine_callers: dict[tuple[str, str], Chain | None] = {}
         self._files: dict[str, str] = {}
         self._of_sites: dict[tuple[str, str, int], Chain] = {}
@@ -153,17 +154,19 @@ class Lines:
         """
         key = (kernel, function)
         if key not in self._callers:
-            self._callers[key] = ()  # A function that calls itself says nothing.
             self._callers[key] = self._find_callers(kernel, function)
         return self._callers[key]
 
     def _find_callers(self, kernel: str, function: str) -> Chain | None:
         flow = self._flow
-        found = flow.ptx.function(function) if flow is not None else None
-        if flow is None or found is None or found.first_loc is not None:
+        if flow is None or not self._is_without_lines(function):
             return None
         calls: list[tuple[int, Chain]] = []
-        for name, call in flow.calls_of(function, kernel):
+        # Of functions that call each other, what calls any from outside calls all.
+        circle = self._circle(function)
+        for name, call in (found for one in circle for found in flow.calls_of(one, kernel)):
+            if name in circle:
+                continue
             dataflow = flow.dataflow(name)
             assert dataflow is not None
             chain = self.of_callers(kernel, name)
@@ -171,6 +174,35 @@ class Lines:
                 chain = self.of_instruction(dataflow.body.instructions[call.index])
             calls.append((-dataflow.flow.depth(call.index), chain))
         return min(calls, key=lambda one: one[0])[1] if calls else ()
+
+    def _is_without_lines(self, function: str) -> bool:
+        found = self._flow.ptx.function(function) if self._flow is not None else None
+        return found is not None and found.first_loc is None
+
+    def _circle(self, function: str) -> tuple[str, ...]:
+        """A function with those that call it and that it calls, all by way of such without lines.
+
+        In the order in which they stand, so that it is the same for all of them.
+        """
+        below = self._below(function)
+        if function not in below or self._flow is None:
+            return (function,)
+        return tuple(
+            one for one in self._flow.callees if one in below and function in self._below(one)
+        )
+
+    def _below(self, function: str) -> frozenset[str]:
+        """Functions without lines that calls of one lead to, by way of such alone."""
+        if function not in self._called:
+            callees = self._flow.callees if self._flow is not None else {}
+            found: set[str] = set()
+            work = [function]
+            while work:
+                more = {one for one in callees[work.pop()] if self._is_without_lines(one)} - found
+                found |= more
+                work += more
+            self._called[function] = frozenset(found)
+        return self._called[function]
 
     def _of_calls(self, kernel: CubinFunction, body: CubinFunction) -> Chain | None:
         """The chain of a call of a function without lines of its own; None where it has some."""

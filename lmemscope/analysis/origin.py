@@ -209,12 +209,7 @@ class Origins:
 
 
 def _first_access(flow: ModuleFlow, name: str, line: int, is_store: bool) -> int | None:
-    # Most lines are no access; only for the others is it worth to parse the whole function.
-    if not flow.has_dataflow(name) and not any(
-        may_become(opcode, is_store) for opcode in flow.ptx.opcodes_at(line)
-    ):
-        return None
-    dataflow = flow.dataflow(name)
+    dataflow = flow.dataflow(name) if flow.may_access_local(name) else None
     if dataflow is None:
         return None
     instructions = dataflow.body.instructions

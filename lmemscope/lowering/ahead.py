@@ -30,12 +30,15 @@ class Ahead:
 
     Args:
         causes: whether causes will be asked for, and not facts alone.
+        wanted: whether a kernel's report is, by its name in PTX.
         imported: returns when all of the analysis can be imported; by one thread alone, because
             imports by two at a time can cross.
     """
 
-    def __init__(self, causes: bool, imported: Callable[[], None]) -> None:
-        self._causes, self._imported = causes, imported
+    def __init__(
+        self, causes: bool, wanted: Callable[[str], bool], imported: Callable[[], None]
+    ) -> None:
+        self._causes, self._wanted, self._imported = causes, wanted, imported
         self._of: bytes | None = None
         self._flow: ModuleFlow | None = None
 
@@ -53,7 +56,7 @@ class Ahead:
             from lmemscope.formats.ptx import PtxModule
 
             flow = ModuleFlow(PtxModule(ptx))
-            prepare(flow, self._causes, is_ended)
+            prepare(flow, self._causes, self._wanted, is_ended)
             made.append(flow)
 
         self._of = self._flow = None
@@ -80,29 +83,40 @@ class Ahead:
             return
         from lmemscope.analysis.ptx.preparation import prepare
 
-        with _beside(partial(prepare, flow, self._causes)):
+        def work(is_ended: Callable[[], bool]) -> None:
+            try:
+                prepare(flow, self._causes, self._wanted, is_ended)
+            except BaseException:
+                flow.forget()
+                raise
+
+        with _beside(work):
             yield
 
 
 @contextmanager
 def _beside(work: Callable[[Callable[[], bool]], None]) -> Iterator[None]:
-    """While this lasts, a thread works; its work is given up if anything is raised.
+    """While this lasts, and at most one function longer, a thread works.
 
     Args:
-        work: is given what says whether it is to end.
+        work: is given what says whether it is to end; it must leave nothing half made if it raises.
     """
     ended = threading.Event()
 
     def run() -> None:
-        # Who asks for what cannot be made meets the error again, and says so.
+        # Who asks for what could not be made meets the error again, and says so.
         with contextlib.suppress(Exception):
             work(ended.is_set)
 
-    # No exit of the program waits for it.
+    # Who is told to end waits for nobody.
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
         yield
+    except Exception:
+        ended.set()
+        thread.join()
+        raise
     finally:
         ended.set()
     thread.join()
@@ -112,9 +126,11 @@ _current: ContextVar[Ahead | None] = ContextVar("ahead", default=None)
 
 
 @contextmanager
-def beside(causes: bool, imported: Callable[[], None]) -> Iterator[Ahead]:
+def beside(
+    causes: bool, wanted: Callable[[str], bool], imported: Callable[[], None]
+) -> Iterator[Ahead]:
     """While this lasts, PTX is analysed while ptxas runs; arguments as for `Ahead`."""
-    ahead = Ahead(causes, imported)
+    ahead = Ahead(causes, wanted, imported)
     token = _current.set(ahead)
     try:
         yield ahead

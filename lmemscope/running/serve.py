@@ -46,15 +46,13 @@ def serve(preload: str | None, lifeline_end: int | None = None) -> None:
 
         module, _, function = preload.partition(":")
         getattr(importlib.import_module(module), function)()
-    # A task's garbage is as nothing beside what it keeps to its end. Looking for it again and again
-    # costs a tenth of the time; so it is looked for between tasks, in what the last one left.
+    # What a task makes lives to its end, and looking through it for garbage again and again costs a
+    # tenth of the time. It is looked for between tasks, in what the last one left.
     gc.disable()
     gc.freeze()
     tasks = sys.stdin.buffer
     while header := tasks.read(LENGTH):
         fn, args = pickle.loads(tasks.read(int.from_bytes(header, "little")))
-        gc.collect()
-        gc.freeze()
         peak = Peak()
         try:
             answer = (True, fn(*args))
@@ -69,3 +67,5 @@ def serve(preload: str | None, lifeline_end: int | None = None) -> None:
         except Exception as error:  # noqa: BLE001 - what cannot be pickled, or only too deep down
             send(answers, (False, InternalError.of(error), None))
         del answer
+        gc.collect()
+        gc.freeze()

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 
+from lmemscope.analysis.ptx.flow import mentions_local_access
 from lmemscope.analysis.ptx.graph import Call
 from lmemscope.analysis.ptx.leaves import worst
 from lmemscope.analysis.ptx.library import Library
@@ -32,7 +33,14 @@ class ModuleFlow:
     def __init__(self, ptx: PtxModule) -> None:
         self.ptx = ptx
         self._library = Library(ptx)
+        self.forget()
+
+    def forget(self) -> None:
+        """Give up all that was made, for instance where an error left some of it half made."""
         self._dataflows: dict[str, Dataflow] = {}
+        self._alone: dict[str, Dataflow] = {}
+        self._below: dict[str, frozenset[str]] = {}
+        self._may_access: dict[str, bool] = {}
         self._objects: dict[str, FunctionObjects] = {}
         self._confined: dict[str, dict[int, range]] = {}
         self._calls: dict[str, CallFacts] = {}
@@ -64,21 +72,30 @@ class ModuleFlow:
         if not confined or self._confined.get(name) == confined:
             return False
         self._confined[name] = dict(confined)
-        self._dataflows.pop(name, None)
-        self._objects.pop(name, None)
+        # What it calls was perhaps looked at before, with what it gave then.
+        for old in (name, *self.called_below(name)):
+            self._dataflows.pop(old, None)
+            self._objects.pop(old, None)
+        self._alone.pop(name, None)
         self._levels.clear()
         return True
 
-    def has_dataflow(self, name: str) -> bool:
-        """Whether a function's data flow was asked for before."""
-        return name in self._dataflows
+    def may_access_local(self, name: str) -> bool:
+        """Whether a function has any ``ld`` or ``st`` that may be one of local memory.
+
+        Most have not, and then need not be parsed.
+        """
+        if name not in self._may_access:
+            function = self.ptx.function(name)
+            self._may_access[name] = function is not None and mentions_local_access(function.text)
+        return self._may_access[name]
 
     def _given(self, name: str, parameter: str) -> Uniformity:
         """How uniform what a function's callers give for a parameter is.
 
         Unknown where not all of them are known: its address is taken, or other compilations may
-        call it. Where it is reached from itself, only what others give counts, and that it differs
-        between lanes; else it is unknown.
+        call it. What it is given on a way from itself is looked at as if nothing were known of the
+        parameters on that way, which would be asked of themselves.
         """
         key = (name, parameter)
         if key not in self._levels:
@@ -91,18 +108,23 @@ class ModuleFlow:
             return "unknown"
         position = [one for one, _, _ in target.parameters].index(parameter)
         calls = list(self.calls_of(name))
-        # What functions that call each other give each other would be asked of itself: only what
-        # comes from outside is known of them.
-        own = self.called_below(name)
-        levels: list[Uniformity] = ["unknown"] if name in own else []
+        below = self.called_below(name)
+        levels: list[Uniformity] = []
         for caller, call in calls:
-            if caller in own and name in own:
-                continue
-            dataflow = self.dataflow(caller)
+            is_own = name in below and caller in below
+            dataflow = self._by_itself(caller) if is_own else self.dataflow(caller)
             assert dataflow is not None
             for register in call.arguments[position] if position < len(call.arguments) else ():
                 levels.append(dataflow.uniformity(register, call.index))
         return worst(levels) if calls else "unknown"
+
+    def _by_itself(self, name: str) -> Dataflow | None:
+        """Data flow of a function of whose callers nothing is known."""
+        function = self.ptx.function(name)
+        if function is not None and name not in self._alone:
+            confined = self._confined.get(name)
+            self._alone[name] = Dataflow(function, None, self._library, confined)
+        return self._alone.get(name)
 
     def objects(self, name: str) -> FunctionObjects | None:
         """Stack objects of a function, or None where it is not defined here."""
@@ -137,7 +159,10 @@ class ModuleFlow:
 
     def called_below(self, name: str) -> frozenset[str]:
         """Functions defined here that calls of a function lead to; itself where it is recursive."""
-        return frozenset(one for c in self.callees.get(name, ()) for one in self.reached(c))
+        if name not in self._below:
+            called = self.callees.get(name, ())
+            self._below[name] = frozenset(one for c in called for one in self.reached(c))
+        return self._below[name]
 
     def calls_of(self, function: str, kernel: str | None = None) -> Iterator[tuple[str, Call]]:
         """Direct calls of a function, each with the name of the function that makes it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import lru_cache
@@ -10,6 +11,7 @@ from lmemscope.formats.ptx_body import Address, Body, Instruction, parts_of_opco
 
 _FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "ftz"})
 _COPIES = frozenset({"mov", "add", "sub", "cvta", "selp", "and", "or", "cvt"})
+_MOVES = re.compile(rb"(?<![\w.$%])(?:ld|st)(?![\w$])(?:\s*\.[\w:]+)*")
 _STATE_SPACES = frozenset({"local", "global", "shared", "const", "param", "tex"})
 
 
@@ -31,6 +33,12 @@ def is_generic_access(opcode: str) -> bool:
     parts = parts_of_opcode(opcode)
     spaces = {part.partition("::")[0] for part in parts[1:]}
     return parts[0] in ("ld", "st") and not spaces & _STATE_SPACES
+
+
+def mentions_local_access(text: bytes) -> bool:
+    """Whether a function's text holds an opcode of a local or a generic access, written anyhow."""
+    opcodes = (b"".join(found[0].split()).decode() for found in _MOVES.finditer(text))
+    return any(is_local_access(one) or is_generic_access(one) for one in opcodes)
 
 
 def may_become(opcode: str, is_store: bool) -> bool:

@@ -230,9 +230,10 @@ class Dataflow(Definitions):
         if value in self._asking:
             return False  # which lane depends on the shuffle's own result
         self._asking.add(value)
-        shared = all(self._level(one) == "uniform" for one in named)
-        self._asking.discard(value)
-        return shared
+        try:
+            return all(self._level(one) == "uniform" for one in named)
+        finally:
+            self._asking.discard(value)
 
     def _counter(self, group: set[Value]) -> Leaf | None:
         """The loop counter that a cycle of values is: one that passes a loop's header."""
