@@ -489,6 +489,15 @@ def test_parameters_of_functions_are_what_their_callers_give() -> None:
     assert called_with("%rd3;\nmov.u64 %rd30, leaf") == "unknown"
 
 
+def test_hundreds_of_shuffles_may_each_name_the_lane_that_the_next_one_takes() -> None:
+    def chain(first: str) -> str:
+        shuffles = "shfl.sync.idx.b32 %r1, %r8, %r1, 31, -1;\n" * 600
+        return read_last(f"mov.u32 %r1, {first};\n{shuffles}")[1]
+
+    assert chain("%r9") == "uniform"
+    assert chain("%r8") == "lane-varying"
+
+
 @pytest.mark.parametrize("first", ["one", "two"])
 def test_parameters_of_functions_that_call_each_other_are_the_same_whoever_asks(first: str) -> None:
     def function(name: str, other: str) -> str:

@@ -53,6 +53,7 @@ class Dataflow(Definitions):
         self._leaves: dict[Value, frozenset[Leaf]] = {}
         self._levels: dict[Value, Uniformity] = {}
         self._asking: set[Value] = set()
+        self._in_order = False
         self._counts: Trips | None = None
         self._largest: Mapping[str, int] = {}
         self._cases: Cases | None = None
@@ -200,6 +201,13 @@ class Dataflow(Definitions):
             self._leaves |= dict.fromkeys(group, frozenset(leaves))
 
     def _level(self, value: Value) -> Uniformity:
+        if not self._in_order:
+            # Shuffles first, as they stand: which lane one names may be what another gives, and
+            # through hundreds of them no question could be asked at once.
+            self._in_order = True
+            for index, instruction in enumerate(self.body.instructions):
+                if instruction.operation == "shfl":
+                    self._lanes(index)
         if value not in self._levels:
             for group in strong_components([value], self._lanes, self._levels):
                 self._levels |= dict.fromkeys(group, self._level_of(group))
