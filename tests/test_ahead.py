@@ -178,6 +178,22 @@ def test_a_tool_runs_while_the_thread_does() -> None:
     assert seen == ["begun", "ended"]
 
 
+def test_a_tool_that_has_ended_is_not_kept_waiting_for_imports() -> None:
+    imported, waited = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        imported.wait(20)
+        waited.set()
+
+    ahead = Ahead(True, every, wait)
+    with ahead.of(THREE):
+        pass
+    assert not waited.is_set()
+    imported.set()
+    assert waited.wait(20)
+    assert ahead.flow(THREE) is None
+
+
 def test_functions_of_other_kernels_are_left() -> None:
     flow = ModuleFlow(PtxModule(THREE))
     preparation.prepare(flow, True, lambda kernel: kernel == "k1", lambda: False)

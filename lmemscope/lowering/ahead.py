@@ -48,9 +48,6 @@ class Ahead:
         made: list[ModuleFlow] = []
 
         def work(is_ended: Callable[[], bool]) -> None:
-            self._imported()
-            if is_ended():
-                return
             from lmemscope.analysis.ptx.callgraph import ModuleFlow
             from lmemscope.analysis.ptx.preparation import prepare
             from lmemscope.formats.ptx import PtxModule
@@ -60,7 +57,7 @@ class Ahead:
             made.append(flow)
 
         self._of = self._flow = None
-        with _beside(work):
+        with _beside(self._imported, work):
             yield
         if made:
             self._of, self._flow = ptx, made[0]
@@ -90,23 +87,37 @@ class Ahead:
                 flow.forget()
                 raise
 
-        with _beside(work):
+        with _beside(self._imported, work):
             yield
 
 
 @contextmanager
-def _beside(work: Callable[[Callable[[], bool]], None]) -> Iterator[None]:
+def _beside(
+    imported: Callable[[], None], work: Callable[[Callable[[], bool]], None]
+) -> Iterator[None]:
     """While this lasts, and at most one function longer, a thread works.
 
     Args:
+        imported: waits until the work can begin; it does not begin if this has ended by then.
         work: is given what says whether it is to end; it must leave nothing half made if it raises.
     """
-    ended = threading.Event()
+    ended, deciding, has_begun = threading.Event(), threading.Lock(), False
 
     def run() -> None:
+        nonlocal has_begun
+        imported()
+        with deciding:
+            has_begun = not ended.is_set()
         # Who asks for what could not be made meets the error again, and says so.
         with contextlib.suppress(Exception):
-            work(ended.is_set)
+            if has_begun:
+                work(ended.is_set)
+
+    def end() -> None:
+        with deciding:
+            ended.set()
+        if has_begun:
+            thread.join()
 
     # Who is told to end waits for nobody.
     thread = threading.Thread(target=run, daemon=True)
@@ -114,12 +125,11 @@ def _beside(work: Callable[[Callable[[], bool]], None]) -> Iterator[None]:
     try:
         yield
     except Exception:
-        ended.set()
-        thread.join()
+        end()
         raise
     finally:
         ended.set()
-    thread.join()
+    end()
 
 
 _current: ContextVar[Ahead | None] = ContextVar("ahead", default=None)
