@@ -25,6 +25,8 @@ _SECTION = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d{1,18})[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
+_READ = (".debug_info", ".debug_abbrev", ".debug_str")
+_BYTES = {str(value): value for value in range(256)}
 _WIDTH = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
 _QUALIFIERS = {
     "DW_TAG_const_type": "const ",
@@ -63,7 +65,9 @@ def read_variables(ptx: str) -> tuple[Variable, ...]:
     Raises:
         FormatError: the sections cannot be read.
     """
-    sections = {m.group(1): _assemble(m.group(2)) for m in _SECTION.finditer(ptx)}
+    sections = {
+        m.group(1): _assemble(m.group(2)) for m in _SECTION.finditer(ptx) if m.group(1) in _READ
+    }
     if ".debug_info" not in sections:
         return ()
     files = {
@@ -96,8 +100,8 @@ def _assemble(text: str) -> bytes:
             raise FormatError("dwarf", f"unknown directive {directive} in a debug section")
         if width == 1:
             # Nearly every line is a list of bytes; the others say so by not being one.
-            with contextlib.suppress(ValueError):
-                out += bytes(map(int, values.split(",")))
+            with contextlib.suppress(KeyError):
+                out += bytes(map(_BYTES.__getitem__, values.split(",")))
                 continue
         for value in values.split(","):
             item = value.strip()
@@ -119,11 +123,8 @@ class _Reader:
         code = DWARFInfo.__init__.__code__
         names = code.co_varnames[2 : code.co_argcount]
         # pyelftools takes one argument per section; those that PTX does not have are absent.
-        known = {"debug_info_sec", "debug_abbrev_sec", "debug_str_sec"}
-        arguments = {
-            name: section("." + name.removesuffix("_sec")) if name in known else None
-            for name in names
-        }
+        known = {f"{one.removeprefix('.')}_sec": one for one in _READ}
+        arguments = {name: section(known[name]) if name in known else None for name in names}
         config = DwarfConfig(little_endian=True, machine_arch="x64", default_address_size=8)
         self._dwarf = DWARFInfo(config=config, **arguments)
         self._files = files

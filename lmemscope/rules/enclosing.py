@@ -11,6 +11,7 @@ from lmemscope.rules.remembered import Remembered
 
 _REACH = 1500
 """Lines above a line on which the beginning of its function is looked for."""
+_SAYS_HOST = re.compile(r"#\s*define\s+(?P<name>\w+)\b.*\b__host__\b")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
 _NO_FUNCTION = re.compile(
     r"\s*(?:(?:else\s+)?(?:if|for|while|switch|catch)\b|else\s*$|do\s*$|try\s*$|$"
@@ -131,10 +132,10 @@ def says_host(sources: SourceText, place: SourceLocation) -> bool:
     words = set(re.findall(r"\w+", head.text.partition("(")[0])) if head is not None else set()
     if "__host__" in words or not words:
         return "__host__" in words
-    says = re.compile(rf"#\s*define\s+(?:{'|'.join(sorted(words))})\b.*\b__host__\b")
     main = sources.main or place.file
     files = (place.file, main, *sources.quoted(main, searched=True))
-    return any(sources.matching(file, says) for file in dict.fromkeys(files))
+    said = (line for file in dict.fromkeys(files) for line in sources.matching(file, _SAYS_HOST))
+    return any(found["name"] in words for line in said for found in _SAYS_HOST.finditer(line))
 
 
 def body_lines(sources: SourceText, place: SourceLocation) -> Iterator[tuple[int, str]]:

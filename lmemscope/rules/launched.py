@@ -24,6 +24,7 @@ _ASKS = re.compile(
     r"\b(?:cudaFunc\w+|cudaOccupancy(?!MaxPotential)\w+)\s*(?:<[^;<>]*>\s*)?\([^();]*$"
 )
 """A call that asks or sets something of a kernel, and does not launch it."""
+_CHEVRONS = re.compile(r"<\s*<\s*<")
 _ASSIGNED = re.compile(r"=\s*&?\s*$")
 _LONGEST = 300
 """Characters of such a call before the kernel's name."""
@@ -209,6 +210,7 @@ def _find_written(sources: SourceText, file: str, kernel: str) -> tuple[_Written
     called, text = _word(kernel), sources.code(file)
     if kernel not in text:
         return ()
+    launches = launches_of(kernel).finditer(text) if has_launches(sources, file) else ()
     handed_on = re.compile(rf"{called}\s*(?:<[^;<>]*>\s*)?(?P<end>[,);])")
     for found in handed_on.finditer(text):
         before = text[max(0, found.start() - _LONGEST) : found.start()]
@@ -222,8 +224,16 @@ def _find_written(sources: SourceText, file: str, kernel: str) -> tuple[_Written
             (*parts_of(found["shape"]),),
             SourceLocation(file, 1 + text.count("\n", 0, found.start())),
         )
-        for found in launches_of(kernel).finditer(text)
+        for found in launches
     )
+
+
+_HAS_LAUNCHES: Remembered[str, bool] = Remembered()
+
+
+def has_launches(sources: SourceText, file: str) -> bool:
+    """Whether a file launches anything."""
+    return _HAS_LAUNCHES.of(sources, file, lambda: _CHEVRONS.search(sources.code(file)) is not None)
 
 
 def launches_of(kernel: str) -> re.Pattern[str]:

@@ -21,6 +21,7 @@ from lmemscope.rules.constants import number_of
 from lmemscope.rules.launched import (
     LARGEST_BLOCK,
     arguments_given,
+    has_launches,
     launches_of,
     template_arguments,
     threads_of,
@@ -115,6 +116,9 @@ class _Project:
     def _launches(self, kernel: str) -> Iterator[int]:
         """Threads of the blocks of an instance's launches, those that are known."""
         name, own = kernel.partition("<")[0].rpartition("::")[2], template_arguments(kernel)
+        files = (*self._files, *self._around(name))
+        if not any(has_launches(self._sources, one) for one in files):
+            return
         for file, found in self._matches(name, launches_of(name)):
             parts, place = [*parts_of(found["shape"])], self._place(file, found.start())
             given = arguments_given(found["instance"], own, self._sources, place)
