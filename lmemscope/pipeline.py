@@ -56,11 +56,11 @@ _ANALYSIS = (
     "lmemscope.sources.lines",
 )
 
-_READING_NAMES = ("elftools.dwarf.dwarfinfo",)
-"""What reads debug information: to import it takes as long as to compile a small file for it."""
-
 _AT_ONCE, _COMPILED = 3, (".cu", ".cuh")
 """How many of these a source needs first."""
+
+_READING_NAMES = ("elftools.dwarf.dwarfinfo",)
+"""What reads debug information: to import it takes as long as to compile a small file for it."""
 
 EVERYTHING = Wanted()
 """All kernels with their causes, compiled anew."""

@@ -7,7 +7,7 @@ from lmemscope.analysis.ptx.callgraph import ModuleFlow
 from lmemscope.formats.cubin import Cubin, CubinFunction
 from lmemscope.formats.demangle import original_name
 from lmemscope.formats.line_table import line_at
-from lmemscope.formats.ptx_body import Instruction, Loc
+from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.sites import Site
 from lmemscope.model import DisplayPaths, InlineFrame, SourceLocation, reader_line
 
@@ -33,8 +33,7 @@ class Lines:
         self._machine_callers: dict[tuple[str, str], Chain | None] = {}
         self._files: dict[str, str] = {}
         self._of_sites: dict[tuple[str, str, int], Chain] = {}
-        # Who keeps a location, or a chain, keeps its identity.
-        self._of_locs: dict[int, tuple[Loc, Chain]] = {}
+        # Who keeps a chain keeps its identity.
         self._shown: dict[int, tuple[Chain, Chain]] = {}
 
     def definition(self, function: CubinFunction) -> SourceLocation | None:
@@ -117,13 +116,8 @@ class Lines:
 
     def of_instruction(self, instruction: Instruction) -> Chain:
         """The chain of a PTX instruction; empty without line information."""
-        loc = instruction.loc
-        if self._flow is None or loc is None:
-            return ()
-        if id(loc) not in self._of_locs:
-            chain = self.shown_chain(self._flow.ptx.chain(instruction))
-            self._of_locs[id(loc)] = (loc, chain)
-        return self._of_locs[id(loc)][1]
+        flow = self._flow
+        return self.shown_chain(flow.ptx.chain(instruction)) if flow is not None else ()
 
     def _with_callers(self, chain: Chain, origin: Origin) -> Chain:
         """A chain of machine code with the calls around it that compilers left out or mistook.

@@ -4,7 +4,7 @@ ptxas takes as long as all of the analysis or longer, and half of the analysis n
 So it is made in a thread while ptxas runs, and goes on while a debug compilation does. What was not
 reached is made when it is asked for, as if there had been no thread.
 
-The thread runs only while this one waits in one call. Where both want the interpreter, each call
+The thread runs only while this one does little but wait: where both want the interpreter, each call
 into the system lets the other have it for 5 ms.
 """
 

@@ -116,8 +116,7 @@ class _Project:
     def _launches(self, kernel: str) -> Iterator[int]:
         """Threads of the blocks of an instance's launches, those that are known."""
         name, own = kernel.partition("<")[0].rpartition("::")[2], template_arguments(kernel)
-        files = (*self._files, *self._around(name))
-        if not any(has_launches(self._sources, one) for one in files):
+        if not any(has_launches(self._sources, one) for one in self._holding(name)):
             return
         for file, found in self._matches(name, launches_of(name)):
             parts, place = [*parts_of(found["shape"])], self._place(file, found.start())
@@ -252,7 +251,7 @@ class _Project:
         """Where a pattern with a word is found: in one file alone, or in all of the project."""
         key = (pattern.pattern, alone)
         if key not in self._found:
-            files = (alone,) if alone is not None else (*self._files, *self._around(word))
+            files = (alone,) if alone is not None else self._holding(word)
             codes = ((file, self._sources.code(file)) for file in files)
             self._found[key] = tuple(
                 (file, found)
@@ -262,10 +261,10 @@ class _Project:
             )
         return self._found[key]
 
-    def _around(self, word: str) -> tuple[str, ...]:
-        """Other files of the project that hold a word."""
+    def _holding(self, word: str) -> tuple[str, ...]:
+        """Its own files, and the others of the project that hold a word."""
         found = self._sources.mentioning(self._files[0], word)
-        return tuple(one for one in found if one not in self._own)
+        return (*self._files, *(one for one in found if one not in self._own))
 
     def _place(self, file: str, offset: int) -> SourceLocation:
         code = self._sources.code(file)
