@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -11,7 +12,7 @@ from functools import cached_property
 
 from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError
 from lmemscope.files import read_input
-from lmemscope.fixing.judge import ALIGNMENT
+from lmemscope.fixing.effect import ALIGNMENT
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import Largest, largest_of, report_with
 from lmemscope.model import (
@@ -114,6 +115,15 @@ class Attempt:
     results: Sequence[Result]
     named: bool = False
     outcomes: tuple[Outcome, ...] = ()
+
+    @cached_property
+    def read(self) -> dict[str, bytes]:
+        """The files that it edits as they are, as far as they can be read."""
+        found: dict[str, bytes] = {}
+        for file in {edit.file for edit in self.rewriting.edits}:
+            with contextlib.suppress(OSError, ValueError):
+                found[file] = read_input(file)
+        return found
 
     @cached_property
     def patch(self) -> str | None:

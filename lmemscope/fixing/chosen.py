@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lmemscope.fixing.attempts import Attempts, Result, Results
-from lmemscope.fixing.cost import Grid, cost_of
 from lmemscope.fixing.edits import merged
+from lmemscope.fixing.grids import Grids
 from lmemscope.fixing.judge import harm
 from lmemscope.fixing.patch import diff
 from lmemscope.model import Chosen, Edit, Rewriting, Trial, Unit, UnitReport
@@ -18,7 +18,7 @@ def choose(
     trials: Iterable[Trial],
     results: Results,
     attempts: Attempts,
-    grids: Mapping[str, Grid],
+    grids: Grids,
     *,
     unsafe: bool,
 ) -> Chosen:
@@ -30,7 +30,7 @@ def choose(
         trials: ranked.
         results: the units as they are.
         attempts: compile what they make together.
-        grids: launches that kernels are modelled with, by mangled name.
+        grids: what kernels are modelled with.
         unsafe: whether unsafe ones count.
     """
     wanted = _best(trials, unsafe=unsafe)
@@ -78,7 +78,7 @@ class _Company:
         results, attempts, grids: as of `choose`.
     """
 
-    def __init__(self, results: Results, attempts: Attempts, grids: Mapping[str, Grid]) -> None:
+    def __init__(self, results: Results, attempts: Attempts, grids: Grids) -> None:
         self._results, self._attempts, self._grids = results, attempts, grids
 
     def costs(self, groups: Iterable[tuple[Edit, ...]]) -> Mapping[tuple[Unit, str], float]:
@@ -115,7 +115,6 @@ class _Company:
 
     def _of(self, unit: Unit, report: UnitReport | None) -> Iterator[tuple[str, float]]:
         for kernel in report.kernels if report is not None else ():
-            grid = self._grids.get(kernel.facts.name)
-            modelled = cost_of(kernel, unit.arch, grid) if grid is not None else None
-            if modelled is not None:
-                yield kernel.facts.name, modelled.total
+            cost = self._grids.cost(unit, kernel)
+            if cost is not None:
+                yield kernel.facts.name, cost

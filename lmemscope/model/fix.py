@@ -12,10 +12,10 @@ Applicability = Literal["safe", "unsafe"]
 """Whether the meaning of the program cannot change by it, or may."""
 
 TrialVerdict = Literal["removed", "reduced", "no-effect", "worse", "failed"]
-"""``removed``: no byte of the object is left in local memory. ``reduced``: of the kernel's local
-memory less is left, and the finding's bytes or sites are not what they were. ``worse``: some kernel
-has new spills, or more local memory than before. ``failed``: it does not compile, not in the time
-that it has, or lacks a kernel."""
+"""``removed``: no byte of the object is left in local memory. ``reduced``: fewer of its bytes are
+left, or fewer of its accesses run. ``no-effect``: neither. ``worse``: some kernel has new spills or
+more local memory than before, or one without the finding is modelled slower. ``failed``: it does
+not compile, not in the time that it has, or lacks a kernel. `lmemscope.fixing.effect` decides."""
 
 
 NOTICED = 1.03
@@ -81,8 +81,8 @@ class Figures:
 
     Attributes:
         registers: per thread.
-        stack_frame: bytes per thread.
-        spill_stores, spill_loads: bytes at sites, as ``ptxas -v`` says.
+        stack_frame: bytes per thread, of the kernel and of the functions in its section.
+        spill_stores, spill_loads: bytes at sites, as ``ptxas -v`` says, of the same functions.
         shared: static shared memory in bytes per block.
         ldl, stl: sites of local loads and stores.
         code_bytes: of machine code, inlined functions included.
@@ -173,6 +173,8 @@ class Trial:
         run: what the user's program did with it; None where it was not run.
         declared: the line of the variable's declaration, or None: findings of two variables of one
             name may be on one line, of a function that both are given to.
+        is_slowing: whether all that is wrong with it is that a kernel without the finding becomes
+            slower by the model.
     """
 
     input: str
@@ -195,6 +197,7 @@ class Trial:
     made: Cost | None = None
     run: ProgramRun | None = None
     declared: SourceLocation | None = None
+    is_slowing: bool = False
 
     @property
     def is_offered(self) -> bool:
