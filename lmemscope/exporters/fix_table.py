@@ -10,7 +10,8 @@ from lmemscope.analysis.leaving import leave_reason
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled, wrapped
 from lmemscope.exporters.layout import short_name
 from lmemscope.exporters.proven import factor
-from lmemscope.model import FixReport, Trial, Untried, count
+from lmemscope.model import DeclinedRewrite, FixReport, Trial, Untried, count
+from lmemscope.model.fix import NOTICED
 
 _WIDTH = 100
 _ERROR = 70
@@ -61,7 +62,10 @@ def render(report: FixReport, *, color: bool, width: int | None, unsafe: bool) -
     columns = min(width or _WIDTH, 120)
     parts: list[Part] = []
     for group in _groups(report.trials):
-        parts += [*_table(group, columns, color=color), ""]
+        parts += _table(group, columns, color=color)
+        if not any(one.rank is not None for one in group.every):
+            parts += _declined(group, report.declined, columns)
+        parts.append("")
     for one in report.untried:
         parts += wrapped(_nothing(one), columns, later="  ")
     if report.untried:
@@ -133,6 +137,21 @@ def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
     return parts
 
 
+def _declined(group: _Group, declined: Sequence[DeclinedRewrite], columns: int) -> Iterator[Shown]:
+    """Where nothing is offered, why the other rewrites of the cause have nothing to propose."""
+    first = group.trials[0]
+    reasons: dict[str, list[str]] = {}
+    for one in declined:
+        if _finding(one) == _finding(first):
+            reasons.setdefault(one.reason, []).append(one.rewrite)
+    for reason, names in reasons.items():
+        yield from wrapped(f"Not tried: {', '.join(names)}: {reason}.", columns, "  ", "    ")
+
+
+def _finding(one: Trial | DeclinedRewrite) -> tuple[object, ...]:
+    return one.input, one.object, one.cause, one.place, one.declared
+
+
 def _notes(trial: Trial, group: _Group, columns: int) -> list[Shown]:
     said = [*_remarks(trial)]
     names = [one.rewriting.rewrite for one in group.trials]
@@ -151,9 +170,17 @@ def _remarks(trial: Trial) -> Iterator[str]:
         yield f"the program prints {said}: {took}"
     elif trial.rank is not None and trial.rewriting.caveat:
         yield f"unsafe: {trial.rewriting.caveat}"
-    elif trial.error and trial.verdict in ("worse", "failed"):
+    elif trial.error and trial.rank is None and not _is_plain(trial):
         text = trial.error.rpartition("error: ")[2]
         yield text if len(text) <= _ERROR else f"{text[: _ERROR - 1]}…"
+
+
+def _is_plain(trial: Trial) -> bool:
+    """Whether a row's own columns say why it is not offered: nothing changes, or it is slower."""
+    if trial.verdict == "no-effect":
+        gained = trial.speed_up
+        return trial.before == trial.after and (gained is None or gained <= NOTICED)
+    return trial.is_offered and not trial.is_worth
 
 
 def _elsewhere(trial: Trial, group: _Group) -> Iterator[str]:

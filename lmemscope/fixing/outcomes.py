@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 
-from lmemscope.exporters.proven import factor
 from lmemscope.fixing.attempts import Attempt
 from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.effect import Classes
@@ -118,11 +117,11 @@ def _unaffected(what: str, was: Figures, found: Figures, gained: float | None) -
     """What is said of a finding that a rewriting does nothing to, whatever else it does."""
     compared = zip(_local(was), _local(found), strict=True)
     is_less = any(old is not None and new is not None and new < old for old, new in compared)
-    said = f"`{what}` stays" if is_less else f"the local memory of `{what}` is as it was"
+    said = f"`{what}` stays in local memory"
     if is_less:
-        said += "; what is less is of something else in the kernel"
-    elif gained is not None and gained > NOTICED:
-        said += f", and other code of the kernel is modelled × {factor(gained)}"
+        return f"{said}; what is less is of something else in the kernel"
+    if gained is not None and gained > NOTICED:
+        return f"{said}; other code of the kernel is modelled to be faster"
     return said
 
 

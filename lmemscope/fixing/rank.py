@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from lmemscope.exporters.proven import factor
 from lmemscope.model import Edit, Figures, Trial
 from lmemscope.model.fix import NOTICED
 
@@ -46,8 +47,18 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
             # What harms one kernel or makes it slower, on one architecture, is offered for none.
             counts = trial.is_offered and trial.rewriting.edits not in harmful
             number += counts
-            made.append(replace(trial, rank=number if counts else None))
+            why = None if counts else trial.error or _why_not(trial)
+            made.append(replace(trial, rank=number if counts else None, error=why))
     return tuple(made)
+
+
+def _why_not(trial: Trial) -> str | None:
+    """Why what is offered by its verdict has no rank."""
+    if not trial.is_offered:
+        return None
+    if not trial.is_worth and trial.speed_up is not None:
+        return f"modelled to be slower (× {factor(trial.speed_up)})"
+    return "it harms another kernel, or makes one slower"
 
 
 _Place = tuple[bool, int, float, int, bool, int, float]

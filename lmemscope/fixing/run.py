@@ -22,17 +22,18 @@ from lmemscope.fixing.outcomes import is_in, trials_of
 from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
-from lmemscope.fixing.targets import Files, targets_of, untried
+from lmemscope.fixing.targets import Files, declined_rewrites, targets_of, untried
 from lmemscope.model import (
     Chosen,
     Declined,
+    DeclinedRewrite,
     FixReport,
     Report,
     Rewriting,
     Trial,
     Untried,
 )
-from lmemscope.rewrites import REWRITES, numba, proposals, second_thoughts
+from lmemscope.rewrites import numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 
@@ -138,6 +139,7 @@ def try_rewrites(
     attempts = Attempts(executor, cache, progress, seconds)
     trials: list[Trial] = []
     idle: list[_Idle] = []
+    declined: list[DeclinedRewrite] = []
     every = [kernel for _, report in analysed for kernel in report.kernels]
     found = FixReport(
         version=__version__,
@@ -151,7 +153,9 @@ def try_rewrites(
         units=tuple(tried_unit(unit, own, results.files(unit)) for unit, own in results.every),
     )
     try:
-        idle += _start(results, attempts, asked, files, grids)
+        every_idle = [*_start(results, attempts, asked, files, grids)]
+        declined += (one for each in every_idle for one in declined_rewrites(each.untried))
+        idle += (one for one in every_idle if not one.is_tried)
         _try_all(results, attempts, trials, idle, grids)
         order = ranked(trials)
         if asked.program is not None:
@@ -164,10 +168,16 @@ def try_rewrites(
         done, total = len(attempts.done), attempts.total
         cut = f"interrupted: {done} of {total} rewrites tried, and no patch made of them"
         left = tuple(one.untried for one in idle)
-        known = replace(found, trials=ranked(trials), untried=left, notes=(*found.notes, cut))
+        known = replace(
+            found,
+            trials=ranked(trials),
+            untried=left,
+            notes=(*found.notes, cut),
+            declined=tuple(declined),
+        )
         raise CutError(report, known, done, total, number) from stop
     left = tuple(one.untried for one in idle)
-    return replace(found, trials=order, untried=left, chosen=chosen)
+    return replace(found, trials=order, untried=left, chosen=chosen, declined=tuple(declined))
 
 
 def _try_all(
@@ -211,10 +221,17 @@ def _try_all(
 
 @dataclass(frozen=True, slots=True)
 class _Idle:
-    """What there is nothing to try on, and why; no target where it cannot be edited at all."""
+    """What rewrites have nothing to propose for a finding, and why.
+
+    Attributes:
+        target: None where it cannot be edited at all.
+        untried: the reasons.
+        is_tried: whether another rewrite proposes something.
+    """
 
     target: Target | NumbaTarget | None
     untried: Untried
+    is_tried: bool = False
 
 
 def _start(
@@ -240,16 +257,8 @@ def _start(
             rewritings, reasons = _proposals(target)
             for rewriting in rewritings:
                 attempts.start(target, results.changed(target, rewriting), rewriting)
-            if not rewritings:
-                yield _Idle(target, untried(target.hits, unit, *(reasons or (_unsaid(target),))))
-
-
-def _unsaid(target: Target | NumbaTarget) -> Declined:
-    """Why nothing is tried where no rewrite has said so."""
-    known = tuple(one.name for one in REWRITES if target.cause in one.causes)
-    if not known or isinstance(target, NumbaTarget):
-        return Declined("no rewrite is known for it")
-    return Declined("no edit to propose here", known)
+            reasons = reasons or (() if rewritings else (Declined("no rewrite is known for it"),))
+            yield _Idle(target, untried(target.hits, unit, *reasons), is_tried=bool(rewritings))
 
 
 def _proposals(

@@ -227,11 +227,13 @@ class Declined:
         rewrites: their names; empty where the finding can be edited by none.
         is_ruled_out: whether a figure of the machine or a rule of the toolchain is against it,
             whoever writes it. Else it says what the rewrites do not read or do, and no more.
+        line: of the target's file, where the reason names one.
     """
 
     reason: str
     rewrites: tuple[str, ...] = ()
     is_ruled_out: bool = False
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +255,31 @@ class Untried:
     reason: str
     declared: SourceLocation | None = None
     declined: tuple[Declined, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeclinedRewrite:
+    """A rewrite that is tried on a finding's cause and has nothing to propose for the finding.
+
+    Attributes:
+        input, arch, kernel, object, cause, place, declared: as in `Trial`, of the finding's first
+            kernel.
+        rewrite: its name.
+        reason: why not, as the end of a sentence.
+        line: what the reason is about, else that of the declaration or of the finding; None where
+            no line is known.
+    """
+
+    input: str
+    arch: str
+    kernel: str
+    object: str | None
+    cause: str
+    place: SourceLocation | None
+    declared: SourceLocation | None
+    rewrite: str
+    reason: str
+    line: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +338,7 @@ class FixReport:
         version: of lmemscope.
         trials: by input, architecture, kernel and finding; the best first.
         untried: findings for which no rewrite is known.
+        declined: of all findings, each rewrite of the cause that has nothing to propose.
         chosen: the patch that is offered.
         failures: inputs that could not be analysed.
         kernels: how many there are, and how many of them use local memory.
@@ -328,3 +356,4 @@ class FixReport:
     notes: tuple[str, ...] = ()
     default_arch: str | None = None
     units: tuple[TriedUnit, ...] = ()
+    declined: tuple[DeclinedRewrite, ...] = ()

@@ -347,4 +347,11 @@ def _versions(target: Target, kernel: _Kernel, number: Number, most: int) -> lis
     ]
 
 
-REWRITE = Rewrite("dispatch", frozenset({"rolled-loop", "dynamic-index"}), propose, __name__)
+REWRITE = Rewrite(
+    "dispatch",
+    frozenset({"rolled-loop", "dynamic-index"}),
+    propose,
+    __name__,
+    nothing="no loop that indexes it runs up to a parameter of its kernel with a largest "
+    "value in sight",
+)

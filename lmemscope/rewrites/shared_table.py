@@ -227,5 +227,10 @@ def _is_subscripted(array: LocalArray) -> bool:
 
 
 REWRITE = Rewrite(
-    "shared-table", frozenset({"const-table", "dynamic-index", "large-array"}), propose, __name__
+    "shared-table",
+    frozenset({"const-table", "dynamic-index", "large-array"}),
+    propose,
+    __name__,
+    nothing="it is not read as a constant table, of a size that fits, whose index differs "
+    "between lanes",
 )

@@ -63,5 +63,9 @@ def _size(target: Target) -> int:
 
 
 REWRITE = Rewrite(
-    "unroll", frozenset({"rolled-loop", "dynamic-index", "large-array"}), propose, __name__
+    "unroll",
+    frozenset({"rolled-loop", "dynamic-index", "large-array"}),
+    propose,
+    __name__,
+    nothing="no loop of a constant number of iterations has a counter that indexes it",
 )
