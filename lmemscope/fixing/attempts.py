@@ -93,10 +93,17 @@ def _is_alone(unit: Unit) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One unit with a rewriting: its report, or why there is none."""
+    """One unit with a rewriting: its report, or why there is none.
+
+    Attributes:
+        report: of the unit with it.
+        error: why there is none.
+        is_late: whether the reason is the time that it had.
+    """
 
     report: UnitReport | None
     error: str | None = None
+    is_late: bool = False
 
 
 @dataclass
@@ -257,7 +264,8 @@ class Attempts:
         try:
             return Outcome(self._future(unit, edits, names=names).result())
         except StageTimeoutError as error:
-            return Outcome(None, f"compiling it gives {error.message}")
+            why = f"compiling it gives {error.message}; --timeout SECONDS sets the limit"
+            return Outcome(None, why, is_late=True)
         except LmemscopeError as error:
             return Outcome(None, _first_error(error))
         except (ValueError, OSError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 
-from lmemscope.fixing.attempts import Attempt
+from lmemscope.fixing.attempts import Attempt, Outcome
 from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.effect import Classes
 from lmemscope.fixing.grids import Grids, grid_of
@@ -38,7 +38,7 @@ def trials_of(attempt: Attempt, hits: Sequence[Hit], grids: Grids) -> Iterator[T
             if judged is not None and elsewhere is not None and judged.verdict != "failed":
                 judged = Judged("worse", judged.after, elsewhere)
             before = next(one for one in report.kernels if one.facts is hit.facts)
-            yield _trial(attempt, unit.name, unit.arch, hit, before, judged, outcome.error)
+            yield _trial(attempt, unit, hit, before, judged, outcome)
 
 
 def _harm_elsewhere(attempt: Attempt, own: Unit, grids: Grids) -> str | None:
@@ -57,14 +57,13 @@ def _harm_elsewhere(attempt: Attempt, own: Unit, grids: Grids) -> str | None:
 
 def _trial(
     attempt: Attempt,
-    name: str,
-    arch: str,
+    unit: Unit,
     hit: Hit,
     before: KernelReport,
     judged: Judged | None,
-    error: str | None,
+    outcome: Outcome,
 ) -> Trial:
-    target = attempt.target
+    target, arch = attempt.target, unit.arch
     grid = grid_of(target)
     threads = grid.threads
     after = judged.after if judged is not None else None
@@ -86,11 +85,11 @@ def _trial(
         refused = refusal(was, found, block, is_modelled=made is not None)
         judged = Judged("worse", after, refused) if refused is not None else judged
     gained = modelled.total / made.total if modelled is not None and made is not None else None
-    why_not = error if judged is None else judged.error
+    why_not = outcome.error if judged is None else judged.error
     if judged is not None and found is not None and judged.verdict == "no-effect" and not why_not:
         why_not = _unaffected(target.name or target.cause, was, found, gained)
     return Trial(
-        input=name,
+        input=unit.name,
         arch=arch,
         kernel=hit.facts.demangled,
         object=target.name,
@@ -109,6 +108,7 @@ def _trial(
         error=why_not,
         modelled=modelled,
         made=made,
+        is_late=judged is None and outcome.is_late,
         is_slowing=judged is not None and judged.is_slowing,
     )
 

@@ -175,6 +175,7 @@ class Trial:
             name may be on one line, of a function that both are given to.
         is_slowing: whether all that is wrong with it is that a kernel without the finding becomes
             slower by the model.
+        is_late: whether it failed because it was not compiled in the time that it had.
     """
 
     input: str
@@ -198,6 +199,7 @@ class Trial:
     run: ProgramRun | None = None
     declared: SourceLocation | None = None
     is_slowing: bool = False
+    is_late: bool = False
 
     @property
     def is_offered(self) -> bool:
@@ -357,3 +359,12 @@ class FixReport:
     default_arch: str | None = None
     units: tuple[TriedUnit, ...] = ()
     declined: tuple[DeclinedRewrite, ...] = ()
+
+    @property
+    def undecided(self) -> int:
+        """Findings of which every rewrite was given up on for lack of time."""
+        came: dict[tuple[object, ...], bool] = {}
+        for one in self.trials:
+            key = one.input, one.cause, one.object, one.place, one.declared
+            came[key] = came.get(key, True) and one.is_late
+        return sum(came.values())
