@@ -216,8 +216,15 @@ def _row(trial: Trial) -> tuple[str, ...]:
         _change(before.shared, after.shared, hide=0),
         _change(before.code_bytes, after.code_bytes),
         _change(_percent(before.occupancy), _percent(after.occupancy), unit="%"),
-        "" if trial.speed_up is None else f"× {factor(trial.speed_up)}",
+        _speed(trial.speed_up),
     )
+
+
+def _speed(gain: float | None) -> str:
+    """A modelled speed-up; what is less than timing notices is none."""
+    if gain is None:
+        return ""
+    return "about the same" if 1 / NOTICED <= gain <= NOTICED else f"× {factor(gain)}"
 
 
 def _change(

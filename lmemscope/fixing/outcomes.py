@@ -88,6 +88,7 @@ def _trial(
     why_not = outcome.error if judged is None else judged.error
     if judged is not None and found is not None and judged.verdict == "no-effect" and not why_not:
         why_not = _unaffected(target.name or target.cause, was, found, gained)
+        made = None  # What it does to the rest of the kernel is no merit of it.
     return Trial(
         input=unit.name,
         arch=arch,

@@ -25,10 +25,11 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """Trials by input, architecture, kernel and finding, the best of each first, and numbered.
 
     By modelled cost, an unsafe one's counted 1.5 times; of what costs the same, what removes more
-    is first, then what is safe, then what takes less shared memory, then what leaves a
-    multiprocessor less to do and to wait for beside memory, then what was proposed first. What is
-    added to a rewriting comes behind it unless the kernel is faster with it. One by which the
-    kernel becomes slower has no number: leaving it as it is is better (`leave_reason`).
+    is first, then what is safe, then what edits fewer lines, then what takes less shared memory,
+    then what leaves a multiprocessor less to do and to wait for beside memory, then what was
+    proposed first. What is added to a rewriting comes behind it unless the kernel is faster with
+    it. One by which the kernel becomes slower has no number: leaving it as it is is better
+    (`leave_reason`).
     """
     harmful = {
         trial.rewriting.edits
@@ -61,7 +62,7 @@ def _why_not(trial: Trial) -> str | None:
     return "it harms another kernel, or makes one slower"
 
 
-_Place = tuple[bool, int, float, int, bool, int, float]
+_Place = tuple[bool, int, float, int, bool, int, int, float]
 
 
 def _with_base(trial: Trial, alone: Mapping[tuple[Edit, ...], Trial]) -> tuple[_Place, int]:
@@ -96,6 +97,12 @@ def _is_at_most(one: float | None, other: float | None) -> bool:
     return one is not None and other is not None and one <= other
 
 
+def _edited_lines(trial: Trial) -> int:
+    """Lines that a patch takes away or adds; the simplest of what is as good is first."""
+    lines = (trial.patch or "").splitlines()
+    return sum(one[:1] in ("+", "-") and one[:3] not in ("+++", "---") for one in lines)
+
+
 def _sites(of: Figures) -> int | None:
     return of.ldl + of.stl if of.ldl is not None and of.stl is not None else None
 
@@ -112,6 +119,7 @@ def _order(trial: Trial) -> _Place:
         steps,
         _VERDICTS.index(trial.verdict),
         trial.rewriting.applicability == "unsafe",
+        _edited_lines(trial),
         # A fix of another object may need the room, or all blocks of a grid run at a time.
         (trial.after.shared or 0) if trial.after is not None else 0,
         # What memory hides in the model it may not hide on another GPU, or beside other kernels.
