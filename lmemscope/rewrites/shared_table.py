@@ -174,7 +174,7 @@ def _edits(array: LocalArray) -> tuple[Edit, ...]:
         raise DeclinedError("it has many dimensions")
     deep, lines = indent * 2, []
     for counter, extent in zip(counters, array.extents, strict=True):
-        lines.append(b"#pragma unroll")
+        lines.append(deep + b"#pragma unroll")
         lines.append(
             deep + b"for (int %s = 0; %s < %s; ++%s)" % (counter, counter, extent, counter)
         )
