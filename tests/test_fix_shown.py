@@ -250,7 +250,15 @@ def test_the_modelled_speed_is_shown_where_it_is_known() -> None:
     [
         ("removed", 1, ["Fewer."]),
         ("reduced", 1, ["Fewer.", "Another way."]),
-        ("removed", None, ["Fewer.", "Another way."]),
+        (
+            "removed",
+            None,
+            [
+                "Another way.",
+                "Nothing is offered of what was tried: `launch-bounds` (removes it, but harms "
+                "another kernel or makes one slower).",
+            ],
+        ),
         (
             "no-effect",
             None,
