@@ -172,7 +172,8 @@ def _remarks(trial: Trial) -> Iterator[str]:
         yield f"unsafe: {trial.rewriting.caveat}"
     elif trial.error and trial.rank is None and not _is_plain(trial):
         text = trial.error.rpartition("error: ")[2]
-        yield text if len(text) <= _ERROR else f"{text[: _ERROR - 1]}…"
+        is_ours = trial.verdict != "failed" or len(text) <= _ERROR
+        yield text if is_ours else f"{text[: _ERROR - 1]}…"
 
 
 def _is_plain(trial: Trial) -> bool:

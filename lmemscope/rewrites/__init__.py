@@ -110,8 +110,11 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
         found += made
         for reason in declined:
             reasons.setdefault(reason, []).append(rewrite.name)
+    # What is in a rewrite's way says more than what it looks for.
+    general = {one.nothing for one in REWRITES}
     return tuple(found), tuple(
-        replace(why, rewrites=tuple(names)) for why, names in reasons.items()
+        replace(why, rewrites=tuple(names))
+        for why, names in sorted(reasons.items(), key=lambda item: item[0].reason in general)
     )
 
 
