@@ -52,7 +52,7 @@ def choose(
     least: Costs = {}
     for one in wanted:
         with_it = merged((edits, one.edits))
-        why = "it touches the same lines as another rewrite"
+        why = "it touches the same lines as another rewrite (apply the patch, and run fix again)"
         if with_it is not None:
             why = company.harm(with_it, least) or "" if taken else ""
         if with_it is None or why:
