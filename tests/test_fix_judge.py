@@ -380,7 +380,7 @@ def test_an_object_of_a_class_that_is_written_is_accessed_by_it(line: int, expec
     case, finding = next(iter(rules.cases(both, source_text({}))))
     edits = (Edit("/a.cu", 10, 10, b"struct lmem_select {\n  int e[20];\n};\n"),)
     classes = Classes.of(edits, {"/a.cu": b"\n" * 20})
-    assert classes.lines["lmem_select"] == {("/a.cu", number) for number in range(11, 15)}
+    assert classes.lines["lmem_select"] == {("/a.cu", number) for number in range(11, 14)}
     found = judge(
         unit(dataclasses.replace(before, facts=both)),
         unit(dataclasses.replace(before, facts=made)),

@@ -46,6 +46,7 @@ from lmemscope.model import (
     traits_of,
 )
 from lmemscope.rewrites.base import Hit
+from lmemscope.sources.edits import patched
 
 ALIGNMENT = 16
 """Bytes by which frames grow: an object's own may be fewer, or padded."""
@@ -54,13 +55,14 @@ _LESS = 1.5
 """How many times fewer lines are fewer: what is left over of an unrolled loop is taken to run half
 of its copies, of up to 16, then 8 and 4, less than half of the loop, and is gone where it is
 unrolled otherwise."""
-_CLASS = re.compile(rb"\b(?:struct|class)\s+(\w+)\s*\{")
+_CLASS = re.compile(rb"\b(?:struct|class)\s+(\w+)\s*\{.*?^[ \t]*\};", re.DOTALL | re.MULTILINE)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _NAME = re.compile(r"(?:const\s+)?(?:\w+::)*(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Classes that a rewriting writes into files.
+    """Classes that a rewriting declares variables as.
 
     Attributes:
         lines: by name, the lines of the patched files that a class is on: file and number.
@@ -77,17 +79,16 @@ class Classes:
             read: the files' bytes before, by path.
         """
         found: dict[str, frozenset[tuple[str, int]]] = {}
-        for edit in edits:
-            names = _CLASS.findall(edit.text)
-            if not names or edit.file not in read:
-                continue
-            line = read[edit.file].count(b"\n", 0, edit.start) + 1
-            for other in edits:
-                if other.file == edit.file and other.end <= edit.start and other != edit:
-                    taken = read[edit.file].count(b"\n", other.start, other.end)
-                    line += other.text.count(b"\n") - taken
-            lines = frozenset((edit.file, line + n) for n in range(edit.text.count(b"\n") + 1))
-            found.update((name.decode(), lines) for name in names)
+        every = [*edits]
+        words = {word for edit in every for word in _WORD.findall(edit.text)}
+        for file, data in read.items():
+            made = patched(data, [edit for edit in every if edit.file == file])
+            for known in _CLASS.finditer(made):
+                if known[1] in words:
+                    # An earlier patch may have written it.
+                    first, last = (made.count(b"\n", 0, at) + 1 for at in known.span())
+                    lines = frozenset((file, number) for number in range(first, last + 1))
+                    found[known[1].decode()] = lines
         return cls(found)
 
     def is_another(self, facts: KernelFacts, number: int) -> bool:
@@ -140,8 +141,9 @@ def effect(
     if not any(_bytes_of(hit) for hit in hits):
         return _without_bytes(before, after, shares, causes)
     names = {hit.finding.object for hit in hits if hit.finding.object is not None}
-    if names and is_named and _has_none_of(after, names, classes):
-        return "removed"
+    is_smaller = frame_bytes(after) < frame_bytes(before)
+    if names and is_named and is_smaller and _has_none_of(after, names, classes):
+        return "removed"  # Bytes alone mislead where what is inlined is there several times.
     verdict = _by_bytes(was, made, sum(map(_bytes_of, hits)), is_slots=bool(causes & SLOTS))
     if verdict == "removed" and _is_there(was, made, names, causes, classes):
         return "no-effect"  # It is another object that is gone.
