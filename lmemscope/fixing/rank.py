@@ -21,7 +21,7 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """Trials by input, architecture, kernel and finding, the best of each first, and numbered.
 
     By modelled cost, an unsafe one's counted 1.5 times; of what costs the same, what removes more
-    is first, then what is safe, then what edits fewer lines, then what takes less shared memory,
+    is first, then what is safe, then what takes less shared memory, then what edits fewer lines,
     then what leaves a multiprocessor less to do and to wait for beside memory, then what was
     proposed first. What is added to a rewriting comes behind it unless the kernel is faster with
     it. One by which the kernel becomes slower has no number: leaving it as it is is better
@@ -96,9 +96,9 @@ def _order(trial: Trial) -> _Place:
         steps,
         _VERDICTS.index(trial.verdict),
         trial.rewriting.applicability == "unsafe",
-        _edited_lines(trial),
         # A fix of another object may need the room, or all blocks of a grid run at a time.
         (trial.after.shared or 0) if trial.after is not None else 0,
+        _edited_lines(trial),
         # What memory hides in the model it may not hide on another GPU, or beside other kernels.
         made.issue + made.waiting if made is not None else math.inf,
     )

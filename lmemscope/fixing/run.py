@@ -213,7 +213,7 @@ def _try_all(
         for pair in pairs(alone):
             attempts.start(one.target, results.changed(one.target, pair), pair)
     trials += _finish(attempts, grids)
-    trials += _by_others(attempts.done, trials, grids)
+    trials += [one for one in _by_others(attempts.done, trials, grids) if one.is_worth]
     for best, added in beside(attempts.done, ranked(trials)):
         attempts.start(best.target, best.results, added)
     trials += _finish(attempts, grids)
