@@ -625,13 +625,32 @@ def test_of_what_costs_the_same_the_one_with_less_shared_memory_is_first() -> No
 
 
 @pytest.mark.parametrize(
-    ("cost", "first"),
-    [(45.0, "more"), (49.0, "base"), (50.0, "base"), (None, "base")],
+    ("cost", "changes", "first"),
+    [
+        (49.5, {}, "more"),
+        (49.9, {}, "base"),
+        (50.0, {}, "base"),
+        (None, {}, "base"),
+        # Fewer warps have to be worth it, and copies of what is left in local memory.
+        (49.5, {"occupancy": 0.75}, "base"),
+        (45.0, {"occupancy": 0.75}, "more"),
+        (49.5, {"ldl": 9}, "base"),
+        (45.0, {"ldl": 9}, "more"),
+        (49.5, {"ldl": 1}, "more"),
+        # What is not known is not taken for as good.
+        (49.5, {"occupancy": None}, "base"),
+        (49.5, {"stl": None}, "base"),
+    ],
 )
-def test_an_addition_is_behind_what_it_adds_nothing_to(cost: float | None, first: str) -> None:
+def test_an_addition_is_behind_what_it_adds_nothing_to(
+    cost: float | None, changes: dict[str, Any], first: str
+) -> None:
     base, one = trial("base", 50.0), trial("more", cost)
+    assert one.after is not None
     more = dataclasses.replace(
-        one, rewriting=dataclasses.replace(one.rewriting, base=base.rewriting.edits)
+        one,
+        after=dataclasses.replace(one.after, **changes),
+        rewriting=dataclasses.replace(one.rewriting, base=base.rewriting.edits),
     )
     assert order(more, base)[0] == (first, 1)
     assert order(base, more)[0] == (first, 1)
