@@ -325,8 +325,8 @@ def test_what_removes_an_object_but_costs_more_is_said_to_be_left() -> None:
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
     (said,) = found.units[0].kernels[0].findings[0].advice
     assert said.text == (
-        "Leave it as it is. Of what was tried, this removes it: fewer "
-        "(0.5 times the modelled speed, slower)."
+        "Leave it as it is: by the model, each rewrite that was tried would cost more than it "
+        "saves. Of what was tried, this removes it: fewer (0.5 times the modelled speed, slower)."
     )
 
 
