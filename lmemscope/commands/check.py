@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMATS: Formats = {
     "text": (".txt",),
+    "json": (".json",),
     "sarif": (".sarif",),
     "github": (),
     "junit": (".xml",),
@@ -127,7 +128,7 @@ def command(
         unchanged=unchanged,
     )
     about = since.notes if since is not None else ()
-    result = replace(result, notes=(*about, *_about(file, report), *result.notes))
+    result = replace(result, notes=(*about, *_about(file), *result.notes))
     if kept is not None and file is not None and known is not None:
         changed = baseline.without(known, result.gone) if update else known
         changed = baseline.ratcheted(changed, result.better) if ratchet else changed
@@ -137,12 +138,10 @@ def command(
     raise SystemExit(result.exit_code)
 
 
-def _about(file: BaselineFile | None, report: Report) -> Iterator[str]:
+def _about(file: BaselineFile | None) -> Iterator[str]:
     """What a reader has to know about what was compared."""
     if file is not None and file.found:
         yield f"the baseline is {file.path}"
-    if report.filters:
-        yield f"only what {' '.join(report.filters)} leaves was checked"
 
 
 def _as_known(settings: Settings, known: Baseline) -> Settings:
@@ -198,6 +197,10 @@ def _write(
         from lmemscope.exporters.sarif import render_sarif
 
         text = render_sarif(report, result)
+    elif sink.format_name == "json":
+        from lmemscope.exporters.gate_document import render_gate_json
+
+        text = render_gate_json(result)
     elif sink.format_name == "junit":
         from lmemscope.exporters.junit import render_junit
 

@@ -20,6 +20,8 @@ from lmemscope.model import Account, Baseline, BaselineEntry, MissingEvidence, R
 _STANDARD_INPUT = "-"
 _READ_ALONE = (".py", ".ptx", ".cubin", ".log", _STANDARD_INPUT)
 """Endings of what no build database stands for."""
+UNCHANGED = "unchanged"
+"""The reason of what ``--changed`` leaves out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +94,10 @@ def account(
     of_architectures = list(_architectures(report, known, typed=inputs.archs_typed))
     entries = (
         *_of_report(report),
-        *(Account("input", file, "left-out", "unchanged") for file in sorted(set(unchanged))),
+        *(Account("input", file, "left-out", UNCHANGED) for file in sorted(set(unchanged))),
         *(one for one, _ in of_baseline),
         *(one for one, _ in of_architectures),
-        *(Account("filter", one, "left-out", "leaves out what it does") for one in report.filters),
+        *_of_filters(report.filters),
     )
     return Accounts(
         entries,
@@ -126,7 +128,7 @@ class _Judge:
         """An input of the baseline; evidence that is missing with it, unless that is said."""
         file = file_of_input(name)
         if is_of(name, self._unchanged):
-            return Account("baseline", name, "left-out", "unchanged"), None
+            return Account("baseline", name, "left-out", UNCHANGED), None
         if name in self._units:
             return Account("baseline", name, "looked-at"), None
         if name in self._failed or file in self._lacking:
@@ -160,6 +162,12 @@ class _Judge:
 
 def _missing(name: str, reason: str) -> _Judged:
     return Account("baseline", name, "missing", reason), MissingEvidence(name, "baseline", reason)
+
+
+def _of_filters(filters: Sequence[str]) -> Iterator[Account]:
+    if filters:
+        typed = " ".join(filters)
+        yield Account("filter", typed, "left-out", f"only what {typed} leaves was checked")
 
 
 def _of_report(report: Report) -> Iterator[Account]:

@@ -20,7 +20,7 @@ from lmemscope.gate.accounting import Accounts, Inputs, account
 from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
-from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule
+from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule, unexplained
 from lmemscope.gate.linked import linked_figures, of_no_unit
 from lmemscope.gate.matching import Item, is_of
 from lmemscope.gate.policy import (
@@ -138,6 +138,11 @@ class _Gate:
                 named = [limit for limit in limits if limit.forbid is not None]
                 self._lenient.update(dict.fromkeys(named))
             self._check_numbers(unit, kernel, limits, found)
+            untold = unexplained(kernel, limits, found)
+            if untold is not None:
+                name = short_name(kernel.facts.demangled)
+                reason = f"{name} has {untold}, and no finding says of what"
+                self._unknown[MissingEvidence(unit.input, "causes", reason)] = None
             self._check_expectations(unit, kernel, found)
             for finding in kernel.findings:
                 item = Item(unit, kernel, finding)
