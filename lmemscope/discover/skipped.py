@@ -72,9 +72,7 @@ def account(
     real = {os.path.realpath(path) for path in looked_at}
     without: dict[str, list[str]] = defaultdict(list)
     for directory, listed in _of_project(directories):
-        files = [
-            path for path in listed if admit(path) and os.path.realpath(path) not in real
-        ]
+        files = [path for path in listed if admit(path) and os.path.realpath(path) not in real]
         if not files:
             without[directory.why].append(directory.path)
             continue
