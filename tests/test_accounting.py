@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lmemscope.commands.gate_inputs import inputs_of
+from lmemscope.commands.gate_inputs import inputs_of, with_stale
 from lmemscope.config.settings import Settings
+from lmemscope.discover.headers import unseen
 from lmemscope.discover.walk import Discovery, Globs, discover
 from lmemscope.exporters.gate_document import render_gate_json
 from lmemscope.exporters.gate_markdown import render_gate_markdown
@@ -22,6 +23,7 @@ from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
 from lmemscope.exporters.junit import render_junit
 from lmemscope.exporters.sarif import render_sarif
+from lmemscope.files import digest_of
 from lmemscope.gate import baseline
 from lmemscope.gate.accounting import Inputs
 from lmemscope.gate.compare import compare
@@ -38,6 +40,7 @@ from lmemscope.model import (
     Report,
     SiteClass,
     Tool,
+    Unit,
     UnitReport,
 )
 from lmemscope.sources.python import survey
@@ -330,6 +333,56 @@ class TestWalk:
         found = self.found(tree)
         assert [os.path.basename(one.path) for one in found.inputs] == ["a.cu"]
         assert self.lacking(found) == ["src"]
+
+
+class TestCppFiles:
+    """Kernels in files whose name says nothing of CUDA."""
+
+    @pytest.mark.parametrize("name", ["k.cpp", "k.hpp", "k.inc", "k.H"])
+    def test_a_kernel_that_nobody_includes_is_missing(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / "a.cu").write_text(KERNEL)
+        (tmp_path / name).write_text(KERNEL)
+        found = discover([str(tmp_path)], Globs(str(tmp_path)))
+        (gap,) = unseen(found.headers, [Unit("a.cu", str(tmp_path / "a.cu"), "auto", "sm_90")])
+        assert (gap.kind, name in gap.reason) == ("uninstantiated", True)
+        (tmp_path / "a.cu").write_text(f'#include "{name}"\n')
+        assert not unseen(found.headers, [Unit("a.cu", str(tmp_path / "a.cu"), "auto", "sm_90")])
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "#define GLOBAL __global__\nGLOBAL void k() {}\n",
+            "// __global__ void k() {}\nint x;\n",
+            "__global__ void k(int *);\nstruct S { int x; };\n",
+        ],
+    )
+    def test_what_defines_none_is_not_said(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "a.cu").write_text(KERNEL)
+        (tmp_path / "k.hpp").write_text(text)
+        assert discover([str(tmp_path)], Globs(str(tmp_path))).headers == []
+
+    def test_other_peoples_are_not_said(self, tmp_path: Path) -> None:
+        (tmp_path / "a.cu").write_text(KERNEL)
+        (tmp_path / "third_party").mkdir()
+        (tmp_path / "third_party" / "k.hpp").write_text(KERNEL)
+        assert discover([str(tmp_path)], Globs(str(tmp_path))).headers == []
+
+
+def test_a_saved_report_of_another_text_is_missing_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.cu").write_text(KERNEL)
+    (unit,) = project(("a.cu", CLEAN)).units
+    same = dataclasses.replace(unit, source_digest=digest_of("a.cu"))
+    given = dataclasses.replace(project(), units=(same,))
+    assert with_stale(["r.json"], given).gaps == ()
+    Path("a.cu").write_text(KERNEL + KERNEL.replace("k(", "other("))
+    assert [gap.input for gap in with_stale(["r.json"], given).gaps] == ["a.cu"]
+    assert gate(with_stale(["r.json"], given)).verdict == "undecided"
+    assert with_stale(["a.cu"], given).gaps == ()
+    Path("a.cu").unlink()
+    assert with_stale(["r.json"], given).gaps == ()
 
 
 class TestPaths:
