@@ -31,6 +31,8 @@ _BUILD_FILE = re.compile(
 )
 """Names of files that say how a project is built."""
 
+_NAMED = 5
+
 Read = Callable[[str, CompileOptions], Closure]
 """What compiling a file with some options reads."""
 
@@ -43,10 +45,12 @@ class Grounds:
         all: why every input is looked at, in words; empty where none is for that.
         inputs: names that are looked at, for the baseline said something else of them: absolute,
             from each directory that its names may start from.
+        notes: what a reader has to know of them.
     """
 
     all: tuple[str, ...] = ()
     inputs: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,7 @@ class Selection:
         self.notes = tuple(_notes(self.revision.name, chosen, left, everything, unsure))
         if any(found.options is not None and found.path not in looked for found in inputs):
             self.notes += tuple(_about_builds(self.revision))
+        self.notes += self.grounds.notes
         unchanged = (found for found in inputs if found.path not in looked)
         elsewhere = frozenset(path for found in unchanged for path in whys.reads(found))
         return Narrowed(chosen, elsewhere)
@@ -154,7 +159,11 @@ def since(
         if names is None:
             grounds.append(f"{baseline} is not that of {revision}")
     inputs = frozenset(os.path.join(start, name) for start in starts for name in names or ())
-    return Selection(found, settings, Grounds(tuple(grounds), inputs))
+    notes: tuple[str, ...] = ()
+    if names:
+        listed = ", ".join(sorted(names)[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+        notes = (f"the baseline differs from that of {revision}, on {listed}",)
+    return Selection(found, settings, Grounds(tuple(grounds), inputs, notes))
 
 
 class Whys:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from lmemscope.discover.checkouts import is_own
+from lmemscope.discover.cpp_files import may_be_included
 from lmemscope.discover.locate import (
     DATABASE,
     Search,
@@ -21,15 +23,14 @@ from lmemscope.discover.locate import (
     is_build_tree,
     same_file,
 )
+from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.errors import InputError
 from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_content
-from lmemscope.model import CompileOptions
+from lmemscope.model import CompileOptions, Gap
 
 if TYPE_CHECKING:
     from lmemscope.discover.build_database import Compiler
     from lmemscope.discover.build_flags import BuildFlags
-
-_SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Discovery:
         notes: what was left out, in sentences.
         headers: below directories, which do not stand for them; those that are inputs aside.
         compilers: that build databases name for what is among the inputs.
+        gaps: what directories that were named hold and the walk does not enter.
     """
 
     inputs: list[Found] = field(default_factory=list)
@@ -70,6 +72,7 @@ class Discovery:
     notes: list[str] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
     compilers: dict[Compiler, None] = field(default_factory=dict)
+    gaps: list[Gap] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     """
     result = Discovery()
     search = Search()
+    skipped: list[Skipped] = []
     spoken_for: dict[str, list[str]] = {}
     for path in paths:
         if os.path.basename(path) == DATABASE and os.path.exists(path):
@@ -126,7 +130,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         elif path == STANDARD_INPUT:
             result.inputs.append(Found(path, path))
         elif os.path.isdir(path):
-            _add_directory(result, path, globs, builds, search)
+            _add_directory(result, path, globs, builds, search, skipped)
         elif not os.path.exists(path):
             missing = InputError("plan", f"{path} does not exist", hint=_how_to_make(path))
             result.errors.append((path, missing))
@@ -143,6 +147,10 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         if path not in named
     ]
     result.inputs = _once(result.inputs)
+    if skipped:
+        from lmemscope.discover.skipped import account
+
+        result.gaps += account(skipped, [found.path for found in result.inputs], globs.admit)
     if result.headers:
         taken = {found.path for found in result.inputs}
         # Those that somebody named are inputs.
@@ -217,7 +225,12 @@ def _once(inputs: Sequence[Found]) -> list[Found]:
 
 
 def _add_directory(
-    result: Discovery, directory: str, globs: Globs, builds: Builds, search: Search
+    result: Discovery,
+    directory: str,
+    globs: Globs,
+    builds: Builds,
+    search: Search,
+    skipped: list[Skipped],
 ) -> None:
     before = len(result.inputs) + len(result.errors)
     base = os.path.abspath(directory)
@@ -230,7 +243,10 @@ def _add_directory(
         walked = not (holds and is_build_tree(base))
         if not is_below(database, base) and built:
             result.notes.append(_found_upwards(database, [os.path.normpath(directory)]))
-    for file, is_header in _walk(directory) if walked else ():
+    if not walked:
+        why = "a build tree, for which its build database stands"
+        skipped.append(Skipped(os.path.normpath(directory), why, base))
+    for file, is_header in _walk(directory, skipped) if walked else ():
         path = os.path.abspath(file)
         if path in built or not globs.admit(path):
             continue
@@ -312,22 +328,35 @@ def _shown(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
-def _walk(directory: str) -> Iterator[tuple[str, bool]]:
-    """Inputs below a directory, and headers, which are none: path, and whether it is a header."""
-    for root, names, files in os.walk(directory):
-        names[:] = sorted(
-            name
-            for name in names
-            if not name.startswith(".")
-            and name not in _SKIPPED
-            and not os.path.exists(os.path.join(root, name, "pyvenv.cfg"))
-        )
+def _walk(directory: str, skipped: list[Skipped]) -> Iterator[tuple[str, bool]]:
+    """Inputs below a directory, and headers, which are none: path, and whether it is a header.
+
+    What is C++ by its name and defines kernels is a header: it counts if a source includes it.
+    """
+    base = os.path.abspath(directory)
+
+    def unread(error: OSError) -> None:
+        # What it holds is not known; the walk of it finds nothing, and git's list may.
+        why = f"a directory that cannot be read ({error.strerror})"
+        skipped.append(Skipped(os.path.normpath(error.filename), why, base))
+
+    for root, names, files in os.walk(directory, onerror=unread):
+        entered = []
+        for name in sorted(names):
+            why = why_skipped(root, name)
+            if why is None:
+                entered.append(name)
+            else:
+                skipped.append(Skipped(os.path.normpath(os.path.join(root, name)), why, base))
+        names[:] = entered
         beside = frozenset(name.lower() for name in files)
         for name in sorted(files):
             path = os.path.join(root, name)
             kind = kind_of(path)
             if kind is not None and (kind.is_header or kind.route.is_walked(path, beside)):
                 yield path, kind.is_header
+            elif kind is None and is_own(os.path.abspath(path), base) and may_be_included(path):
+                yield path, True
 
 
 def _how_to_make(path: str) -> str:
