@@ -39,6 +39,7 @@ from lmemscope.model.cuda_source import (
     HeaderSource,
     KernelDefinition,
     base_name,
+    may_agree,
     split_expressions,
 )
 from lmemscope.model.devices import (
@@ -141,6 +142,7 @@ from lmemscope.model.request import (
     CompileOptions,
     Confidence,
     Failure,
+    Form,
     Frontend,
     Gap,
     GapKind,
@@ -218,6 +220,7 @@ __all__ = [
     "Finding",
     "FixReport",
     "Footprint",
+    "Form",
     "FrameOwner",
     "FrameRange",
     "Frontend",
@@ -308,6 +311,7 @@ __all__ = [
     "distinct_tools",
     "evidence_text",
     "is_library",
+    "may_agree",
     "plural",
     "reader_line",
     "split_expressions",
