@@ -126,9 +126,8 @@ def test_what_may_be_another_kernel_is_not_allowed(
     repeated = A + "__global__ void B(float *o, int *p) { }\n"
     try:
         result = judge(tmp_path, text, *compiled, b=other, c=repeated)
-    except UsageError as error:
-        assert "lmemscope" not in error.message or "allow" in error.message
-        return
+    except UsageError:
+        return  # The comment is refused, which passes nothing.
     assert allowed(result) == []
     assert result.verdict == "failed"
 

@@ -146,7 +146,7 @@ class _Unit:
             return f"a macro may paste the name {name}"
         return ""
 
-    def _makes_one(self, macro: str, meant: KernelDefinition, odd: Collection[str]) -> bool:
+    def _makes_one(self, macro: str, meant: KernelDefinition, odd: set[str]) -> bool:
         """Whether a macro stands for one kernel, whose name it is given, and for nothing else."""
         text = self._macros[macro]
         return (
