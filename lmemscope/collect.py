@@ -138,7 +138,9 @@ def _run(
             # Who reads it later must not take it for all: a gate finds evidence missing.
             left_out += (Gap("run", f"interrupted: {len(done)} of {total} done", "evidence"),)
         reports += [UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors]
-        notes = (one if isinstance(one, str) else one.reason for one in left_out)
+        notes = (
+            one if isinstance(one, str) else one.reason for one in left_out if _is_worth_a_line(one)
+        )
         return Report(
             version=__version__,
             toolchain=toolchain,
@@ -314,7 +316,7 @@ def _planned(
     compiled = units
     if narrow is not None and found.headers:
         compiled, _ = plan.make_units(found.inputs, archs, settings, supported, surveys=surveys)
-    left_out = (*settings.left_out, *found.notes, *notes)
+    left_out = (*settings.left_out, *found.notes, *found.gaps, *notes)
     errors = tuple(found.errors)
     return _Planned(
         found, units, errors, left_out, why, elsewhere, compiled, tuple(archs), supported
@@ -396,6 +398,11 @@ def _of_all_units(
         yield from build_notes.other_toolkits(planned.found.compilers, toolchain)
     missing = ((path, missing_header(log)) for path, log in logs)
     yield from build_notes.unconfigured((path, name) for path, name in missing if name is not None)
+
+
+def _is_worth_a_line(left_out: str | Gap) -> bool:
+    """Whether everybody is told; directories that hold nothing of a project's only the gate says."""
+    return not (isinstance(left_out, Gap) and (left_out.stage, left_out.kind) == ("walk", "note"))
 
 
 def _files_of_kernels(reports: Iterable[UnitReport]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from lmemscope.exporters.gate_text import render_gate
 from lmemscope.exporters.github import render_annotations
 from lmemscope.exporters.sarif import render_sarif
 from lmemscope.gate import baseline, places
+from lmemscope.gate.accounting import Inputs
 from lmemscope.gate.compare import compare
 from lmemscope.model import (
     Allowance,
@@ -123,7 +124,10 @@ def test_what_is_gone_is_listed_and_can_be_removed() -> None:
 def test_files_that_were_not_scanned_are_not_gone() -> None:
     known = baseline.from_report(report(DIRTY))
     elsewhere = dataclasses.replace(report(judged("k")).units[0], input="b.cu")
-    result = gate(Report("0.1.0", (), (elsewhere,)), known=known)
+    there = Inputs(present=frozenset({"a.cu"}))
+    result = compare(
+        Report("0.1.0", (), (elsewhere,)), Policy(), known, today=TODAY, inputs=there
+    )
     assert result.gone == ()
 
 
@@ -492,7 +496,9 @@ class TestWhatAMaintainerMet:
         found = gate(old[1], known=known)
         assert found.verdict == "undecided"
         assert "sm_80" in found.missing[0].text
-        chosen = compare(old[1], Policy(), known, today=TODAY, archs_chosen=True)
+        chosen = compare(
+                old[1], Policy(), known, today=TODAY, inputs=Inputs(archs_typed=True)
+            )
         assert chosen.verdict == "passed"
 
     def test_no_array_is_blamed_for_registers(self) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from lmemscope.commands.baseline_file import baseline_for
+from lmemscope.commands.gate_configuration import say_of
+from lmemscope.commands.gate_inputs import inputs_of
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.output import Formats, Sink, append
 from lmemscope.commands.saved import filtered, gathered, is_saved
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 FORMATS: Formats = {
     "text": (".txt",),
+    "json": (".json",),
     "sarif": (".sarif",),
     "github": (),
     "junit": (".xml",),
@@ -43,6 +46,11 @@ FORMATS: Formats = {
     help="Only files whose text or headers changed since a git revision.",
 )
 @click.option("--allow-incomplete", is_flag=True, help="Missing evidence does not fail.")
+@click.option(
+    "--trust-configuration",
+    is_flag=True,
+    help="With --changed: take the configuration though it is weaker than the revision's.",
+)
 @click.option("--update", is_flag=True, help="Remove what is gone from the baseline.")
 @click.option("--ratchet", is_flag=True, help="Take improvements into the baseline.")
 @click.option(
@@ -58,6 +66,7 @@ def command(
     paths: tuple[str, ...],
     revision: str | None,
     allow_incomplete: bool,
+    trust_configuration: bool,
     update: bool,
     ratchet: bool,
     format_name: str | None,
@@ -114,13 +123,21 @@ def command(
         tolerance=configuration.tolerance,
         toolchain_tolerance=configuration.toolchain_tolerance,
         allow_incomplete=allow_incomplete,
+        inputs=inputs_of(
+            paths,
+            report,
+            known,
+            settings,
+            globs_typed=bool(settings.narrowed),
+            archs_typed=_is_typed("arch"),
+        ),
         kernels=settings.kernels,
-        archs_chosen=bool(configuration.settings.archs),
-        deleted=() if known is None else _deleted(known, paths, report, unchanged),
         unchanged=unchanged,
     )
+    said = say_of(configuration, report, since, trusted=trust_configuration)
+    result = said.added_to(result)
     about = since.notes if since is not None else ()
-    result = replace(result, notes=(*about, *_about(file, report), *result.notes))
+    result = replace(result, notes=(*about, *_about(file), *result.notes))
     if kept is not None and file is not None and known is not None:
         changed = baseline.without(known, result.gone) if update else known
         changed = baseline.ratcheted(changed, result.better) if ratchet else changed
@@ -130,12 +147,10 @@ def command(
     raise SystemExit(result.exit_code)
 
 
-def _about(file: BaselineFile | None, report: Report) -> Iterator[str]:
+def _about(file: BaselineFile | None) -> Iterator[str]:
     """What a reader has to know about what was compared."""
     if file is not None and file.found:
         yield f"the baseline is {file.path}"
-    if report.filters:
-        yield f"only what {' '.join(report.filters)} leaves was checked"
 
 
 def _as_known(settings: Settings, known: Baseline) -> Settings:
@@ -167,29 +182,10 @@ def _since(
     return changed.since(revision, paths, baseline, configuration.file, settings)
 
 
-def _deleted(
-    known: Baseline, paths: Sequence[str], report: Report, unchanged: Sequence[str]
-) -> frozenset[str]:
-    """Inputs of the baseline that are no longer there, below what was checked.
-
-    That is the directories that were named, and the directory that holds all files of a build.
-    """
-    directories = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
-    names = (*(unit.input for unit in report.units), *unchanged)
-    files = [os.path.abspath(name) for name in names if os.path.exists(name)]
-    if directories and files:
-        directories.append(os.path.commonpath([os.path.dirname(file) for file in files]))
-    return frozenset(
-        name
-        for name in {entry.input for entry in known.entries}
-        # A program or a variant of a file stands in brackets behind the file's name.
-        if not os.path.exists(name)
-        and not os.path.exists(name.partition("[")[0])
-        and any(
-            os.path.commonpath([directory, os.path.abspath(name)]) == directory
-            for directory in directories
-        )
-    )
+def _is_typed(option: str) -> bool:
+    """Whether an option is of the command line; else the configuration's, or nobody's."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def _write(
@@ -210,6 +206,10 @@ def _write(
         from lmemscope.exporters.sarif import render_sarif
 
         text = render_sarif(report, result)
+    elif sink.format_name == "json":
+        from lmemscope.exporters.gate_document import render_gate_json
+
+        text = render_gate_json(result)
     elif sink.format_name == "junit":
         from lmemscope.exporters.junit import render_junit
 

@@ -12,6 +12,7 @@ _EXIT_USAGE = 2
 SCHEMAS = {
     "baseline": "lmemscope.gate.baseline:BaselineDocument",
     "fix": "lmemscope.exporters.fix_document:FixDocument",
+    "gate": "lmemscope.exporters.gate_document:GateDocument",
     "report": "lmemscope.exporters.report_document:ReportDocument",
 }
 """Name and structure of each document; a line here is all that a new one needs."""

@@ -21,15 +21,18 @@ from lmemscope.discover.locate import (
     is_build_tree,
     same_file,
 )
+from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.errors import InputError
 from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_content
-from lmemscope.model import CompileOptions
+from lmemscope.model import CompileOptions, Gap, count
 
 if TYPE_CHECKING:
     from lmemscope.discover.build_database import Compiler
     from lmemscope.discover.build_flags import BuildFlags
 
-_SKIPPED = frozenset({"CMakeFiles", "__pycache__", "node_modules"})
+
+_NAMED = 5
+"""Files that are named of those that globs leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Discovery:
         notes: what was left out, in sentences.
         headers: below directories, which do not stand for them; those that are inputs aside.
         compilers: that build databases name for what is among the inputs.
+        gaps: what directories that were named hold and the walk does not enter.
+        excluded: absolute paths of inputs that the globs leave out.
     """
 
     inputs: list[Found] = field(default_factory=list)
@@ -70,6 +75,8 @@ class Discovery:
     notes: list[str] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
     compilers: dict[Compiler, None] = field(default_factory=dict)
+    gaps: list[Gap] = field(default_factory=list)
+    excluded: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
     """
     result = Discovery()
     search = Search()
+    skipped: list[Skipped] = []
     spoken_for: dict[str, list[str]] = {}
     for path in paths:
         if os.path.basename(path) == DATABASE and os.path.exists(path):
@@ -126,7 +134,7 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         elif path == STANDARD_INPUT:
             result.inputs.append(Found(path, path))
         elif os.path.isdir(path):
-            _add_directory(result, path, globs, builds, search)
+            _add_directory(result, path, globs, builds, search, skipped)
         elif not os.path.exists(path):
             missing = InputError("plan", f"{path} does not exist", hint=_how_to_make(path))
             result.errors.append((path, missing))
@@ -143,6 +151,12 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         if path not in named
     ]
     result.inputs = _once(result.inputs)
+    if result.excluded:
+        result.gaps.append(_left_out(list(result.excluded), globs))
+    if skipped:
+        from lmemscope.discover.skipped import account
+
+        result.gaps += account(skipped, [found.path for found in result.inputs], globs.admit)
     if result.headers:
         taken = {found.path for found in result.inputs}
         # Those that somebody named are inputs.
@@ -217,7 +231,12 @@ def _once(inputs: Sequence[Found]) -> list[Found]:
 
 
 def _add_directory(
-    result: Discovery, directory: str, globs: Globs, builds: Builds, search: Search
+    result: Discovery,
+    directory: str,
+    globs: Globs,
+    builds: Builds,
+    search: Search,
+    skipped: list[Skipped],
 ) -> None:
     before = len(result.inputs) + len(result.errors)
     base = os.path.abspath(directory)
@@ -230,9 +249,15 @@ def _add_directory(
         walked = not (holds and is_build_tree(base))
         if not is_below(database, base) and built:
             result.notes.append(_found_upwards(database, [os.path.normpath(directory)]))
-    for file, is_header in _walk(directory) if walked else ():
+    if not walked:
+        why = "a build tree, for which its build database stands"
+        skipped.append(Skipped(os.path.normpath(directory), why, base))
+    for file, is_header in _walk(directory, skipped) if walked else ():
         path = os.path.abspath(file)
-        if path in built or not globs.admit(path):
+        if path in built:
+            continue
+        if not globs.admit(path):
+            result.excluded |= {} if is_header else {path: None}
             continue
         if is_header:
             result.headers.append(os.path.normpath(file))
@@ -261,7 +286,12 @@ def _add_database(
     from lmemscope.discover.build_database import read_database
 
     def wanted(source: str) -> bool:
-        return globs.admit(source) and (below is None or is_below(source, below))
+        if below is not None and not is_below(source, below):
+            return False
+        is_admitted = globs.admit(source)
+        if not is_admitted:
+            result.excluded[source] = None
+        return is_admitted
 
     try:
         database = read_database(path, wanted, trust=builds.trust)
@@ -312,22 +342,42 @@ def _shown(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
-def _walk(directory: str) -> Iterator[tuple[str, bool]]:
+def _walk(directory: str, skipped: list[Skipped]) -> Iterator[tuple[str, bool]]:
     """Inputs below a directory, and headers, which are none: path, and whether it is a header."""
-    for root, names, files in os.walk(directory):
-        names[:] = sorted(
-            name
-            for name in names
-            if not name.startswith(".")
-            and name not in _SKIPPED
-            and not os.path.exists(os.path.join(root, name, "pyvenv.cfg"))
-        )
+    base = os.path.abspath(directory)
+
+    def unread(error: OSError) -> None:
+        # What it holds is not known; the walk of it finds nothing, and git's list may.
+        why = f"a directory that cannot be read ({error.strerror})"
+        skipped.append(Skipped(os.path.normpath(error.filename), why, base))
+
+    for root, names, files in os.walk(directory, onerror=unread):
+        entered = []
+        for name in sorted(names):
+            why = why_skipped(root, name)
+            if why is None:
+                entered.append(name)
+            else:
+                skipped.append(Skipped(os.path.normpath(os.path.join(root, name)), why, base))
+        names[:] = entered
         beside = frozenset(name.lower() for name in files)
         for name in sorted(files):
             path = os.path.join(root, name)
             kind = kind_of(path)
             if kind is not None and (kind.is_header or kind.route.is_walked(path, beside)):
                 yield path, kind.is_header
+
+
+def _left_out(excluded: Sequence[str], globs: Globs) -> Gap:
+    """What the user's globs leave out, for the gate to say."""
+    names = ", ".join(_shown(path) for path in excluded[:_NAMED])
+    more = f" and {len(excluded) - _NAMED} more" if len(excluded) > _NAMED else ""
+    said = " and ".join(
+        f"{word} {', '.join(given)}"
+        for word, given in (("include", globs.include), ("exclude", globs.exclude))
+        if given
+    )
+    return Gap("walk", f"{said}: left out {count(len(excluded), 'file')}: {names}{more}", "note")
 
 
 def _how_to_make(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lmemscope.exporters.accounts import left_out, looked_at
 from lmemscope.exporters.escape_markdown import (
     Markdown,
     code,
@@ -37,11 +38,17 @@ def render_gate_markdown(report: Report, result: GateResult) -> str:
     for heading, texts in (
         (accepted if result.complete else missing, [piece.text for piece in result.missing]),
         (constant("**Notes**"), [*result.notes, *result.unused]),
+        (constant("**Looked at, and left out**"), _accounted(result)),
     ):
         if texts:
             lines += [heading, _EMPTY, *(line(constant("- "), text(one)) for one in texts), _EMPTY]
     body = render_markdown(report).replace("# Local memory report", "## Report", 1)
     return cut(document(lines) + body)
+
+
+def _accounted(result: GateResult) -> list[str]:
+    seen = looked_at(result)
+    return [*([seen] if seen else []), *left_out(result)]
 
 
 def cut(text: str, limit: int = LIMIT) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import LiteralString
 
+from lmemscope.exporters.accounts import left_out, looked_at
 from lmemscope.exporters.escape_terminal import Part, document, line, lines, styled, wrapped
 from lmemscope.exporters.layout import verdict_text
 from lmemscope.model import GateFailure, GateResult, count, is_library
@@ -49,7 +50,7 @@ def render_gate(
             made.append("  accept that with --allow-incomplete")
         made.append("")
     made += [f"note: {note}" for note in result.notes]
-    made += [f"note: {text}" for text in result.unused]
+    made += [f"note: {text}" for text in (*result.unused, *left_out(result))]
     for one in result.better:
         entry = one.entry
         made.append(
@@ -68,12 +69,14 @@ def render_gate(
             f"accepted: {a.kernel} ({a.arch}): {a.finding.cause}, {a.finding.bytes} bytes: {a.by}"
             for a in result.accepted
         ]
+        made += [f"{one.state}: {one.text}" for one in result.accounts if one.state != "left-out"]
     sentence = f"Gate {verdict_text(result)}."
     verdict = styled(sentence, "32" if result.verdict == "passed" else "1;31", on=color)
     known = (
         f" {count(len(result.accepted), 'finding')} known or allowed." if result.accepted else ""
     )
-    return document([*made, line(verdict, known)])
+    seen = looked_at(result)
+    return document([*made, *([seen] if seen else []), line(verdict, known)])
 
 
 def _failure(failure: GateFailure, color: bool, width: int) -> list[Part]:

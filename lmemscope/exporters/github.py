@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lmemscope.exporters.accounts import left_out
 from lmemscope.exporters.escape_github import command
 from lmemscope.exporters.layout import advice
 from lmemscope.model import GateFailure, GateResult
 
 
 def render_annotations(result: GateResult) -> str:
-    """One ``::error`` per failure and piece of missing evidence; accepted ones are warnings."""
+    """One ``::error`` per failure and piece of missing evidence; accepted ones are warnings.
+
+    What was left out is a ``::notice``.
+    """
     lines = [_annotation(failure) for failure in result.failures]
     for piece in result.missing:
         text, said = f"evidence is missing: {piece.text}", "lmemscope"
@@ -18,6 +22,7 @@ def render_annotations(result: GateResult) -> str:
             lines.append(command("warning", text, file=piece.input, title=said))
         else:
             lines.append(command("error", text, file=piece.input, title=said))
+    lines += [command("notice", text, title="lmemscope") for text in left_out(result)]
     return "".join(lines)
 
 

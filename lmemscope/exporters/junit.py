@@ -31,6 +31,7 @@ def render_junit(report: Report, result: GateResult) -> str:
         for piece in result.missing:
             _evidence(suite, piece, logs, accepted=result.complete)
         _count(suite)
+    _accounts(root, result)
     return escape_xml.document(root)
 
 
@@ -98,6 +99,20 @@ def _evidence(
     element = ElementTree.SubElement(case, word, message=piece.text)
     if piece.input is not None and not accepted:
         element.text = logs.get(piece.input)
+
+
+def _accounts(root: ElementTree.Element, result: GateResult) -> None:
+    """A skipped case for all that was left out or is gone; what was looked at has its suite."""
+    told = [one for one in result.accounts if one.state in ("left-out", "gone")]
+    if not told:
+        return
+    suite = ElementTree.SubElement(root, "testsuite", name="accounts")
+    for one in told:
+        case = ElementTree.SubElement(
+            suite, "testcase", name=one.name or one.subject, classname=f"accounts.{one.subject}"
+        )
+        ElementTree.SubElement(case, "skipped", message=f"{one.state}: {one.text}")
+    _count(suite)
 
 
 def _count(suite: ElementTree.Element) -> None:

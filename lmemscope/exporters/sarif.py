@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from lmemscope.exporters import escape_json
+from lmemscope.exporters.accounts import left_out
 from lmemscope.exporters.escape_sarif import message, name, uri
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.layout import advice, quoted, rows
 from lmemscope.exporters.sarif_fixes import fixes
 from lmemscope.model import (
     Accepted,
+    Account,
     Finding,
     GateFailure,
     GateResult,
@@ -54,7 +56,7 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
             results.append(one)
     if result is not None:
         results += [_exceeded(one) for one in result.failures if one.kind in _GATE_RULES]
-        notifications = _missing(result)
+        notifications = _notifications(result)
     else:
         notifications = [
             _notification("error", f"[{unit.failure.stage}] {unit.failure.message}", unit.input)
@@ -67,6 +69,7 @@ def render_sarif(report: Report, result: GateResult | None = None) -> str:
     }
     if result is not None:
         invocation["exitCode"] = result.exit_code
+        invocation["properties"] = {"accounts": [_account(one) for one in result.accounts]}
     document = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -203,10 +206,11 @@ def _exceeded(failure: GateFailure) -> dict[str, Any]:
     }
 
 
-def _missing(result: GateResult) -> list[dict[str, Any]]:
-    """Missing evidence; where it was accepted, it does not fail the run."""
+def _notifications(result: GateResult) -> list[dict[str, Any]]:
+    """Missing evidence, which where it was accepted does not fail the run; what was left out."""
     level = "warning" if result.complete else "error"
-    return [_notification(level, piece.text, piece.input) for piece in result.missing]
+    missing = [_notification(level, piece.text, piece.input) for piece in result.missing]
+    return [*missing, *(_notification("note", text, None) for text in left_out(result))]
 
 
 def _notification(level: str, text: str, path: str | None) -> dict[str, Any]:
@@ -214,6 +218,11 @@ def _notification(level: str, text: str, path: str | None) -> dict[str, Any]:
     if path is not None:
         document["locations"] = [{"physicalLocation": {"artifactLocation": _artifact(path)}}]
     return document
+
+
+def _account(account: Account) -> dict[str, str]:
+    told = {"subject": account.subject, "state": account.state}
+    return told | {"name": name(account.name), "reason": name(account.reason)}
 
 
 def _logical(kernel: str) -> dict[str, str]:

@@ -16,11 +16,12 @@ from fnmatch import fnmatchcase
 from lmemscope.errors import UsageError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches
+from lmemscope.gate.accounting import Accounts, Inputs, account
 from lmemscope.gate.comments import doubtful, holds_for
 from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
-from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule
+from lmemscope.gate.limits import Ruling, bounds, lets_all_pass, rule, unexplained
 from lmemscope.gate.linked import linked_figures, of_no_unit
 from lmemscope.gate.matching import Item, is_of
 from lmemscope.gate.policy import (
@@ -59,9 +60,8 @@ def compare(
     tolerance: int = 0,
     toolchain_tolerance: int = 50,
     allow_incomplete: bool = False,
-    deleted: Collection[str] = (),
+    inputs: Inputs = Inputs(),
     kernels: Collection[str] = (),
-    archs_chosen: bool = False,
     unchanged: Collection[str] = (),
     today: date | None = None,
 ) -> GateResult:
@@ -74,15 +74,15 @@ def compare(
         tolerance: bytes by which a known finding may grow.
         toolchain_tolerance: percent by which it may grow where the toolchain changed.
         allow_incomplete: missing evidence does not undecide the gate.
-        deleted: inputs of the baseline that are no longer there.
+        inputs: what the command stands for, and what is on disk of what the baseline knows.
         kernels: globs over those that the report was limited to; the others are not gone.
-        archs_chosen: whether somebody named the architectures; else those of the baseline count.
         unchanged: files that were not looked at; nothing is said of what is known of them.
         today: decides which allowances have expired.
 
     Raises:
         UsageError: a comment in a source cannot be read.
     """
+    accounts = account(report, baseline, inputs, unchanged)
     if baseline is not None and unchanged:
         files = frozenset(map(os.path.abspath, unchanged))
         entries = tuple(one for one in baseline.entries if not is_of(one.input, files))
@@ -100,11 +100,11 @@ def compare(
             settled,
             baseline,
             Drift(tolerance=tolerance, toolchain_tolerance=toolchain_tolerance),
-            deleted=deleted,
+            gone=accounts.gone,
+            movable=accounts.movable,
             kernels=kernels,
-            archs_chosen=archs_chosen,
         )
-    return gate.result(answer, allow_incomplete)
+    return gate.result(answer, accounts, allow_incomplete)
 
 
 class _Gate:
@@ -140,6 +140,11 @@ class _Gate:
                 named = [limit for limit in limits if limit.forbid is not None]
                 self._lenient.update(dict.fromkeys(named))
             self._check_numbers(unit, kernel, limits, found)
+            untold = unexplained(kernel, limits, found)
+            if untold is not None:
+                name = short_name(kernel.facts.demangled)
+                reason = f"{name} has {untold}, and no finding says of what"
+                self._unknown[MissingEvidence(unit.input, "causes", reason)] = None
             self._check_expectations(unit, kernel, found)
             for finding in kernel.findings:
                 item = Item(unit, kernel, finding)
@@ -157,7 +162,7 @@ class _Gate:
                 (open_items if is_open else settled).append(item)
         return open_items, settled
 
-    def result(self, answer: Answer, allow_incomplete: bool) -> GateResult:
+    def result(self, answer: Answer, accounts: Accounts, allow_incomplete: bool) -> GateResult:
         """All that was found, and what the baseline says of what was left open."""
         for item in answer.known:
             self._accept(item, "known in the baseline")
@@ -172,7 +177,7 @@ class _Gate:
             expected = "no local memory that is not known or allowed"
             self._fail("new", item.unit, item.kernel, expected, _described(item), item.finding)
         evidence = weigh(self._report, self._policy, partial=self._partial)
-        missing = tuple(dict.fromkeys((*evidence.missing, *self._unknown, *answer.missing)))
+        missing = tuple(dict.fromkeys((*evidence.missing, *self._unknown, *accounts.missing)))
         gaps = {gap.reason for gap in self._report.gaps}
         notes = (note for note in self._report.notes if note not in gaps)
         verdict: GateVerdict = "passed"
@@ -190,6 +195,7 @@ class _Gate:
             unused=(*self._unused(), *self._idle_limits()),
             missing=missing,
             notes=(*notes, *answer.notes, *evidence.notes, *self._leniencies()),
+            accounts=accounts.entries,
         )
 
     def _depends(self, item: Item) -> bool:

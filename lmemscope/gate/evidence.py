@@ -62,7 +62,7 @@ def _lacks(report: Report) -> Iterator[tuple[GapKind, MissingEvidence]]:
         for gap in unit.gaps:
             yield gap.kind, MissingEvidence(unit.input, gap.stage, gap.reason)
     for gap in report.gaps:
-        yield gap.kind, MissingEvidence(None, gap.stage, gap.reason)
+        yield gap.kind, MissingEvidence(gap.input, gap.stage, gap.reason)
     yield from of_links(report)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.baseline import toolchain_of
 from lmemscope.gate.matching import Item, match
-from lmemscope.model import Baseline, BaselineEntry, Improvement, MissingEvidence, Report
+from lmemscope.model import Baseline, BaselineEntry, Improvement, Report
 from lmemscope.rules.base import FINGERPRINTS
 
 
@@ -36,7 +35,6 @@ class Answer:
         known: that the baseline accepts.
         better: those of them that have become smaller.
         gone: entries that nothing matches any more.
-        missing: what the baseline knows of and was not looked at.
         notes: what a reader should know.
     """
 
@@ -45,7 +43,6 @@ class Answer:
     known: tuple[Item, ...] = ()
     better: tuple[Improvement, ...] = ()
     gone: tuple[BaselineEntry, ...] = ()
-    missing: tuple[MissingEvidence, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -56,9 +53,9 @@ def ask(
     baseline: Baseline,
     drift: Drift,
     *,
-    deleted: Collection[str] = (),
+    gone: Collection[str] = (),
+    movable: Collection[str] = (),
     kernels: Collection[str] = (),
-    archs_chosen: bool = False,
 ) -> Answer:
     """Compare findings with a baseline.
 
@@ -68,19 +65,22 @@ def ask(
         settled: that limits do not forbid, or that limits or allowances accept: they are not gone.
         baseline: what is known.
         drift: of known findings.
-        deleted: inputs of the baseline that are no longer there.
+        gone: inputs of the baseline that are no longer there.
+        movable: those of them whose findings may be elsewhere now.
         kernels: globs over those that the report was limited to; the others are not gone.
-        archs_chosen: whether somebody named the architectures.
     """
     changed = _toolchain_change(report, baseline)
     notes = _differences(baseline, changed, drift)
-    found = match(report, items, baseline, by_cause=bool(changed))
+    found = match(report, items, baseline, by_cause=bool(changed), movable=movable)
     worse: list[tuple[Item, BaselineEntry]] = []
     known: list[Item] = []
     better: list[Improvement] = []
+    moved: dict[tuple[str, str], None] = {}
     for item, entry in found.known:
         if entry.kernel != item.name:
             notes.append(f"{entry.kernel} is taken for renamed to {item.name}")
+        if entry.input != item.unit.input:
+            moved[entry.input, item.unit.input] = None
         bytes_ = item.finding.bytes
         if bytes_ > _most(entry, drift, bool(changed)):
             worse.append((item, entry))
@@ -88,14 +88,15 @@ def ask(
         if bytes_ < entry.bytes:
             better.append(Improvement(entry, bytes_))
         known.append(item)
+    notes += (f"{old} is taken for moved to {new}" for old, new in moved)
     others = replace(baseline, entries=tuple(found.left))
-    left = match(report, settled, others, by_cause=bool(changed)).left
+    left = match(report, settled, others, by_cause=bool(changed), movable=movable).left
     seen = {(unit.input, unit.arch) for unit in report.units if unit.failure is None}
-    gone = sorted(
+    left_over = sorted(
         (
             entry
             for entry in left
-            if ((entry.input, entry.arch) in seen or entry.input in deleted)
+            if ((entry.input, entry.arch) in seen or entry.input in gone)
             and matches(kernels, entry.kernel, entry.kernel)
         ),
         key=str,
@@ -105,8 +106,7 @@ def ask(
         worse=tuple(worse),
         known=tuple(known),
         better=tuple(better),
-        gone=tuple(gone),
-        missing=() if archs_chosen else _architectures_not_seen(report, baseline),
+        gone=tuple(left_over),
         notes=tuple(notes),
     )
 
@@ -141,18 +141,4 @@ def _toolchain_change(report: Report, baseline: Baseline) -> str:
         f"{name} {before[name]} → {version}"
         for name, version in sorted(now.items())
         if name in before and before[name] != version
-    )
-
-
-def _architectures_not_seen(report: Report, baseline: Baseline) -> tuple[MissingEvidence, ...]:
-    """What the baseline knows of a file on an architecture that it was not compiled for now."""
-    compiled: dict[str, set[str]] = defaultdict(set)
-    for unit in report.units:
-        compiled[unit.input].add(unit.arch)
-    return tuple(
-        MissingEvidence(
-            input_, "arch", f"the baseline knows it on {arch}, for which it was not compiled now"
-        )
-        for input_, arch in sorted({(entry.input, entry.arch) for entry in baseline.entries})
-        if input_ in compiled and arch not in compiled[input_]
     )

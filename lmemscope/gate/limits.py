@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from lmemscope.gate.baseline import is_ignored
 from lmemscope.gate.figures import Figure
-from lmemscope.model import Cause, Finding, Limit
+from lmemscope.model import Cause, Finding, KernelReport, Limit, count
 
 SPILLS: Final[frozenset[Cause]] = frozenset({"register-spill", "callee-save"})
 """Causes whose bytes ptxas counts as spill stores and loads."""
@@ -89,6 +89,37 @@ def lets_all_pass(limits: Sequence[Limit]) -> bool:
     """Whether limits of a kernel name the causes that are forbidden, and name none."""
     explicit = [limit.forbid for limit in limits if limit.forbid is not None]
     return bool(explicit) and not any(explicit)
+
+
+def unexplained(
+    kernel: KernelReport, limits: Sequence[Limit], found: Mapping[str, Figure]
+) -> str | None:
+    """Local memory that no finding is of, in words; None where there is none, or limits bound it.
+
+    A report without causes, a damaged one, and one layer alone have figures that nobody has judged.
+
+    Args:
+        kernel: with all its findings.
+        limits: those that apply to it.
+        found: its figures.
+    """
+    if kernel.findings or lets_all_pass(limits):
+        return None
+    speaking = [bound for bound in bounds(limits) if bound.what in ("frame", "sites")]
+    named = any(limit.forbid for limit in limits)
+    if speaking and not named and all(bound.holds(found) for bound in speaking):
+        return None
+    facts = kernel.facts
+    sites = facts.sass.count if facts.sass is not None else 0
+    told = [
+        f"a stack frame of {count(facts.stack_frame or 0, 'byte')}" if facts.stack_frame else "",
+        f"{count(facts.spill_bytes or 0, 'byte')} of spills" if facts.spill_bytes else "",
+        count(sites, "LDL/STL instruction") if sites else "",
+    ]
+    if not any(told) and facts.sass is None and facts.ptxas is None and facts.ptx is not None:
+        local = facts.ptx.local_bytes
+        told.append(f"{count(local, 'byte')} of .local in its PTX" if local else "")
+    return ", ".join(filter(None, told)) or None
 
 
 def rule(

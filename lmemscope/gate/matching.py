@@ -51,7 +51,14 @@ class Matches:
     left: tuple[BaselineEntry, ...]
 
 
-def match(report: Report, items: Iterable[Item], baseline: Baseline, *, by_cause: bool) -> Matches:
+def match(
+    report: Report,
+    items: Iterable[Item],
+    baseline: Baseline,
+    *,
+    by_cause: bool,
+    movable: Collection[str],
+) -> Matches:
     """Pair findings with known ones.
 
     Args:
@@ -60,9 +67,10 @@ def match(report: Report, items: Iterable[Item], baseline: Baseline, *, by_cause
         baseline: what is known.
         by_cause: whether a kernel's findings of one cause are taken for the same whatever their
             object, because another toolchain saw them.
+        movable: inputs of the baseline whose file is gone: a finding elsewhere may be theirs. What
+            is like that of a file that is still there is a copy.
     """
     matcher = _Matcher(items, baseline.entries)
-    inputs = {unit.input for unit in report.units}
     kernels = {
         (unit.input, unit.arch, short_name(kernel.facts.demangled))
         for unit in report.units
@@ -75,7 +83,7 @@ def match(report: Report, items: Iterable[Item], baseline: Baseline, *, by_cause
         )
         matcher.pair(
             lambda i: (i.unit.arch, i.finding.fingerprint),
-            lambda e: None if e.input in inputs else (e.arch, e.fingerprint),
+            lambda e: (e.arch, e.fingerprint) if e.input in movable else None,
         )
         matcher.pair(
             lambda i: (*_place(i), i.name, i.finding.object, i.finding.bytes),
@@ -93,7 +101,7 @@ def match(report: Report, items: Iterable[Item], baseline: Baseline, *, by_cause
         )
         matcher.pair(
             lambda i: (i.unit.arch, i.finding.cause, i.name, i.finding.object),
-            lambda e: None if e.input in inputs else (e.arch, e.cause, e.kernel, e.object),
+            lambda e: (e.arch, e.cause, e.kernel, e.object) if e.input in movable else None,
         )
     matcher.pair(
         lambda i: (*_place(i), i.finding.object, i.finding.bytes),

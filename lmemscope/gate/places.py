@@ -13,6 +13,19 @@ from dataclasses import replace
 from lmemscope.model import Baseline, Report
 
 _STANDARD_INPUT = "-"
+_ENDINGS = frozenset({".cu", ".cuh", ".ptx", ".cubin", ".py", ".log"})
+
+
+def file_of_input(name: str) -> str:
+    """The file of an input, whose part or variant stands in brackets behind the file's name.
+
+    A file's own name may hold brackets too: what has the ending of an input is the file.
+    """
+    if not name.endswith("]"):
+        return name
+    ends = [at for at, letter in enumerate(name) if letter == "["]
+    named = (name[:at] for at in ends if os.path.splitext(name[:at])[1].lower() in _ENDINGS)
+    return next(named, name[: ends[0]] if ends else name)
 
 
 def as_written(baseline: Baseline, directory: str) -> Baseline:
@@ -41,7 +54,7 @@ def as_reported(baseline: Baseline, directory: str, report: Report) -> Baseline:
     """
     spelled: dict[str, str] = {}
     for unit in report.units:
-        path = unit.input.partition("[")[0]
+        path = file_of_input(unit.input)
         spelled.setdefault(os.path.abspath(path), path)
 
     def reported(path: str) -> str:
@@ -59,11 +72,12 @@ def _respelled(baseline: Baseline, spell: Callable[[str], str]) -> Baseline:
     known: dict[str, str] = {}
     entries = []
     for entry in baseline.entries:
-        path, bracket, variant = entry.input.partition("[")
+        path = file_of_input(entry.input)
+        variant = entry.input.removeprefix(path)
         if path == _STANDARD_INPUT:
             entries.append(entry)
             continue
         if path not in known:
             known[path] = spell(path)
-        entries.append(replace(entry, input=f"{known[path]}{bracket}{variant}"))
+        entries.append(replace(entry, input=f"{known[path]}{variant}"))
     return replace(baseline, entries=tuple(entries))

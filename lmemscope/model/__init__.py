@@ -83,6 +83,9 @@ from lmemscope.model.fix import (
 )
 from lmemscope.model.gate import (
     Accepted,
+    Account,
+    AccountState,
+    AccountSubject,
     Allowance,
     Baseline,
     BaselineEntry,
@@ -181,6 +184,9 @@ __all__ = [
     "VERDICT_KINDS",
     "WHOLE",
     "Accepted",
+    "Account",
+    "AccountState",
+    "AccountSubject",
     "Advice",
     "Allowance",
     "Applicability",

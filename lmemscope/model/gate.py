@@ -14,6 +14,8 @@ FailureKind = Literal["new", "worse", "limit", "expectation"]
 GateVerdict = Literal["passed", "failed", "undecided"]
 Decision = Literal["error", "note"]
 """What a project decides about kernels that nobody sees: missing evidence, or worth a line."""
+AccountSubject = Literal["input", "directory", "baseline", "filter", "configuration"]
+AccountState = Literal["looked-at", "gone", "left-out", "missing"]
 
 _EXIT_CODES: dict[GateVerdict, int] = {"passed": 0, "failed": 1, "undecided": 3}
 
@@ -209,6 +211,30 @@ class MissingEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Account:
+    """What became of something that the gate was given.
+
+    Attributes:
+        subject: an input, a directory of which a part was not walked, what the baseline knows of a
+            file, a filter, or a setting of the configuration.
+        name: the file or the directory, or the filter or setting as it is typed.
+        state: ``missing`` undecides the gate; ``left-out`` is somebody's choice.
+        reason: for a person; may be empty where it was looked at.
+    """
+
+    subject: AccountSubject
+    name: str
+    state: AccountState
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        lead = "the baseline's " if self.subject == "baseline" else ""
+        return f"{lead}{self.name}: {self.reason or self.state}"
+
+
+@dataclass(frozen=True, slots=True)
 class GateResult:
     """The gate's answer.
 
@@ -223,6 +249,8 @@ class GateResult:
             that there are not.
         missing: evidence that the gate needs and does not have.
         notes: what a reader should know: a changed toolchain, renamed kernels.
+        accounts: what became of every input, of every file that the baseline knows, and of what
+            was left out.
     """
 
     verdict: GateVerdict
@@ -234,6 +262,7 @@ class GateResult:
     unused: tuple[str, ...]
     missing: tuple[MissingEvidence, ...]
     notes: tuple[str, ...]
+    accounts: tuple[Account, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -194,11 +194,13 @@ class Gap:
         stage: of the analysis that it comes from.
         reason: for a person.
         kind: what the gate makes of it.
+        input: the file or directory that no unit stands for; None where the reason names others.
     """
 
     stage: str
     reason: str
     kind: GapKind = "note"
+    input: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

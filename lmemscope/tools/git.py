@@ -108,6 +108,24 @@ class Repository:
         records = (os.fsdecode(record) for record in listed.split(b"\0") if record)
         return {record[2:]: record.startswith("S") for record in records}
 
+    def own_files(self, directories: Sequence[str]) -> dict[str, bool]:
+        """Files of the project at or below some directories, and whether git tracks each.
+
+        The others are those that it would add: it does not ignore them. A submodule and another
+        repository are one entry.
+
+        Args:
+            directories: relative to the top.
+
+        Raises:
+            UsageError: as `entries`.
+        """
+        limits = [f":(top,literal){one}" for one in directories]
+        kinds = ("--cached", "--others", "--exclude-standard")
+        listed = self._listed(["ls-files", "-t", "-z", "--full-name", *kinds, "--", *limits])
+        records = (os.fsdecode(record) for record in listed.split(b"\0") if record)
+        return {record[2:].rstrip("/"): not record.startswith("?") for record in records}
+
     def contents(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
         """The contents of files and links, as they are stored: no filter has seen them.
 

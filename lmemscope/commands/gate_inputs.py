@@ -1,0 +1,85 @@
+"""What the paths of `check` stand for, and what of the baseline's files is on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmemscope.commands.saved import is_saved
+from lmemscope.discover.locate import DATABASE
+from lmemscope.discover.walk import Globs
+from lmemscope.gate.accounting import Inputs
+from lmemscope.gate.places import file_of_input
+from lmemscope.lowering.kinds import kind_of
+
+if TYPE_CHECKING:
+    from lmemscope.config.settings import Settings
+    from lmemscope.model import Baseline, Report
+
+
+def inputs_of(
+    paths: Sequence[str],
+    report: Report,
+    known: Baseline | None,
+    settings: Settings,
+    *,
+    globs_typed: bool,
+    archs_typed: bool,
+) -> Inputs:
+    """Look on disk for what the gate's accounting has to know.
+
+    Args:
+        paths: as typed.
+        report: of them.
+        known: the baseline, spelled as the report is.
+        settings: with the globs.
+        globs_typed, archs_typed: whether these are of the command line.
+    """
+    saved = any(map(is_saved, paths))
+    looked_at = {file_of_input(unit.input): None for unit in report.units}
+    identities = {_identity(name): name for name in looked_at}
+    on_disk = any(identity is not None for identity in identities)
+    present: set[str] = set()
+    aliases: dict[str, str] = {}
+    for name in {entry.input for entry in known.entries} if known is not None else ():
+        file = file_of_input(name)
+        identity = _identity(file)
+        # A report that was made elsewhere says of files that are nowhere here.
+        if identity is not None or (saved and not on_disk):
+            present.add(file)
+        if file not in looked_at and identity is not None and identity in identities:
+            aliases[file] = identities[identity]
+        # A log's part is named by the source that it is of.
+        part = name.removeprefix(file)[1:-1]
+        if part and os.path.exists(os.path.join(os.path.dirname(file), part)):
+            present.add(name)
+    admit = Globs(settings.root, settings.include, settings.exclude).admit
+    directories = [path for path in paths if os.path.isdir(path)]
+    return Inputs(
+        directories=tuple(map(os.path.abspath, directories)),
+        build=any(map(_is_build, paths)),
+        saved=saved,
+        present=frozenset(present),
+        aliases=aliases,
+        excluded=frozenset(file for file in present if not admit(os.path.abspath(file))),
+        globs_typed=globs_typed,
+        archs_typed=archs_typed,
+    )
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells a file from others, whatever it is called; None where there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _is_build(path: str) -> bool:
+    """Whether a path stands for a whole build: its database, or its directory, or its log."""
+    if os.path.isdir(path):
+        return os.path.isfile(os.path.join(path, DATABASE))
+    kind = kind_of(path)
+    return os.path.basename(path) == DATABASE or (kind is not None and kind.name == "build log")

@@ -1,0 +1,194 @@
+"""Directories that a walk does not enter: which of them hold files of the project.
+
+Nobody writes sources into hidden directories, virtual environments, or what build tools make, and
+a walk leaves them alone. A file of the project in such a place is not looked at, though a
+directory above it was named: that is missing evidence. What git tracks, or would add, is the
+project's. Where there is no git, every CUDA source counts, unless a tool made the directory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lmemscope.discover.checkouts import is_top, upwards
+from lmemscope.discover.locate import is_below, is_build_tree
+from lmemscope.errors import LmemscopeError
+from lmemscope.lowering.kinds import kind_of
+from lmemscope.model import Gap, count
+from lmemscope.tools.git import Repository
+
+_BY_NAME = {
+    "CMakeFiles": "a directory of CMake's",
+    "__pycache__": "a directory of Python's",
+    "node_modules": "a directory of npm's",
+}
+_OF_TOOLS = frozenset({".git", ".hg", ".svn"})
+_ENTRIES = 200_000
+_NAMED = 3
+_PATHS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A directory that was not walked.
+
+    Attributes:
+        path: as shown to the user.
+        why: in words that follow its name.
+        base: the directory that was named, absolute.
+    """
+
+    path: str
+    why: str
+    base: str
+
+
+def why_skipped(parent: str, name: str) -> str | None:
+    """Why a walk does not enter a directory, or None where it does."""
+    path = os.path.join(parent, name)
+    if name.startswith("."):
+        return "a hidden directory"
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    if os.path.exists(os.path.join(path, "pyvenv.cfg")):
+        return "a virtual environment, for it holds pyvenv.cfg"
+    return "a symbolic link" if os.path.islink(path) else None
+
+
+def account(
+    skipped: Sequence[Skipped], looked_at: Collection[str], admit: Callable[[str], bool]
+) -> Iterator[Gap]:
+    """What was left out, each directory once: missing evidence, or worth a line.
+
+    Args:
+        skipped: by one command.
+        looked_at: absolute paths of its inputs.
+        admit: whether the user's globs want an absolute path.
+    """
+    directories = [one for one in skipped if os.path.basename(one.path) not in _OF_TOOLS]
+    real = {os.path.realpath(path) for path in looked_at}
+    without: dict[str, list[str]] = defaultdict(list)
+    for directory, listed in _of_project(directories):
+        files = [path for path in listed if admit(path) and os.path.realpath(path) not in real]
+        if not files:
+            without[directory.why].append(directory.path)
+            continue
+        named = ", ".join(_shown(path) for path in files[:_NAMED])
+        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+        reason = (
+            f"{named}{more}: not looked at, for {directory.path} is {directory.why}; name it too, "
+            "or exclude it"
+        )
+        yield Gap("walk", reason, "evidence", directory.path)
+    for why, paths in without.items():
+        named = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+        said = f"{count(len(paths), 'directory')} not walked, each {why}: {named}"
+        yield Gap("walk", said, "note")
+
+
+def _of_project(directories: Sequence[Skipped]) -> Iterator[tuple[Skipped, list[str]]]:
+    """Each directory with the absolute paths of the project's inputs in it."""
+    by_top: dict[str, list[Skipped]] = defaultdict(list)
+    tops: dict[str, str] = {}
+    for directory in directories:
+        parent = os.path.dirname(_real(directory.path))
+        if parent not in tops:
+            *_, tops[parent] = upwards(parent)
+        by_top[tops[parent]].append(directory)
+    for top, those in by_top.items():
+        known = _known_to_git(top, [_real(one.path) for one in those])
+        for directory in those:
+            yield directory, sorted(_inputs(directory, known))
+
+
+def _inputs(directory: Skipped, known: Mapping[str, bool] | None) -> Iterator[str]:
+    """The project's inputs in a directory, as far as git knows, or by their names."""
+    own = _real(directory.path)
+    by_tool = _made_by_tool(own, directory.base)
+    if known is None:
+        if not by_tool:
+            yield from (path for path in _below(own) if _is_source(path))
+        return
+    for path, is_tracked in known.items():
+        if by_tool and not is_tracked:
+            continue
+        if path == own or is_below(path, own):
+            # A submodule, another repository, or a link to a directory holds files of its own.
+            files = _below(path) if os.path.isdir(path) else (path,)
+            yield from (file for file in files if _is_input(file))
+
+
+def _known_to_git(top: str, directories: Sequence[str]) -> dict[str, bool] | None:
+    """Absolute paths of the project's files, and whether each is tracked; None without git."""
+    if not is_top(top):
+        return None
+    relative = [os.path.relpath(path, top) for path in directories]
+    try:
+        repository, _ = Repository.around(top)
+        if repository is None:
+            return None
+        found = repository.own_files(relative if len(relative) <= _PATHS else ())
+    except LmemscopeError:
+        return None
+    return {os.path.join(repository.top, path): tracked for path, tracked in found.items()}
+
+
+def _real(path: str) -> str:
+    """An absolute path without symbolic links, but for its last part."""
+    parent, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(parent), name)
+
+
+def _made_by_tool(path: str, base: str) -> bool:
+    """Whether a tool made a directory, by what only the tool would have put there."""
+    if os.path.exists(os.path.join(path, "pyvenv.cfg")):
+        interpreters = ("bin/python", "Scripts/python.exe")
+        return any(os.path.exists(os.path.join(path, one)) for one in interpreters)
+    if is_build_tree(path):
+        return True
+    if os.path.basename(path) == "CMakeFiles":
+        parent = os.path.dirname(path)
+        while parent == base or is_below(parent, base):
+            if os.path.exists(os.path.join(parent, "CMakeCache.txt")):
+                return True
+            parent = os.path.dirname(parent)
+    return False
+
+
+def _below(directory: str) -> Iterator[str]:
+    """Files below a directory, links to directories aside, up to a number that no project has."""
+    left = _ENTRIES
+    for root, names, files in os.walk(directory):
+        names[:] = sorted(name for name in names if name not in _OF_TOOLS)
+        for name in sorted(files):
+            yield os.path.join(root, name)
+            left -= 1
+        if left < 0:
+            return
+
+
+def _is_source(path: str) -> bool:
+    kind = kind_of(path)
+    return kind is not None and kind.is_cuda and not kind.is_header
+
+
+def _is_input(path: str) -> bool:
+    """Whether a walk would have taken a file."""
+    kind = kind_of(path)
+    if kind is None or kind.is_header or not os.path.lexists(path):
+        return False
+    beside: frozenset[str] = frozenset()
+    if kind.reads == "neighbours":
+        try:
+            beside = frozenset(name.lower() for name in os.listdir(os.path.dirname(path)))
+        except OSError:
+            beside = frozenset()
+    return kind.route.is_walked(path, beside)
+
+
+def _shown(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative

@@ -1,0 +1,40 @@
+"""What became of all that the gate was given, as sentences that every format shows.
+
+What is missing is shown as missing evidence, and what is gone with the findings that are; the
+sentences here are of what was looked at, and of what was left out and why.
+"""
+
+from __future__ import annotations
+
+from lmemscope.gate.accounting import UNCHANGED, grouped
+from lmemscope.model import GateResult, count
+
+_NAMED = 5
+
+
+def left_out(result: GateResult) -> list[str]:
+    """What was left out, alike things in one sentence; of unchanged files the notes speak."""
+    said = []
+    for account, names in grouped(result.accounts):
+        if account.reason == UNCHANGED:
+            continue
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        listed = ", ".join(names[:_NAMED]) + more
+        if account.subject == "baseline":
+            said.append(f"known in the baseline and not looked at: {listed}: {account.reason}")
+        elif account.subject == "input":
+            said.append(f"not looked at: {listed}: {account.reason}")
+        else:
+            said.append(account.reason)
+    return said
+
+
+def looked_at(result: GateResult) -> str:
+    """How many inputs were looked at; empty where that is not known."""
+    inputs = [one for one in result.accounts if one.subject == "input"]
+    seen = [one.name for one in inputs if one.state == "looked-at"]
+    if not inputs:
+        return ""
+    missing = sum(one.state == "missing" for one in inputs)
+    others = f", {missing} could not be" if missing else ""
+    return f"Looked at {count(len(seen), 'input')}{others}."

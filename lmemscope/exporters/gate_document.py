@@ -1,0 +1,152 @@
+"""The document ``lmemscope.gate/1``: the gate's answer, and what became of all it was given."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from lmemscope import __version__
+from lmemscope.exporters import escape_json
+from lmemscope.model import (
+    Accepted,
+    Account,
+    BaselineEntry,
+    Cause,
+    FailureKind,
+    GateFailure,
+    GateResult,
+    GateVerdict,
+    Improvement,
+    MissingEvidence,
+    SourceLocation,
+)
+
+SCHEMA: Final = "lmemscope.gate/1"
+
+
+class GateFailureDocument(Struct, frozen=True, kw_only=True):
+    """One reason why the gate fails.
+
+    Attributes:
+        kind: a new or worse finding, a limit, or an expectation.
+        input, arch, kernel, symbol: where; the kernel's name is demangled, its symbol mangled.
+        expected, found: in words.
+        rule, cause, fingerprint: of the finding behind it; null where there is none.
+        location: the line to look at, or null.
+    """
+
+    kind: FailureKind
+    input: str
+    arch: str
+    kernel: str
+    symbol: str
+    expected: str
+    found: str
+    rule: str | None
+    cause: Cause | None
+    fingerprint: str | None
+    location: SourceLocation | None
+
+
+class AcceptedDocument(Struct, frozen=True, kw_only=True):
+    """A finding that does not fail the gate.
+
+    Attributes:
+        input, arch, kernel, symbol: as of failures.
+        cause, bytes, fingerprint: of the finding.
+        by: what accepts it, in words.
+    """
+
+    input: str
+    arch: str
+    kernel: str
+    symbol: str
+    cause: Cause
+    bytes: int
+    fingerprint: str
+    by: str
+
+
+class GateDocument(Struct, frozen=True, kw_only=True):
+    """The gate's answer.
+
+    Attributes:
+        schema, version: of the document, of lmemscope.
+        verdict, exit_code: the answer.
+        allow_incomplete: whether missing evidence was accepted.
+        failures: why it fails.
+        accepted: findings that the baseline, an allowance or a limit accepts.
+        better: known findings that have become smaller.
+        gone: baseline entries that nothing matches any more.
+        unused: allowances and limits that do nothing.
+        missing: evidence that the gate needs and does not have.
+        notes: what a reader should know.
+        accounts: what became of every input, of every input that the baseline knows, and of what
+            was left out.
+    """
+
+    schema: Literal["lmemscope.gate/1"]
+    version: str
+    verdict: GateVerdict
+    exit_code: int
+    allow_incomplete: bool
+    failures: tuple[GateFailureDocument, ...]
+    accepted: tuple[AcceptedDocument, ...]
+    better: tuple[Improvement, ...]
+    gone: tuple[BaselineEntry, ...]
+    unused: tuple[str, ...]
+    missing: tuple[MissingEvidence, ...]
+    notes: tuple[str, ...]
+    accounts: tuple[Account, ...]
+
+
+def render_gate_json(result: GateResult) -> str:
+    """The document as text."""
+    return escape_json.document(
+        GateDocument(
+            schema=SCHEMA,
+            version=__version__,
+            verdict=result.verdict,
+            exit_code=result.exit_code,
+            allow_incomplete=result.allow_incomplete,
+            failures=tuple(map(_failure, result.failures)),
+            accepted=tuple(map(_accepted, result.accepted)),
+            better=result.better,
+            gone=result.gone,
+            unused=result.unused,
+            missing=result.missing,
+            notes=result.notes,
+            accounts=result.accounts,
+        )
+    )
+
+
+def _failure(failure: GateFailure) -> GateFailureDocument:
+    finding = failure.finding
+    return GateFailureDocument(
+        kind=failure.kind,
+        input=failure.input,
+        arch=failure.arch,
+        kernel=failure.kernel,
+        symbol=failure.symbol,
+        expected=failure.expected,
+        found=failure.found,
+        rule=finding.rule if finding is not None else None,
+        cause=finding.cause if finding is not None else None,
+        fingerprint=finding.fingerprint if finding is not None else None,
+        location=failure.location,
+    )
+
+
+def _accepted(accepted: Accepted) -> AcceptedDocument:
+    return AcceptedDocument(
+        input=accepted.input,
+        arch=accepted.arch,
+        kernel=accepted.kernel,
+        symbol=accepted.symbol,
+        cause=accepted.finding.cause,
+        bytes=accepted.finding.bytes,
+        fingerprint=accepted.finding.fingerprint,
+        by=accepted.by,
+    )

@@ -1,0 +1,222 @@
+"""One rule for what the gate was given: it was looked at, is gone, was left out, or is missing.
+
+An input is looked at, or could not be. What the baseline knows of a file is looked at with the
+file, or is gone with it. A file that is still there and was not looked at is missing evidence,
+unless whoever typed the command chose a part: other files or directories, ``--exclude``,
+``--arch``, ``--changed``. The configuration is no such choice, for any change may edit it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lmemscope.gate.matching import is_of
+from lmemscope.gate.places import file_of_input
+from lmemscope.model import Account, Baseline, BaselineEntry, MissingEvidence, Report
+
+_STANDARD_INPUT = "-"
+_READ_ALONE = (".py", ".ptx", ".cubin", ".log", _STANDARD_INPUT)
+"""Endings of what no build database stands for."""
+UNCHANGED = "unchanged"
+"""The reason of what ``--changed`` leaves out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a command stands for, and what is on disk of what the baseline knows.
+
+    Attributes:
+        directories: that were named, absolute.
+        build: whether a build was named, which stands for every source of the project.
+        saved: whether a saved report was named, which stands for everything.
+        present: files of the baseline that are on disk, as the baseline spells them.
+        aliases: those of them that were looked at, by the name that they were looked at under.
+        excluded: those of them that ``include`` and ``exclude`` leave out.
+        globs_typed, archs_typed: whether the globs and the architectures are those of the command
+            line; else they are the configuration's.
+    """
+
+    directories: tuple[str, ...] = ()
+    build: bool = False
+    saved: bool = False
+    present: frozenset[str] = frozenset()
+    aliases: Mapping[str, str] | None = None
+    excluded: frozenset[str] = frozenset()
+    globs_typed: bool = False
+    archs_typed: bool = False
+
+    def stand_for(self, file: str) -> bool:
+        """Whether what was given should have held a file."""
+        if self.saved or (self.build and not file.endswith(_READ_ALONE)):
+            return True
+        path = os.path.abspath(file)
+        return any(os.path.commonpath([one, path]) == one for one in self.directories)
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """What became of everything.
+
+    Attributes:
+        entries: one for each input, file that the baseline knows, filter, and directory.
+        missing: evidence of the baseline's that is missing; what the report itself lacks is not
+            repeated.
+        gone: inputs of the baseline that are not there any more.
+        movable: those of them whose file is gone, so that its findings may be elsewhere now.
+    """
+
+    entries: tuple[Account, ...]
+    missing: tuple[MissingEvidence, ...]
+    gone: frozenset[str]
+    movable: frozenset[str]
+
+
+def account(
+    report: Report,
+    baseline: Baseline | None,
+    inputs: Inputs,
+    unchanged: Collection[str] = (),
+) -> Accounts:
+    """Say of each thing that the gate was given what became of it.
+
+    Args:
+        report: of what was looked at.
+        baseline: that it is compared with, or None.
+        inputs: of the command.
+        unchanged: files that ``--changed`` left out.
+    """
+    known = () if baseline is None else baseline.entries
+    judge = _Judge(report, inputs, frozenset(map(os.path.abspath, unchanged)))
+    of_baseline = [judge.of(name) for name in sorted({entry.input for entry in known})]
+    of_architectures = list(_architectures(report, known, typed=inputs.archs_typed))
+    entries = (
+        *_of_report(report),
+        *(Account("input", file, "left-out", UNCHANGED) for file in sorted(set(unchanged))),
+        *(one for one, _ in of_baseline),
+        *(one for one, _ in of_architectures),
+        *_of_filters(report.filters),
+    )
+    return Accounts(
+        entries,
+        tuple(piece for _, piece in (*of_baseline, *of_architectures) if piece is not None),
+        frozenset(one.name for one, _ in of_baseline if one.state == "gone"),
+        frozenset(judge.movable),
+    )
+
+
+_Judged = tuple[Account, MissingEvidence | None]
+
+
+class _Judge:
+    """What became of the files that a baseline knows."""
+
+    def __init__(self, report: Report, inputs: Inputs, unchanged: frozenset[str]) -> None:
+        self._inputs, self._unchanged = inputs, unchanged
+        self._failed = {unit.input for unit in report.units if unit.failure is not None}
+        self._units = {unit.input for unit in report.units} - self._failed
+        self._looked_at = {file_of_input(name) for name in self._units}
+        self._logs = {file_of_input(u.input) for u in report.units if u.frontend == "log"}
+        self._lacking = {gap.input for gap in report.gaps if gap.input and gap.kind != "note"}
+        # A file that was read and has no kernel has no unit, but a line that says so.
+        self._looked_at |= {gap.input for gap in report.gaps if gap.input} - self._lacking
+        self.movable: set[str] = set()
+
+    def of(self, name: str) -> _Judged:
+        """An input of the baseline; evidence that is missing with it, unless that is said."""
+        file = file_of_input(name)
+        if is_of(name, self._unchanged):
+            return Account("baseline", name, "left-out", UNCHANGED), None
+        if name in self._units:
+            return Account("baseline", name, "looked-at"), None
+        if name in self._failed or file in self._lacking:
+            return Account("baseline", name, "missing", "it could not be looked at"), None
+        if file in self._looked_at:
+            if file in self._logs and name in self._inputs.present:
+                return _missing(name, "the log says nothing of it, and it is still there")
+            return Account("baseline", name, "gone", f"{file} was looked at and has no such"), None
+        alias = (self._inputs.aliases or {}).get(file)
+        if alias is not None:
+            self.movable.add(name)
+            return Account("baseline", name, "looked-at", f"as {alias}"), None
+        if file not in self._inputs.present:
+            self.movable.add(name)
+            return Account("baseline", name, "gone", "the file is gone"), None
+        return self._not_looked_at(name, file)
+
+    def _not_looked_at(self, name: str, file: str) -> _Judged:
+        if not self._inputs.stand_for(file):
+            return Account("baseline", name, "left-out", "not among what was named"), None
+        if file not in self._inputs.excluded:
+            return _missing(name, "the baseline knows it, it is there, and it was not looked at")
+        if self._inputs.globs_typed:
+            return Account("baseline", name, "left-out", "--include or --exclude"), None
+        return _missing(
+            name,
+            "the baseline knows it, and include or exclude of the configuration leaves it out; "
+            "if that is meant, write the baseline again with: lmemscope baseline",
+        )
+
+
+def _missing(name: str, reason: str) -> _Judged:
+    return Account("baseline", name, "missing", reason), MissingEvidence(name, "baseline", reason)
+
+
+def _of_filters(filters: Sequence[str]) -> Iterator[Account]:
+    if filters:
+        typed = " ".join(filters)
+        yield Account("filter", typed, "left-out", f"only what {typed} leaves was checked")
+
+
+def _of_report(report: Report) -> Iterator[Account]:
+    """Inputs, each file once; and what of directories and files no unit stands for."""
+    failures: dict[str, str] = {}
+    files: dict[str, None] = {}
+    for unit in report.units:
+        file = file_of_input(unit.input)
+        files[file] = None
+        if unit.failure is not None:
+            failures.setdefault(file, f"[{unit.failure.stage}] {unit.failure.message}")
+    for file in files:
+        why = failures.get(file)
+        yield Account("input", file, "looked-at" if why is None else "missing", why or "")
+    for gap in report.gaps:
+        walked = gap.stage == "walk"
+        if gap.kind != "note":
+            subject = Account("directory" if walked else "input", gap.input or "", "missing")
+            yield Account(subject.subject, subject.name, "missing", gap.reason)
+        elif walked:
+            yield Account("directory", "", "left-out", gap.reason)
+        elif gap.input is not None:
+            yield Account("input", gap.input, "looked-at", gap.reason)
+
+
+def _architectures(
+    report: Report, known: Iterable[BaselineEntry], *, typed: bool
+) -> Iterator[_Judged]:
+    """What the baseline knows of a file on an architecture that it was not compiled for now."""
+    compiled: dict[str, set[str]] = defaultdict(set)
+    for unit in report.units:
+        compiled[unit.input].add(unit.arch)
+    for name, arch in sorted({(entry.input, entry.arch) for entry in known}):
+        if name not in compiled or arch in compiled[name] or compiled[name] == {""}:
+            continue
+        if typed:
+            yield Account("baseline", name, "left-out", f"{arch}: --arch names others"), None
+            continue
+        reason = f"the baseline knows it on {arch}, for which it was not compiled now"
+        yield Account("baseline", name, "missing", reason), MissingEvidence(name, "arch", reason)
+
+
+def grouped(accounts: Sequence[Account]) -> Iterator[tuple[Account, tuple[str, ...]]]:
+    """What was left out, alike accounts once: the first of them, and all their names."""
+    names: dict[tuple[str, str], list[str]] = {}
+    first: dict[tuple[str, str], Account] = {}
+    for one in accounts:
+        if one.state == "left-out":
+            first.setdefault((one.subject, one.reason), one)
+            names.setdefault((one.subject, one.reason), []).append(one.name)
+    for key, one in first.items():
+        yield one, tuple(dict.fromkeys(name for name in names[key] if name))
