@@ -125,9 +125,7 @@ def test_files_that_were_not_scanned_are_not_gone() -> None:
     known = baseline.from_report(report(DIRTY))
     elsewhere = dataclasses.replace(report(judged("k")).units[0], input="b.cu")
     there = Inputs(present=frozenset({"a.cu"}))
-    result = compare(
-        Report("0.1.0", (), (elsewhere,)), Policy(), known, today=TODAY, inputs=there
-    )
+    result = compare(Report("0.1.0", (), (elsewhere,)), Policy(), known, today=TODAY, inputs=there)
     assert result.gone == ()
 
 
@@ -496,9 +494,7 @@ class TestWhatAMaintainerMet:
         found = gate(old[1], known=known)
         assert found.verdict == "undecided"
         assert "sm_80" in found.missing[0].text
-        chosen = compare(
-                old[1], Policy(), known, today=TODAY, inputs=Inputs(archs_typed=True)
-            )
+        chosen = compare(old[1], Policy(), known, today=TODAY, inputs=Inputs(archs_typed=True))
         assert chosen.verdict == "passed"
 
     def test_no_array_is_blamed_for_registers(self) -> None:

@@ -135,7 +135,9 @@ def test_an_annotation_is_one_line_and_stays_in_its_fields(text: str) -> None:
     output = render_annotations(result)
     assert output.count("\n") == render_annotations(plain).count("\n")
     for line in output.splitlines():
-        match = re.fullmatch(r"::(?:error|notice) ((?:file|line|title)=[^:,]*(?:,[a-z]+=[^:,]*)*)::(.*)", line)
+        match = re.fullmatch(
+            r"::(?:error|notice) ((?:file|line|title)=[^:,]*(?:,[a-z]+=[^:,]*)*)::(.*)", line
+        )
         assert match is not None, line
         names = [one.partition("=")[0] for one in match[1].split(",")]
         assert names in (["file", "line", "title"], ["file", "title"], ["title"])

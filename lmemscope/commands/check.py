@@ -106,14 +106,16 @@ def command(
     since = _since(
         revision, paths, file.path if file is not None else None, configuration, settings
     )
-    report = gathered(paths, settings, narrow=since.narrow if since is not None else None)
+    narrow = since.narrow if since is not None else None
+    report = gathered(paths, settings, narrow=narrow, verify=True)
     unchanged = since.unchanged if since is not None else ()
     theirs = known.filters if known is not None else ()
     # What this command's own flags leave out is said below; what is missing of a file is not known.
     foreign = tuple(one for one in report.filters if one not in settings.filters)
-    if is_saved(paths[0]) and foreign and report.filters != theirs:
+    saved = next(filter(is_saved, paths), None)
+    if saved is not None and foreign and report.filters != theirs:
         other = "the gate" if known is None else "the baseline"
-        raise filtered(paths[0], foreign, theirs, other)
+        raise filtered(saved, foreign, theirs, other)
     if file is not None and known is not None:
         known = file.reported(known, report)
     result = compare.compare(
