@@ -126,9 +126,6 @@ def _weakened(configuration: Configuration, revision: Revision) -> Iterator[str]
 
 def _new_allowances(report: Report, revision: Revision) -> Iterator[Account]:
     """Comments that allow and that the revision does not have."""
-    from lmemscope.sources.cuda import read_cuda_source
-    from lmemscope.sources.encoding import decoded, readable
-
     found: dict[tuple[str, int], tuple[str, str]] = {}
     for unit in report.units:
         for one in unit.directives:
@@ -138,15 +135,24 @@ def _new_allowances(report: Report, revision: Revision) -> Iterator[Account]:
     before: dict[str, Counter[tuple[str, str]]] = {}
     for (file, line), said in sorted(found.items()):
         if file not in before:
-            data = revision.content(os.path.realpath(file)) or b""
-            directives = read_cuda_source(readable(decoded(data).text)).kernel_directives
-            before[file] = Counter(
-                (one.kernel, one.argument) for one in directives if one.word == "allow"
-            )
+            before[file] = _allowances_at(file, revision)
         if before[file][said] > 0:
             before[file][said] -= 1
         else:
             yield _account(f"{file}:{line}: this allowance is new since {revision.name}: {said[1]}")
+
+
+def _allowances_at(file: str, revision: Revision) -> Counter[tuple[str, str]]:
+    """Kernel and words of each comment that allows in a file of the revision."""
+    from lmemscope.sources.cuda import read_cuda_source
+    from lmemscope.sources.encoding import decoded, readable
+
+    data = revision.content(os.path.realpath(file)) or b""
+    return Counter(
+        (one.kernel, one.argument)
+        for one in read_cuda_source(readable(decoded(data).text)).kernel_directives
+        if one.word == "allow"
+    )
 
 
 def _shown(path: str) -> str:
