@@ -60,6 +60,8 @@ def allowed(result: GateResult) -> list[str]:
         (A + 'extern "C" ' + K, ["k"], ["k"]),
         (A + "template <int N>\n" + K, ["void k<1>(float*, int*)", "void k<2>(float*, int*)"],
          ["k<1>", "k<2>"]),
+        (A + "template <int N>\nCG void k(float *o, int *p) {}\n",
+         ["void k<1>(float*, int*)"], ["k<1>"]),
         ("#define CG __global__ static\n" + A + "CG void k(float *o, int *p) {}\n",
          [KERNEL], ["k"]),
         ("#define DEF(n) __global__ void n(float *o, int *p) {}\n" + A + "DEF(k)\nDEF(z)\n",
@@ -114,6 +116,9 @@ def test_the_kernel_below_is_allowed(
         (A + K, ["\N{CYRILLIC SMALL LETTER KA}(float*, int*)"]),
         (A + "__global__ void \N{CYRILLIC SMALL LETTER KA}(float *o, int *p) {}\n", [KERNEL]),
         (A + K + "__global__ void k(float *o, int *p) <% %>", [KERNEL]),
+        # Another ``k``, which has no namespace, where this one is not compiled.
+        ("#ifdef X\nnamespace n {\n" + A + K + "}\n#endif\n"
+         'extern "C" __global__ void k(float *o, int *p) {}\n', ["k"]),
         # ``B`` is ``k`` in one inclusion, and another in the next.
         ("#define B k\n#include \"c.h\"\n#undef B\n#define B z\n#include \"c.h\"\n",
          [KERNEL, "z(float*, int*)"]),
@@ -153,7 +158,7 @@ def test_a_macro_of_the_command_line_may_rename_a_kernel(tmp_path: Path) -> None
     "bytes_", ["-1", "0x100", "9" * 5000, "1e9", "\N{ARABIC-INDIC DIGIT NINE}"]
 )
 def test_bytes_are_a_decimal_number(tmp_path: Path, bytes_: str) -> None:
-    with pytest.raises(UsageError, match="not an allowance") as raised:
+    with pytest.raises(UsageError, match="not an allowance|bytes is") as raised:
         judge(tmp_path, A.replace("256", bytes_) + K, KERNEL)
     assert raised.value.exit_code == 2
 

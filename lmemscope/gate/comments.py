@@ -59,7 +59,7 @@ def _may_be(directive: KernelDirective, kernel: KernelReport) -> bool:
     called, has_arguments, parameters = _called(facts.demangled)
     # An ``extern "C"`` kernel has no namespace wherever it stands.
     if facts.name == directive.kernel:
-        return directive.form in (None, "plain")
+        return directive.form in (None, "plain") and not directive.namesakes
     name = directive.qualified or directive.kernel
     # A macro may open namespaces around it that the text does not show.
     hidden = _ends(called, name) and not any(_ends(called, one) for one in directive.namesakes)

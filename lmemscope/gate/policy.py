@@ -16,7 +16,7 @@ WORDS = ("allow", "expect", "instantiate", DEPTH)
 """What a comment may say."""
 
 _ALLOW = re.compile(
-    r'(?P<cause>[\w-]+)(?:\s+(?P<bytes>[0-9]{1,18}))?\s+"(?P<reason>[^"]+)"'
+    r'(?P<cause>[\w-]+)(?:\s+(?P<bytes>[0-9]+))?\s+"(?P<reason>[^"]+)"'
     r"(?:\s+until\s+(?P<expires>\d{4}-\d{2}-\d{2}))?\s*$"
 )
 

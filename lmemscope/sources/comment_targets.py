@@ -26,8 +26,9 @@ _SPLICE = re.compile(r"\\[ \t]*\r?\n")
 _DEFINE = re.compile(r"#\s*define\s+([^\W\d]\w*)(.*)", re.DOTALL)
 _QUOTED_INCLUDE = re.compile(r'#\s*include\s*"')
 _WORD = re.compile(r"\w+")
-_TRIGRAPH = re.compile(r"\?\?[=/'()!<>-]|\\[uU][0-9a-fA-F]{4}")
-_DIGRAPH = re.compile(r"<%|%>|%:")
+_SPLICED = re.compile(r"\?\?/[ \t]*\r?\n")
+_ODD = re.compile(r"\?\?[=/'()!<>-]|<%|%>|%:|\\[uU][0-9a-fA-F]{4}")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
 _STRUCTURE = re.compile(r"[{};]|##")
 _MOST_PIECES = 4096
 
@@ -113,6 +114,8 @@ class _Unit:
         for define in _defines(options):
             name, _, value = define.partition("=")
             self._macros[name.partition("(")[0]] = value
+        self._words = {name: frozenset(_WORD.findall(text)) for name, text in self._macros.items()}
+        self._odd = self._odd_macros()
 
     def namesakes(self, meant: KernelDefinition, path: str) -> Iterable[str]:
         """Functions of other files that have the unqualified name."""
@@ -130,13 +133,10 @@ class _Unit:
                 return f"{word} is a macro"
         if any(one.may_be(meant) for one in self._others(meant, path)):
             return f"another file of the compilation defines {meant.name} too"
-        holding = sorted(
-            macro for macro, text in self._macros.items() if name in _WORD.findall(text)
-        )
+        holding = sorted(macro for macro, words in self._words.items() if name in words)
         if holding:
             return f"the macro {holding[0]} holds the name {name}"
-        odd = self._odd_macros()
-        if any(not self._makes_one(macro, meant, odd) for macro in odd.intersection(meant.head)):
+        if any(not self._makes_one(macro, meant) for macro in self._odd.intersection(meant.head)):
             return f"a macro before {name} holds more than words"
         made_here = meant.head.count(name) if meant.parameters is None else 0
         arguments = self._outer_arguments()
@@ -146,7 +146,7 @@ class _Unit:
             return f"a macro may paste the name {name}"
         return ""
 
-    def _makes_one(self, macro: str, meant: KernelDefinition, odd: set[str]) -> bool:
+    def _makes_one(self, macro: str, meant: KernelDefinition) -> bool:
         """Whether a macro stands for one kernel, whose name it is given, and for nothing else."""
         text = self._macros[macro]
         return (
@@ -154,7 +154,7 @@ class _Unit:
             and text.count("__global__") == 1
             and "##" not in text
             and text.count("{") == text.count("}")
-            and odd.isdisjoint(_WORD.findall(text))
+            and self._odd.isdisjoint(self._words[macro])
         )
 
     def _others(self, meant: KernelDefinition, path: str) -> Iterable[KernelDefinition]:
@@ -178,16 +178,17 @@ class _Unit:
 
     def _odd_macros(self) -> set[str]:
         """Macros that stand for more than words, or for such macros."""
-        odd = {name for name, text in self._macros.items() if _STRUCTURE.search(text)}
-        grown = True
-        while grown:
-            more = {
-                name
-                for name, text in self._macros.items()
-                if name not in odd and not odd.isdisjoint(_WORD.findall(text))
-            }
-            odd |= more
-            grown = bool(more)
+        users: dict[str, list[str]] = {}
+        for name, words in self._words.items():
+            for word in words & self._macros.keys():
+                users.setdefault(word, []).append(name)
+        pending = [name for name, text in self._macros.items() if _STRUCTURE.search(text)]
+        odd = set(pending)
+        while pending:
+            for user in users.get(pending.pop(), ()):
+                if user not in odd:
+                    odd.add(user)
+                    pending.append(user)
         return odd
 
     def _pieces(self, arguments: Counter[str]) -> frozenset[str]:
@@ -195,7 +196,7 @@ class _Unit:
         pasting = [text for text in self._macros.values() if "##" in text.replace(" ", "")]
         if not pasting:
             return frozenset()
-        return frozenset(arguments) | {word for text in pasting for word in _WORD.findall(text)}
+        return frozenset(arguments).union(*(_WORD.findall(text) for text in pasting))
 
 
 def _is_made_of(name: str, pieces: Collection[str]) -> bool:
@@ -252,7 +253,8 @@ def text_of(text: str) -> _Text:
     source = read_cuda_source(text)
     definitions = (one for one in (*source.kernels, *source.functions) if not one.is_declaration)
     code = "".join(token.text for token in tokens if token.kind != "string")
-    odd = _TRIGRAPH.search(text) is not None or _DIGRAPH.search(code) is not None
+    code += "".join(_STRING.sub("", replacement) for replacement in macros.values())
+    odd = _SPLICED.search(text) is not None or _ODD.search(code) is not None
     return _Text(macros, _outer(Code(tokens)), tuple(definitions), odd)
 
 

@@ -63,14 +63,15 @@ def head_of(code: Code, first: int, end: int) -> tuple[str, ...]:
 
 def form_of(code: Code, position: int) -> Form:
     """Whether the declaration at a token is a template or a specialization of one."""
-    if code.is_template(position):
-        return "template"
-    first = code.start(position)
-    is_special = any(
-        code[index].text == "template" and code.next_is(index, "<") and code.next_is(index + 1, ">")
-        for index in range(first, min(position + 1, len(code)))
-    )
-    return "specialization" if is_special else "plain"
+    first, opened = code.start(position), code.body(position)[0]
+    heads = [
+        code.next_is(index + 1, ">")
+        for index in range(first, min(opened, first + _LONGEST))
+        if code[index].text == "template" and code.next_is(index, "<")
+    ]
+    if not heads:
+        return "plain"
+    return "specialization" if all(heads) else "template"
 
 
 def _name_at(name: str, code: Code, position: int, end: int) -> int | None:
