@@ -138,9 +138,8 @@ def _run(
             # Who reads it later must not take it for all: a gate finds evidence missing.
             left_out += (Gap("run", f"interrupted: {len(done)} of {total} done", "evidence"),)
         reports += [UnitReport(path, "auto", "", (), _failure(error)) for path, error in errors]
-        notes = (
-            one if isinstance(one, str) else one.reason for one in left_out if _is_worth_a_line(one)
-        )
+        told = filter(_is_worth_a_line, left_out)
+        notes = (one if isinstance(one, str) else one.reason for one in told)
         return Report(
             version=__version__,
             toolchain=toolchain,
@@ -401,8 +400,8 @@ def _of_all_units(
 
 
 def _is_worth_a_line(left_out: str | Gap) -> bool:
-    """Whether everybody is told; directories that hold nothing of a project's only the gate says."""
-    return not (isinstance(left_out, Gap) and (left_out.stage, left_out.kind) == ("walk", "note"))
+    """Whether everybody is told; what holds nothing of a project's only the gate accounts for."""
+    return isinstance(left_out, str) or left_out.kind != "note"
 
 
 def _files_of_kernels(reports: Iterable[UnitReport]) -> Iterator[str]:

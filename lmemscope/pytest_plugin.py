@@ -9,17 +9,22 @@ The fixture ``lmem`` scans; the marker ``lmem`` limits what a test's scans may f
     def test_no_local_memory():
         pass
 
-A limit that is exceeded fails the test, as an assertion does; so does an input that cannot be
-analysed. A marker that says what is not accepted is an error of the test's set-up.
+A limit that is exceeded fails the test, as an assertion does; so does missing evidence, by the rule
+of `check`: an input that cannot be analysed, no kernel, a template without an instance. A marker
+without a path needs a scan by the test. One that says what is not accepted is an error of the
+test's set-up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+
+if TYPE_CHECKING:
+    from lmemscope.model import GateFailure, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,6 @@ class KernelView:
         sites: ``LDL`` and ``STL`` instructions.
         causes: names of the causes found.
         report: the `lmemscope.model.KernelReport`.
-        limited: what limits count, by their names without ``max_``: with all that it calls.
     """
 
     name: str
@@ -43,7 +47,6 @@ class KernelView:
     sites: int | None
     causes: frozenset[str]
     report: Any
-    limited: Mapping[str, Any]
 
 
 class Kernels(Mapping[str, KernelView]):
@@ -76,14 +79,18 @@ class Scanner:
 
     def __init__(self, marks: list[pytest.Mark]) -> None:
         self._marks = marks
+        self.scans = 0
 
     def scan(self, *paths: str, **options: Any) -> Kernels:
-        """Scan as `lmemscope.scan` does; fails the test where an input cannot be analysed."""
+        """Scan as `lmemscope.scan` does; fails the test where an input cannot be analysed.
+
+        Under a marker it fails as the gate does: where a limit is exceeded, or evidence missing.
+        """
         import lmemscope
         from lmemscope.formats.demangle import short_name
         from lmemscope.formats.kernel_names import spellings
-        from lmemscope.gate.figures import figures
 
+        self.scans += 1
         report = lmemscope.scan(*paths, **options)
         views = []
         for unit in report.units:
@@ -101,12 +108,11 @@ class Scanner:
                     sites=None if facts.sass is None else facts.sass.count,
                     causes=frozenset(share.cause for share in facts.causes),
                     report=kernel,
-                    limited=figures(unit, facts),
                 )
                 views.append((spellings(facts.name, facts.demangled), view))
         kernels = Kernels(views)
         for mark in self._marks:
-            _check(kernels, _limits(mark))
+            _check(report, _limits(mark))
         return kernels
 
 
@@ -122,7 +128,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def lmem(request: pytest.FixtureRequest) -> Scanner:
     """Scans CUDA sources: ``lmem.scan("k.cu")["kernel"].frame``."""
-    return Scanner(list(request.node.iter_markers("lmem")))
+    scanner = Scanner(list(request.node.iter_markers("lmem")))
+    request.node.stash[_SCANNER] = scanner
+    return scanner
+
+
+_SCANNER = pytest.StashKey[Scanner]()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -133,12 +144,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 # Of the call, not of the set-up, for what fails there is an error and never an expected failure;
 # and before the test itself, which may be slow.
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_call(item: pytest.Item) -> None:
-    """Scan the paths of the markers, as the first thing that the test does."""
-    for mark in item.iter_markers("lmem"):
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Scan the paths of the markers first; a marker without one needs a scan by the test."""
+    marks = list(item.iter_markers("lmem"))
+    for mark in marks:
         if mark.args:
             Scanner([mark]).scan(*mark.args)
+    result = yield
+    scanner = item.stash.get(_SCANNER, None)
+    if any(not mark.args for mark in marks) and (scanner is None or not scanner.scans):
+        failed("mark.lmem names no path, and the test scanned nothing: nothing was checked")
+    return result
 
 
 def _limits(mark: pytest.Mark) -> dict[str, Any]:
@@ -164,18 +181,26 @@ def _limits(mark: pytest.Mark) -> dict[str, Any]:
     return limits
 
 
-def _check(kernels: Kernels, limits: Mapping[str, Any]) -> None:
-    numbers = {name: value for name, value in limits.items() if name.startswith("max_")}
-    for view in kernels.views:
-        for limit, allowed in numbers.items():
-            found = view.limited[limit.removeprefix("max_")]
-            if found.value is None or found.value > allowed:
-                told = f"{limit} is {allowed}, found {found.shown}"
-                failed(f"{view.name}: {told}{_why(view)}")
-        forbidden = view.causes & set(limits.get("forbid", ()))
-        if forbidden:
-            named = ", ".join(sorted(forbidden))
-            failed(f"{view.name}: {named} is forbidden{_why(view)}")
+def _check(report: Report, limits: Mapping[str, Any]) -> None:
+    """Judge a report by the gate of `check`; without a limit on causes, none is forbidden."""
+    from lmemscope.gate.compare import compare
+    from lmemscope.model import Limit, Policy
+
+    given = {**limits, "forbid": tuple(limits.get("forbid", ()))}
+    # What the marker names, and nothing else: comments in sources are for the gate of the project.
+    units = tuple(replace(unit, directives=()) for unit in report.units)
+    result = compare(replace(report, units=units), Policy((Limit(**given),)), None)
+    wrong = [f"{_told(one)}{_why(one)}" for one in result.failures]
+    wrong += [f"evidence is missing: {piece.text}" for piece in result.missing]
+    if wrong:
+        failed("\n".join(wrong))
+
+
+def _told(failure: GateFailure) -> str:
+    where = f"{failure.kernel} ({failure.input}, {failure.arch})"
+    if failure.kind == "limit":
+        return f"{where}: {failure.expected}, found {failure.found}"
+    return f"{where}: {failure.found} is forbidden"
 
 
 def failed(text: str) -> NoReturn:
@@ -185,10 +210,9 @@ def failed(text: str) -> NoReturn:
     pytest.fail(document(lines(text)).removesuffix("\n"), False)
 
 
-def _why(view: KernelView) -> str:
-    lines = [
-        f"\n  {finding.rule} {finding.message}"
-        + (f"\n    {finding.advice[0].text}" if finding.advice else "")
-        for finding in view.report.findings
-    ]
-    return "".join(lines)
+def _why(failure: GateFailure) -> str:
+    finding = failure.finding
+    if finding is None:
+        return ""
+    advice = f"\n    {finding.advice[0].text}" if finding.advice else ""
+    return f"\n  {finding.rule} {finding.message}{advice}"

@@ -10,12 +10,20 @@ pytest_plugins = ["pytester"]
 
 # In place of a scan: one kernel with one LDL, and a clean one.
 STAND_IN = """
+    import dataclasses
     import lmemscope.api
-    from tests.builders import facts, kernel_with, report_of
+    from lmemscope.model import Gap
+    from tests.builders import facts, judged, kernel_with, report, report_of
 
     def scan(*paths, **options):
         print("scanned", *paths)
-        return report_of(kernel_with("dynamic-index"), facts(), failure="broken.cu" in paths)
+        if "template.cu" in paths:
+            return report(judged("k"), gaps=(Gap("instantiate", "rm", "uninstantiated"),))
+        if "empty.cu" in paths:
+            return report()
+        made = report(judged("k", "dynamic-index"), judged("clean"))
+        broken = report_of(failure=True).units[1:] if "broken.cu" in paths else ()
+        return dataclasses.replace(made, units=(*made.units, *broken))
 
     lmemscope.api.scan = scan
 """
@@ -49,6 +57,22 @@ TESTS = """
     def test_known():
         pass
 
+    @pytest.mark.lmem(max_sites=0)
+    def test_without_a_path():
+        pass
+
+    @pytest.mark.lmem(max_sites=0)
+    def test_that_scans_nothing(lmem):
+        pass
+
+    @pytest.mark.lmem("empty.cu", max_sites=0)
+    def test_without_a_kernel():
+        pass
+
+    @pytest.mark.lmem("template.cu", max_sites=0)
+    def test_a_template_without_an_instance():
+        pass
+
     @pytest.fixture
     def gpu():
         pytest.skip("no GPU")
@@ -73,11 +97,14 @@ def test_a_limit_fails_as_an_assertion_does(pytester: pytest.Pytester) -> None:
     # and a scan with two copies of a module waits for ever.
     result = pytester.runpytest_subprocess(*named, "-p", "no:cacheprovider", "-rA")
     # A wrong marker is no failure of the kernels: the only error.
-    result.assert_outcomes(passed=1, failed=4, xfailed=1, skipped=1, errors=1)
+    result.assert_outcomes(passed=1, failed=8, xfailed=1, skipped=1, errors=1)
     text = result.stdout.str()
     for said in (
-        "max_sites is 0, found 1",
-        "dynamic-index is forbidden",
+        "max-sites 0 for *, found sites 1",
+        "dynamic-index `table`, 80 bytes is forbidden",
+        "the test scanned nothing",
+        "no kernel was checked",
+        "[instantiate] rm",
         "NVRTC refused b.cu",
         "usage: mark.lmem takes no max_fame, but: max_frame, ",
         "scanned a.cu",

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmemscope.commands.saved import is_saved
 from lmemscope.discover.locate import DATABASE
 from lmemscope.discover.walk import Globs
+from lmemscope.files import read_beside
 from lmemscope.gate.accounting import Inputs
 from lmemscope.gate.places import file_of_input
 from lmemscope.lowering.kinds import kind_of
+from lmemscope.model import Gap
+from lmemscope.sources.encoding import decoded
+
+_NAMED = 5
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -66,6 +73,55 @@ def inputs_of(
         globs_typed=globs_typed,
         archs_typed=archs_typed,
     )
+
+
+def changed_since(paths: Sequence[str], report: Report) -> tuple[Report, tuple[str, ...]]:
+    """A report with the gaps of files that are not those that saved reports are of, and notes.
+
+    A line that a report quotes tells: on disk it is another now. That a file is newer tells less,
+    for a checkout makes all files new.
+
+    Args:
+        paths: as typed.
+        report: of them.
+    """
+    saved = [path for path in paths if is_saved(path)]
+    if not saved:
+        return report, ()
+    quoted: dict[str, dict[int, str]] = defaultdict(dict)
+    for unit in report.units:
+        for one in unit.source_lines:
+            quoted[one.file][one.line] = one.text
+    gaps = [
+        Gap("read", f"{file} is not what {saved[0]} was made of: line {line} differs", "evidence")
+        for file, line in _differing(quoted)
+    ]
+    written = max((_modified(path) for path in saved), default=0.0)
+    files = {file_of_input(unit.input) for unit in report.units}
+    newer = sorted(file for file in files if _modified(file) > written)
+    notes = [f"newer than the saved report: {', '.join(newer[:_NAMED])}"] if newer else []
+    return replace(report, gaps=(*report.gaps, *gaps)), tuple(notes)
+
+
+def _differing(quoted: Mapping[str, Mapping[int, str]]) -> Iterator[tuple[str, int]]:
+    """Files with the first line that is not as quoted; those that cannot be read aside."""
+    for file, lines in sorted(quoted.items()):
+        try:
+            found = decoded(read_beside(file)).text.split("\n")
+        except OSError:
+            continue
+        for number, text in sorted(lines.items()):
+            now = found[number - 1] if 0 < number <= len(found) else None
+            if now is None or now.strip() != text.strip():
+                yield file, number
+                break
+
+
+def _modified(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _identity(path: str) -> tuple[int, int] | None:

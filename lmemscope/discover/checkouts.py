@@ -1,9 +1,20 @@
-"""Where a project ends: at the top of a git checkout, its own or a submodule's."""
+"""Where a project ends: at the top of a git checkout, its own or a submodule's; what is its own."""
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 from collections.abc import Iterator
+
+from lmemscope.discover.locate import is_below
+
+_FOREIGN = re.compile(
+    r"third[-_]?party|3rd[-_]?party|_?deps|dependencies|extern(?:als?)?|vendor(?:ed)?|submodules?"
+    r"|(?:site|dist)-packages|cutlass|cccl|cub|thrust",
+    re.IGNORECASE,
+)
+"""Directories of other people's code, by name."""
 
 
 def is_top(directory: str) -> bool:
@@ -23,3 +34,24 @@ def upwards(directory: str) -> Iterator[str]:
         if above == directory or is_top(directory):
             return
         directory = above
+
+
+def is_own(path: str, directory: str) -> bool:
+    """Whether a file below a directory is the project's own, not a library's in its tree.
+
+    Args:
+        path: of the file, absolute.
+        directory: absolute.
+    """
+    if not is_below(path, directory):
+        return False
+    parent = os.path.dirname(path)
+    while len(parent) > len(directory):
+        # A submodule or another clone has a .git of its own.
+        if _FOREIGN.fullmatch(os.path.basename(parent)) or _is_top(parent):
+            return False
+        parent = os.path.dirname(parent)
+    return True
+
+
+_is_top = functools.cache(is_top)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from lmemscope.discover.checkouts import is_top
-from lmemscope.discover.locate import is_below
+from lmemscope.discover.checkouts import is_own
 from lmemscope.discover.walk import Globs
 from lmemscope.files import read_beside
 from lmemscope.lowering.kinds import kind_of, kind_of_unit
@@ -23,12 +22,6 @@ from lmemscope.sources.includes import closure
 _KERNEL = re.compile(rb"\b__global__\b")
 _NAMED = 3
 _HEADERS = 8
-_FOREIGN = re.compile(
-    r"third[-_]?party|3rd[-_]?party|_?deps|dependencies|extern(?:als?)?|vendor(?:ed)?|submodules?"
-    r"|(?:site|dist)-packages|cutlass|cccl|cub|thrust",
-    re.IGNORECASE,
-)
-"""Directories of other people's code, by name."""
 
 
 def unseen(headers: Sequence[str], units: Sequence[Unit]) -> tuple[Gap, ...]:
@@ -50,15 +43,27 @@ def unseen(headers: Sequence[str], units: Sequence[Unit]) -> tuple[Gap, ...]:
         compiled.add(way)
         for file in _files(unit):
             lonely.pop(real(file), None)
-    if not lonely:
-        return ()
-    named = _listed(list(lonely.values()))
-    first = next(iter(lonely.values()))
-    reason = (
-        f"{named}: kernels in headers that no source here includes are not compiled; name the "
-        f"headers too (… {first}), with --instantiate for templates that nobody launches"
+    return tuple(
+        Gap("instantiate", reason, "uninstantiated") for reason in _of_nobody(lonely.values())
     )
-    return (Gap("instantiate", reason, "uninstantiated"),)
+
+
+def _of_nobody(files: Collection[str]) -> Iterator[str]:
+    """Sentences on files with kernels that no source includes, by whether they can be named."""
+    headers = [file for file in files if kind_of(file) is not None]
+    others = [file for file in files if kind_of(file) is None]
+    if headers:
+        yield (
+            f"{_listed(headers)}: kernels in headers that no source here includes are not "
+            f"compiled; name the headers too (… {headers[0]}), with --instantiate for templates "
+            "that nobody launches"
+        )
+    if others:
+        yield (
+            f"{_listed(others)}: kernels in files that are neither .cu nor .cuh, and that no "
+            "source here includes, are not compiled; call them so, name a build that compiles "
+            "them, or exclude them"
+        )
 
 
 def uninstantiated(
@@ -92,7 +97,7 @@ def uninstantiated(
         others = dict.fromkeys(name for header in seen for name in header.others)
         missing = [name for name in others if name not in instantiated]
         if missing:
-            ours = any(_is_own(path, directory) for directory in directories)
+            ours = any(is_own(path, directory) for directory in directories)
             (own if ours else foreign).append((seen[0].file, missing))
     gaps = (Gap("instantiate", reason, "uninstantiated") for reason in _sentences(own))
     return tuple(gaps), tuple(_sentences(foreign))
@@ -122,22 +127,6 @@ def _command(file: str, name: str) -> str:
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
-
-
-def _is_own(path: str, directory: str) -> bool:
-    """Whether a header below a directory is the project's own, not a library's in its tree."""
-    if not is_below(path, directory):
-        return False
-    parent = os.path.dirname(path)
-    while len(parent) > len(directory):
-        # A submodule or another clone has a .git of its own.
-        if _FOREIGN.fullmatch(os.path.basename(parent)) or _is_top(parent):
-            return False
-        parent = os.path.dirname(parent)
-    return True
-
-
-_is_top = functools.cache(is_top)
 
 
 def _files(unit: Unit) -> tuple[str, ...]:

@@ -94,10 +94,12 @@ def _of_project(directories: Sequence[Skipped]) -> Iterator[tuple[Skipped, list[
     by_top: dict[str, list[Skipped]] = defaultdict(list)
     tops: dict[str, str] = {}
     for directory in directories:
-        parent = os.path.dirname(_real(directory.path))
-        if parent not in tops:
-            *_, tops[parent] = upwards(parent)
-        by_top[tops[parent]].append(directory)
+        own = _real(directory.path)
+        # What was named may be the top itself; another repository below is one of its own.
+        start = own if own == _real(directory.base) else os.path.dirname(own)
+        if start not in tops:
+            *_, tops[start] = upwards(start)
+        by_top[tops[start]].append(directory)
     for top, those in by_top.items():
         known = _known_to_git(top, [_real(one.path) for one in those])
         for directory in those:

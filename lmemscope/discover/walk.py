@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from lmemscope.discover.checkouts import is_own
+from lmemscope.discover.cpp_files import may_be_included
 from lmemscope.discover.locate import (
     DATABASE,
     Search,
@@ -343,7 +345,10 @@ def _shown(path: str) -> str:
 
 
 def _walk(directory: str, skipped: list[Skipped]) -> Iterator[tuple[str, bool]]:
-    """Inputs below a directory, and headers, which are none: path, and whether it is a header."""
+    """Inputs below a directory, and headers, which are none: path, and whether it is a header.
+
+    What is C++ by its name and defines kernels is a header: it counts if a source includes it.
+    """
     base = os.path.abspath(directory)
 
     def unread(error: OSError) -> None:
@@ -366,6 +371,8 @@ def _walk(directory: str, skipped: list[Skipped]) -> Iterator[tuple[str, bool]]:
             kind = kind_of(path)
             if kind is not None and (kind.is_header or kind.route.is_walked(path, beside)):
                 yield path, kind.is_header
+            elif kind is None and is_own(os.path.abspath(path), base) and may_be_included(path):
+                yield path, True
 
 
 def _left_out(excluded: Sequence[str], globs: Globs) -> Gap:

@@ -56,6 +56,10 @@ class Inputs:
         return any(os.path.commonpath([one, path]) == one for one in self.directories)
 
 
+NO_INPUTS = Inputs()
+"""Of a report alone: nothing is on disk."""
+
+
 @dataclass(frozen=True, slots=True)
 class Accounts:
     """What became of everything.

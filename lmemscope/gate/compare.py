@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from lmemscope.errors import UsageError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches
-from lmemscope.gate.accounting import Accounts, Inputs, account
+from lmemscope.gate.accounting import NO_INPUTS, Accounts, Inputs, account
 from lmemscope.gate.comments import doubtful, holds_for
 from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
@@ -60,7 +60,7 @@ def compare(
     tolerance: int = 0,
     toolchain_tolerance: int = 50,
     allow_incomplete: bool = False,
-    inputs: Inputs = Inputs(),
+    inputs: Inputs = NO_INPUTS,
     kernels: Collection[str] = (),
     unchanged: Collection[str] = (),
     today: date | None = None,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,15 @@ from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.cupy import CupyProgram, cupy_options
 from lmemscope.sources.numba import WAYS_OUT, NumbaKernel
 from lmemscope.sources.python import (
-    LARGEST,
+    Survey,
     may_hold_kernels,
     program_of,
     survey,
 )
 from lmemscope.tools import nvrtc, process, ptxas, python_child
 from lmemscope.tools.toolchain import Toolchain
+
+_NAMED = 5
 
 _SHARE = 0.8
 """Of a unit's limit: the child has to end first, or nobody would end it."""
@@ -41,10 +43,10 @@ def is_walked(path: str, beside: frozenset[str]) -> bool:
     """Files with words that kernels need; a cheap look, since most Python files have none."""
     del beside
     try:
-        # Nobody wrote a larger one by hand; of one that is named, the reader says so.
-        return os.stat(path).st_size <= LARGEST and may_hold_kernels(read_input(path))
+        # One too large to be parsed is an input too, whose reader says so.
+        return may_hold_kernels(read_input(path))
     except OSError:
-        return False
+        return True
 
 
 def expand(unit: Unit, asked: Asked) -> Expansion:
@@ -54,10 +56,11 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
     """
     surveyed = asked.surveys.get(unit.path) or survey(unit.path, unit.input)
     programs = surveyed.programs
+    notes = tuple(_unread(unit, surveyed))
     if asked.walked and programs == ():
-        # The words were there, but no kernel: nobody asked about this file.
-        return Expansion(())
-    notes: tuple[Gap, ...] = ()
+        # The words were there, but no kernel that is read: nobody asked about this file.
+        looked_at = Gap("read", f"{unit.input} holds no kernel", "note", unit.input)
+        return Expansion((), notes or (looked_at,))
     if programs and asked.walked and not unit.options.run_python:
         kept = tuple(program for program in programs if not program[1])
         if len(kept) < len(programs):
@@ -65,13 +68,22 @@ def expand(unit: Unit, asked: Asked) -> Expansion:
                 f"{unit.input} holds kernels that only running it would compile, and was not run; "
                 "name it with --run-python"
             )
-            notes = (Gap("run", reason, "uninstantiated"),)
+            notes = (*notes, Gap("run", reason, "uninstantiated", unit.input))
         programs = kept
         if not programs:
             return Expansion((), notes)
     # The name is there even where it is alone: a baseline must not change when another joins it.
     parts = [replace(unit, program=name, variant=name) for name, _ in programs or ()] or [unit]
     return Expansion(tuple(one for part in parts for one in per_arch(part, asked).units), notes)
+
+
+def _unread(unit: Unit, surveyed: Survey) -> Iterator[Gap]:
+    """One gap for all that may make kernels in a file and is not read."""
+    listed = [f"line {one.line}: {one.form}" for one in surveyed.unread]
+    if listed:
+        more = f"; and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+        reason = f"{unit.input} may hold kernels that are not read: {'; '.join(listed[:_NAMED])}"
+        yield Gap("read", f"{reason}{more}", "evidence", unit.input)
 
 
 def lower(unit: Unit, cache_directory: str | None) -> Artifacts:

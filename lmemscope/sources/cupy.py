@@ -80,11 +80,32 @@ class CupyProgram:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class CupyPrograms:
+    """What was read of a file.
+
+    Attributes:
+        programs: in order; equal names are told apart by a number.
+        recognised: the functions of the calls, and the decorators, that they were read from.
+        texts: the literals that their sources are made of.
+    """
+
+    programs: tuple[CupyProgram, ...]
+    recognised: tuple[ast.expr, ...]
+    texts: tuple[ast.expr, ...]
+
+
 def find_programs(tree: ast.Module, source: str, path: str) -> list[CupyProgram]:
     """CuPy kernels in a parsed file, in order; equal names are told apart by a number."""
+    return list(read_programs(tree, source, path).programs)
+
+
+def read_programs(tree: ast.Module, source: str, path: str) -> CupyPrograms:
+    """CuPy kernels in a parsed file, and what they were read from."""
     scope = Scope(tree, source, path)
     imported = _Imports(tree)
     found: list[CupyProgram] = []
+    recognised: list[ast.expr] = []
     targets = {
         id(node.value): node.targets[0].id
         for node in ast.walk(tree)
@@ -94,9 +115,15 @@ def find_programs(tree: ast.Module, source: str, path: str) -> list[CupyProgram]
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
         kind = imported.class_of(call.func)
         if kind is not None:
+            recognised.append(call.func)
             found.append(_Reader(kind, call, scope, path).read(targets.get(id(call))))
-    found += _jit_kernels(tree, imported)
-    return list(_distinct(sorted(found, key=lambda program: program.line)))
+    for function, decorator in _jit_kernels(tree, imported):
+        recognised.append(decorator)
+        problem = "CuPy translates it when it is called, for the types of that call"
+        line = function.lineno
+        found.append(CupyProgram(function.name, "jit.rawkernel", line, None, problem=problem))
+    programs = tuple(_distinct(sorted(found, key=lambda program: program.line)))
+    return CupyPrograms(programs, tuple(recognised), tuple(scope.texts))
 
 
 class _Imports:
@@ -345,18 +372,15 @@ def cupy_options(given: tuple[str, ...]) -> tuple[str, ...]:
     return (f"-I{include}", *dialect)
 
 
-def _jit_kernels(tree: ast.Module, imported: _Imports) -> Iterator[CupyProgram]:
+def _jit_kernels(
+    tree: ast.Module, imported: _Imports
+) -> Iterator[tuple[ast.FunctionDef, ast.expr]]:
+    """Functions that CuPy translates, each with its decorator, less the decorator's arguments."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and any(
-            imported.is_rawkernel(decorator) for decorator in node.decorator_list
-        ):
-            yield CupyProgram(
-                node.name,
-                "jit.rawkernel",
-                node.lineno,
-                None,
-                problem="CuPy translates it when it is called, for the types of that call",
-            )
+        if isinstance(node, ast.FunctionDef):
+            marks = [one for one in node.decorator_list if imported.is_rawkernel(one)]
+            if marks:
+                yield node, marks[0].func if isinstance(marks[0], ast.Call) else marks[0]
 
 
 def _distinct(programs: list[CupyProgram]) -> Iterator[CupyProgram]:

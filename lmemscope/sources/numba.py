@@ -84,6 +84,18 @@ def find_kernels(tree: ast.Module) -> list[NumbaKernel]:
     return sorted(found, key=lambda kernel: kernel.line)
 
 
+def decorators(tree: ast.Module) -> list[ast.expr]:
+    """``cuda.jit`` of every decorated function, device functions too, less its arguments."""
+    names = _cuda_names(tree)
+    return [
+        decorator.func if isinstance(decorator, ast.Call) else decorator
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for decorator in function.decorator_list
+        if _is_jit(decorator, names)
+    ]
+
+
 def _cuda_names(tree: ast.Module) -> tuple[set[str], set[str]]:
     """Names of the module ``numba.cuda``, and of its ``jit``."""
     modules, functions = set(), set()

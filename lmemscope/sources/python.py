@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from lmemscope.errors import InputError
 from lmemscope.files import UnreadableFileError, decoded_utf8, read_input
 from lmemscope.model import Unit
-from lmemscope.sources.cupy import CupyProgram, find_programs
-from lmemscope.sources.numba import NumbaKernel, find_kernels
+from lmemscope.sources import cupy
+from lmemscope.sources.cupy import CupyProgram
+from lmemscope.sources.numba import NumbaKernel, decorators, find_kernels
+from lmemscope.sources.unread_kernels import MAKERS, UnreadKernel, find_unread
 
 Program = CupyProgram | NumbaKernel
 
 LARGEST = 16 << 20
 """Bytes of a Python file that is read; its syntax tree takes a hundred times as many."""
 
-_SIGNS = re.compile(
-    rb"\b(?:RawKernel|RawModule|ElementwiseKernel|ReductionKernel|rawkernel|cuda\.jit"
-    rb"|local\.array)\b|\bfrom\s+numba\s+import\s+cuda\b"
-)
+_WORDS = ("cupyx?", "numba", "pycuda", "__global__", r"cuda\s*\.\s*core", *MAKERS)
+_SIGNS = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b".encode())
 
 
 def may_hold_kernels(data: bytes) -> bool:
@@ -40,8 +40,21 @@ def _bytes(path: str) -> bytes:
     return data
 
 
-def read_programs(path: str, name: str) -> list[Program]:
-    """The programs of a Python file, in the order of their lines.
+@dataclass(frozen=True, slots=True)
+class PythonFile:
+    """What was read of a Python file.
+
+    Attributes:
+        programs: in the order of their lines.
+        unread: what else may make kernels.
+    """
+
+    programs: tuple[Program, ...]
+    unread: tuple[UnreadKernel, ...]
+
+
+def read_file(path: str, name: str) -> PythonFile:
+    """Look for kernels in a Python file.
 
     Args:
         path: of the file, absolute.
@@ -53,7 +66,9 @@ def read_programs(path: str, name: str) -> list[Program]:
     try:
         source = decoded_utf8(_bytes(path))
         tree = ast.parse(source, path)
-        programs: list[Program] = [*find_programs(tree, source, path), *find_kernels(tree)]
+        of_cupy = cupy.read_programs(tree, source, path)
+        programs: list[Program] = [*of_cupy.programs, *find_kernels(tree)]
+        unread = find_unread(tree, (*of_cupy.recognised, *decorators(tree)), of_cupy.texts)
     except OSError as error:
         raise InputError("read", f"{name} cannot be read: {error.strerror}") from error
     except (RecursionError, MemoryError) as error:
@@ -62,7 +77,16 @@ def read_programs(path: str, name: str) -> list[Program]:
         line = f" line {error.lineno}:" if isinstance(error, SyntaxError) else ""
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         raise InputError("read", f"{name} is no Python:{line} {said}") from error
-    return sorted(programs, key=lambda program: program.line)
+    return PythonFile(tuple(sorted(programs, key=lambda program: program.line)), unread)
+
+
+def read_programs(path: str, name: str) -> list[Program]:
+    """The programs of a Python file, in the order of their lines.
+
+    Raises:
+        InputError: as `read_file`.
+    """
+    return list(read_file(path, name).programs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +96,22 @@ class Survey:
     Attributes:
         programs: name of each, and whether only running the file would compile it; None where
             the file cannot be read as Python.
+        unread: what else may make kernels, in forms that nothing here reads.
     """
 
     programs: tuple[tuple[str, bool], ...] | None
+    unread: tuple[UnreadKernel, ...] = ()
 
 
 def survey(path: str, name: str) -> Survey:
     """Look for the programs of a file; for a worker, since nobody knows how long it will take."""
     try:
-        programs = read_programs(path, name)
+        file = read_file(path, name)
     except InputError:
         # The worker that is given the file meets the same error, and reports it as the unit's.
         return Survey(None)
-    return Survey(tuple((program.name, _needs_running(program)) for program in programs))
+    programs = tuple((program.name, _needs_running(program)) for program in file.programs)
+    return Survey(programs, file.unread)
 
 
 def program_of(unit: Unit) -> Program:

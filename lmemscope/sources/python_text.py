@@ -44,6 +44,9 @@ class Scope:
         tree: the module.
         source: its text.
         path: absolute path of the file.
+
+    Attributes:
+        texts: the literals that the strings given by `text` are made of.
     """
 
     def __init__(self, tree: ast.Module, source: str, path: str) -> None:
@@ -54,14 +57,20 @@ class Scope:
         self._files: dict[tuple[ast.AST, str], ast.expr] = {}
         self._literals: dict[ast.expr, Text] = {}
         self._left = _STEPS
+        self._met: list[ast.expr] = []
+        self.texts: list[ast.expr] = []
         self._collect(tree)
 
     def text(self, node: ast.expr | None) -> Text | None:
         """The string that an expression is, or None where only running it would tell."""
+        self._met.clear()
         try:
-            return self._spent(self._text(node, 0))
+            found = self._spent(self._text(node, 0))
         except (_BeyondError, RecursionError):
             return None
+        if found is not None:
+            self.texts += self._met
+        return found
 
     def constant(self, node: ast.expr | None) -> object:
         """A number, string, None, or tuple of them that an expression is; ``...`` if unknown."""
@@ -196,6 +205,7 @@ class Scope:
         return joined(terms)
 
     def _literal(self, node: ast.Constant, value: str) -> Text:
+        self._met.append(node)
         known = self._literals.get(node)
         if known is None:
             places = self._places(node, iter(()))
@@ -211,6 +221,7 @@ class Scope:
         inserted: list[Text] = []
         for part in node.values:
             if isinstance(part, ast.Constant):
+                self._met.append(part)
                 values.append(str(part.value))
                 continue
             assert isinstance(part, ast.FormattedValue)

@@ -120,7 +120,7 @@ class Repository:
         Raises:
             UsageError: as `entries`.
         """
-        limits = [f":(top,literal){one}" for one in directories]
+        limits = [":/" if one == os.curdir else f":(top,literal){one}" for one in directories]
         kinds = ("--cached", "--others", "--exclude-standard")
         listed = self._listed(["ls-files", "-t", "-z", "--full-name", *kinds, "--", *limits])
         records = (os.fsdecode(record) for record in listed.split(b"\0") if record)

@@ -1,0 +1,232 @@
+"""Kernels of a Python file in forms that nothing here reads, by form and line.
+
+What reads a file recognises calls and decorators by the names that the file imports them under.
+Whatever else the file does with these names may make a kernel: it gives one another name, takes it
+out of a module by a string, runs text as a program. So does CUDA C++ in a string that no recognised
+call takes. Each is said, for a gate may not pass what nobody looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+MAKERS = {
+    "RawKernel": "a CuPy kernel",
+    "RawModule": "a CuPy module",
+    "ElementwiseKernel": "a CuPy kernel",
+    "ReductionKernel": "a CuPy kernel",
+    "rawkernel": "a cupyx.jit kernel",
+    "compile_with_cache": "a CuPy module",
+    "SourceModule": "a PyCUDA module",
+    "DynamicSourceModule": "a PyCUDA module",
+    "load_inline": "a PyTorch extension",
+    "nvrtcCreateProgram": "an NVRTC program",
+    "nvrtcCompileProgram": "an NVRTC program",
+    "compile_ptx": "a Numba kernel",
+    "compile_ptx_for_current_device": "a Numba kernel",
+}
+"""Names that make kernels wherever they come from, and what of."""
+
+_KERNEL = re.compile(r"\b__global__\b[^;{}]*?\bvoid\b")
+_BEGINNING = re.compile(r"\b__global__\b")
+_PACKAGES = frozenset({"cupy", "cupyx", "numba", "pycuda"})
+_RUN = frozenset({"exec", "eval", "compile"})
+_WORDS = re.compile(r"\b(?:" + "|".join(MAKERS) + r"|cuda\s*\.\s*jit|__global__)\b")
+_OF_A_TEST = frozenset({"isinstance", "issubclass", "hasattr"})
+_ASSEMBLED = (ast.JoinedStr, ast.BinOp, ast.Attribute, ast.FormattedValue)
+_ARGUMENTS = (ast.Call, ast.Subscript)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class UnreadKernel:
+    """Something that may make a kernel.
+
+    Attributes:
+        line: where it is.
+        form: what it is, for a person.
+    """
+
+    line: int
+    form: str
+
+
+def find_unread(
+    tree: ast.Module, recognised: Collection[ast.expr], texts: Collection[ast.expr]
+) -> tuple[UnreadKernel, ...]:
+    """What may make kernels in a parsed file and is not read.
+
+    Args:
+        tree: of the file.
+        recognised: the functions of calls, and the decorators, that kernels were read from or that
+            make none.
+        texts: literals that are part of what was read.
+    """
+    finder = _Finder(tree, {id(one) for one in recognised}, {id(one) for one in texts})
+    return tuple(sorted(set(finder.find())))
+
+
+class _Finder:
+    def __init__(self, tree: ast.Module, recognised: set[int], texts: set[int]) -> None:
+        self._nodes = list(ast.walk(tree))
+        self._texts = texts
+        self._modules = _modules(self._nodes)
+        self._functions = _functions(self._nodes)
+        # Annotations and tests of a type make no kernel, and neither do docstrings.
+        self._passed_over = recognised | set(map(id, _of_types(self._nodes)))
+        self._docstrings = set(map(id, _docstrings(self._nodes)))
+        self._parents = {
+            id(child): node for node in self._nodes for child in ast.iter_child_nodes(node)
+        }
+
+    def find(self) -> Iterator[UnreadKernel]:
+        """In no order."""
+        for node in self._nodes:
+            if id(node) in self._passed_over:
+                continue
+            form = None
+            if isinstance(node, ast.Attribute):
+                form = self._attribute(node)
+            elif isinstance(node, ast.Name):
+                form = self._name(node)
+            elif isinstance(node, ast.Constant):
+                form = self._text(node)
+            elif isinstance(node, ast.Call):
+                form = self._call(node)
+            if form is not None and isinstance(node, ast.expr):
+                yield UnreadKernel(node.lineno, form)
+
+    def _attribute(self, node: ast.Attribute) -> str | None:
+        spelled = ast.unparse(node)[:60]
+        if node.attr in MAKERS:
+            return f"{MAKERS[node.attr]} by {spelled} in a form that is not read"
+        if node.attr == "jit" and _last(node.value) == "cuda":
+            return f"a Numba kernel by {spelled} in a form that is not read"
+        root = self._modules.get(_root(node), "")
+        if node.attr == "__dict__" and root:
+            return f"names out of {spelled}"
+        if node.attr == "cuda" and root == "numba" and not self._is_base(node):
+            return f"{spelled} under another name"
+        return None
+
+    def _name(self, node: ast.Name) -> str | None:
+        if not isinstance(node.ctx, ast.Load):
+            return None
+        if node.id in self._functions or node.id in MAKERS:
+            maker = self._functions.get(node.id) or MAKERS[node.id]
+            return f"{maker} by {node.id} in a form that is not read"
+        if self._modules.get(node.id) == "numba.cuda" and not self._is_base(node):
+            return f"numba.cuda, here {node.id}, under another name"
+        return None
+
+    def _is_base(self, node: ast.expr) -> bool:
+        return isinstance(self._parents.get(id(node)), ast.Attribute)
+
+    def _text(self, node: ast.Constant) -> str | None:
+        if not isinstance(node.value, str) or id(node) in self._texts | self._docstrings:
+            return None
+        parent = self._parents.get(id(node))
+        if node.value in MAKERS and isinstance(parent, _ARGUMENTS):
+            return f"{MAKERS[node.value]} by the string {node.value!r}"
+        is_part = isinstance(parent, _ASSEMBLED)
+        if (_BEGINNING if is_part else _KERNEL).search(node.value):
+            return "CUDA C++ in a string that nothing here is known to compile"
+        return None
+
+    def _call(self, node: ast.Call) -> str | None:
+        called = _last(node.func)
+        given = node.args[0] if node.args else None
+        text = given.value if isinstance(given, ast.Constant) else None
+        if isinstance(node.func, ast.Name) and called in _RUN:
+            if isinstance(text, str):
+                return f"{called} of text with kernels" if _WORDS.search(text) else None
+            return f"{called} of text that is computed" if self._packages else None
+        package = text.partition(".")[0] if isinstance(text, str) else ""
+        if called in ("import_module", "__import__") and package in _PACKAGES:
+            return f"an import of {package} by {called}"
+        if called == "vars" and given is not None and _root(given) in self._modules:
+            return f"names out of {ast.unparse(node)[:60]}"
+        computed = len(node.args) > 1 and not isinstance(node.args[1], ast.Constant)
+        if called == "getattr" and computed and _root(node.args[0]) in self._modules:
+            return f"getattr of a computed name of {ast.unparse(node.args[0])[:60]}"
+        for word in node.keywords:
+            is_cuda = isinstance(word.value, ast.Constant) and word.value.value == "cuda"
+            if word.arg in ("target", "target_backend") and is_cuda and "numba" in self._packages:
+                return f"a Numba kernel by {ast.unparse(node.func)[:60]} with {word.arg}='cuda'"
+        return None
+
+    @property
+    def _packages(self) -> set[str]:
+        return {name.partition(".")[0] for name in self._modules.values()}
+
+
+def _modules(nodes: Collection[ast.AST]) -> dict[str, str]:
+    """Modules that can make kernels, by the names that the file knows them under."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                own = alias.asname or alias.name.partition(".")[0]
+                full = alias.name if alias.asname else own
+                if full.partition(".")[0] in _PACKAGES:
+                    found[own] = full
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            module = node.module or ""
+            for alias in node.names if module.partition(".")[0] in _PACKAGES else ():
+                found[alias.asname or alias.name] = f"{module}.{alias.name}"
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            for target in node.targets:
+                if isinstance(target, ast.Name) and node.value.id in found:
+                    found.setdefault(target.id, found[node.value.id])
+    return found
+
+
+def _functions(nodes: Collection[ast.AST]) -> dict[str, str]:
+    """Makers by the other names that the file imports them under, and what of."""
+    found = {}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                own = alias.asname or alias.name
+                if alias.name in MAKERS:
+                    found[own] = MAKERS[alias.name]
+                elif alias.name == "jit" and node.module == "numba.cuda":
+                    found[own] = "a Numba kernel"
+                elif alias.name == "Program" and (node.module or "").startswith("cuda.core"):
+                    found[own] = "an NVRTC program"
+    return found
+
+
+def _of_types(nodes: Collection[ast.AST]) -> Iterator[ast.AST]:
+    """All that is in annotations, and in what `isinstance` is asked."""
+    for node in nodes:
+        given: list[ast.expr | None] = []
+        if isinstance(node, ast.arg | ast.AnnAssign):
+            given = [node.annotation]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = [node.returns]
+        elif isinstance(node, ast.Call) and _last(node.func) in _OF_A_TEST:
+            given = [*node.args[1:]]
+        for one in given:
+            if one is not None:
+                yield from ast.walk(one)
+
+
+def _docstrings(nodes: Collection[ast.AST]) -> Iterator[ast.AST]:
+    """Strings that are statements of their own."""
+    return (node.value for node in nodes if isinstance(node, ast.Expr))
+
+
+def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
