@@ -158,7 +158,7 @@ def test_a_macro_of_the_command_line_may_rename_a_kernel(tmp_path: Path) -> None
     "bytes_", ["-1", "0x100", "9" * 5000, "1e9", "\N{ARABIC-INDIC DIGIT NINE}"]
 )
 def test_bytes_are_a_decimal_number(tmp_path: Path, bytes_: str) -> None:
-    with pytest.raises(UsageError, match="not an allowance|bytes is") as raised:
+    with pytest.raises(UsageError, match=r"not an allowance|bytes is") as raised:
         judge(tmp_path, A.replace("256", bytes_) + K, KERNEL)
     assert raised.value.exit_code == 2
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from lmemscope.formats.demangle import short_name
 from lmemscope.gate.limits import SPILLS
 from lmemscope.model import CauseShare, Finding, KernelFacts, KernelReport, Report, SiteClass
+from lmemscope.rules.reported import find_reported
 
 
 def contradictions(report: Report) -> Iterator[tuple[str, str]]:
@@ -21,12 +22,20 @@ def contradictions(report: Report) -> Iterator[tuple[str, str]]:
         report: with causes.
     """
     for unit in report.units:
-        if unit.frontend == "log":
-            continue  # Its findings are no ledger's; figures without findings the gate asks for.
         for kernel in unit.kernels:
-            for reason in _of_kernel(kernel):
+            is_log = unit.frontend == "log"
+            for reason in _of_log(kernel, unit.arch) if is_log else _of_kernel(kernel):
                 name = short_name(kernel.facts.demangled)
                 yield unit.input, f"{name} on {unit.arch} contradicts itself: {reason}"
+
+
+def _of_log(kernel: KernelReport, arch: str) -> Iterator[str]:
+    """A build log has no ledgers: its figures alone say what the findings are."""
+    left = Counter((one.cause, one.bytes) for one in kernel.findings)
+    wanted = Counter((one.cause, one.bytes) for one in find_reported(kernel.facts, None, arch))
+    if kernel.findings:
+        for cause, size in sorted((wanted - left).elements()):
+            yield f"no finding is of its {cause} of {size} bytes"
 
 
 def _of_kernel(kernel: KernelReport) -> Iterator[str]:
