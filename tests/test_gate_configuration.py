@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -173,3 +174,18 @@ class TestPrograms:
         (project / "a.cu").write_text("\n\n" + allow + DIRTY)
         again = run_program(*self.CHECK, "--changed", "HEAD", cwd=project)
         assert "is new since" not in again.out
+
+    def test_what_a_build_defines_is_said(self, project: Path) -> None:
+        (project / "a.cu").write_text("#ifndef HIDE\n" + DIRTY + "#endif\n" + CLEAN)
+        commit(project)
+        (project / "build").mkdir()
+        database = project / "build" / "compile_commands.json"
+        command = f"nvcc -DHIDE -arch=sm_90 -c {project}/a.cu -o a.o"
+        entry = {"directory": str(project), "file": f"{project}/a.cu", "command": command}
+        database.write_text(json.dumps([entry]))
+        git(project, "add", "-A")
+        for name in FORMATS:
+            done = run_program("check", "build", "--changed", "HEAD", "--format", name, cwd=project)
+            assert done.code == 0, done.out
+            assert "the build defines HIDE" in done.out
+            assert "is not that of HEAD" in done.out

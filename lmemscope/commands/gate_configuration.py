@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmemscope.config import file as configuration_file
+from lmemscope.discover.locate import DATABASE
 from lmemscope.errors import UsageError
 from lmemscope.gate.configuration import taken_away, weaker
 from lmemscope.model import Account, AccountState, MissingEvidence
@@ -69,6 +70,7 @@ def say_of(
     accounts += _new_allowances(report, since.revision)
     if since.grounds.inputs:
         accounts.append(_account(f"the baseline is not that of {since.revision.name}"))
+    accounts += _changed_builds(since.revision)
     changed = list(_weakened(configuration, since.revision))
     accounts += [_account(text, "left-out" if trusted else "missing") for text in changed]
     if trusted:
@@ -103,6 +105,14 @@ def _of_build(configuration: Configuration, report: Report) -> Iterator[Account]
     if names:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         yield _account(f"the build defines {', '.join(list(names)[:_NAMED])}{more}")
+
+
+def _changed_builds(revision: Revision) -> Iterator[Account]:
+    """Build databases in git that are not those of the revision."""
+    for path in sorted(revision.changed):
+        if os.path.basename(path) == DATABASE:
+            said = "which says how files are compiled, is not that of"
+            yield _account(f"{_shown(path)}, {said} {revision.name}")
 
 
 def _weakened(configuration: Configuration, revision: Revision) -> Iterator[str]:

@@ -290,10 +290,13 @@ def _add_database(
     def wanted(source: str) -> bool:
         if below is not None and not is_below(source, below):
             return False
-        is_admitted = globs.admit(source)
-        if not is_admitted:
+        if globs.admit(source):
+            return True
+        kind = kind_of(source)
+        # A database names the host's sources too.
+        if kind is not None and kind.is_cuda:
             result.excluded[source] = None
-        return is_admitted
+        return False
 
     try:
         database = read_database(path, wanted, trust=builds.trust)
