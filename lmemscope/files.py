@@ -8,6 +8,7 @@ tree is opened here.
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import stat
@@ -85,6 +86,14 @@ def read_beside(path: str | os.PathLike[str]) -> bytes:
         OSError: it cannot be opened or read.
     """
     return _read(path, _TEXT_LIMIT)
+
+
+def digest_of(path: str | os.PathLike[str]) -> str | None:
+    """SHA-256 of an input's bytes, or None where it cannot be read."""
+    try:
+        return hashlib.sha256(read_input(path)).hexdigest()
+    except OSError:
+        return None
 
 
 def decoded_utf8(data: bytes) -> str:

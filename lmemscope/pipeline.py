@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -129,8 +130,9 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
 
         slot = slot_of(unit, wanted)
         known = known_report(slot, unit, wanted)
+        digest = files.digest_of(unit.path)
         if known is not None:
-            return known
+            return replace(known, source_digest=digest)
         importing: threading.Thread | None = None
         if _ANALYSIS[-1] not in sys.modules:
             # What is needed at once is not imported by two threads: where their locks cross, Python
@@ -159,7 +161,7 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         # A file that was edited since has another key, and an unkeyed input may follow from more.
         if slot is not None and slot.key == key:
             keep_report(slot, unit, wanted, report, read)
-        return report
+        return replace(report, source_digest=digest)
 
 
 def _analysed(

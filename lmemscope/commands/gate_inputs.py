@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 from lmemscope.commands.saved import is_saved
 from lmemscope.discover.locate import DATABASE
 from lmemscope.discover.walk import Globs
-from lmemscope.files import read_beside
+from lmemscope.files import digest_of, read_beside
 from lmemscope.gate.accounting import Inputs
 from lmemscope.gate.places import file_of_input
 from lmemscope.lowering.kinds import kind_of
 from lmemscope.model import Gap
 from lmemscope.sources.encoding import decoded
-
-_NAMED = 5
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -75,11 +73,11 @@ def inputs_of(
     )
 
 
-def changed_since(paths: Sequence[str], report: Report) -> tuple[Report, tuple[str, ...]]:
-    """A report with the gaps of files that are not those that saved reports are of, and notes.
+def with_stale(paths: Sequence[str], report: Report) -> Report:
+    """A report with a gap for each file that is not on disk what a saved report is of.
 
-    A line that a report quotes tells: on disk it is another now. That a file is newer tells less,
-    for a checkout makes all files new.
+    The digest of an input tells, and of headers the lines that are quoted. What is not on disk
+    tells nothing.
 
     Args:
         paths: as typed.
@@ -87,20 +85,22 @@ def changed_since(paths: Sequence[str], report: Report) -> tuple[Report, tuple[s
     """
     saved = [path for path in paths if is_saved(path)]
     if not saved:
-        return report, ()
+        return report
+    digests: dict[str, str] = {}
     quoted: dict[str, dict[int, str]] = defaultdict(dict)
     for unit in report.units:
+        if unit.source_digest is not None:
+            digests[file_of_input(unit.input)] = unit.source_digest
         for one in unit.source_lines:
             quoted[one.file][one.line] = one.text
-    gaps = [
-        Gap("read", f"{file} is not what {saved[0]} was made of: line {line} differs", "evidence")
-        for file, line in _differing(quoted)
-    ]
-    written = max((_modified(path) for path in saved), default=0.0)
-    files = {file_of_input(unit.input) for unit in report.units}
-    newer = sorted(file for file in files if _modified(file) > written)
-    notes = [f"newer than the saved report: {', '.join(newer[:_NAMED])}"] if newer else []
-    return replace(report, gaps=(*report.gaps, *gaps)), tuple(notes)
+    stale = {file: "" for file, was in digests.items() if digest_of(file) not in (None, was)}
+    for file, line in _differing(quoted):
+        stale.setdefault(file, f": line {line} differs")
+    gaps = (
+        Gap("read", f"{file} is not what {saved[0]} was made of{why}", "evidence", file)
+        for file, why in stale.items()
+    )
+    return replace(report, gaps=(*report.gaps, *gaps))
 
 
 def _differing(quoted: Mapping[str, Mapping[int, str]]) -> Iterator[tuple[str, int]]:
@@ -115,13 +115,6 @@ def _differing(quoted: Mapping[str, Mapping[int, str]]) -> Iterator[tuple[str, i
             if now is None or now.strip() != text.strip():
                 yield file, number
                 break
-
-
-def _modified(path: str) -> float:
-    try:
-        return os.stat(path).st_mtime
-    except (OSError, ValueError):
-        return 0.0
 
 
 def _identity(path: str) -> tuple[int, int] | None:

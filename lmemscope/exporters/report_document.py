@@ -345,6 +345,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
         source_lines: text of the lines that the kernels name.
         directives: ``// lmemscope:`` comments that speak of a kernel; absent where left out.
         launches: device-side launches that the source has and no compiled code shows.
+        source_digest: SHA-256 of the input's file; null where there is none.
     """
 
     input: str
@@ -359,6 +360,7 @@ class UnitDocument(Struct, frozen=True, kw_only=True):
     source_lines: tuple[SourceLine, ...] = ()
     directives: tuple[KernelDirective, ...] | UnsetType = UNSET
     launches: tuple[Launch, ...] = ()
+    source_digest: str | None = None
 
 
 class ReportDocument(Struct, frozen=True, kw_only=True):

@@ -193,6 +193,8 @@ class UnitReport:
         others: names of the kernels that globs left out, shortened; no exporter shows them.
         launches: device-side launches that the source has and no compiled code shows; of a unit
             that failed, all that its source has.
+        source_digest: of the bytes of the input's file, so that a saved report can be told from
+            one of another text; None where there is no file.
     """
 
     input: str
@@ -210,6 +212,7 @@ class UnitReport:
     cached: bool = field(default=False, compare=False)
     others: tuple[str, ...] = field(default=(), compare=False)
     launches: tuple[Launch, ...] = ()
+    source_digest: str | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         what = f"failed: {self.failure.message}" if self.failure else _counted(self.kernels)
