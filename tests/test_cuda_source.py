@@ -94,13 +94,13 @@ def test_expressions_split_outside_brackets_only() -> None:
         ("template <int N = 3> OTHER void k(int *p) {}", "k", "function"),
         ("OTHER(128) void k(int *p) __attribute__((cold)) {}", "k", "function"),
         ("A::A(int x) : y(x) {}", "A", "function"),
-        # None of these is a function.
-        ("__device__ int t[4] = {f(1)};", "z", "kernel"),
-        ("struct __align__(16) S { int f() { return 1; } };", "z", "kernel"),
-        ('namespace a::b { extern "C" { int i; } }', "z", "kernel"),
-        ("auto f = [](int x) { return x; };", "z", "kernel"),
-        ("__device__ int declared(int x);", "z", "kernel"),
-        ('#define TEXT "__global__" /* __global__ */\nTEXT f(int);', "z", "kernel"),
+        # None of these is a function: no kernel stands directly below.
+        ("__device__ int t[4] = {f(1)};", "", "kernel"),
+        ("struct __align__(16) S { int f() { return 1; } };", "", "kernel"),
+        ('namespace a::b { extern "C" { int i; } }', "", "kernel"),
+        ("auto f = [](int x) { return x; };", "", "kernel"),
+        ("__device__ int declared(int x);", "", "kernel"),
+        ('#define TEXT "__global__" /* __global__ */\nTEXT f(int);', "", "kernel"),
     ],
 )
 def test_a_comment_is_tied_to_what_follows(source: str, kernel: str, tie: str) -> None:

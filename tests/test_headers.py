@@ -213,11 +213,18 @@ class TestComments:
             "lib.cuh:2: allowance of volatile for k accepts nothing: there is no such finding",
         )
 
-    def test_it_does_not_hold_for_a_kernel_of_another_header(self) -> None:
-        """Both branches of an ``#if`` are looked into; the compiler saw the other one."""
-        other = header_of(LIBRARY, "/tree/other.cuh")
-        plain = header_of(LIBRARY.partition("\n")[0] + "\n\n" + LIBRARY.partition('"a table"\n')[2])
-        assert verdict(unit_with("a.cu", plain, other))[0] == "failed"
+    def test_it_does_not_hold_for_a_kernel_of_another_header(self, tree: Path) -> None:
+        """Both branches of an ``#if`` are looked into; the compiler saw one of them."""
+        (tree / "lib.cuh").write_text(LIBRARY)
+        (tree / "other.cuh").write_text(LIBRARY.replace("// lmemscope: allow", "// once allowed"))
+        own = '#if A\n#include "other.cuh"\n#else\n#include "lib.cuh"\n#endif\n'
+        (tree / "a.cu").write_text(own)
+        source = with_headers(read_cuda_source(own), str(tree / "a.cu"), CompileOptions())
+        assert verdict(unit_with("a.cu", *source.headers))[0] == "failed"
+        other = LIBRARY.replace("int *p", "int *p, int q").partition("allow")[2]
+        (tree / "other.cuh").write_text("// once" + other)
+        source = with_headers(read_cuda_source(own), str(tree / "a.cu"), CompileOptions())
+        assert verdict(unit_with("a.cu", *source.headers))[0] == "passed"
 
     def test_a_wrong_one_is_refused_with_its_own_file_and_line(self) -> None:
         unit = unit_with("a.cu", header_of(LIBRARY.replace("allow", "alow")))

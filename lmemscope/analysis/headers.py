@@ -2,46 +2,43 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from lmemscope.analysis.layers import Layers
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
 from lmemscope.model import (
+    CudaSource,
     HeaderSource,
     HeaderTemplates,
     KernelDirective,
     SourceLocation,
-    base_name,
 )
 
 
 def directives(layers: Layers) -> tuple[KernelDirective, ...]:
     """The ``// lmemscope:`` comments of a unit's own file and of its headers."""
     source = layers.artifacts.source
-    if source is None:
-        return ()
-    # Of two headers that stand for each other, the compiler sees one.
-    defined = Counter(
-        name
-        for file in (source, *(header.source for header in source.headers))
-        for name in {base_name(kernel.name) for kernel in file.kernels if not kernel.is_declaration}
-    )
-    own = ((directive, None) for directive in source.kernel_directives)
+    return () if source is None else directives_of(source, partial(_shown, layers))
+
+
+def directives_of(
+    source: CudaSource, shown: Callable[[HeaderSource], str]
+) -> tuple[KernelDirective, ...]:
+    """The ``// lmemscope:`` comments of a source and of its headers.
+
+    Args:
+        source: with its headers.
+        shown: what a header is called for the user.
+    """
     others = (
-        (directive, _shown(layers, header))
+        replace(directive, file=shown(header))
         for header in source.headers
         for directive in header.source.kernel_directives
     )
-    return tuple(
-        replace(
-            directive,
-            file=file,
-            ambiguous=directive.ambiguous or defined[directive.kernel] > 1,
-        )
-        for directive, file in (*own, *others)
-    )
+    return (*source.kernel_directives, *others)
 
 
 def templates(layers: Layers) -> tuple[HeaderTemplates, ...]:

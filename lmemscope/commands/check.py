@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lmemscope.commands.baseline_file import baseline_for
+from lmemscope.commands.gate_configuration import say_of
 from lmemscope.commands.gate_inputs import inputs_of, with_stale
 from lmemscope.commands.options import configured_options, group_options
 from lmemscope.commands.output import Formats, Sink, append
@@ -45,6 +46,11 @@ FORMATS: Formats = {
     help="Only files whose text or headers changed since a git revision.",
 )
 @click.option("--allow-incomplete", is_flag=True, help="Missing evidence does not fail.")
+@click.option(
+    "--trust-configuration",
+    is_flag=True,
+    help="With --changed: take the configuration though it is weaker than the revision's.",
+)
 @click.option("--update", is_flag=True, help="Remove what is gone from the baseline.")
 @click.option("--ratchet", is_flag=True, help="Take improvements into the baseline.")
 @click.option(
@@ -60,6 +66,7 @@ def command(
     paths: tuple[str, ...],
     revision: str | None,
     allow_incomplete: bool,
+    trust_configuration: bool,
     update: bool,
     ratchet: bool,
     format_name: str | None,
@@ -99,14 +106,16 @@ def command(
     since = _since(
         revision, paths, file.path if file is not None else None, configuration, settings
     )
-    report = gathered(paths, settings, narrow=since.narrow if since is not None else None)
+    narrow = since.narrow if since is not None else None
+    report = gathered(paths, settings, narrow=narrow, verify=True)
     unchanged = since.unchanged if since is not None else ()
     theirs = known.filters if known is not None else ()
     # What this command's own flags leave out is said below; what is missing of a file is not known.
     foreign = tuple(one for one in report.filters if one not in settings.filters)
-    if is_saved(paths[0]) and foreign and report.filters != theirs:
+    saved = next(filter(is_saved, paths), None)
+    if saved is not None and foreign and report.filters != theirs:
         other = "the gate" if known is None else "the baseline"
-        raise filtered(paths[0], foreign, theirs, other)
+        raise filtered(saved, foreign, theirs, other)
     if file is not None and known is not None:
         known = file.reported(known, report)
     report = with_stale(paths, report)
@@ -128,6 +137,8 @@ def command(
         kernels=settings.kernels,
         unchanged=unchanged,
     )
+    said = say_of(configuration, report, since, trusted=trust_configuration)
+    result = said.added_to(result)
     about = since.notes if since is not None else ()
     result = replace(result, notes=(*about, *_about(file), *result.notes))
     if kept is not None and file is not None and known is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,8 @@ def gathered(
     settings: Settings,
     interrupted: Callable[[Report], None] | None = None,
     narrow: Narrow | None = None,
+    *,
+    verify: bool = False,
 ) -> Report:
     """The report of inputs; saved reports among them are read, and nothing of them is compiled.
 
@@ -34,6 +36,7 @@ def gathered(
         paths: as the user typed them.
         settings: how to compile and what to keep.
         interrupted, narrow: as of `analyse`; a saved report is taken whole.
+        verify: whether saved reports have to be what was written; doubts are in the report.
 
     Raises:
         UsageError: as `analyse`.
@@ -44,7 +47,7 @@ def gathered(
     if not saved:
         return analyse(paths, settings, interrupted, narrow)
     read = _read if len(paths) == 1 else _either
-    reports = [read(path, settings) for path in saved]
+    reports = [read(path, settings, verify) for path in saved]
     others = [path for path in paths if not is_saved(path)]
     if others:
         reports.append(analyse(others, settings, interrupted, narrow))
@@ -61,10 +64,10 @@ def filtered(name: str, filters: Sequence[str], others: Sequence[str], other: st
     )
 
 
-def _either(path: str, settings: Settings) -> Report:
+def _either(path: str, settings: Settings, verify: bool) -> Report:
     """A saved report, or one that says why it cannot be read."""
     try:
-        return _read(path, settings)
+        return _read(path, settings, verify)
     except InputError as error:
         from lmemscope import __version__
         from lmemscope.model import Failure, Report, UnitReport
@@ -73,7 +76,22 @@ def _either(path: str, settings: Settings) -> Report:
         return Report(__version__, (), (UnitReport(path, "auto", "", (), why),))
 
 
-def _read(path: str, settings: Settings) -> Report:
+def _doubts(path: str, report: Report) -> Iterator[str]:
+    """Why a saved report may not be what was written."""
+    from lmemscope.exporters.json import why_unsealed
+    from lmemscope.gate.consistency import contradictions
+
+    try:
+        why = why_unsealed(path)
+    except OSError as error:
+        why = f"it cannot be read again: {error.strerror}"
+    if why is not None:
+        yield f"{path}: {why}; write it again with: lmemscope scan … -o {path}"
+    yield from (f"{path}: {text}" for text in report.doubts)
+    yield from (f"{path}: {name}: {reason}" for name, reason in contradictions(report))
+
+
+def _read(path: str, settings: Settings, verify: bool) -> Report:
     """A saved report, of which only the files, architectures and kernels asked for are kept.
 
     Raises:
@@ -85,6 +103,8 @@ def _read(path: str, settings: Settings) -> Report:
     from lmemscope.exporters.selection import units_of
 
     report = load_report(path)
+    doubts = tuple(_doubts(path, report)) if verify else ()
+    report = replace(report, doubts=doubts)
     whole = report
     report = units_of(report, Globs(settings.root, settings.include, settings.exclude).admit)
     if whole.units and not report.units:
@@ -141,4 +161,5 @@ def _combined(reports: Sequence[Report]) -> Report:
         left_out=tuple(dict.fromkeys(fact for report in reports for fact in report.left_out)),
         filters=tuple(sorted({one for report in reports for one in report.filters})),
         links=tuple(link for report in reports for link in report.links),
+        doubts=tuple(doubt for report in reports for doubt in report.doubts),
     )

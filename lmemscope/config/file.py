@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,20 @@ class ConfigurationFile:
         return str(Path(self.path).parent) if self.path is not None else "."
 
 
-def read(start: str = ".") -> ConfigurationFile:
+Content = Callable[[Path], bytes | None]
+"""What a file holds; None where there is no such file."""
+
+
+def _on_disk(path: Path) -> bytes | None:
+    return read_beside(path) if path.is_file() else None
+
+
+def read(start: str = ".", content: Content = _on_disk) -> ConfigurationFile:
     """Read the nearest configuration, from a directory upwards.
+
+    Args:
+        start: the directory.
+        content: of files; another one than the disk's reads the configuration of a revision.
 
     Raises:
         UsageError: the file is no TOML, has a key that is not known, or a value that its key does
@@ -48,20 +60,23 @@ def read(start: str = ".") -> ConfigurationFile:
     here = Path(start).resolve()
     for directory in (here, *here.parents):
         own = directory / OWN
-        if own.is_file():
-            return _checked(own, _parsed(own))
+        document = _parsed(own, content)
+        if document is not None:
+            return _checked(own, document)
         project = directory / "pyproject.toml"
-        if project.is_file():
-            tools = _parsed(project).get("tool")
+        document = _parsed(project, content)
+        if document is not None:
+            tools = document.get("tool")
             section = tools.get("lmemscope") if isinstance(tools, dict) else None
             if section is not None:
                 return _checked(project, section)
     return ConfigurationFile()
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parsed(path: Path, content: Content) -> dict[str, Any] | None:
     try:
-        return tomllib.loads(read_beside(path).decode("utf-8"))
+        found = content(path)
+        return None if found is None else tomllib.loads(found.decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(_STAGE, f"{path} cannot be read: {error}") from error
 

@@ -38,6 +38,7 @@ class Configuration:
         tolerance: bytes by which a known finding may grow.
         toolchain_tolerance: percent by which it may grow where the toolchain changed.
         file: the configuration file, or None without one.
+        written: what that file says, by the option's name; flags may say otherwise.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -46,6 +47,7 @@ class Configuration:
     tolerance: int = 0
     toolchain_tolerance: int = 50
     file: str | None = None
+    written: Mapping[str, Any] = field(default_factory=dict)
 
 
 def from_flags(
@@ -83,6 +85,7 @@ def from_flags(
         tolerance=values["tolerance"],
         toolchain_tolerance=values["toolchain_tolerance"],
         file=found.path,
+        written=found.values,
     )
 
 

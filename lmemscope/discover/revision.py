@@ -62,6 +62,10 @@ class Revision:
                 return None if module not in self.changed and real in self.tracked else ""
         return ""
 
+    def content(self, path: str) -> bytes | None:
+        """What an absolute path holds in the revision, or None where it has no such file."""
+        return Repository(self.top).text(self.commit, os.path.relpath(path, self.top))
+
 
 def read_revision(name: str, paths: Sequence[str]) -> Revision:
     """Compare the working tree that paths lie in with a revision.
@@ -227,8 +231,7 @@ def _module(path: str) -> Repository | None:
 
 def _text_at(revision: Revision, path: str) -> str | None:
     """A file's text in the revision, or None where it has none."""
-    name = os.path.relpath(path, revision.top)
-    found = Repository(revision.top).text(revision.commit, name)
+    found = revision.content(path)
     return None if found is None else found.decode("utf-8", "replace")
 
 

@@ -26,11 +26,15 @@ from lmemscope.discover.locate import (
 from lmemscope.discover.skipped import Skipped, why_skipped
 from lmemscope.errors import InputError
 from lmemscope.lowering.kinds import ENDINGS, STANDARD_INPUT, kind_of, kind_of_content
-from lmemscope.model import CompileOptions, Gap
+from lmemscope.model import CompileOptions, Gap, count
 
 if TYPE_CHECKING:
     from lmemscope.discover.build_database import Compiler
     from lmemscope.discover.build_flags import BuildFlags
+
+
+_NAMED = 5
+"""Files that are named of those that globs leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class Discovery:
         headers: below directories, which do not stand for them; those that are inputs aside.
         compilers: that build databases name for what is among the inputs.
         gaps: what directories that were named hold and the walk does not enter.
+        excluded: absolute paths of inputs that the globs leave out.
     """
 
     inputs: list[Found] = field(default_factory=list)
@@ -73,6 +78,7 @@ class Discovery:
     headers: list[str] = field(default_factory=list)
     compilers: dict[Compiler, None] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
+    excluded: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +153,8 @@ def discover(paths: Sequence[str], globs: Globs, builds: Builds = Builds()) -> D
         if path not in named
     ]
     result.inputs = _once(result.inputs)
+    if result.excluded:
+        result.gaps.append(_left_out(list(result.excluded), globs))
     if skipped:
         from lmemscope.discover.skipped import account
 
@@ -248,7 +256,10 @@ def _add_directory(
         skipped.append(Skipped(os.path.normpath(directory), why, base))
     for file, is_header in _walk(directory, skipped) if walked else ():
         path = os.path.abspath(file)
-        if path in built or not globs.admit(path):
+        if path in built:
+            continue
+        if not globs.admit(path):
+            result.excluded |= {} if is_header else {path: None}
             continue
         if is_header:
             result.headers.append(os.path.normpath(file))
@@ -277,7 +288,15 @@ def _add_database(
     from lmemscope.discover.build_database import read_database
 
     def wanted(source: str) -> bool:
-        return globs.admit(source) and (below is None or is_below(source, below))
+        if below is not None and not is_below(source, below):
+            return False
+        if globs.admit(source):
+            return True
+        kind = kind_of(source)
+        # A database names the host's sources too.
+        if kind is not None and kind.is_cuda:
+            result.excluded[source] = None
+        return False
 
     try:
         database = read_database(path, wanted, trust=builds.trust)
@@ -357,6 +376,18 @@ def _walk(directory: str, skipped: list[Skipped]) -> Iterator[tuple[str, bool]]:
                 yield path, kind.is_header
             elif kind is None and is_own(os.path.abspath(path), base) and may_be_included(path):
                 yield path, True
+
+
+def _left_out(excluded: Sequence[str], globs: Globs) -> Gap:
+    """What the user's globs leave out, for the gate to say."""
+    names = ", ".join(_shown(path) for path in excluded[:_NAMED])
+    more = f" and {len(excluded) - _NAMED} more" if len(excluded) > _NAMED else ""
+    said = " and ".join(
+        f"{word} {', '.join(given)}"
+        for word, given in (("include", globs.include), ("exclude", globs.exclude))
+        if given
+    )
+    return Gap("walk", f"{said}: left out {count(len(excluded), 'file')}: {names}{more}", "note")
 
 
 def _how_to_make(path: str) -> str:

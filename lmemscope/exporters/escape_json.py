@@ -9,14 +9,22 @@ from __future__ import annotations
 import re
 
 from lmemscope.exporters.escape import COMMAND_ANYWHERE
-from lmemscope.formats import codec
+from lmemscope.formats import codec, seal
 
 _OTHER = re.compile("[^\n -~]")
 
 
 def document(value: object) -> str:
     """A structure as a file: indented, the last line ended."""
-    text = codec.pretty(value)
+    return _plain(codec.pretty(value))
+
+
+def sealed(value: object) -> str:
+    """As `document`, with a digest of it as the last field."""
+    return _plain(codec.indented(seal.sealed(codec.encode(value))))
+
+
+def _plain(text: str) -> str:
     if not text.isascii() or "\x7f" in text:
         text = _OTHER.sub(_escaped, text)
     return COMMAND_ANYWHERE.sub(r"\\u0023#", text)

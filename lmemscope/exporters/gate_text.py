@@ -46,7 +46,8 @@ def render_gate(
         lead = "note" if result.complete else styled("error", "1;31", on=color)
         made.append(line(lead, ": evidence that the gate needs is missing:"))
         made += [f"  {piece.text}" for piece in result.missing]
-        if not result.complete:
+        # What a configuration takes away from the gate that option does not accept.
+        if not result.complete and any(one.stage != "configuration" for one in result.missing):
             made.append("  accept that with --allow-incomplete")
         made.append("")
     made += [f"note: {note}" for note in result.notes]

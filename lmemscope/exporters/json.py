@@ -7,7 +7,7 @@ them and the model: figures chosen, places and counts moved, objects named; and 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar, get_args
 
 from msgspec import UNSET, UnsetType
@@ -33,7 +33,7 @@ from lmemscope.exporters.report_document import (
     ToolDocument,
     UnitDocument,
 )
-from lmemscope.formats import documents
+from lmemscope.formats import documents, seal
 from lmemscope.formats.demangle import symbol_text
 from lmemscope.model import (
     CauseShare,
@@ -65,7 +65,7 @@ _ABSENT = object()
 
 def render_json(report: Report, *, with_accesses: bool = False) -> str:
     """The document as text; accesses are many, so only when asked."""
-    return escape_json.document(to_document(report, with_accesses=with_accesses))
+    return escape_json.sealed(to_document(report, with_accesses=with_accesses))
 
 
 def render(report: Report, how: Presentation) -> str:
@@ -91,6 +91,15 @@ def load_report(path: str) -> Report:
         UsageError: it has the schema of an older or newer lmemscope.
     """
     return SAVED.load(path)
+
+
+def why_unsealed(path: str) -> str | None:
+    """Why a saved report may not be what was written; None where it is.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return seal.broken(documents.read_file(path))
 
 
 def to_document(report: Report, *, with_accesses: bool = False) -> ReportDocument:
@@ -132,6 +141,7 @@ def from_document(document: ReportDocument) -> Report:
         filters=document.filters,
         reservation=document.reservation,
         links=document.links,
+        doubts=tuple(_doubts(document)),
     )
 
 
@@ -143,6 +153,21 @@ SAVED = documents.Saved(
     missing="check the path",
     again="write it again with: lmemscope scan … -o report.json",
 )
+
+
+def _doubts(document: ReportDocument) -> Iterator[str]:
+    """Figures that the document holds twice, and otherwise each time."""
+    for unit in document.units:
+        for kernel in unit.kernels:
+            ptxas, cubin = kernel.sources.ptxas, kernel.sources.cubin
+            for name in ("registers", "stack_frame"):
+                chosen = getattr(ptxas, name, None)
+                told = getattr(cubin, name, None) if chosen is None else chosen
+                if getattr(kernel, name) != told:
+                    yield f"{unit.input}: {name} of {kernel.demangled} is not that of its sources"
+            for name in ("spill_stores", "spill_loads"):
+                if getattr(kernel, name) != getattr(ptxas, name, None):
+                    yield f"{unit.input}: {name} of {kernel.demangled} is not that of its sources"
 
 
 def _toolchain(tools: Iterable[Tool]) -> dict[str, ToolDocument]:

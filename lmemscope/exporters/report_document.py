@@ -378,6 +378,7 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
         reservation: device memory that the driver reserves for all; null where no GPU was named.
         units: one per input and architecture, in input order.
         links: programs that were linked; empty where none was.
+        digest: of all the rest, such that a later edit is seen; absent in earlier documents.
     """
 
     schema: Literal["lmemscope.report/1"]
@@ -391,3 +392,4 @@ class ReportDocument(Struct, frozen=True, kw_only=True):
     reservation: Reservation | None = None
     units: tuple[UnitDocument, ...]
     links: tuple[Link, ...] = ()
+    digest: str | UnsetType = UNSET

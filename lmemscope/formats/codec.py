@@ -55,9 +55,14 @@ def encode(value: object) -> bytes:
 
 def pretty(value: object) -> str:
     """A structure as a file for people: indented, with the last line ended."""
+    return indented(encode(value))
+
+
+def indented(data: bytes) -> str:
+    """JSON as a file for people."""
     import msgspec
 
-    return msgspec.json.format(encode(value), indent=2).decode() + "\n"
+    return msgspec.json.format(data, indent=2).decode() + "\n"
 
 
 def ascii_line(value: object) -> str:

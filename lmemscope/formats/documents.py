@@ -61,7 +61,7 @@ class Saved(Generic[D, R]):
             UsageError: an older or newer lmemscope wrote it, in a schema of its own.
         """
         try:
-            return self.parse(_read(path), path)
+            return self.parse(read_file(path), path)
         except FileNotFoundError as error:
             hint = self.missing.format(path=path)
             raise self.wrong(self.stage, f"{path} does not exist", hint=hint) from error
@@ -120,8 +120,12 @@ class _Head:
     version: Any = None
 
 
-def _read(path: str) -> bytes:
-    """A file's bytes, and one more than allowed of a file that never ends."""
+def read_file(path: str) -> bytes:
+    """A file's bytes, and one more than allowed of a file that never ends.
+
+    Raises:
+        OSError: it cannot be read.
+    """
     chunks: list[bytes] = []
     size = 0
     with open_regular(path) as stream:

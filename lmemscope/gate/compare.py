@@ -17,6 +17,7 @@ from lmemscope.errors import UsageError
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches
 from lmemscope.gate.accounting import NO_INPUTS, Accounts, Inputs, account
+from lmemscope.gate.comments import doubtful, holds_for
 from lmemscope.gate.evidence import weigh
 from lmemscope.gate.figures import Figure, figures
 from lmemscope.gate.known import Answer, Drift, ask
@@ -25,9 +26,9 @@ from lmemscope.gate.linked import linked_figures, of_no_unit
 from lmemscope.gate.matching import Item, is_of
 from lmemscope.gate.policy import (
     check_directives,
+    doubt_of,
     file_of,
     from_sources,
-    holds_for,
     speaks_of,
 )
 from lmemscope.model import (
@@ -131,6 +132,7 @@ class _Gate:
                 self._failures.append(one)
             else:
                 self._unknown[one] = None
+        self._note_doubtful_expectations()
         for unit, kernel in self._kernels():
             limits = [limit for limit in self._policy.limits if _applies(limit, unit, kernel)]
             found = linked.replaced(unit, kernel.facts, figures(unit, kernel.facts))
@@ -269,6 +271,13 @@ class _Gate:
                         about_registers=what == "registers",
                     )
 
+    def _note_doubtful_expectations(self) -> None:
+        """An expectation that nobody can tell the kernel of was not checked."""
+        for unit in self._report.units:
+            for directive, why in doubtful(unit, "expect"):
+                reason = f"line {directive.line} of {file_of(directive, unit)}: {why}"
+                self._unknown[MissingEvidence(unit.input, "expectation", reason)] = None
+
     def _allowed(self, item: Item, ruling: Ruling) -> Allowance | None:
         """The allowance that accepts what limits forbid; others that mean it are remembered."""
         bytes_ = item.finding.bytes
@@ -352,11 +361,17 @@ class _Gate:
                 said.append(
                     f"{what} accepts {count(allowance.bytes or 0, 'byte')}, and there are {largest}"
                 )
+            elif (why := self._doubt(allowance)) != "":
+                said.append(f"{what} accepts nothing: {why}")
             elif allowance in self._idle:
                 said.append(f"{what} is not needed: {self._idle[allowance]}")
             elif not self._partial or self._seen_whole(allowance):
                 said.append(f"{what} accepts nothing: there is no such finding")
         return said
+
+    def _doubt(self, allowance: Allowance) -> str:
+        comment = allowance.comment
+        return "" if comment is None else doubt_of(comment, self._report.units)
 
     def _idle_limits(self) -> Iterator[str]:
         """Limits for kernels that are nowhere, where every kernel was looked at."""

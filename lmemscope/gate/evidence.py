@@ -63,6 +63,8 @@ def _lacks(report: Report) -> Iterator[tuple[GapKind, MissingEvidence]]:
             yield gap.kind, MissingEvidence(unit.input, gap.stage, gap.reason)
     for gap in report.gaps:
         yield gap.kind, MissingEvidence(gap.input, gap.stage, gap.reason)
+    for doubt in report.doubts:
+        yield "evidence", MissingEvidence(None, "report", doubt)
     yield from of_links(report)
 
 

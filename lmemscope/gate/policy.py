@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lmemscope.config.gate_options import ALLOWANCE
 from lmemscope.config.kinds import Place, nearest
 from lmemscope.errors import UsageError
-from lmemscope.formats.demangle import short_name
 from lmemscope.formats.depths import DEPTH
+from lmemscope.gate.comments import doubt, holds_for
 from lmemscope.model import Allowance, KernelDirective, KernelReport, SourceComment, UnitReport
 
 WORDS = ("allow", "expect", "instantiate", DEPTH)
 """What a comment may say."""
 
 _ALLOW = re.compile(
-    r'(?P<cause>[\w-]+)(?:\s+(?P<bytes>\d+))?\s+"(?P<reason>[^"]+)"'
+    r'(?P<cause>[\w-]+)(?:\s+(?P<bytes>[0-9]+))?\s+"(?P<reason>[^"]+)"'
     r"(?:\s+until\s+(?P<expires>\d{4}-\d{2}-\d{2}))?\s*$"
 )
 
@@ -44,12 +43,27 @@ def file_of(directive: KernelDirective, unit: UnitReport) -> str:
 
 def speaks_of(comment: SourceComment, unit: UnitReport, kernel: KernelReport) -> bool:
     """Whether a comment speaks of a kernel of a unit, which holds or includes its file."""
-    return any(
-        directive.line == comment.directive.line
+    return any(holds_for(directive, unit, kernel) for directive in _same(comment, unit))
+
+
+def doubt_of(comment: SourceComment, units: Sequence[UnitReport]) -> str:
+    """Why it cannot be told of which kernel a comment speaks, in any of the units; else empty."""
+    doubts = (
+        doubt(directive, unit)
+        for unit in units
+        if unit.failure is None
+        for directive in _same(comment, unit)
+    )
+    return next((why for why in doubts if why), "")
+
+
+def _same(comment: SourceComment, unit: UnitReport) -> Iterator[KernelDirective]:
+    return (
+        directive
+        for directive in unit.directives
+        if directive.line == comment.directive.line
         and directive.word == comment.directive.word
         and file_of(directive, unit) == comment.input
-        and holds_for(directive, unit, kernel)
-        for directive in unit.directives
     )
 
 
@@ -79,8 +93,8 @@ def check_directives(units: Sequence[UnitReport], *, every_kernel: bool = True) 
             if not directive.kernel:
                 raise UsageError(
                     "policy",
-                    f"{place}: no kernel follows this comment: {directive.word}",
-                    hint=f"{directive.word} stands above a kernel or inside it",
+                    f"{place}: no kernel follows this comment directly: {directive.word}",
+                    hint=f"{directive.word} stands directly above a kernel or inside it",
                 )
             if directive.tie == "branch":
                 raise UsageError(
@@ -89,7 +103,7 @@ def check_directives(units: Sequence[UnitReport], *, every_kernel: bool = True) 
                     f"{directive.kernel}: {directive.word}",
                     hint=f"put {directive.word} and its kernel into the same branch",
                 )
-            if directive.tie != "function" or not every_kernel:
+            if directive.tie != "function" or directive.doubt or not every_kernel:
                 continue
             if _is_of_no_kernel(directive, unit, units):
                 raise UsageError(
@@ -112,35 +126,6 @@ def _is_of_no_kernel(
         for other in one.directives
         if other.line == directive.line and file_of(other, one).partition("[")[0] == file
     )
-
-
-def holds_for(directive: KernelDirective, unit: UnitReport, kernel: KernelReport) -> bool:
-    """Whether a comment of a unit's file, or of its headers, speaks of a kernel of that unit.
-
-    It does where the kernel's first line is between those that the source reader saw; else, as
-    where that line was inlined from elsewhere, where the qualified name is the same and no other
-    kernel of the file has it. What a macro declares may have another name than the reader saw.
-    """
-    facts = kernel.facts
-    name = short_name(facts.demangled).partition("<")[0]
-    same_name = name.rpartition("::")[2] == directive.kernel
-    if directive.tie == "branch" or not (same_name or directive.tie == "function"):
-        return False
-    place = facts.location
-    if place is not None and directive.lines is not None:
-        first, last = directive.lines
-        # A unit that stands for one of several ways to compile a file has that in its name.
-        own = unit.input.partition("[")[0]
-        files = (unit.input, own) if directive.file is None else (directive.file,)
-        there = os.path.normpath(place.file) in {os.path.normpath(file) for file in files}
-        if there and first <= place.line <= last:
-            return True
-    if directive.tie == "function":
-        # Without the line, only the name is left; its namespace is not known.
-        return same_name and place is None
-    # An ``extern "C"`` kernel has no namespace wherever it stands.
-    qualified = directive.kernel if facts.name == directive.kernel else directive.qualified
-    return not directive.ambiguous and name == (qualified or directive.kernel)
 
 
 def _allowance(comment: SourceComment) -> Allowance:

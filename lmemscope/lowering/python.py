@@ -17,6 +17,7 @@ from lmemscope.lowering import ahead
 from lmemscope.lowering.compile_cuda import instantiations
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
 from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
+from lmemscope.sources.comment_targets import with_doubts_of_text
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.cupy import CupyProgram, cupy_options
 from lmemscope.sources.numba import WAYS_OUT, NumbaKernel
@@ -128,7 +129,7 @@ def _compiled(
         cubin=result.cubin,
         tools=(nvrtc.library(toolchain),),
         gaps=gaps,
-        source=read_cuda_source(source),
+        source=with_doubts_of_text(read_cuda_source(source), source, unit.options),
         instantiated=names,
         program=source,
     )

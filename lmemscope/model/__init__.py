@@ -39,6 +39,7 @@ from lmemscope.model.cuda_source import (
     HeaderSource,
     KernelDefinition,
     base_name,
+    may_agree,
     split_expressions,
 )
 from lmemscope.model.devices import (
@@ -145,6 +146,7 @@ from lmemscope.model.request import (
     CompileOptions,
     Confidence,
     Failure,
+    Form,
     Frontend,
     Gap,
     GapKind,
@@ -226,6 +228,7 @@ __all__ = [
     "Finding",
     "FixReport",
     "Footprint",
+    "Form",
     "FrameOwner",
     "FrameRange",
     "Frontend",
@@ -316,6 +319,7 @@ __all__ = [
     "distinct_tools",
     "evidence_text",
     "is_library",
+    "may_agree",
     "plural",
     "reader_line",
     "split_expressions",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lmemscope.model.launches import WrittenLaunch
-from lmemscope.model.request import KernelDirective
+from lmemscope.model.request import Form, KernelDirective
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,13 @@ class KernelDefinition:
             its own line.
         is_template: whether it is a template.
         is_declaration: whether it has no body.
+        tokens: indices of the first token of the declaration, of the one that opens the body, and
+            of the last one.
+        form: ``template``, ``specialization`` of one, or ``plain``.
+        parameters: types of the parameters, None for one that only a compiler can tell; None
+            altogether where their number is not known.
+        enclosed: whether it stands within the parentheses of something else, such as a macro.
+        head: the words of its declaration, before the body.
     """
 
     name: str
@@ -25,6 +33,20 @@ class KernelDefinition:
     is_template: bool
     end_line: int = 0
     is_declaration: bool = False
+    tokens: tuple[int, int, int] = (0, 0, 0)
+    form: Form = "plain"
+    parameters: tuple[str | None, ...] | None = None
+    enclosed: bool = False
+    head: tuple[str, ...] = ()
+
+    def may_be(self, other: KernelDefinition) -> bool:
+        """Whether both may declare one function, or a template and a specialization of it."""
+        plain = (self.form == "plain", other.form == "plain")
+        return (
+            self.name == other.name
+            and plain[0] == plain[1]
+            and may_agree(self.parameters, other.parameters)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +57,22 @@ class Directive:
         word, argument, line: what it says, and where.
         branch_end: line of the ``#else`` or ``#endif`` that ends the innermost branch it stands
             in that may or may not be compiled; 0 where it stands in none.
+        position: how many tokens stand before it.
+        barrier: the line of the preprocessor between it and the next token by which that may or
+            may not be compiled, or that may bring in other text; empty where there is none.
+        doubt: why it cannot be told which compiled kernel it speaks of; empty where it can.
+        namesakes: other functions of its kernel's unqualified name in other files of the
+            compilation, with their namespaces.
     """
 
     word: str
     argument: str
     line: int
     branch_end: int = 0
+    position: int = 0
+    barrier: str = ""
+    doubt: str = ""
+    namesakes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,31 +134,77 @@ class CudaSource:
             if directive.word != "instantiate"
         )
 
+    def definition_of(self, directive: Directive) -> KernelDefinition | str:
+        """The kernel or function that a comment stands directly above or in, or why there is none.
+
+        The text decides, not the lines that a compiler reports: ``#line`` may choose those.
+        """
+        at = directive.position
+        every = (*self.kernels, *self.functions)
+        around = [one for one in every if one.tokens[0] <= at <= one.tokens[2]]
+        if not around:
+            return ""
+        if len(around) > 1:
+            names = ", ".join(dict.fromkeys(one.name for one in around))
+            return f"it may stand above or in more than one kernel: {names}"
+        meant = around[0]
+        if meant.enclosed:
+            return f"{meant.name} stands in the arguments of a macro"
+        if directive.barrier and at <= meant.tokens[1]:
+            return f"{directive.barrier} stands between it and {meant.name}"
+        return meant
+
     def _of_kernel(self, directive: Directive) -> KernelDirective:
         word, argument, at = directive.word, directive.argument, directive.line
-        every = (*self.kernels, *self.functions)
-        inside = [k for k in every if k.line <= at <= k.end_line]
-        below = sorted((k for k in every if k.line > at), key=lambda k: k.line)
-        kernel = next(iter(inside or below), None)
-        if kernel is None:
-            return KernelDirective(word, argument, at, "")
-        lines = (kernel.line, kernel.end_line)
-        if not inside and 0 < directive.branch_end < kernel.line:
-            return KernelDirective(word, argument, at, kernel.name, lines=lines, tie="branch")
-        if kernel in self.functions:
-            return KernelDirective(word, argument, at, kernel.name, lines=lines, tie="function")
-        bodies = [k for k in self.kernels if k.name == kernel.name and not k.is_declaration]
-        if kernel.is_declaration and bodies:
-            kernel = bodies[0]
+        meant = self.definition_of(directive)
+        if isinstance(meant, str):
+            below = self._below(directive)
+            if below is None or not meant:
+                return KernelDirective(word, argument, at, "")
+            ends = directive.barrier.startswith("#e") and directive.branch_end > 0
+            return KernelDirective(
+                word,
+                argument,
+                at,
+                base_name(below.name),
+                below.name,
+                (below.line, below.end_line),
+                tie="branch" if ends else "kernel",
+                doubt=meant,
+            )
+        is_function = meant in self.functions
         return KernelDirective(
             word,
             argument,
             at,
-            base_name(kernel.name),
-            kernel.name,
-            (kernel.line, kernel.end_line),
-            len(bodies) + sum(f.name == base_name(kernel.name) for f in self.functions) > 1,
+            base_name(meant.name),
+            meant.name,
+            (meant.line, meant.end_line),
+            tie="function" if is_function else "kernel",
+            doubt=directive.doubt or self._doubt(meant),
+            form=meant.form,
+            parameters=meant.parameters,
+            namesakes=tuple(sorted({*directive.namesakes, *self._namesakes(meant)})),
         )
+
+    def _below(self, directive: Directive) -> KernelDefinition | None:
+        at, every = directive.position, (*self.kernels, *self.functions)
+        below = (one for one in every if one.tokens[2] >= at)
+        return min(below, key=lambda one: one.tokens[0], default=None)
+
+    def _namesakes(self, meant: KernelDefinition) -> Iterator[str]:
+        name = base_name(meant.name)
+        for one in (*self.kernels, *self.functions):
+            if one.name != meant.name and base_name(one.name) == name:
+                yield one.name
+
+    def _doubt(self, meant: KernelDefinition) -> str:
+        """Why another definition of this file may be what was compiled under a kernel's name."""
+        bodies = [one for one in (*self.kernels, *self.functions) if not one.is_declaration]
+        same = [one for one in bodies if one is not meant and one.may_be(meant)]
+        if len(same) > meant.is_declaration:
+            return f"more than one definition of {meant.name} may be meant"
+        return ""
 
     @property
     def asked_in_headers(self) -> tuple[tuple[str, str, int], ...]:
@@ -168,3 +246,12 @@ def split_expressions(text: str) -> list[str]:
 def base_name(expression: str) -> str:
     """The unqualified kernel name of a name expression: ``ns::rm<32>`` gives ``rm``."""
     return expression.partition("<")[0].strip().rpartition("::")[2].lstrip("&").strip()
+
+
+def may_agree(some: Sequence[str | None] | None, others: Sequence[str | None] | None) -> bool:
+    """Whether two lists of parameters may be of one function; None agrees with everything."""
+    if some is None or others is None:
+        return True
+    return len(some) == len(others) and all(
+        None in pair or pair[0] == pair[1] for pair in zip(some, others, strict=True)
+    )

@@ -231,7 +231,8 @@ class Account:
     def text(self) -> str:
         """In one line."""
         lead = "the baseline's " if self.subject == "baseline" else ""
-        return f"{lead}{self.name}: {self.reason or self.state}"
+        named = f"{self.name}: " if self.name else ""
+        return f"{lead}{named}{self.reason or self.state}"
 
 
 @dataclass(frozen=True, slots=True)

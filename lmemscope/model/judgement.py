@@ -237,6 +237,7 @@ class Report:
         reservation: device memory that the driver reserves for all of it on a given GPU, where
             that was asked for.
         links: programs that were linked, in the order of the configuration or the build.
+        doubts: of saved reports, why they may not be what was written; no exporter shows them.
     """
 
     version: str
@@ -249,6 +250,7 @@ class Report:
     filters: tuple[str, ...] = ()
     reservation: Reservation | None = None
     links: tuple[Link, ...] = ()
+    doubts: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         kernels = [kernel for unit in self.units for kernel in unit.kernels]

@@ -221,6 +221,10 @@ class Failure:
     kind: GapKind = "evidence"
 
 
+Form = Literal["plain", "template", "specialization"]
+"""What a definition of a kernel is."""
+
+
 @dataclass(frozen=True, slots=True)
 class KernelDirective:
     """A ``// lmemscope:`` comment that speaks of a kernel.
@@ -236,6 +240,9 @@ class KernelDirective:
         tie: to what it is tied: ``kernel``; ``function``, one that is a kernel only if a macro
             makes it one; or ``branch``, a kernel or function after the end of the branch of an
             ``#if`` that holds the comment, which may not have been compiled.
+        doubt: why it cannot be told which compiled kernel is meant; then it holds for none.
+        form, parameters: of the definition, as in `KernelDefinition`.
+        namesakes: other functions of the same unqualified name, with their namespaces.
     """
 
     word: str
@@ -247,3 +254,7 @@ class KernelDirective:
     ambiguous: bool = False
     file: str | None = None
     tie: Literal["function", "branch", "kernel"] = "kernel"
+    doubt: str = ""
+    form: Form | None = None
+    parameters: tuple[str | None, ...] | None = None
+    namesakes: tuple[str, ...] = ()

@@ -117,12 +117,27 @@ class Code:
 
         Or of the semicolon of one without a body; and whether it is one.
         """
+        _, last = self.body(position)
+        line = self.tokens[last].line if self.tokens else 0
+        return line, self._next_end[position] is not None and self.tokens[last].text == ";"
+
+    def body(self, position: int) -> tuple[int, int]:
+        """Indices of what opens and closes the body of the declaration at ``position``.
+
+        Both are that of the semicolon of a declaration without a body.
+        """
         at = self._next_end[position]
         if at is None:
-            return (self.tokens[-1].line if self.tokens else 0), False
-        if self.tokens[at].text == ";":
-            return self.tokens[at].line, True
-        return self.tokens[self.closing(at)].line, False
+            return len(self.tokens) - 1, len(self.tokens) - 1
+        return at, at if self.tokens[at].text == ";" else self.closing(at)
+
+    def start(self, position: int) -> int:
+        """Index of the first token of the declaration that holds the one at ``position``."""
+        return self._starts[position]
+
+    def is_matched(self, position: int) -> bool:
+        """Whether something closes the parenthesis or brace at ``position``."""
+        return position in self._closing
 
     def is_template(self, position: int) -> bool:
         """Whether the declaration that holds this token begins with ``template <…>``."""
@@ -193,6 +208,16 @@ class Code:
         for index in range(len(self.tokens) - 1, -1, -1):
             is_end = self.tokens[index].text in (";", "{")
             found[index] = index if is_end else found[index + 1]
+        return found
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        found: list[int] = []
+        first = 0
+        for index, token in enumerate(self.tokens):
+            found.append(first)
+            if token.text in _STOPS:
+                first = index + 1
         return found
 
     @cached_property

@@ -11,9 +11,11 @@ other function definition is noted as what may be a kernel.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from lmemscope.model import CudaSource, KernelDefinition, base_name
 from lmemscope.sources.code import Code, Token
+from lmemscope.sources.declarators import apart, declared, form_of, head_of
 from lmemscope.sources.functions import other_functions
 from lmemscope.sources.launches import device_launches
 from lmemscope.sources.tokens import KernelMacro, tokenise
@@ -62,11 +64,15 @@ def read_cuda_source(text: str) -> CudaSource:
             found = code.kernel_name(position)
             if found is not None:
                 kernels.append(
-                    KernelDefinition(
-                        _qualified(namespaces, found),
-                        token.line,
-                        code.is_template(position),
-                        *code.end(position),
+                    declared(
+                        KernelDefinition(
+                            _qualified(namespaces, found),
+                            token.line,
+                            code.is_template(position),
+                            *code.end(position),
+                        ),
+                        code,
+                        position,
                     )
                 )
         elif token.text in macros and code.next_is(position, "("):
@@ -82,14 +88,15 @@ def read_cuda_source(text: str) -> CudaSource:
     named: dict[str, set[str]] = {}
     for kernel in kernels:
         named.setdefault(base_name(kernel.name), set()).add(kernel.name)
+    functions = list(other_functions(code, macros))
     return CudaSource(
-        kernels=tuple(kernels),
+        kernels=tuple(apart(kernels, functions)),
         launches=tuple(_qualify(expression, named) for expression in launches),
         directives=tuple(directives),
         includes=tuple(includes),
         always_included=tuple(name for name, always in includes.items() if always),
         has_host_code=has_main or has_launch,
-        functions=tuple(other_functions(code, macros)),
+        functions=tuple(apart(functions, kernels)),
         device_launches=tuple(device_launches(text, code)),
     )
 
@@ -127,7 +134,11 @@ def _kernel_of_macro(
     line = tokens[position].line
     end = (tokens[closing].line, False) if macro.has_body else code.end(closing)
     is_template = code.is_template(position)
-    return [KernelDefinition(_qualified(namespaces, name), line, is_template, *end)]
+    kernel = KernelDefinition(_qualified(namespaces, name), line, is_template, *end)
+    last = (closing, closing) if macro.has_body else code.body(closing)
+    tokens_of = (code.start(position), *last)
+    head = head_of(code, *tokens_of[:2])
+    return [replace(kernel, tokens=tokens_of, form=form_of(code, position), head=head)]
 
 
 def _launched_template(tokens: Sequence[Token], position: int) -> str | None:

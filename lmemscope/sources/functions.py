@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lmemscope.model import KernelDefinition
 from lmemscope.sources.code import ATTRIBUTES_WITH_ARGUMENTS, Code
+from lmemscope.sources.declarators import declared
 from lmemscope.sources.tokens import KernelMacro
 
 _CLASS_KEYS = frozenset(("class", "struct", "union", "enum"))
+_DEEPEST = 200
+"""Namespaces within each other; compilers take fewer."""
 _STATEMENTS = frozenset(("if", "for", "while", "switch", "catch"))
 
 
@@ -20,13 +24,17 @@ def other_functions(code: Code, macros: dict[str, KernelMacro]) -> Iterator[Kern
     """
     tokens = code.tokens
     start = position = 0
+    namespaces: list[tuple[int, str]] = []
     while position < len(tokens):
         token = tokens[position]
+        while namespaces and namespaces[-1][0] < position:
+            namespaces.pop()
         if token.text in macros and code.next_is(position, "("):
             closing = code.closing(position + 1)
             if macros[token.text].has_body:
                 if macros[token.text].kernel is None:
-                    yield KernelDefinition(token.text, token.line, False, tokens[closing].line)
+                    made = KernelDefinition(token.text, token.line, False, tokens[closing].line)
+                    yield replace(made, tokens=(code.start(position), closing, closing))
                 start = closing + 1
             position = closing
         elif token.text == "(":
@@ -41,13 +49,24 @@ def other_functions(code: Code, macros: dict[str, KernelMacro]) -> Iterator[Kern
             sound = not code.holds_kernel(position, closing)
             if name is not None and "__global__" not in words:
                 end = tokens[closing].line if sound else token.line
-                yield KernelDefinition(name, tokens[start].line, False, end)
+                qualified = "::".join([*(own for _, own in namespaces[-_DEEPEST:] if own), name])
+                made = KernelDefinition(qualified, tokens[start].line, False, end)
+                made = declared(made, code, start)
+                yield made if sound else replace(made, tokens=(start, position, position))
             scope = "namespace" in words or (name is None and "extern" in words)
+            if "namespace" in words:
+                namespaces.append((closing, _namespace_name(code, start, position)))
             if sound and not scope:
                 position = closing
             # After an initialiser, as of `int a[] = {1}, b;`, the semicolon comes soon.
             start = position + 1
         position += 1
+
+
+def _namespace_name(code: Code, start: int, end: int) -> str:
+    """What stands between ``namespace`` and the brace that opens it."""
+    words = [code[index].text for index in range(start, end)]
+    return "".join(words[words.index("namespace") + 1 :])
 
 
 def _function_name(code: Code, start: int, end: int, words: set[str]) -> str | None:

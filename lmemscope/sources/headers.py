@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from lmemscope.files import UnreadableFileError, read_beside
 from lmemscope.model import CompileOptions, CudaSource, HeaderSource
+from lmemscope.sources.comment_targets import with_doubts
 from lmemscope.sources.cuda import read_cuda_source
 from lmemscope.sources.encoding import decoded, readable
 from lmemscope.sources.includes import closure
@@ -41,7 +42,8 @@ def with_headers(source: CudaSource, path: str, options: CompileOptions) -> Cuda
         return source
     found = (_header(header) for header in read.files[1:])
     headers = tuple(header for header in found if header is not None)
-    return replace(source, headers=headers, asked=read.asked)
+    source = replace(source, headers=headers, asked=read.asked)
+    return with_doubts(source, path, read.files, options, read.computed)
 
 
 def _header(path: str) -> HeaderSource | None:

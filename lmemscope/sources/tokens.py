@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,6 +28,9 @@ _IN_BLOCK = re.compile(r"(?:/\*|\n)[ \t*!<]*lmemscope:[ \t]*([\w-]*)", re.IGNORE
 _DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
 _CONDITION = re.compile(r"#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b\s*(\w*)\s*(.?)")
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
+
+_INCLUDE_LINE = re.compile(r"#\s*(?:include|include_next|import|embed)\b")
+_LINE_WORD = re.compile(r"#\s*(\w*)")
 
 
 class KernelMacro(NamedTuple):
@@ -56,6 +60,9 @@ def tokenise(
     includes: dict[str, bool] = {}
     directives: list[Directive] = []
     branches: list[_Branch | None] = []
+    # Comments behind which no token has come yet, and the lines of the preprocessor since.
+    waiting: list[int] = []
+    barriers: dict[int, str] = {}
     conditions = _Conditions()
     plain = {"__global__"}
     macros: dict[str, KernelMacro] = {}
@@ -65,7 +72,11 @@ def tokenise(
         if kind == "delim":
             kind = "raw"
         if kind == "directive":
+            before = conditions.branch
             conditions.see(lexeme, line)
+            include = _INCLUDE_LINE.match(lexeme) if conditions.live else None
+            if conditions.branch is not before or include is not None:
+                barriers |= {one: _named(lexeme) for one in waiting if one not in barriers}
             if conditions.live:
                 if include := _INCLUDE.match(lexeme):
                     name = include.group(1)
@@ -75,15 +86,32 @@ def tokenise(
         elif conditions.live:
             if kind not in ("skip", "raw"):
                 tokens.append(Token(kind, "__global__" if lexeme in plain else lexeme, line))
+                waiting.clear()
             elif (said := _said(lexeme, line)) is not None:
-                directives.append(said)
+                waiting.append(len(directives))
+                directives.append(replace(said, position=len(tokens)))
                 branches.append(conditions.branch)
         line += lexeme.count("\n")
     placed = [
-        directive if branch is None else replace(directive, branch_end=branch.end)
-        for directive, branch in zip(directives, branches, strict=True)
+        replace(
+            directive,
+            branch_end=branch.end if branch is not None else 0,
+            barrier=barriers.get(number, ""),
+        )
+        for number, (directive, branch) in enumerate(zip(directives, branches, strict=True))
     ]
     return tokens, includes, placed, macros
+
+
+def lexemes(text: str) -> Iterator[tuple[str, str]]:
+    """Kind and text of each token and line of the preprocessor, but what ``#if 0`` takes out."""
+    conditions = _Conditions()
+    for match in _TOKEN.finditer(text):
+        kind, lexeme = match.lastgroup or "punct", match.group()
+        if kind == "directive":
+            conditions.see(lexeme, 0)
+        if conditions.live and kind not in ("skip", "raw", "delim"):
+            yield kind, lexeme
 
 
 def _said(comment: str, line: int) -> Directive | None:
@@ -97,6 +125,12 @@ def _said(comment: str, line: int) -> Directive | None:
         word = f"lmemscope: {said.group(1)} (in /* */; write // lmemscope: {said.group(1)} ...)"
         return Directive(word, "", line + comment.count("\n", 0, said.start(1)))
     return None
+
+
+def _named(lexeme: str) -> str:
+    """A line of the preprocessor by its word."""
+    word = _LINE_WORD.match(lexeme)
+    return f"#{word[1] if word is not None else ''}"
 
 
 def _note_macro(define: re.Match[str], plain: set[str], macros: dict[str, KernelMacro]) -> None:

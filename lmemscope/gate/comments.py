@@ -1,0 +1,96 @@
+"""Which compiled kernel a comment of a source speaks of: that of the text, found by its name.
+
+Lines that a compiler reports decide nothing, for ``#line`` and macros choose them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from lmemscope.formats.demangle import short_name
+from lmemscope.formats.parameters import of_demangled
+from lmemscope.model import KernelDirective, KernelReport, UnitReport, may_agree
+
+
+def holds_for(directive: KernelDirective, unit: UnitReport, kernel: KernelReport) -> bool:
+    """Whether a comment of a unit's file, or of its headers, speaks of a kernel of that unit.
+
+    It does where the kernel has the qualified name, the form and the parameters of the definition
+    that the comment stands above or in, and where nothing else may have.
+    """
+    return (
+        _may_be(directive, kernel)
+        and not doubt(directive, unit)
+        and any(one is kernel for one in _meant(directive, unit))
+    )
+
+
+def doubt(directive: KernelDirective, unit: UnitReport) -> str:
+    """Why it cannot be told of which kernel of a unit a comment speaks; empty where it can."""
+    if directive.doubt or directive.tie == "branch":
+        return directive.doubt or "the branch of an #if that holds it ends before the kernel"
+    if directive.ambiguous:
+        return f"more than one definition of {directive.kernel} may be meant"
+    meant = _meant(directive, unit)
+    is_template = directive.form in ("template", "specialization")
+    scopes = {_scope(kernel) for kernel in meant}
+    if len(scopes) > 1 or (not is_template and len(meant) > 1):
+        names = ", ".join(sorted({kernel.facts.demangled for kernel in meant})[:3])
+        return f"more than one compiled kernel may be meant: {names}"
+    name = directive.qualified or directive.kernel
+    if meant and not is_template and name in unit.others:
+        return f"another kernel called {name} was left out of the report"
+    return ""
+
+
+def _meant(directive: KernelDirective, unit: UnitReport) -> list[KernelReport]:
+    """The kernels of that name; if there are none, those in a namespace that no text shows."""
+    possible = [kernel for kernel in unit.kernels if _may_be(directive, kernel)]
+    name = directive.qualified or directive.kernel
+    exact = [kernel for kernel in possible if _called(kernel.facts.demangled)[0] == name]
+    return exact or possible
+
+
+def _may_be(directive: KernelDirective, kernel: KernelReport) -> bool:
+    facts = kernel.facts
+    if directive.kernel not in facts.name and directive.kernel not in facts.demangled:
+        return False
+    called, has_arguments, parameters = _called(facts.demangled)
+    # An ``extern "C"`` kernel has no namespace wherever it stands.
+    if facts.name == directive.kernel:
+        return directive.form in (None, "plain") and not directive.namesakes
+    name = directive.qualified or directive.kernel
+    # A macro may open namespaces around it that the text does not show.
+    hidden = _ends(called, name) and not any(_ends(called, one) for one in directive.namesakes)
+    if called != name and not hidden:
+        return False
+    if directive.form is not None and (directive.form == "plain") == has_arguments:
+        return False
+    return may_agree(directive.parameters, parameters)
+
+
+def _ends(called: str, name: str) -> bool:
+    return called == name or called.endswith(f"::{name}")
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _called(demangled: str) -> tuple[str, bool, tuple[str | None, ...] | None]:
+    """A kernel's qualified name, whether template arguments follow it, and its parameters."""
+    name, bracket, _ = short_name(demangled).partition("<")
+    return name, bool(bracket), of_demangled(demangled)
+
+
+def _scope(kernel: KernelReport) -> str:
+    """The namespaces of a kernel, anonymous ones too."""
+    anonymous = kernel.facts.demangled.count("(anonymous namespace)::")
+    return f"{anonymous} {_called(kernel.facts.demangled)[0]}"
+
+
+def doubtful(unit: UnitReport, word: str) -> Iterator[tuple[KernelDirective, str]]:
+    """The comments of a unit with a word of which it cannot be told whom they speak of."""
+    for directive in unit.directives:
+        if directive.word == word and directive.tie != "branch":
+            why = doubt(directive, unit)
+            if why:
+                yield directive, why

@@ -1,0 +1,179 @@
+"""What a configuration file takes away from the gate, and by what it is weaker than another.
+
+The file comes with the sources, so that whoever is judged may edit it. Every setting that decides
+what is looked at, how it is compiled, or what passes is said. Compared with the file of an earlier
+revision, a change that is not known to be at least as strict counts as weaker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lmemscope.config.kinds import shown
+from lmemscope.config.option import Option
+from lmemscope.config.options import OPTIONS
+
+Values = Mapping[str, Any]
+"""What a file says, checked, by the option's name."""
+
+_NEUTRAL = frozenset(("jobs", "cache", "device", "sm_count", "threads_per_sm"))
+_TAKES_AWAY = {
+    "arch": "only these architectures are looked at",
+    "include": "only these files of directories and builds are looked at",
+    "exclude": "these files of directories and builds are not looked at",
+    "kernels": "only these kernels are looked at",
+    "defines": "these macros are defined, and conditions may leave code out by them",
+    "max_file_size": "larger files are not read",
+    "timeout": "what takes longer is missing evidence",
+    "build_database": "whether files are compiled as their build says",
+    "baseline": "what it holds is accepted",
+    "tolerance": "known findings may grow by that",
+    "toolchain_tolerance": "known findings may grow by that after a change of the toolchain",
+    "uninstantiated": "what becomes of kernels that nobody compiles",
+    "external": "what becomes of calls of functions that other translation units define",
+}
+_MORE_IS_STRICTER = frozenset(("instantiate", "signatures"))
+_LESS_IS_STRICTER = frozenset(("tolerance", "toolchain_tolerance"))
+_CHOICES = frozenset(("include", "kernels", "arch"))
+"""Lists of what is looked at; empty means everything, or the default."""
+_OWN_BOUNDS = frozenset(("max_registers", "max_stack"))
+"""Numbers of a limit that take the place of nothing: one more forbids more."""
+_NUMBERS = ("max_frame", "max_spill", "max_sites", "max_registers", "max_stack")
+
+
+def taken_away(values: Values) -> Iterator[str]:
+    """What each setting of a file takes from the gate, or decides for it, in words."""
+    for row in _rows():
+        if row.name not in values:
+            continue
+        value = values[row.name]
+        if row.name == "limits":
+            yield from (f"limits: {_limit(table)}" for table in value)
+        elif row.name == "allowances":
+            yield from (f"allowances: {_allowance(table)}" for table in value)
+        elif value != row.default:
+            meaning = _TAKES_AWAY.get(row.name)
+            yield f"{row.key} = {shown(_listed(value))}" + (f": {meaning}" if meaning else "")
+
+
+def weaker(before: Values, now: Values) -> tuple[str, ...]:
+    """The settings by which a configuration may accept what an earlier one did not, in words."""
+    found: list[str] = []
+    for row in _rows():
+        old, new = (values.get(row.name, row.default) for values in (before, now))
+        if old == new:
+            continue
+        if row.name == "allowances":
+            found += [f"allowances: {_allowance(one)}" for one in new if not _is_held(one, old)]
+        elif row.name == "limits":
+            if not _is_stricter_list(old, new):
+                said = "; ".join(map(_limit, new)) or "none any more"
+                found.append(f"limits: {said}")
+        elif not _is_stricter(row.name, old, new):
+            found.append(f"{row.key} = {_value(new)}, before {_value(old)}")
+    return tuple(found)
+
+
+def _rows() -> Iterator[Option]:
+    return (row for row in OPTIONS if row.file and row.group != "view" and _decides(row))
+
+
+def _decides(row: Option) -> bool:
+    return row.name not in _NEUTRAL
+
+
+def _is_stricter(name: str, old: Any, new: Any) -> bool:
+    """Whether a changed value looks at no less and accepts no more."""
+    if name == "exclude":
+        return set(new) <= set(old)
+    if name in _CHOICES:
+        return bool(old) and (set(new) >= set(old) or (not new and name != "arch"))
+    if name in _MORE_IS_STRICTER:
+        return set(new) >= set(old)
+    if name in _LESS_IS_STRICTER:
+        return bool(new < old)
+    if name in ("uninstantiated", "external"):
+        return bool(new == "error")
+    return False
+
+
+def _is_stricter_list(old: Sequence[Values], new: Sequence[Values]) -> bool:
+    """Whether the tables of limits are the same kernels' and forbid no less."""
+    # Behind the first, which ends the ban on local memory, a number of its own forbids more.
+    added = new[len(old) :]
+    return (
+        len(new) >= len(old)
+        and all(_is_stricter_limit(*pair) for pair in zip(old, new, strict=False))
+        and all(_only_forbids_more(one) for one in added)
+    )
+
+
+def _only_forbids_more(limit: Values) -> bool:
+    others = [name for name in _NUMBERS if name not in _OWN_BOUNDS]
+    accepts = limit["forbid"] is not None or bool(limit["allow"])
+    return not accepts and all(limit[name] is None for name in others)
+
+
+def _is_stricter_limit(old: Values, new: Values) -> bool:
+    if any(old[name] != new[name] for name in ("kernel", "arch")):
+        return False
+    for name in _NUMBERS:
+        was, now = old[name], new[name]
+        if was is None and now is not None and name not in _OWN_BOUNDS:
+            return False
+        if was is not None and (now is None or now > was):
+            return False
+    if (old["forbid"] is None) != (new["forbid"] is None):
+        return False
+    return set(new["forbid"] or ()) >= set(old["forbid"] or ()) and set(new["allow"]) <= set(
+        old["allow"]
+    )
+
+
+def _is_held(allowance: Values, others: Sequence[Values]) -> bool:
+    """Whether an earlier allowance accepts all that another does."""
+    return any(
+        all(allowance[name] == other[name] for name in ("kernel", "cause"))
+        and (
+            other["bytes"] is None
+            or (allowance["bytes"] is not None and allowance["bytes"] <= other["bytes"])
+        )
+        and (
+            other["expires"] is None
+            or (allowance["expires"] is not None and allowance["expires"] <= other["expires"])
+        )
+        for other in others
+    )
+
+
+def _limit(table: Values) -> str:
+    said = []
+    for name in _NUMBERS:
+        if table[name] is not None:
+            key = name.replace("_", "-")
+            instead = "" if name in _OWN_BOUNDS else ", which takes the place of the ban"
+            said.append(f"{key} {table[name]}{instead}")
+    if table["forbid"] is not None:
+        causes = ", ".join(table["forbid"]) or "nothing"
+        said.append(f"forbid {causes}, so that other causes pass")
+    if table["allow"]:
+        said.append(f"allow {', '.join(table['allow'])}, which passes")
+    where = f" on {table['arch']}" if table["arch"] != "*" else ""
+    return f"for {table['kernel']}{where}: {'; '.join(said) or 'nothing'}"
+
+
+def _allowance(table: Values) -> str:
+    most = "any number of bytes" if table["bytes"] is None else f"{table['bytes']} bytes"
+    until = "" if table["expires"] is None else f" until {table['expires']}"
+    return f"{table['cause']} of {table['kernel']}, {most}{until}, passes: {table['reason']}"
+
+
+def _value(value: Any) -> str:
+    if value is None or value == ():
+        return "not set"
+    return shown(_listed(value))
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

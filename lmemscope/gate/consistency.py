@@ -1,0 +1,113 @@
+"""Whether a saved report agrees with itself: figures, ledgers and findings.
+
+What is analysed here always does. A file may have been edited since, so that figures tell of local
+memory that no finding is of; the gate must not pass on that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from lmemscope.formats.demangle import short_name
+from lmemscope.gate.limits import SPILLS
+from lmemscope.model import CauseShare, Finding, KernelFacts, KernelReport, Report, SiteClass
+from lmemscope.rules.reported import find_reported
+
+
+def contradictions(report: Report) -> Iterator[tuple[str, str]]:
+    """Input and reason of each kernel that contradicts itself.
+
+    Args:
+        report: with causes.
+    """
+    for unit in report.units:
+        for kernel in unit.kernels:
+            is_log = unit.frontend == "log"
+            for reason in _of_log(kernel, unit.arch) if is_log else _of_kernel(kernel):
+                name = short_name(kernel.facts.demangled)
+                yield unit.input, f"{name} on {unit.arch} contradicts itself: {reason}"
+
+
+def _of_log(kernel: KernelReport, arch: str) -> Iterator[str]:
+    """A build log has no ledgers: its figures alone say what the findings are."""
+    left = Counter((one.cause, one.bytes) for one in kernel.findings)
+    wanted = Counter((one.cause, one.bytes) for one in find_reported(kernel.facts, None, arch))
+    if kernel.findings:
+        for cause, size in sorted((wanted - left).elements()):
+            yield f"no finding is of its {cause} of {size} bytes"
+
+
+def _of_kernel(kernel: KernelReport) -> Iterator[str]:
+    facts = kernel.facts
+    if not facts.causes and not kernel.findings:
+        return  # Figures alone are judged as such.
+    yield from _frame(facts)
+    yield from _sites(facts)
+    spilled = (facts.spill_stores or 0) + (facts.spill_loads or 0)
+    if spilled and not any(share.cause in SPILLS for share in facts.causes):
+        yield f"ptxas reports {spilled} bytes of spills, and no cause is a spill"
+    yield from _findings(kernel)
+
+
+def _frame(facts: KernelFacts) -> Iterator[str]:
+    size = facts.stack_frame
+    total = sum(part.size for part in facts.frame)
+    if size is not None and total != size:
+        yield f"its frame has {size} bytes, and the ranges of it {total}"
+    ranges = Counter[str]()
+    for part in facts.frame:
+        ranges[part.cause or ""] += part.size
+    ledger = Counter[str]()
+    for share in facts.causes:
+        ledger[share.cause] += share.frame_bytes
+    for cause in sorted(ranges):
+        if cause and ranges[cause] > ledger[cause]:
+            yield f"{ranges[cause]} bytes of its frame are of {cause}, and the causes have " + str(
+                ledger[cause]
+            )
+
+
+def _sites(facts: KernelFacts) -> Iterator[str]:
+    if facts.sass is None:
+        return
+    told = _total(share.sites for share in facts.causes)
+    if told != facts.sass:
+        yield (
+            f"it has {facts.sass.count} LDL/STL instructions of "
+            f"{facts.sass.load_bytes + facts.sass.store_bytes} bytes, and its causes "
+            f"{told.count} of {told.load_bytes + told.store_bytes}"
+        )
+
+
+def _total(parts: Iterator[SiteClass]) -> SiteClass:
+    loads = stores = load_bytes = store_bytes = 0
+    for part in parts:
+        loads, stores = loads + part.load_sites, stores + part.store_sites
+        load_bytes += part.load_bytes
+        store_bytes += part.store_bytes
+    return SiteClass(loads, stores, load_bytes, store_bytes)
+
+
+def _findings(kernel: KernelReport) -> Iterator[str]:
+    """What the rules derive from the ledgers and no finding is."""
+    left = list(kernel.findings)
+    for share in kernel.facts.shares:
+        finding = next((one for one in left if _is_of(one, share, kernel.facts)), None)
+        if finding is None:
+            yield f"no finding is of its {share.cause} of {_bytes(share, kernel.facts)} bytes"
+        else:
+            left.remove(finding)
+
+
+def _is_of(finding: Finding, share: CauseShare, facts: KernelFacts) -> bool:
+    name = facts.objects[share.object].name if share.object is not None else None
+    if finding.cause != share.cause or (name is not None and finding.object != name):
+        return False
+    return finding.bytes == _bytes(share, facts)
+
+
+def _bytes(share: CauseShare, facts: KernelFacts) -> int:
+    """The bytes of a finding, as rules take them from a ledger's line."""
+    own = facts.objects[share.object].size if share.object is not None else 0
+    return share.frame_bytes or own or share.sites.load_bytes + share.sites.store_bytes
