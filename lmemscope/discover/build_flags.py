@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lmemscope.discover import option_tables as tables
-from lmemscope.discover.response_files import Words
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
 from lmemscope.sources.includes import holds_toolkit
+from lmemscope.sources.response_files import Words
 
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d+[af]?)")
 _PATH = re.compile(r'[^\x00-\x1f"`$\\]*')

@@ -16,8 +16,8 @@ from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import Largest, largest_of, report_with
 from lmemscope.model import (
     Edit,
-    KernelReport,
     Frontend,
+    KernelReport,
     LocalObject,
     Rewriting,
     TrialVerdict,

@@ -275,3 +275,63 @@ RESERVED = re.compile(
     rb"|M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)(?:f(?:\d+x?)?|l)?$"
 )
 """Families of names that belong to the implementation: different, unless they are in `SAME`."""
+
+ALIKE = re.compile(rb"__noinline__$|__volatile__$|assert$|va_(?:arg|copy|end|start)$|__THROW$|NV_")
+"""Spelt otherwise by the two, with one meaning where the code uses them: NVRTC's ``assert`` calls
+``__assertfail`` as nvcc's does, and ``<nv/target>`` is built into NVRTC."""
+
+_LIKELY = re.compile(
+    rb"__[A-Z0-9_]+__$|_[A-Z][A-Z0-9_]*_SOURCE$|_(?:OPENMP|REENTRANT|LP64)$"
+    rb"|__(?:linux|unix|gnu_linux|x86|amd|k8|i[3-6]86|znver|tune|arm|aarch|pic|pie|clang|code_model)"
+)
+"""Names that a host compiler is likely to define, unless the text itself does."""
+
+NOT_DEFINED = re.compile(
+    rb"_WIN32|_WIN64|__WIN32__|_MSC_VER|__MINGW(?:32|64)__|__CYGWIN__|__APPLE__|__MACH__"
+    rb"|__clang\w*|__INTEL\w*|__ICC|__ICL|__PGIC?__|__NVCOMPILER|__HIP\w*|__HCC\w*"
+    rb"|__SYCL\w*|__OPENCL\w*|__ANDROID__|__(?:Free|Net|Open)BSD__|__sun|__SVR4|__IBMC\w*"
+    rb"|__xl[Cc]__|_AIX|__GFX\w*|__AMDGCN\w*|__MUSA\w*|__EMSCRIPTEN__|__BORLANDC__|__SUNPRO_CC"
+    rb"|_DEBUG|__DEBUG__|__CUDA__|__CUDACC_DEBUG__|__CUDA_NO_\w+"
+)
+"""Names of other compilers and systems, which neither nvcc with GCC nor NVRTC defines, and those
+that options define for both."""
+
+_NO_MACROS = frozenset(
+    b"defined true false and or not bitand bitor xor compl __VA_ARGS__ __VA_OPT__ "
+    b"__FUNCTION__ __PRETTY_FUNCTION__ __FUNCSIG__ __func__".split()
+)
+_SAME_FAMILY = re.compile(rb"__CUDA_ARCH_FEAT_SM\d+_ALL$")
+FUNCTIONS = frozenset((b"pow", b"signbit", b"isnan", b"isinf", b"isfinite", b"isnormal"))
+"""Functions that NVRTC overloads otherwise than nvcc (`lmemscope.sources.unlike_nvcc`)."""
+
+
+def may_differ(name: bytes) -> bool:
+    """Whether a word in a text may be a macro that is another for NVRTC than for nvcc."""
+    if name in DIFFERENT:
+        return True
+    if name in SAME or name in _NO_MACROS or name[:1] not in b"_MNv":
+        return False
+    return (
+        ALIKE.match(name) is not None
+        or RESERVED.match(name) is not None
+        or _LIKELY.match(name) is not None
+    ) and _SAME_FAMILY.match(name) is None
+
+
+def is_different(name: bytes) -> bool:
+    """Whether a name is one of the implementation's that differ, whatever a text makes of it."""
+    return name in DIFFERENT or RESERVED.match(name) is not None
+
+
+def is_likely(name: bytes) -> bool:
+    """Whether a host compiler is likely to define a name, unless the text itself does."""
+    return _LIKELY.match(name) is not None
+
+
+def is_unknown(name: bytes, other_host: bool) -> bool:
+    """Whether a name that a condition asks for may be one of a compiler's or of its headers'."""
+    if name in SAME or name in _NO_MACROS or _SAME_FAMILY.match(name) is not None:
+        return False
+    if not other_host and NOT_DEFINED.fullmatch(name) is not None:
+        return False
+    return b"__" in name or re.match(rb"_[A-Z]", name) is not None

@@ -18,14 +18,16 @@ from dataclasses import dataclass
 
 from lmemscope.files import UnreadableFileError, read_input, refuse_odd
 from lmemscope.model import CompileOptions
+from lmemscope.sources.arguments import environment_arguments
+from lmemscope.sources.arguments import named as arguments_of
 from lmemscope.sources.include_macros import Header, HeaderMacros, Meaning, Use
-from lmemscope.sources.unlike_macros import MacroUse, code, differing, given, macro_use
+from lmemscope.sources.macro_use import MacroUse, code, given, macro_use
+from lmemscope.sources.unlike_macros import PASTED, differing, is_of_its_time, probed
 from lmemscope.sources.unlike_nvcc import read_otherwise
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
 
-_ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
 _BLANKS = rb"[ \t\v\f\r\0]*"
 _HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
 _WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
@@ -53,8 +55,9 @@ class Closure:
         files: absolute paths of the user's files, the source first, then in order of discovery.
         system: absolute paths found in `SYSTEM_DIRS`, or in a toolkit that a build names.
         missing: names found nowhere: the toolkit's headers, and those that are not there.
-        computed: an ``#include`` names a macro, so there may be more: what macros without
-            parameters stand for is followed, whichever definition holds, and other macros are not.
+        computed: an ``#include`` or ``__has_include`` names a macro, so there may be more: what
+            macros without parameters stand for is followed, whichever definition holds, and other
+            macros are not. Or a text says when it is compiled.
         asked: a macro that a text names and that may be another for NVRTC than for nvcc, or what
             else of the text NVRTC reads otherwise; or None.
     """
@@ -108,21 +111,26 @@ def closure(path: str, options: CompileOptions) -> Closure:
             stand for more headers than anybody would follow.
         OSError: the source itself cannot be read; included files that cannot are ``missing``.
     """
-    directories, forced = _from_arguments((*options.nvrtc_args, *options.nvcc_args))
-    named = (*options.include_dirs, *directories, *_from_environment())
-    search = tuple(directory for directory in named if not holds_toolkit(directory))
-    last = (*(directory for directory in named if holds_toolkit(directory)), *SYSTEM_DIRS)
-    files: dict[str, None] = {path: None}
+    arguments = arguments_of(options)
+    directories = (*options.include_dirs, *arguments.directories)
+    search = tuple(directory for directory in directories if not holds_toolkit(directory))
+    last = (*(directory for directory in directories if holds_toolkit(directory)), *SYSTEM_DIRS)
+    # nvcc hands it to a shell, which takes the backslashes away.
+    defines = tuple(os.fsencode(one).replace(b'\\"', b'"') for one in arguments.defines)
+    files: dict[str, None] = dict.fromkeys((path, *arguments.files))
     system: dict[str, None] = {}
     missing: set[str] = set()
     _scan(path)
     pending = [path]
-    for file in forced:
-        files[file] = None
-        pending.append(file)
+    for name in arguments.forced:
+        found = _find(name, (os.getcwd(), *search, *last), False)
+        missing.update(() if found else (name,))
+        new = [header for header in found if header not in files]
+        files.update(dict.fromkeys(new))
+        pending += new
     scanned: list[str] = []
-    uses = [_given(options)]
-    macros, learnt, computed = HeaderMacros(), 0, False
+    uses = [_given(defines)]
+    macros, learnt, computed = HeaderMacros(), 0, not arguments.is_whole
     otherwise: str | None = None
     followed: set[tuple[str, Header]] = set()
 
@@ -164,16 +172,24 @@ def closure(path: str, options: CompileOptions) -> Closure:
         if computed:
             # Last, and again with what they bring: any file that is read may define one.
             if learnt == 0:
-                for name, meaning in _defined_by_options(options):
-                    macros.define(name, meaning)
+                for macro, meaning in _header_macros(defines):
+                    macros.define(macro, meaning)
             for file in scanned[learnt:]:
-                for name, meaning in _definitions(file):
-                    macros.define(name, meaning)
+                for macro, meaning in _definitions(file):
+                    macros.define(macro, meaning)
             learnt = len(scanned)
             for includer, header in macros.new():
                 follow(includer, header)
+        asking, is_open = probed(uses)
+        for file, use in zip((path, *scanned), uses, strict=True):
+            for word, header in use.headers:
+                if word in asking:
+                    follow(file, header)
+        computed |= is_open or is_of_its_time(uses)
     other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
+    computed |= asked == PASTED
+    asked = asked or environment_arguments()
     return Closure(tuple(files), tuple(system), frozenset(missing), computed, asked)
 
 
@@ -252,36 +268,18 @@ def _read_definitions(
     return tuple(found)
 
 
-def _defined_by_options(options: CompileOptions) -> Iterator[tuple[bytes, Meaning]]:
+def _header_macros(defines: Iterable[bytes]) -> Iterator[tuple[bytes, Meaning]]:
     """The same of ``-D``."""
-    for define in _defines(options):
+    for define in defines:
         name, _, value = define.partition(b"=")
         meaning = _meaning(value, 0)
         if meaning is not None:
             yield name.strip().removesuffix(b"()"), meaning
 
 
-def _given(options: CompileOptions) -> MacroUse:
-    return _given_macros(tuple(_defines(options)))
-
-
 @functools.lru_cache(maxsize=256)
-def _given_macros(defines: tuple[bytes, ...]) -> MacroUse:
+def _given(defines: tuple[bytes, ...]) -> MacroUse:
     return given(defines)
-
-
-def _defines(options: CompileOptions) -> Iterator[bytes]:
-    """What ``-D`` defines, in whichever spelling."""
-    arguments = (*options.nvrtc_args, *options.nvcc_args)
-    defines = list(options.defines)
-    for before, argument in zip(("", *arguments), arguments, strict=False):
-        if before in ("-D", "--define-macro"):
-            defines.append(argument)
-        elif (joined := re.match(r"-D|--?define-macro=", argument)) is not None:
-            defines.append(argument[joined.end() :])
-    for define in defines:
-        # nvcc hands it to a shell, which takes the backslashes away.
-        yield os.fsencode(define).replace(b'\\"', b'"')
 
 
 def _meaning(text: bytes, at: int) -> Meaning | None:
@@ -399,29 +397,3 @@ def _joined(directory: str, name: str) -> str:
     if os.pardir not in name.split("/"):
         return os.path.normpath(path)
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-
-
-def _from_arguments(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Directories and files that compiler arguments name, in whichever spelling."""
-    directories, files = [], []
-    for before, argument in zip(("", *arguments), arguments, strict=False):
-        if before in ("-include", "--pre-include"):
-            refuse_odd(argument)
-        for value in _values(argument):
-            if os.path.isdir(value):
-                directories.append(os.path.abspath(value))
-            elif os.path.isfile(value):
-                files.append(os.path.abspath(value))
-    return tuple(directories), tuple(files)
-
-
-def _values(argument: str) -> Iterator[str]:
-    for value in re.split(r"[=,]", argument):
-        yield re.sub(r"^(-I|-isystem|@)", "", value)
-
-
-def _from_environment() -> tuple[str, ...]:
-    found = []
-    for variable in _ENVIRONMENT_DIRS:
-        found += [part for part in os.environ.get(variable, "").split(os.pathsep) if part]
-    return tuple(found)
