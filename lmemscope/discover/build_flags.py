@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lmemscope.discover import option_tables as tables
 from lmemscope.formats.numbers import decimal
@@ -40,6 +40,7 @@ class BuildFlags:
         unknown: options that are not followed.
         stray: words that are no option and name no file that a compiler takes, as written.
         linked: options for optimising device code while linking, which happens in no one file.
+        responses: files of options that were read, absolute.
     """
 
     options: CompileOptions
@@ -52,6 +53,7 @@ class BuildFlags:
     unknown: tuple[str, ...]
     stray: tuple[str, ...]
     linked: tuple[str, ...]
+    responses: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -118,7 +120,7 @@ def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False)
             reading.add_input(word)
     _read_host_words(reading)
     _read_ptxas_words(reading)
-    return _finished(reading)
+    return replace(_finished(reading), responses=tuple(dict.fromkeys(words.files)))
 
 
 def _option(reading: _Reading, word: str, words: Words) -> None:
