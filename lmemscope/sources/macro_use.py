@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lmemscope.sources.compiler_macros import may_differ
 
 _SPLICE = re.compile(rb"\\\r?\n")
-_UNLIKE_SPLICE = re.compile(rb"\\[ \t\v\f\r]*[ \t\v\f][ \t\v\f\r]*\n|\?\?/[ \t\v\f\r]*\n")
+_UNLIKE_SPLICES = (
+    re.compile(rb"\\[ \t\v\f\r]*[ \t\v\f][ \t\v\f\r]*\n"),
+    re.compile(rb"\?\?/[ \t\v\f\r]*\n"),
+)
 _TRIGRAPH = re.compile(rb"\?\?[=/'()!<>-]")
 _NO_CODE = re.compile(
     rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
@@ -28,6 +31,7 @@ _DIRECTIVE = re.compile(
 )
 WORD = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 FRAGMENT = re.compile(rb"[\w$\x80-\xff]+")
+_TOKEN = re.compile(rb"[\w$\x80-\xff]+|##|%:%:|\S")
 _STRINGIFIES = re.compile(rb"(?<![#%:])(?:#|%:)(?![#%:])")
 _CONDITIONS = frozenset((b"if", b"ifdef", b"ifndef", b"elif", b"elifdef", b"elifndef"))
 _INCLUDES = frozenset((b"include", b"include_next", b"import", b"embed"))
@@ -45,13 +49,16 @@ class Definition:
         name: of the macro.
         words: of its parameters and body.
         open: those that are given no header's name: what ``__has_include`` asks there is not known.
-        pastes, stringifies: what it does to words.
+        parameters: names of them.
+        pasted: what is put together, word by word; each is one of the body or a parameter.
+        stringifies: whether it makes strings of parameters.
     """
 
     name: bytes
     words: frozenset[bytes]
     open: frozenset[bytes]
-    pastes: bool
+    parameters: frozenset[bytes]
+    pasted: tuple[tuple[bytes, ...], ...]
     stringifies: bool
 
 
@@ -144,7 +151,8 @@ def macro_use(data: bytes) -> MacroUse:
         frozenset(opened),
         tuple(headers),
         tuple(definitions),
-        _UNLIKE_SPLICE.search(data) is not None or _TRIGRAPH.search(text) is not None,
+        any(splice.search(data) is not None for splice in _UNLIKE_SPLICES)
+        or _TRIGRAPH.search(text) is not None,
     )
 
 
@@ -202,10 +210,35 @@ def _definition(rest: bytes, headers: dict[tuple[bytes, Header], None]) -> Defin
     if name is None:
         return None
     after = rest[name.end() :]
-    pastes = b"##" in after or b"%:%:" in after
-    stringifies = after[:1] == b"(" and _STRINGIFIES.search(after) is not None
-    words = frozenset(FRAGMENT.findall(after))
-    return Definition(name[0], words, frozenset(_open(after, headers)), pastes, stringifies)
+    parameters: set[bytes] = set()
+    if after[:1] == b"(":
+        parameters = {b"__VA_ARGS__", *WORD.findall(after.partition(b")")[0])}
+    return Definition(
+        name[0],
+        frozenset(FRAGMENT.findall(after)),
+        frozenset(_open(after, headers)),
+        frozenset(parameters),
+        tuple(_pasted(after)) if b"##" in after or b"%:%:" in after else (),
+        bool(parameters) and _STRINGIFIES.search(after) is not None,
+    )
+
+
+def _pasted(body: bytes) -> Iterator[tuple[bytes, ...]]:
+    """Words with ``##`` between them; of those beside a comma or an operator nothing is made."""
+    chain: list[bytes] = []
+    is_joined = False
+    for token in _TOKEN.findall(body):
+        if token in (b"##", b"%:%:"):
+            is_joined = True
+            continue
+        if not is_joined:
+            if len(chain) > 1:
+                yield tuple(chain)
+            chain = []
+        chain = [*chain, token] if FRAGMENT.fullmatch(token) else []
+        is_joined = False
+    if len(chain) > 1:
+        yield tuple(chain)
 
 
 def _defined_first(text: bytes, names: Iterable[bytes]) -> set[bytes]:

@@ -8,6 +8,7 @@ macros. What cannot be followed, such as a name that is pasted together, counts 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -64,12 +65,12 @@ def differing(
                 return name.decode("utf-8", "replace")
     for name in sorted(asked):
         if name in bodies:
-            if any(definition.pastes for definition in bodies[name]):
+            if any(definition.pasted for definition in bodies[name]):
                 return PASTED
         elif is_unknown(name, other_host):
             return name.decode("utf-8", "replace")
-    pasting = {name for name, found in bodies.items() if any(one.pastes for one in found)}
-    return PASTED if pasting and _can_paste(pasting, bodies, codes()) else None
+    pastes = any(one.pasted for found in bodies.values() for one in found)
+    return PASTED if pastes and _can_paste(bodies, codes()) else None
 
 
 def probed(texts: Sequence[MacroUse]) -> tuple[frozenset[bytes], bool]:
@@ -115,26 +116,53 @@ def _spells_out(bodies: dict[bytes, list[Definition]]) -> bool:
     return bool(strings) and any(one.words & strings for found in bodies.values() for one in found)
 
 
-def _can_paste(
-    pasting: set[bytes], bodies: dict[bytes, list[Definition]], codes: Iterable[bytes]
-) -> bool:
-    """Whether pasting macros may make a name that differs, from what they are given."""
-    users: dict[bytes, list[bytes]] = {}
+def _can_paste(bodies: dict[bytes, list[Definition]], codes: Iterable[bytes]) -> bool:
+    """Whether pasting macros may make a name that differs, from what they are given.
+
+    A macro may be given what another one was given, or has pasted.
+    """
+    pasting = {name for name, found in bodies.items() if any(one.pasted for one in found)}
+    handing = set(pasting)
+    users: dict[bytes, set[bytes]] = {}
     for name, found in bodies.items():
-        for word in frozenset().union(*(one.words for one in found)):
-            users.setdefault(word, []).append(name)
+        for word in {word for one in found for word in one.words}:
+            users.setdefault(word, set()).add(name)
     pending = list(pasting)
     while pending:
-        new = [name for name in users.get(pending.pop(), ()) if name not in pasting]
-        pasting.update(new)
+        new = users.get(pending.pop(), set()) - handing
+        handing |= new
         pending += new
-    fragments = {word for name in pasting for one in bodies[name] for word in one.words}
+    given: set[bytes] = set()
+    # A macro without parameters stands for what its definition says.
+    called = {name for name in handing if any(one.parameters for one in bodies[name])}
     for text in codes:
-        fragments.update(_given_to(pasting, text))
-    return _makes_different(_reached(fragments, bodies))
+        given.update(_given_to(handing, called, text))
+    given = _reached(given, bodies)
+    if given & handing:
+        return _makes_different(given)
+    chains = {
+        (chain, one.parameters) for name in pasting for one in bodies[name] for chain in one.pasted
+    }
+    return any(_makes_one_of(chain, parameters, given) for chain, parameters in chains)
 
 
-def _given_to(macros: set[bytes], text: bytes) -> Iterator[bytes]:
+def _makes_one_of(
+    chain: Sequence[bytes], parameters: frozenset[bytes], given: frozenset[bytes] | set[bytes]
+) -> bool:
+    """Whether words put together in an order may be a name that differs."""
+    begun = {b""}
+    for number, word in enumerate(chain):
+        parts = given | {b""} if word in parameters else {word}
+        made = {begin + part for begin in begun for part in parts}
+        if number + 1 == len(chain):
+            return any(_differs_made(name) for name in made)
+        begun = {name for name in made if not name or _begins(name)}
+        if len(begun) * len(given) > _MOST:
+            return True
+    return False
+
+
+def _given_to(macros: set[bytes], called: set[bytes], text: bytes) -> Iterator[bytes]:
     """Words among the arguments of macros; all words where one is named without arguments."""
     for found in WORD.finditer(text):
         if found[0] not in macros:
@@ -144,7 +172,8 @@ def _given_to(macros: set[bytes], text: bytes) -> Iterator[bytes]:
             begin += 1
         if text[begin : begin + 1] != b"(":
             line = text[text.rfind(b"\n", 0, found.start()) + 1 : found.start()].strip()
-            if not re.fullmatch(rb"(?:#|%:)\s*(?:define|undef|ifdef|ifndef)", line):
+            is_use = re.fullmatch(rb"(?:#|%:)\s*(?:define|undef|ifdef|ifndef)", line) is None
+            if is_use and found[0] in called:
                 yield from FRAGMENT.findall(text)
                 return
             continue
@@ -157,27 +186,37 @@ def _given_to(macros: set[bytes], text: bytes) -> Iterator[bytes]:
         yield from FRAGMENT.findall(text, begin, end if end > begin else len(text))
 
 
-_beginnings: dict[bytes, None] = {}
+@functools.cache
+def _beginnings() -> frozenset[bytes]:
+    names = (*DIFFERENT, *FUNCTIONS)
+    return frozenset(name[:end] for name in names for end in range(1, len(name)))
+
+
+def _begins(name: bytes) -> bool:
+    return name in _beginnings() or name[:1] == b"_" or b"M_".startswith(name[:2])
+
+
+def _differs_made(name: bytes) -> bool:
+    if name in SAME:
+        return False
+    # Two names of macros, one behind the other, are no name of a macro.
+    likely = is_likely(name) and b"____" not in name
+    return name in FUNCTIONS or is_different(name) or likely
 
 
 def _makes_different(fragments: set[bytes]) -> bool:
-    """Whether fragments put together may be a name that differs."""
-    if not _beginnings:
-        for name in (*DIFFERENT, *FUNCTIONS):
-            _beginnings.update(dict.fromkeys(name[:end] for end in range(1, len(name))))
-    pending = [word for word in fragments if word in _beginnings or word[:1] == b"_"]
+    """Whether fragments put together, in any order, may be a name that differs."""
+    pending = [word for word in fragments if _begins(word)]
     tried = 0
     while pending:
         begun = pending.pop()
         for word in fragments:
             tried += 1
-            made = begun + word
-            if made in SAME:
-                continue
-            if made in FUNCTIONS or is_different(made) or is_likely(made):
-                return True
             if tried > _MOST:
                 return True
-            if made in _beginnings:
+            made = begun + word
+            if _differs_made(made):
+                return True
+            if made in _beginnings():
                 pending.append(made)
     return False
