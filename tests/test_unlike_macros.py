@@ -88,7 +88,7 @@ def test_what_nvcc_answers_otherwise(tmp_path: Path, text: str, name: str) -> No
         "#define M_PI 3.14159\nfloat f() { return M_PI; }\n",
         "#define CAT(a,b) a##b\n__global__ void CAT(kernel_, float)(float *x) { x[0] = 1; }\n",
         "#define UNIQUE(a) JOIN(a, __LINE__)\n#define JOIN(a,b) a##b\nint UNIQUE(tmp_);\n",
-        "#define SAY(f, ...) printf(f, ##__VA_ARGS__)\nint u, n, i, x; void g() { SAY(\"\", u); }\n",
+        '#define SAY(f, ...) printf(f, ##__VA_ARGS__)\nint u, n, i, x; void g() { SAY("", u); }\n',
         "#define DEF(T) void f_##T(T u, T n, T i, T x) { u = n; }\nDEF(int)\nDEF(float)\n",
         "__noinline__ __device__ int f(int x) { assert(x > 0); return x; }\n",
         "__device__ float f(float x) { return __fmaf_rn(x, __ldg(&x), __int_as_float(3)); }\n",

@@ -176,6 +176,8 @@ _DIFFERENT = {
     "__attribute_": "alloc_align__ alloc_size__ artificial__ const__ copy__ deprecated__ "
     "deprecated_msg__ format_arg__ format_strfmon__ malloc__ maybe_unused__ noinline__ "
     "nonnull__ nonstring__ pure__ returns_twice__ used__ warn_unused_result__",
+    "cudaStream": "FireAndForget GraphFireAndForget GraphFireAndForgetAsSibling "
+    "GraphTailLaunch TailLaunch",
     "va_": "arg copy end start",
 }
 
