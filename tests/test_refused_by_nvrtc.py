@@ -54,8 +54,8 @@ def test_names_are_known_of_what_nvrtc_refuses(tmp_path: Path) -> None:
     )
     report = analyse_unit(unit(tmp_path, text), Wanted())
     (kernel,) = report.kernels
-    assert (report.frontend, kernel.facts.frame) == ("nvcc", 256)
-    assert [case.object.name for case in kernel.causes if case.object] == ["kept"]
+    assert report.frontend == "nvcc"
+    assert [(one.object, one.bytes) for one in kernel.findings] == [("kept", 256)]
 
 
 @pytest.mark.toolchain

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.model import CompileOptions
+from lmemscope.lowering import toolkit_names
+from lmemscope.model import CompileOptions, Unit
 from lmemscope.sources import includes
 from lmemscope.sources.unlike_macros import PASTED, SPLICED
 
@@ -127,3 +128,42 @@ def test_arguments_of_the_environment_are_nvccs_alone(
 ) -> None:
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DBIG")
     assert asked(tmp_path, "int a;\n") == "NVCC_APPEND_FLAGS"
+
+
+HEADERS = {
+    "plain.h": "#ifndef PLAIN_H\n#define PLAIN_H\n#define LIMIT 3\n#define OTHER HIDDEN\n#endif\n",
+    "asking.h": '#pragma once\n#include "inner.h"\n'
+    "#ifdef __CUDACC_RTC__\n#define RTC_ONLY 1\n#endif\n",
+    "inner.h": "#pragma once\n#define DEEP 1\n#define TWICE 1\n#undef TWICE\n#define TWICE 2\n",
+    "hidden.h": "#pragma once\n#define HIDES __GNUC__\n",
+    "read_before.h": "#ifndef __VECTOR_TYPES_H__\n"
+    "#define __VECTOR_TYPES_H__\n#define V 1\n#endif\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("#include <asking.h>\n#if RTC_ONLY\n#endif\n", "RTC_ONLY"),
+        ("#include <asking.h>\nint n = RTC_ONLY;\n", "RTC_ONLY"),
+        ("#include <asking.h>\n#define LATER RTC_ONLY\n", "RTC_ONLY"),
+        ("#include <asking.h>\nint n = DEEP + TWICE;\n", "DEEP"),
+        ("#include <hidden.h>\nint n = HIDES;\n", "HIDES"),
+        ("#include <plain.h>\nint n = LIMIT;\n", None),
+        ("#include <plain.h>\n#include <asking.h>\nint n, deep, rtc_only;\n", None),
+        ("#include <asking.h>\n#define DEEP 3\nint n = DEEP;\n", None),
+        ("#include <read_before.h>\nint n = V;\n#if V\n#endif\n", None),
+        ("int n = DEEP;\n", None),
+    ],
+)
+def test_macros_of_the_toolkits_headers(tmp_path: Path, text: str, name: str | None) -> None:
+    toolkit = tmp_path / "toolkit"
+    toolkit.mkdir()
+    for header, lines in HEADERS.items():
+        (toolkit / header).write_text(lines)
+    source = tmp_path / "a.cu"
+    source.write_text(text)
+    unit = Unit("a.cu", str(source), "auto", "sm_90")
+    cache = str(tmp_path / "cache")
+    for directory in (None, cache, cache):
+        assert toolkit_names.named(unit, (str(toolkit),), directory) == name

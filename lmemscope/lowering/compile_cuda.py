@@ -16,7 +16,7 @@ from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissi
 from lmemscope.files import UnreadableFileError
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
-from lmemscope.lowering import ahead, refusals, store
+from lmemscope.lowering import ahead, refusals, store, toolkit_names
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.lowering.relocatable import launching_gap, relocatable_options
@@ -87,7 +87,11 @@ def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | 
     if unit.frontend == "nvrtc":
         return _by_nvrtc(unit, text, source)
     refused: LmemscopeError | None = None
-    if source.asked is not None or _nvrtc_refuses(unit, source, cache_directory):
+    is_refused = _nvrtc_refuses(unit, source, cache_directory)
+    if source.asked is None and not is_refused:
+        directories = Toolchain(unit.toolkit).header_dirs()
+        source = replace(source, asked=toolkit_names.named(unit, directories, cache_directory))
+    if source.asked is not None or is_refused:
         # NVRTC would refuse the file, or read it otherwise than what the application is made by.
         try:
             return _by_nvcc(unit, source)

@@ -22,7 +22,12 @@ from lmemscope.sources.arguments import environment_arguments
 from lmemscope.sources.arguments import named as arguments_of
 from lmemscope.sources.include_macros import Header, HeaderMacros, Meaning, Use
 from lmemscope.sources.macro_use import MacroUse, code, given, macro_use
-from lmemscope.sources.unlike_macros import PASTED, differing, is_of_its_time, probed
+from lmemscope.sources.unlike_macros import (
+    differing,
+    is_of_its_time,
+    pastes_in_conditions,
+    probed,
+)
 from lmemscope.sources.unlike_nvcc import read_otherwise
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
@@ -185,10 +190,9 @@ def closure(path: str, options: CompileOptions) -> Closure:
             for word, header in use.headers:
                 if word in asking:
                     follow(file, header)
-        computed |= is_open or is_of_its_time(uses)
+        computed |= is_open or is_of_its_time(uses) or pastes_in_conditions(uses)
     other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
     asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
-    computed |= asked == PASTED
     asked = asked or environment_arguments()
     return Closure(tuple(files), tuple(system), frozenset(missing), computed, asked)
 

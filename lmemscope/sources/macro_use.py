@@ -170,7 +170,7 @@ def _named(text: bytes, is_plain: bool) -> frozenset[bytes]:
             or (found[1] in _INCLUDES and found[2].lstrip()[:1] in (b"<", b'"'))
         ]
         named = _that_may_differ(_without(text, passed_over))
-    return frozenset(named - _defined_first(text, named))
+    return frozenset(named - defined_first(text, named))
 
 
 def _that_may_differ(text: bytes) -> set[bytes]:
@@ -241,7 +241,7 @@ def _pasted(body: bytes) -> Iterator[tuple[bytes, ...]]:
         yield tuple(chain)
 
 
-def _defined_first(text: bytes, names: Iterable[bytes]) -> set[bytes]:
+def defined_first(text: bytes, names: Iterable[bytes]) -> set[bytes]:
     """Names whose first mention is a definition that no condition can leave out."""
     first: set[bytes] = set()
     outermost = 1 if _is_guarded(text) else 0

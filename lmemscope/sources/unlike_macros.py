@@ -47,10 +47,7 @@ def differing(
     """
     if any(text.is_spliced_unlike for text in texts):
         return SPLICED
-    bodies: dict[bytes, list[Definition]] = {}
-    for text in texts:
-        for definition in text.definitions:
-            bodies.setdefault(definition.name, []).append(definition)
+    bodies = _bodies(texts)
     asked = _reached((word for text in texts for word in text.conditions), bodies)
     spells = _spells_out(bodies)
     for text in texts:
@@ -91,6 +88,21 @@ def probed(texts: Sequence[MacroUse]) -> tuple[frozenset[bytes], bool]:
         words |= new
         pending += new
     return frozenset(words), any(text.open & words for text in texts)
+
+
+def pastes_in_conditions(texts: Sequence[MacroUse]) -> bool:
+    """Whether a condition may ask for a name that is put together, ``__has_include`` maybe."""
+    bodies = _bodies(texts)
+    asked = _reached((word for text in texts for word in text.conditions), bodies)
+    return any(one.pasted for name in asked for one in bodies.get(name, ()))
+
+
+def _bodies(texts: Sequence[MacroUse]) -> dict[bytes, list[Definition]]:
+    bodies: dict[bytes, list[Definition]] = {}
+    for text in texts:
+        for definition in text.definitions:
+            bodies.setdefault(definition.name, []).append(definition)
+    return bodies
 
 
 def is_of_its_time(texts: Sequence[MacroUse]) -> bool:
