@@ -177,7 +177,7 @@ class TestHeadersOfTheBuildsToolkit:
             assert with_own_toolkit(given, [compiler]) is given
 
     @pytest.mark.toolchain
-    def test_the_program_says_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_program_says_so(self, tmp_path: Path) -> None:
         compiler = toolkit(tmp_path, "include", "npp.h")
         (tmp_path / "a.cu").write_text("#include <npp.h>\n__global__ void k() {}\n")
         entry = {
@@ -186,8 +186,7 @@ class TestHeadersOfTheBuildsToolkit:
             "command": f"{compiler.path} -c a.cu",
         }
         (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
-        monkeypatch.chdir(tmp_path)
-        done = run_program("scan", "a.cu", "--no-cache")
+        done = run_program("scan", "a.cu", "--no-cache", cwd=tmp_path)
         said = f"{done.out}{done.err}"
         assert f"--toolkit {tmp_path / 'cuda'}" in said
         assert "pip install" not in said
