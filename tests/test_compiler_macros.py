@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lmemscope.model import CompileOptions
-from lmemscope.sources.compiler_macros import DIFFERENT, SAME, is_different, may_differ
+from lmemscope.lowering import toolkit_names
+from lmemscope.model import CompileOptions, Unit
+from lmemscope.sources.compiler_macros import ALWAYS, DIFFERENT, SAME, is_different, may_differ
 from lmemscope.tools import nvcc, nvrtc
 from lmemscope.tools.nvcc_steps import read_steps
 from lmemscope.tools.toolchain import INSTALLED
@@ -21,6 +22,7 @@ _SHOWN = re.compile(r'^@v_(\w+) (".*")$', re.MULTILINE)
 
 def test_no_name_is_in_both_tables() -> None:
     assert not DIFFERENT & SAME
+    assert ALWAYS <= SAME
     assert not {name for name in SAME if may_differ(name)}
     assert all(may_differ(name) and is_different(name) for name in DIFFERENT)
 
@@ -93,6 +95,27 @@ def test_the_tables_are_those_of_the_compilers(std: str | None, arch: str, tmp_p
     assert wrong == {"__FILE__", "__LINE__"} & wrong
     missed = {name for name in by_nvrtc | set(by_nvcc) if not may_differ(name.encode())} - same
     assert missed == {"__FILE__", "__LINE__"} & missed
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("#if CUDART_VERSION > 1\n#endif\n", "CUDART_VERSION"),
+        ("#ifdef __CUDACC__\n#endif\n__device__ int n = __LINE__; // CUDART_VERSION\n", None),
+    ],
+)
+def test_another_nvrtc_is_asked_what_it_defines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str | None
+) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text(text)
+    unit = Unit("a.cu", str(source), "auto", "sm_90")
+    assert toolkit_names.of_other_version(unit, INSTALLED) is None
+    monkeypatch.setattr(toolkit_names, "MEASURED", (1, 0))
+    assert toolkit_names.of_other_version(unit, INSTALLED) is None
+    monkeypatch.setattr(nvrtc, "defined", lambda *_: frozenset())
+    assert toolkit_names.of_other_version(unit, INSTALLED) == name
 
 
 @pytest.mark.toolchain

@@ -89,8 +89,10 @@ def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | 
     refused: LmemscopeError | None = None
     is_refused = _nvrtc_refuses(unit, source, cache_directory)
     if source.asked is None and not is_refused:
-        directories = Toolchain(unit.toolkit).header_dirs()
-        source = replace(source, asked=toolkit_names.named(unit, directories, cache_directory))
+        toolchain = Toolchain(unit.toolkit)
+        asked = toolkit_names.named(unit, toolchain.header_dirs(), cache_directory)
+        asked = asked or toolkit_names.of_other_version(unit, toolchain)
+        source = replace(source, asked=asked)
     if source.asked is not None or is_refused:
         # NVRTC would refuse the file, or read it otherwise than what the application is made by.
         try:

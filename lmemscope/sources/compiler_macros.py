@@ -269,6 +269,16 @@ DIFFERENT = _names(_DIFFERENT)
 SAME = _names(_SAME)
 """Names that both define, with the same replacement."""
 
+MEASURED = (13, 5)
+"""Version of the NVRTC that the tables are of."""
+
+ALWAYS = frozenset(
+    b"__CUDACC__ __CUDA_ARCH__ __cplusplus __FILE__ __LINE__ __CUDACC_VER_MAJOR__ "
+    b"__CUDACC_VER_MINOR__ __global__ __device__ __host__ __shared__ __constant__ __managed__ "
+    b"__forceinline__ __launch_bounds__ __align__ __grid_constant__ __cluster_dims__".split()
+)
+"""Of `SAME`, those that each NVRTC defines as nvcc of its version does."""
+
 RESERVED = re.compile(
     rb"__(?:has_|cpp_|GNUC_[A-Z]|GXX_|GCC_|GLIBC|GNU_|USE_|STDC|FLT|DBL_|LDBL_|BFLT|DEC\d|SIZEOF_|U?INT|WCHAR_|WINT_)"
     rb"|__(?:SIG_ATOMIC_|PTRDIFF_|ORDER_|FLOAT_|HAVE_|SSE|AVX|MMX|NV_|EDG|glibc|REDIRECT|S\d+_|LC_|SM_\d|cudaCDP2)"

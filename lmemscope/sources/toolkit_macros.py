@@ -68,6 +68,14 @@ def words_at_risk(paths: Iterable[str]) -> frozenset[bytes]:
     return frozenset(words - own)
 
 
+def words_of(path: str) -> frozenset[bytes]:
+    """All words of a text's code; none of one that cannot be read."""
+    try:
+        return frozenset(WORD.findall(code(read_beside(path))))
+    except OSError:
+        return frozenset()
+
+
 def is_alike(name: bytes, header: str, directories: Sequence[str]) -> bool:
     """Whether a header that a source includes defines a macro once, under no condition."""
     path = _find(header, directories)

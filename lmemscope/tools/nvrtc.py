@@ -135,6 +135,19 @@ def compile_program(
         )
 
 
+def defined(
+    names: Sequence[str], options: Sequence[str], toolchain: Toolchain = INSTALLED
+) -> frozenset[str]:
+    """Which macros of some names NVRTC begins with.
+
+    Raises:
+        CompileError, ToolMissingError: as `compile_program`.
+    """
+    asking = "".join(f'#ifdef {name}\n#pragma message "HAS {name}"\n#endif\n' for name in names)
+    said = compile_program(asking, "asking.cu", options, (), toolchain).log
+    return frozenset(re.findall(r"HAS (\w+)", said))
+
+
 def debug_options(options: Sequence[str]) -> tuple[str, ...]:
     """The options of a compilation turned into those of its debug twin, to PTX only."""
     kept = [
