@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from lmemscope.sources.compiler_macros import may_differ
@@ -22,7 +22,7 @@ _NO_CODE = re.compile(
     re.DOTALL,
 )
 _GIVEN_HEADER = re.compile(
-    rb'(?<![\w$])([A-Za-z_][\w$]*)[ \t]*\([ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[ \t]*\)'
+    rb'(?<![\w$])([A-Za-z_][\w$]*)[ \t]*\([ \t]*(?:"([^"\n]{1,4096})"|<([^<>\n]{1,4096})>)[ \t]*\)'
 )
 _DEFINED = re.compile(rb"\bdefined[ \t]*(?:\([ \t]*)?[\w$]+")
 _INCLUDING = re.compile(rb"\b(?:include|include_next|import|embed)\b|\*/")
@@ -231,33 +231,35 @@ def _pasted(body: bytes) -> Iterator[tuple[bytes, ...]]:
         if token in (b"##", b"%:%:"):
             is_joined = True
             continue
-        if not is_joined:
+        if not is_joined or FRAGMENT.fullmatch(token) is None:
             if len(chain) > 1:
                 yield tuple(chain)
             chain = []
-        chain = [*chain, token] if FRAGMENT.fullmatch(token) else []
+        if FRAGMENT.fullmatch(token):
+            chain.append(token)
         is_joined = False
     if len(chain) > 1:
         yield tuple(chain)
 
 
-def defined_first(text: bytes, names: Iterable[bytes]) -> set[bytes]:
+def defined_first(text: bytes, names: Collection[bytes]) -> set[bytes]:
     """Names whose first mention is a definition that no condition can leave out."""
+    mentions: dict[bytes, int] = {}
+    for found in WORD.finditer(text) if names else ():
+        if found[0] in names:
+            mentions.setdefault(found[0], found.start())
     first: set[bytes] = set()
-    outermost = 1 if _is_guarded(text) else 0
-    for name in names:
-        mention = re.search(rb"(?<![\w$])" + re.escape(name) + rb"(?![\w$])", text)
-        if mention is None:
-            continue
-        depth = 0
-        for directive in _DIRECTIVE.finditer(text, 0, mention.end()):
-            word = directive[1]
-            if word in (b"if", b"ifdef", b"ifndef"):
-                depth += 1
-            elif word == b"endif":
-                depth -= 1
-            elif word == b"define" and depth <= outermost and directive[2].strip() == name:
-                first.add(name)
+    depth = -1 if mentions and _is_guarded(text) else 0
+    for directive in _DIRECTIVE.finditer(text) if mentions else ():
+        word = directive[1]
+        if word in (b"if", b"ifdef", b"ifndef"):
+            depth += 1
+        elif word == b"endif":
+            depth -= 1
+        elif word == b"define" and depth <= 0:
+            name = WORD.search(directive[2])
+            if name and mentions.get(name[0]) == directive.start(2) + name.start():
+                first.add(name[0])
     return first
 
 

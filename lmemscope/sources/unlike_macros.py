@@ -29,6 +29,9 @@ SPLICED = "a line splice or a trigraph that NVRTC reads otherwise"
 
 _PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
 _OF_THE_TIME = frozenset((b"__DATE__", b"__TIME__", b"__TIMESTAMP__"))
+_BLANKS = re.compile(rb"\s*")
+_BRACKET = re.compile(rb"[()]")
+_ASKED_ABOUT = re.compile(rb"(?:#|%:)\s*(?:define|undef|ifdef|ifndef)")
 _MOST = 200_000
 """Steps of looking for what can be pasted together; what takes more counts as different."""
 _LONGEST = 20_000
@@ -176,26 +179,52 @@ def _makes_one_of(
 
 def _given_to(macros: set[bytes], called: set[bytes], text: bytes) -> Iterator[bytes]:
     """Words among the arguments of macros; all words where one is named without arguments."""
-    for found in WORD.finditer(text):
+    at = 0
+    while (found := WORD.search(text, at)) is not None:
+        at = found.end()
         if found[0] not in macros:
             continue
-        begin = found.end()
-        while text[begin : begin + 1].isspace():
-            begin += 1
-        if text[begin : begin + 1] != b"(":
-            line = text[text.rfind(b"\n", 0, found.start()) + 1 : found.start()].strip()
-            is_use = re.fullmatch(rb"(?:#|%:)\s*(?:define|undef|ifdef|ifndef)", line) is None
-            if is_use and found[0] in called:
-                yield from FRAGMENT.findall(text)
-                return
+        at = _after_blanks(text, at)
+        if text.startswith(b"(", at):
+            end = _closed(text, at)
+            inside = text[at:end]
+            if end is not None and not _holds_bare(inside, called):
+                at = end
+                yield from FRAGMENT.findall(inside)
+                continue
+        elif found[0] not in called or _is_asked_about(text, found.start()):
             continue
-        depth, end = 0, begin
-        for bracket in re.finditer(rb"[()]", text[begin : begin + _LONGEST]):
-            depth += 1 if bracket[0] == b"(" else -1
-            if depth == 0:
-                end = begin + bracket.end()
-                break
-        yield from FRAGMENT.findall(text, begin, end if end > begin else len(text))
+        yield from FRAGMENT.findall(text)
+        return
+
+
+def _after_blanks(text: bytes, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return at if blanks is None else blanks.end()
+
+
+def _closed(text: bytes, begin: int) -> int | None:
+    """Behind the brackets that close arguments, and those that follow them at once."""
+    depth = 0
+    for bracket in _BRACKET.finditer(text, begin, begin + _LONGEST):
+        depth += 1 if bracket[0] == b"(" else -1
+        if depth == 0 and not text.startswith(b"(", _after_blanks(text, bracket.end())):
+            return bracket.end()
+    return None
+
+
+def _holds_bare(text: bytes, names: set[bytes]) -> bool:
+    """Whether one of some names stands without arguments; they may come from elsewhere."""
+    return any(
+        found[0] in names and not text.startswith(b"(", _after_blanks(text, found.end()))
+        for found in WORD.finditer(text)
+    )
+
+
+def _is_asked_about(text: bytes, at: int) -> bool:
+    """Whether a directive defines a name, takes it back or asks whether it is defined."""
+    line = text[text.rfind(b"\n", 0, at) + 1 : at].strip()
+    return _ASKED_ABOUT.fullmatch(line) is not None
 
 
 @functools.cache
