@@ -96,6 +96,7 @@ def test_what_nvcc_answers_otherwise(tmp_path: Path, text: str, name: str) -> No
         "template <typename _T, int __M> __device__ _T g(_T __x) { return __x; }\n",
         "const char *where() { return __FILE__; }\n#define CHECK(x) f(#x, __FILE__, __LINE__)\n",
         "int a = b ? c : d; // why?\n",
+        "__global__ void k() { next<<<1, 1, 0, cudaStreamTailLaunch>>>(); }\n",
     ],
 )
 def test_what_both_answer_alike(tmp_path: Path, text: str) -> None:

@@ -288,9 +288,13 @@ RESERVED = re.compile(
 )
 """Families of names that belong to the implementation: different, unless they are in `SAME`."""
 
-ALIKE = re.compile(rb"__noinline__$|__volatile__$|assert$|va_(?:arg|copy|end|start)$|__THROW$|NV_")
+ALIKE = re.compile(
+    rb"__noinline__$|__volatile__$|assert$|va_(?:arg|copy|end|start)$|__THROW$|NV_"
+    rb"|cudaStream(?:Graph)?(?:FireAndForget|FireAndForgetAsSibling|TailLaunch)$"
+)
 """Spelt otherwise by the two, with one meaning where the code uses them: NVRTC's ``assert`` calls
-``__assertfail`` as nvcc's does, and ``<nv/target>`` is built into NVRTC."""
+``__assertfail`` as nvcc's does, ``<nv/target>`` is built into NVRTC, and so are the streams of
+device launches, as other expressions of the same numbers."""
 
 _LIKELY = re.compile(
     rb"__[A-Z0-9_]+__$|_[A-Z][A-Z0-9_]*_SOURCE$|_(?:OPENMP|REENTRANT|LP64)$"
