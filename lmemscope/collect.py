@@ -128,6 +128,10 @@ def _run(
 
     def gathered(done: Collection[Future[UnitReport]]) -> Report:
         reports = [_result(u, f) for u, f in zip(units, futures, strict=True) if f in done]
+        if planned.found.compilers and any(report.failure is not None for report in reports):
+            from lmemscope.discover.build_notes import with_own_toolkit
+
+            reports = [with_own_toolkit(report, planned.found.compilers) for report in reports]
         used = (*(report.tools for report in reports), *(link.tools for link in links))
         toolchain = distinct_tools(tool for tools in used for tool in tools)
         # What no unit instantiates is known when all have been asked.

@@ -409,3 +409,26 @@ def test_a_name_that_has_no_end_is_its_own_spelling() -> None:
 def test_long_names_are_spelled_as_short_ones_are() -> None:
     many = f"_Z1fSt4pairIiiE{'S0_' * 40}"
     assert demangle(many) == f"f({', '.join(['std::pair<int, int>'] * 41)})"
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        "#define P(a, b) a##b\n" + "P(" * 200_000,
+        "#define P(a, b) a##b\n" + ("P(" * 5_000 + ")" * 5_000 + "\n") * 20,
+        "#define P(a, b) a##b\n" + "P " * 200_000,
+        "#define A " + "a##" * 100_000 + "a\n",
+        "#define P(a, b) a##b\nint x = P(" + ", ".join(f"_{n}" for n in range(1000)) + ");\n",
+        "#if F(<" * 50_000,
+        "".join(f"#define A{n} A{n + 1} A{n + 2}\n" for n in range(20_000)) + "#if A0\n#endif\n",
+        "#ifdef X\n#endif\nint n = NULL + RAND_MAX + EOF;\n" * 10_000,
+        "' \" /* ' " * 50_000,
+        "//" + "\\\n" * 100_000,
+        "x" * 400_000 + " __GNUC_MINOR" * 10_000,
+    ],
+)
+def test_macros(tmp_path: Path, many: str) -> None:
+    path = tmp_path / "a.cu"
+    path.write_text(many)
+    with within():
+        includes.closure(str(path), Unit("a.cu", str(path), "auto", "sm_90").options)

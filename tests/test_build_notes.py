@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 from lmemscope.discover.build_database import Compiler
-from lmemscope.discover.build_notes import configure_command, other_toolkits, unconfigured
+from lmemscope.discover.build_notes import (
+    configure_command,
+    other_toolkits,
+    unconfigured,
+    with_own_toolkit,
+)
 from lmemscope.discover.walk import Globs, discover
-from lmemscope.model import Tool
+from lmemscope.model import Failure, Tool, UnitReport
 from lmemscope.tools.toolchain import missing_header
 from tests.conftest import run_program
 
@@ -157,3 +162,48 @@ class TestAnotherCuda:
         done = run_program("scan", ".", "--format", "json", cwd=tmp_path)
         assert sum("of CUDA 12.4" in note for note in done.document["notes"]) == 1
         assert not (tmp_path / "cuda-12.4" / "ran").exists()
+
+
+class TestHeadersOfTheBuildsToolkit:
+    @pytest.mark.parametrize("below", ["include", "targets/x86_64-linux/include"])
+    def test_a_header_that_it_has_is_had_from_it(self, tmp_path: Path, below: str) -> None:
+        compiler = toolkit(tmp_path, below, "cufft.h")
+        hint = with_own_toolkit(failed("cufft.h"), [compiler]).failure.hint
+        assert hint == f"the build's toolkit has cufft.h: --toolkit {tmp_path / 'cuda'}"
+
+    def test_another_header_comes_from_where_it_did(self, tmp_path: Path) -> None:
+        compiler = toolkit(tmp_path, "include", "cufft.h")
+        for given in (failed("curand.h"), failed("cufft.h", 'error: expected a ";"')):
+            assert with_own_toolkit(given, [compiler]) is given
+
+    @pytest.mark.toolchain
+    def test_the_program_says_so(self, tmp_path: Path) -> None:
+        compiler = toolkit(tmp_path, "include", "npp.h")
+        (tmp_path / "a.cu").write_text("#include <npp.h>\n__global__ void k() {}\n")
+        entry = {
+            "directory": str(tmp_path),
+            "file": "a.cu",
+            "command": f"{compiler.path} -c a.cu",
+        }
+        (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
+        done = run_program("scan", "a.cu", "--no-cache", cwd=tmp_path)
+        said = f"{done.out}{done.err}"
+        assert f"--toolkit {tmp_path / 'cuda'}" in said
+        assert "pip install" not in said
+
+
+def toolkit(tmp_path: Path, below: str, header: str) -> Compiler:
+    root = tmp_path.resolve() / "cuda"
+    (root / "bin").mkdir(parents=True)
+    (root / "bin" / "nvcc").touch(mode=0o755)
+    (root / below).mkdir(parents=True)
+    (root / below / "cuda.h").write_text("#define CUDA_VERSION 12040\n")
+    (root / below / header).touch()
+    return Compiler(str(root / "bin" / "nvcc"), str(tmp_path / "compile_commands.json"))
+
+
+def failed(header: str, log: str = "") -> UnitReport:
+    log = log or f'a.cu(1): catastrophic error: cannot open source file "{header}"'
+    return UnitReport(
+        "a.cu", "nvrtc", "sm_90", (), Failure("compile", "refused", "wheel", None, log)
+    )

@@ -460,6 +460,7 @@ def test_an_instance_of_a_template_is_not_copied_for_a_name() -> None:
         ("__device__ float sum(const float *v, int n) { return *v; }\n", "in another way"),
         ("__device__ float sum(const float *v, int n) { return n ? sum(v, 0) : 1.f; }\n", "itself"),
         ("float sum(const float *v, int n);\n", "not defined in sight"),
+        ("#define sum(v, n) other(v, n)\nfloat other(const float *v, int n);\n", "is a macro"),
         (
             "__device__ float sum(float *v, int n) { return v[n]; }\n"
             "__device__ float sum(const float *v, long n) { return v[n]; }\n",

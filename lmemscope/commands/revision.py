@@ -189,7 +189,7 @@ class BuildCopy:
 
 def _expanded(words: Sequence[str], directory: str) -> Iterator[str]:
     """The words of a command with those of its response files, which name paths too."""
-    from lmemscope.discover.response_files import Words
+    from lmemscope.sources.response_files import Words
 
     left = Words(words[1:], directory)
     yield from words[:1]

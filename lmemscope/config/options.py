@@ -71,6 +71,8 @@ class Settings:
         view: which kernels are shown, and in which order.
         narrowed: of ``include`` and ``exclude`` what flags gave, as typed: a choice for one run,
             while the file's say what the project is. No option sets it.
+        arguments_as_written: for compilers, as the configuration file has them, those that are
+            left out too.
         left_out: sentences on what the configuration file asks for in vain: without
             ``trust_build``, or beyond what there is. No option sets it.
         device, sm_count, threads_per_sm: the GPU to predict the driver's reservation for, or None.
@@ -101,6 +103,7 @@ class Settings:
     view: View = field(default_factory=View)
     narrowed: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    arguments_as_written: tuple[str, ...] = ()
     device: str | None = None
     sm_count: int | None = None
     threads_per_sm: int | None = None

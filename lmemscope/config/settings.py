@@ -24,7 +24,13 @@ Admit = Callable[[str, tuple[str, ...]], tuple[tuple[str, ...], tuple[str, ...]]
 
 _COMPILE_OPTIONS = frozenset(own.name for own in fields(CompileOptions))
 _VIEW = frozenset(own.name for own in fields(View))
-_SETTINGS = frozenset(own.name for own in fields(Settings)) - {"jobs", "cache", "left_out", "link"}
+_SETTINGS = frozenset(own.name for own in fields(Settings)) - {
+    "jobs",
+    "cache",
+    "left_out",
+    "link",
+    "arguments_as_written",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,7 @@ def from_flags(
 
     found = file.read(start)
     written, refused = dict(found.values), []
+    arguments = [word for name in ("nvcc_args", "nvrtc_args") for word in written.get(name, ())]
     if not flags.get("trust_build"):
         refused = list(_leave_out(written, flags, admit))
     over = tuple(_beyond_cpus(found.path, written, flags))
@@ -79,6 +86,7 @@ def from_flags(
             _settings(values, os.path.abspath(found.directory)),
             narrowed=tuple(_narrowed(flags)),
             left_out=(*_in_vain(found.path, refused), *over),
+            arguments_as_written=tuple(arguments),
         ),
         policy=_policy(values, flags, found),
         baseline=values["baseline"],

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lmemscope.discover import option_tables as tables
-from lmemscope.discover.response_files import Words
 from lmemscope.formats.numbers import decimal
 from lmemscope.formats.shell_words import shell_words
 from lmemscope.model import CompileOptions
 from lmemscope.sources.includes import holds_toolkit
+from lmemscope.sources.response_files import Words
 
 _SEPARATE_WORD = re.compile(r"(?:sm|compute|lto)_(\d+[af]?)")
 _PATH = re.compile(r'[^\x00-\x1f"`$\\]*')
@@ -40,6 +40,7 @@ class BuildFlags:
         unknown: options that are not followed.
         stray: words that are no option and name no file that a compiler takes, as written.
         linked: options for optimising device code while linking, which happens in no one file.
+        responses: files of options that were read, absolute.
     """
 
     options: CompileOptions
@@ -52,6 +53,7 @@ class BuildFlags:
     unknown: tuple[str, ...]
     stray: tuple[str, ...]
     linked: tuple[str, ...]
+    responses: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -118,7 +120,7 @@ def read_flags(arguments: Sequence[str], directory: str, *, trust: bool = False)
             reading.add_input(word)
     _read_host_words(reading)
     _read_ptxas_words(reading)
-    return _finished(reading)
+    return replace(_finished(reading), responses=tuple(dict.fromkeys(words.files)))
 
 
 def _option(reading: _Reading, word: str, words: Words) -> None:

@@ -10,11 +10,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from lmemscope.discover.build_database import Compiler
 from lmemscope.discover.checkouts import upwards
 from lmemscope.files import open_regular
-from lmemscope.model import Tool
+from lmemscope.model import Tool, UnitReport
+from lmemscope.tools.toolchain import header_not_found
 
 _CMAKE = "cmake -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
 _CONFIGURE = (
@@ -107,6 +109,30 @@ def other_toolkits(compilers: Iterable[Compiler], tools: Iterable[Tool]) -> tupl
             f"{', '.join(dict.fromkeys(map(_spelled, used)))}; --toolkit {there} takes the build's"
         )
     return tuple(said.values())
+
+
+def with_own_toolkit(report: UnitReport, compilers: Iterable[Compiler]) -> UnitReport:
+    """A report; where a header was not found that the toolkit of a build has, with that hint."""
+    failure = report.failure
+    header = header_not_found(failure.log or "") if failure is not None else None
+    root = _toolkit_with(header, compilers) if header is not None else None
+    if failure is None or root is None:
+        return report
+    hint = f"the build's toolkit has {header}: --toolkit {root}"
+    return replace(report, failure=replace(failure, hint=hint))
+
+
+def _toolkit_with(header: str, compilers: Iterable[Compiler]) -> str | None:
+    """Root of the toolkit of a build that has a header, or None."""
+    for compiler in compilers:
+        _, root = _toolkit_around(_program(compiler.path))
+        if root is None:
+            _, root = _toolkit_of_cmake(compiler.database)
+        for below in ("include", "targets/*/include") if root is not None else ():
+            pattern = os.path.join(glob.escape(root or ""), below, glob.escape(header))
+            if any(map(os.path.isfile, glob.glob(pattern))):
+                return root
+    return None
 
 
 def _program(path: str) -> str | None:

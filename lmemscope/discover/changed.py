@@ -22,6 +22,7 @@ from lmemscope.files import read_input
 from lmemscope.gate.matching import is_of
 from lmemscope.lowering.kinds import CUDA, STANDARD_INPUT, kind_of
 from lmemscope.model import CompileOptions
+from lmemscope.sources.arguments import named as named_by
 from lmemscope.sources.includes import Closure, closure
 
 _BUILD_FILE = re.compile(
@@ -179,6 +180,7 @@ class Whys:
             for path in revision.changed
             if _BUILD_FILE.fullmatch(os.path.basename(path))
         )
+        self._has_database = _knows_database(revision)
         self._deleted = {os.path.basename(path) for path in revision.deleted}
         # What CUDA files launch decides what of a header is compiled.
         self._launches_differ = any(_is_cuda(path) for path in revision.changed) or any(
@@ -191,6 +193,9 @@ class Whys:
         changed = {os.path.relpath(path, self._revision.top) for path in self._revision.changed}
         databases = sorted(path for path in changed if os.path.basename(path) == DATABASE)
         found = [f"{path} changed" for path in databases[:1]]
+        written = CompileOptions(nvcc_args=self._settings.arguments_as_written)
+        named = (path for path in named_by(written).files if self._revision.why(path) is not None)
+        found += [f"{os.path.relpath(path)}, which arguments name, changed" for path in named]
         if self._revision.links:
             link = os.path.relpath(min(self._revision.links), self._revision.top)
             found.append(f"the symbolic link {link} changed")
@@ -207,6 +212,10 @@ class Whys:
             return own
         if found.options is not None and self._build:
             return f"{self._build[0]}, which says how it is built, changed"
+        for path in found.responses:
+            why = self._of_response(path)
+            if why is not None:
+                return why
         kind = kind_of(found.path) or CUDA
         if kind.reads == "imports":
             return self._of_python(found)
@@ -218,6 +227,18 @@ class Whys:
             return ""
         return self._of_closure(found)
 
+    def _of_response(self, path: str) -> str | None:
+        """The same for a file of options that the build's command names.
+
+        One that git does not know counts as unchanged where it does not know the database either:
+        both are written when the build is configured.
+        """
+        real = os.path.realpath(path)
+        if real not in self._revision.known | self._revision.changed and not self._has_database:
+            return None
+        why = self._revision.why(path)
+        return why if why is None else f"its build's command names {path}, which {why or 'changed'}"
+
     def _of_closure(self, found: Found) -> str | None:
         options = combined(found.options, self._settings.options)
         try:
@@ -226,7 +247,7 @@ class Whys:
             return f"it cannot be read: {error.strerror}"
         self._reads[found.path, options] = read.files
         if read.computed:
-            return "it includes a header that a macro names"
+            return "what it reads is not all known: a macro may name a header, or the time is in it"
         if self._deleted & {os.path.basename(name) for name in (*read.files, *read.missing)}:
             return ""
         for path in read.files:
@@ -287,12 +308,16 @@ def _notes(
 
 
 def _about_builds(revision: Revision) -> list[str]:
-    if any(os.path.basename(path) == DATABASE for path in revision.known):
+    if _knows_database(revision):
         return []
     return [
         f"options of the build are taken for those of {revision.name}: no file there that says "
         "how it is built changed"
     ]
+
+
+def _knows_database(revision: Revision) -> bool:
+    return any(os.path.basename(path) == DATABASE for path in revision.known)
 
 
 def _files(number: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemscope.config.settings import Settings
 from lmemscope.discover.build_database import Entry, read_database
@@ -218,7 +218,8 @@ def _of_step(
             notes.append(f"link {step.name}: no entry says how {_shown(source)} is compiled")
         elif _is_relocatable(entry):
             flags = entry.flags
-            found.append(Found(_shown(source), source, flags.options, flags.archs))
+            one = Found(_shown(source), source, flags.options, flags.archs)
+            found.append(replace(one, responses=flags.responses))
     if not found:
         return None
     if step.missing:

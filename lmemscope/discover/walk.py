@@ -48,6 +48,7 @@ class Found:
         archs: of its build; empty where it names none.
         variant: tells a file apart that its build compiles in several ways.
         walked: a directory stood for it; nobody named it.
+        responses: files of options that its build's command names.
     """
 
     file: str
@@ -56,6 +57,7 @@ class Found:
     archs: tuple[str, ...] = ()
     variant: str = ""
     walked: bool = False
+    responses: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -206,7 +208,8 @@ def _add_as_included(result: Discovery, path: str, builds: Builds, search: Searc
         return False
     file, shown = os.path.normpath(path), _shown(found.database)
     flags = found.entry.flags
-    result.inputs.append(Found(file, os.path.abspath(path), flags.options, flags.archs))
+    made = Found(file, os.path.abspath(path), flags.options, flags.archs)
+    result.inputs.append(replace(made, responses=flags.responses))
     result.compilers[found.entry.compiler] = None
     result.notes.append(
         f"{file} is compiled with the options of {_shown(found.entry.path)}, which includes it, as "
@@ -329,7 +332,8 @@ def _variants(
         if (path, variant) in taken:
             variant = f"{variant} {nth}"
         taken.add((path, variant))
-        yield Found("", path, read.options, read.archs), variant
+        found = Found("", path, read.options, read.archs, responses=read.responses)
+        yield found, variant
 
 
 def _gone(name: str, path: str, database: str) -> InputError:

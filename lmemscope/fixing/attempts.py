@@ -17,6 +17,7 @@ from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import Largest, largest_of, report_with
 from lmemscope.model import (
     Edit,
+    Frontend,
     KernelReport,
     LocalObject,
     Rewriting,
@@ -161,6 +162,7 @@ class Attempts:
         self._executor, self._cache, self._progress = executor, cache, progress
         self._seconds = seconds
         self._largest: dict[Unit, Largest] = {}
+        self._routes: dict[Unit, Frontend] = {}
         self._futures: dict[tuple[Unit, tuple[Edit, ...], bool], Future[UnitReport]] = {}
         self._originals: dict[
             tuple[Unit, tuple[tuple[str, str, int], ...]], Future[UnitReport]
@@ -189,6 +191,7 @@ class Attempts:
         names = for_several or has_equals(target)
         for unit, report in results:
             self._largest.setdefault(unit, largest_of(report))
+            self._routes.setdefault(unit, report.frontend)
             self._future(unit, rewriting.edits, self._limit(unit, report), names=names)
             if rewriting.takes:
                 self._original(unit, rewriting)
@@ -286,9 +289,14 @@ class Attempts:
         if key not in self._futures:
             trial = report_with if seconds is None else Limited(report_with, seconds)
             self._futures[key] = self._executor.submit(
-                trial, unit, edits, self._cache, names, self._largest.get(unit, ())
+                trial, self._routed(unit), edits, self._cache, names, self._largest.get(unit, ())
             )
         return self._futures[key]
+
+    def _routed(self, unit: Unit) -> Unit:
+        """A unit for the compiler that took it: another one's code is no measure of an edit."""
+        by_nvrtc = unit.frontend == "auto" and self._routes.get(unit) == "nvrtc"
+        return replace(unit, frontend="nvrtc") if by_nvrtc else unit
 
     def _limit(self, unit: Unit, report: UnitReport) -> float | None:
         """Seconds after which a trial is given up on; None where the user has set a limit.

@@ -16,7 +16,7 @@ from lmemscope.errors import CompileError, InputError, LmemscopeError, ToolMissi
 from lmemscope.files import UnreadableFileError
 from lmemscope.formats.demangle import demangle
 from lmemscope.formats.kernel_names import is_instance
-from lmemscope.lowering import ahead, store
+from lmemscope.lowering import ahead, refusals, store, toolkit_names
 from lmemscope.lowering.kept import kept
 from lmemscope.lowering.reading import encoding_gaps, read_text
 from lmemscope.lowering.relocatable import launching_gap, relocatable_options
@@ -84,38 +84,33 @@ def _lower_cuda(
 def _by_route(unit: Unit, text: str, source: CudaSource, cache_directory: str | None) -> Artifacts:
     if unit.frontend == "nvcc":
         return _by_nvcc(unit, source)
-    foreseen: LmemscopeError | None = None
-    if unit.frontend == "auto" and _nvrtc_refuses(unit, source, cache_directory):
-        # Should nvcc refuse too, the ordinary way decides which message is shown.
-        try:
-            return _by_nvcc(unit, source)
-        except LmemscopeError as error:
-            foreseen = error
+    if unit.frontend == "nvrtc":
+        return _by_nvrtc(unit, text, source)
     refused: LmemscopeError | None = None
-    if unit.frontend == "auto" and source.asked is not None:
-        # A condition that NVRTC decides otherwise: nvcc makes what the application is made of.
+    is_refused = _nvrtc_refuses(unit, source, cache_directory)
+    if source.asked is None and not is_refused:
+        toolchain = Toolchain(unit.toolkit)
+        asked = toolkit_names.named(unit, toolchain.header_dirs(), cache_directory)
+        asked = asked or toolkit_names.of_other_version(unit, toolchain)
+        source = replace(source, asked=asked)
+    if source.asked is not None or is_refused:
+        # NVRTC would refuse the file, or read it otherwise than what the application is made by.
         try:
             return _by_nvcc(unit, source)
         except (ToolMissingError, CompileError) as error:
             refused = error
     try:
         artifacts = _by_nvrtc(unit, text, source)
-    except nvrtc.NameExpressionError:
-        raise
     except ToolMissingError as missing:
-        if unit.frontend == "nvrtc" or unit.toolkit is None:
+        if unit.toolkit is None:
             raise
         # An installation may come without NVRTC; nvcc of the same one is the next best thing.
         return _without_nvrtc(unit, source, missing)
     except CompileError as refusal:
-        if unit.frontend == "nvrtc" or not _wants_host_compiler(refusal, source):
-            raise
-        artifacts = _after_nvrtc(unit, source, refusal, foreseen)
+        artifacts = _after_nvrtc(unit, source, refusal, refused)
         header = _NO_HEADER.search(refusal.log or "")
         if header is not None:
             store.remember_route(cache_directory, unit, header.group(1))
-        return artifacts
-    if unit.frontend == "nvrtc":
         return artifacts
     return _of_application(unit, text, source, artifacts, refused)
 
@@ -141,14 +136,15 @@ def _of_application(
             return _by_nvcc(unit, source)
         except (ToolMissingError, CompileError) as refusal:
             refused = refusal
-    if refused is None:
+    if refused is None or (not lacking and source.asked is None):
         return artifacts
     why = f"it compiles no {lacking[0]}" if lacking else f"it asks for {source.asked}"
     reason = f"compiled by NVRTC, and {why}: nvcc may make other code, but {refused.message}"
     # What a macro makes of a name is not known here: such a kernel may well be there.
     names = {base_name(name) for name in lacking}
     is_missing = any(re.search(rf"#\s*define\s+{name}\b", text) is None for name in names)
-    gap = Gap("compile", reason, "evidence" if is_missing else "note")
+    is_evidence = is_missing or source.asked is not None
+    gap = Gap("compile", reason, "evidence" if is_evidence else "note")
     return replace(artifacts, gaps=(*artifacts.gaps, gap))
 
 
@@ -180,18 +176,22 @@ def _nvrtc_refuses(unit: Unit, source: CudaSource, cache_directory: str | None) 
 
 
 def _after_nvrtc(
-    unit: Unit, source: CudaSource, refusal: CompileError, foreseen: LmemscopeError | None
+    unit: Unit, source: CudaSource, refusal: CompileError, known: LmemscopeError | None
 ) -> Artifacts:
-    """Try nvcc where NVRTC stopped; if it refuses too, its error is shown with where NVRTC did.
+    """What nvcc makes of a file that NVRTC refused; if it refuses it too, one error for both.
 
     Args:
-        foreseen: nvcc's error where it was asked first.
+        known: nvcc's error where it was asked first.
     """
     try:
-        if foreseen is not None:
-            raise foreseen
+        if known is not None:
+            raise known
         return _by_nvcc(unit, source)
     except ToolMissingError as missing:
+        if not _is_about_host(refusal, source):
+            if refusal.hint is None:
+                refusal.hint = f"nvcc may take it, and {missing.message}"
+            raise refusal from missing
         raise CompileError(
             "compile",
             f"{unit.input} needs nvcc, and {missing.message} ({refusal.message})",
@@ -200,6 +200,9 @@ def _after_nvrtc(
             log=refusal.log,
         ) from missing
     except CompileError as error:
+        about_host = _is_about_host(refusal, source)
+        if refusals.is_users_own(refusal, error, is_about_host=about_host):
+            raise refusal from error
         if error.hint is None:
             error.hint = f"NVRTC refused it too: {refusal.message}"
         raise
@@ -351,6 +354,6 @@ def _requested_instantiations(unit: Unit, source: CudaSource) -> tuple[str, ...]
     return tuple(dict.fromkeys((*flagged, *source.instantiations)))
 
 
-def _wants_host_compiler(refusal: LmemscopeError, source: CudaSource) -> bool:
-    """Whether NVRTC's refusal may be about host code: then nvcc decides."""
+def _is_about_host(refusal: LmemscopeError, source: CudaSource) -> bool:
+    """Whether NVRTC's refusal is, or may well be, about host code."""
     return source.has_host_code or any(sign in (refusal.log or "") for sign in _HOST_SIGNS)

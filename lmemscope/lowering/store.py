@@ -227,6 +227,37 @@ def remembered_route(directory: str | None, unit: Unit) -> str | None:
     return header if in_vain else None
 
 
+def remember_names(
+    directory: str | None, header: str, directories: Sequence[str], names: Iterable[bytes]
+) -> None:
+    """Note the macros that a header of the toolkit defines."""
+    if directory is None:
+        return
+    path = _names_path(directory, header, directories)
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        whole.write(path, b"\n".join(sorted(names)), own=True)
+
+
+def remembered_names(
+    directory: str | None, header: str, directories: Sequence[str]
+) -> frozenset[bytes] | None:
+    """What `remember_names` noted, or None."""
+    if directory is None:
+        return None
+    try:
+        data = files.read_beside(_names_path(directory, header, directories))
+    except OSError:
+        return None
+    return frozenset(data.split(b"\n")) - {b""}
+
+
+def _names_path(directory: str, header: str, directories: Sequence[str]) -> str:
+    stamps = [(path, *stamp(path)) for path in directories]
+    text = json.dumps([FORMAT, header, stamps, _wheels()])
+    return os.path.join(directory, "routes", hashlib.sha256(text.encode()).hexdigest())
+
+
 def _route_path(directory: str, unit: Unit) -> str:
     text = json.dumps([FORMAT, unit.path, unit.arch, asdict(unit.options), unit.toolkit, _wheels()])
     return os.path.join(directory, "routes", hashlib.sha256(text.encode()).hexdigest())

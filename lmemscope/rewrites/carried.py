@@ -266,7 +266,9 @@ class Carrier:
                 if len(syntax.parameters(one)) >= count
             ]
         if len(found) != 1:
-            what = "is not defined in sight" if not found else "has several definitions"
+            is_macro = not found and bool(self._target.meanings.definitions((name.encode(),)))
+            what = "is a macro" if is_macro else "is not defined in sight"
+            what = "has several definitions" if found else what
             raise DeclinedError(f"`{name}`, which line {line} gives it to, {what}")
         return found[0]
 

@@ -8,34 +8,36 @@ appears in front of another is noticed. What the toolkit brings is left to its v
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lmemscope.files import UnreadableFileError, read_input, refuse_odd
 from lmemscope.model import CompileOptions
+from lmemscope.sources.arguments import environment_arguments
+from lmemscope.sources.arguments import named as arguments_of
 from lmemscope.sources.include_macros import Header, HeaderMacros, Meaning, Use
+from lmemscope.sources.macro_use import MacroUse, code, given, macro_use
+from lmemscope.sources.unlike_macros import (
+    differing,
+    is_of_its_time,
+    pastes_in_conditions,
+    probed,
+)
 from lmemscope.sources.unlike_nvcc import read_otherwise
 
 SYSTEM_DIRS = ("/usr/local/include", "/usr/include")
 """Where host compilers look by default; what is found there is not looked into further."""
 
-_ENVIRONMENT_DIRS = ("CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
-_DIFFERENT = re.compile(
-    rb"\b(?:__CUDACC_RTC__|__NVCC__|__GNUC__|__GNUG__|__linux__|__linux|__unix__|__x86_64__"
-    rb"|__aarch64__|__SIZEOF_INT128__|__has_include|__has_builtin|__SSE2__|__AVX2?__)\b"
-)
-"""What nvcc with its host compiler answers otherwise than NVRTC, where a condition asks for it."""
 _BLANKS = rb"[ \t\v\f\r\0]*"
 _HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:include|include_next|import|embed)\b|/\*)")
 _WORD = re.compile(rb"(?:include|include_next|import|embed)\b")
 _DEFINING_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=define\b|/\*)")
 _DEFINING_WORD = re.compile(rb"define\b")
-_ASKING_HASH = re.compile(rb"(?:#|%:)" + _BLANKS + rb"(?=(?:el)?if|/\*)")
-_ASKING_WORD = re.compile(rb"(?:el)?if(?:n?def)?\b")
 _MACRO = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 _NO_PARAMETERS = re.compile(rb"\(" + _BLANKS + rb"\)")
 _CONDITION = re.compile(rb"__has_(?:include|include_next|embed)\b")
@@ -58,10 +60,11 @@ class Closure:
         files: absolute paths of the user's files, the source first, then in order of discovery.
         system: absolute paths found in `SYSTEM_DIRS`, or in a toolkit that a build names.
         missing: names found nowhere: the toolkit's headers, and those that are not there.
-        computed: an ``#include`` names a macro, so there may be more: what macros without
-            parameters stand for is followed, whichever definition holds, and other macros are not.
-        asked: a macro that a condition asks for and that NVRTC defines otherwise than nvcc, or
-            what else of the text it reads otherwise; or None.
+        computed: an ``#include`` or ``__has_include`` names a macro, so there may be more: what
+            macros without parameters stand for is followed, whichever definition holds, and other
+            macros are not. Or a text says when it is compiled.
+        asked: a macro that a text names and that may be another for NVRTC than for nvcc, or what
+            else of the text NVRTC reads otherwise; or None.
     """
 
     files: tuple[str, ...]
@@ -80,14 +83,16 @@ class _Scanned:
         names: of headers, whether quoted, and whether each file of that name may be meant.
         macros: in the place of a header's name, and whether each file may be meant.
         computed: as in `Closure`.
-        asked: as in `Closure`.
+        use: of macros in all of the text.
+        otherwise: what else of it NVRTC reads otherwise than nvcc, or None.
     """
 
     digest: str
     names: tuple[Header, ...]
     macros: tuple[tuple[bytes, bool], ...]
     computed: bool
-    asked: str | None
+    use: MacroUse
+    otherwise: str | None
 
 
 @functools.cache
@@ -111,21 +116,27 @@ def closure(path: str, options: CompileOptions) -> Closure:
             stand for more headers than anybody would follow.
         OSError: the source itself cannot be read; included files that cannot are ``missing``.
     """
-    directories, forced = _from_arguments((*options.nvrtc_args, *options.nvcc_args))
-    named = (*options.include_dirs, *directories, *_from_environment())
-    search = tuple(directory for directory in named if not holds_toolkit(directory))
-    last = (*(directory for directory in named if holds_toolkit(directory)), *SYSTEM_DIRS)
-    files: dict[str, None] = {path: None}
+    arguments = arguments_of(options)
+    directories = (*options.include_dirs, *arguments.directories)
+    search = tuple(directory for directory in directories if not holds_toolkit(directory))
+    last = (*(directory for directory in directories if holds_toolkit(directory)), *SYSTEM_DIRS)
+    # nvcc hands it to a shell, which takes the backslashes away.
+    defines = tuple(os.fsencode(one).replace(b'\\"', b'"') for one in arguments.defines)
+    files: dict[str, None] = dict.fromkeys((path, *arguments.files))
     system: dict[str, None] = {}
     missing: set[str] = set()
     _scan(path)
     pending = [path]
-    for file in forced:
-        files[file] = None
-        pending.append(file)
+    for name in arguments.forced:
+        found = _find(name, (os.getcwd(), *search, *last), False)
+        missing.update(() if found else (name,))
+        new = [header for header in found if header not in files]
+        files.update(dict.fromkeys(new))
+        pending += new
     scanned: list[str] = []
-    macros, learnt, computed = HeaderMacros(), 0, False
-    asked: str | None = None
+    uses = [_given(defines)]
+    macros, learnt, computed = HeaderMacros(), 0, not arguments.is_whole
+    otherwise: str | None = None
     followed: set[tuple[str, Header]] = set()
 
     def follow(includer: str, header: Header) -> None:
@@ -157,7 +168,8 @@ def closure(path: str, options: CompileOptions) -> Closure:
                 continue
             scanned.append(file)
             computed |= found_there.computed
-            asked = asked or found_there.asked
+            otherwise = otherwise or found_there.otherwise
+            uses.append(found_there.use)
             for header in found_there.names:
                 follow(file, header)
             for macro, every in found_there.macros:
@@ -165,15 +177,30 @@ def closure(path: str, options: CompileOptions) -> Closure:
         if computed:
             # Last, and again with what they bring: any file that is read may define one.
             if learnt == 0:
-                for name, meaning in _defined_by_options(options):
-                    macros.define(name, meaning)
+                for macro, meaning in _header_macros(defines):
+                    macros.define(macro, meaning)
             for file in scanned[learnt:]:
-                for name, meaning in _definitions(file):
-                    macros.define(name, meaning)
+                for macro, meaning in _definitions(file):
+                    macros.define(macro, meaning)
             learnt = len(scanned)
             for includer, header in macros.new():
                 follow(includer, header)
+        asking, is_open = probed(uses)
+        for file, use in zip((path, *scanned), uses, strict=True):
+            for word, header in use.headers:
+                if word in asking:
+                    follow(file, header)
+        computed |= is_open or is_of_its_time(uses) or pastes_in_conditions(uses)
+    other_host = any("ccbin" in word or "compiler-bindir" in word for word in options.nvcc_args)
+    asked = otherwise or differing(uses, lambda: _codes(scanned), other_host=other_host)
+    asked = asked or environment_arguments()
     return Closure(tuple(files), tuple(system), frozenset(missing), computed, asked)
+
+
+def _codes(paths: Iterable[str]) -> Iterator[bytes]:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            yield code(read_input(path))
 
 
 def digest(path: str) -> str:
@@ -196,9 +223,9 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
     data = read_input(path)
     names: dict[Header, None] = {}
     macros: dict[tuple[bytes, bool], None] = {}
-    computed, asked = False, None
+    computed, otherwise = False, None
     for text in _readings(data):
-        asked = asked or _asked(text)
+        otherwise = otherwise or read_otherwise(text)
         for at, word in _mentions(text):
             named = _NAME.match(text, at)
             if named is None:
@@ -210,22 +237,7 @@ def _read(path: str, _size: int, _mtime_ns: int, _inode: int) -> _Scanned:
                 continue
             names[*_header(named), word.endswith(b"_next")] = None
     digest = hashlib.sha256(data).hexdigest()
-    return _Scanned(digest, tuple(names), tuple(macros), computed, asked)
-
-
-def _asked(text: bytes) -> str | None:
-    """What NVRTC reads otherwise than nvcc, a macro that a condition asks for among it; or None."""
-    what = read_otherwise(text)
-    if what is not None:
-        return what
-    if _DIFFERENT.search(text) is None:
-        return None
-    for at, _ in _directives(text, _ASKING_HASH, _ASKING_WORD):
-        end = text.find(b"\n", at)
-        found = _DIFFERENT.search(text, at, end if end >= 0 else len(text))
-        if found is not None:
-            return found[0].decode()
-    return None
+    return _Scanned(digest, tuple(names), tuple(macros), computed, macro_use(data), otherwise)
 
 
 def _header(named: re.Match[bytes]) -> tuple[str, bool]:
@@ -260,20 +272,18 @@ def _read_definitions(
     return tuple(found)
 
 
-def _defined_by_options(options: CompileOptions) -> Iterator[tuple[bytes, Meaning]]:
-    """The same of ``-D``, in whichever spelling."""
-    arguments = (*options.nvrtc_args, *options.nvcc_args)
-    given = list(options.defines)
-    for before, argument in zip(("", *arguments), arguments, strict=False):
-        if before in ("-D", "--define-macro"):
-            given.append(argument)
-        given.append(re.sub(r"^(-D|--?define-macro=)", "", argument))
-    for define in given:
-        name, _, value = os.fsencode(define).partition(b"=")
-        # nvcc hands it to a shell, which takes the backslashes away.
-        meaning = _meaning(value.replace(b'\\"', b'"'), 0)
+def _header_macros(defines: Iterable[bytes]) -> Iterator[tuple[bytes, Meaning]]:
+    """The same of ``-D``."""
+    for define in defines:
+        name, _, value = define.partition(b"=")
+        meaning = _meaning(value, 0)
         if meaning is not None:
             yield name.strip().removesuffix(b"()"), meaning
+
+
+@functools.lru_cache(maxsize=256)
+def _given(defines: tuple[bytes, ...]) -> MacroUse:
+    return given(defines)
 
 
 def _meaning(text: bytes, at: int) -> Meaning | None:
@@ -391,29 +401,3 @@ def _joined(directory: str, name: str) -> str:
     if os.pardir not in name.split("/"):
         return os.path.normpath(path)
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-
-
-def _from_arguments(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Directories and files that compiler arguments name, in whichever spelling."""
-    directories, files = [], []
-    for before, argument in zip(("", *arguments), arguments, strict=False):
-        if before in ("-include", "--pre-include"):
-            refuse_odd(argument)
-        for value in _values(argument):
-            if os.path.isdir(value):
-                directories.append(os.path.abspath(value))
-            elif os.path.isfile(value):
-                files.append(os.path.abspath(value))
-    return tuple(directories), tuple(files)
-
-
-def _values(argument: str) -> Iterator[str]:
-    for value in re.split(r"[=,]", argument):
-        yield re.sub(r"^(-I|-isystem|@)", "", value)
-
-
-def _from_environment() -> tuple[str, ...]:
-    found = []
-    for variable in _ENVIRONMENT_DIRS:
-        found += [part for part in os.environ.get(variable, "").split(os.pathsep) if part]
-    return tuple(found)

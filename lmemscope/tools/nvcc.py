@@ -21,6 +21,9 @@ from lmemscope.tools import process
 from lmemscope.tools.nvcc_steps import Steps, cicc_command, read_steps, same_text, without_steps
 from lmemscope.tools.toolchain import INSTALLED, Toolchain, missing_header_hint
 
+INSTANTIATING = "instantiate.cu"
+"""Name of the file that forces instantiations, as it stands in messages."""
+
 _FOR_CICC = ("NVVMIR_LIBRARY_DIR",)
 _NO_HOST_COMPILER = (
     "Failed to preprocess host compiler properties",
@@ -100,7 +103,7 @@ def compile_to_ptx(
     with tempfile.TemporaryDirectory(prefix="lmemscope-") as directory:
         source = path
         if name_expressions:
-            source = os.path.join(keep or directory, "instantiate.cu")
+            source = os.path.join(keep or directory, INSTANTIATING)
             Path(source).write_bytes(encoded(_instantiating(path, name_expressions)))
         target = Path(directory, "output.ptx")
         kept = _keeping(keep) if keep is not None else ()

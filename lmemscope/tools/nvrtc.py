@@ -32,6 +32,7 @@ from lmemscope.tools.toolchain import (
 _NAME_EXPRESSION = "__nv_name_map"
 _UNROLLING = "_CCCL_META_UNROLL_LIMIT"
 _SET = re.compile(rf"^[ \t]*#[ \t]*(?:define|undef)[ \t]+{_UNROLLING}\b", re.MULTILINE)
+_PLACED = re.compile(r"(.*?)\((\d+)\): (.*)", re.DOTALL)
 _AS_FOR_NVCC = f"-D{_UNROLLING}=10"
 """What CCCL's ``type_list.h`` sets for nvcc, and not for NVRTC, where it is 16.
 
@@ -132,6 +133,19 @@ def compile_program(
             log=_log(nvrtc, program),
             options=tuple(options),
         )
+
+
+def defined(
+    names: Sequence[str], options: Sequence[str], toolchain: Toolchain = INSTALLED
+) -> frozenset[str]:
+    """Which macros of some names NVRTC begins with.
+
+    Raises:
+        CompileError, ToolMissingError: as `compile_program`.
+    """
+    asking = "".join(f'#ifdef {name}\n#pragma message "HAS {name}"\n#endif\n' for name in names)
+    said = compile_program(asking, "asking.cu", options, (), toolchain).log
+    return frozenset(re.findall(r"HAS (\w+)", said))
 
 
 def debug_options(options: Sequence[str]) -> tuple[str, ...]:
@@ -245,15 +259,22 @@ def _refusal(
         hint = "the CUDA wheels have different versions; `lmemscope doctor` shows them"
     return kind(
         "compile",
-        f"NVRTC refused {os.path.basename(name)}: {_shorten(first)}",
+        f"NVRTC refused {os.path.basename(name)}: {_shorten(first, name)}",
         hint=hint,
         command=" ".join(["nvrtc", *options]),
         log=log,
     )
 
 
-def _shorten(line: str) -> str:
-    return re.sub(r"^\S*?\((\d+)\): ", r"line \1: ", line.strip())
+def _shorten(line: str, name: str) -> str:
+    """A message of NVRTC's with its place: a line of the source, or a header and its line."""
+    placed = _PLACED.match(line.strip())
+    if placed is None:
+        return line.strip()
+    file, number, said = placed.groups()
+    if os.path.normpath(file) == os.path.normpath(name):
+        return f"line {number}: {said}"
+    return f"{os.path.relpath(file) if os.path.isabs(file) else file}, line {number}: {said}"
 
 
 def _binding(toolchain: Toolchain) -> Any:

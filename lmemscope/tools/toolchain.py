@@ -232,7 +232,7 @@ def tool_version(path: str) -> str | None:
 
 def missing_header(log: str) -> str | None:
     """The header that a compiler did not find and that no wheel of NVIDIA's brings, or None."""
-    header = _missing_header(log)
+    header = header_not_found(log)
     of_wheel = header is None or header.startswith(tuple(prefix for prefix, _ in _HEADER_WHEELS))
     return None if of_wheel else header
 
@@ -244,7 +244,7 @@ def missing_header_hint(log: str, toolchain: Toolchain = INSTALLED) -> str | Non
         log: what the compiler printed.
         toolchain: which compiler; the wheel named is of its version of CUDA.
     """
-    header = _missing_header(log)
+    header = header_not_found(log)
     if header is None:
         return None
     for prefix, wheel in _HEADER_WHEELS:
@@ -260,7 +260,8 @@ def unresolved_hint(log: str) -> str | None:
     return "another file defines it: name both, with --link, which compiles for linking"
 
 
-def _missing_header(log: str) -> str | None:
+def header_not_found(log: str) -> str | None:
+    """The header that a compiler did not find, or None."""
     match = _MISSING_HEADER.search(log)
     if match is None or not ("No such file" in log or "open source file" in log):
         return None

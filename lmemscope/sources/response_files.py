@@ -30,6 +30,8 @@ class Words(Iterator[str]):
         self._directory = directory
         self._levels: list[tuple[str, Iterator[str]]] = [("", iter(words))]
         self._given = 0
+        self.files: list[str] = []
+        """Those that were read, absolute where the directory is."""
 
     def __next__(self) -> str:
         while self._levels:
@@ -58,6 +60,7 @@ class Words(Iterator[str]):
             raise InputError("plan", f"the response file {path} names itself")
         if len(self._levels) > _DEPTH:
             raise InputError("plan", f"response files name others more than {_DEPTH} deep")
+        self.files.append(path)
         self._levels.append((path, iter(_words(path))))
 
 

@@ -1,0 +1,68 @@
+"""Macros of a unit's toolkit that the unit names and that nvcc may define otherwise than NVRTC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lmemscope.errors import CompileError, ToolMissingError
+from lmemscope.lowering import store
+from lmemscope.model import Unit
+from lmemscope.sources.compiler_macros import ALWAYS, MEASURED, SAME
+from lmemscope.sources.includes import closure
+from lmemscope.sources.toolkit_macros import (
+    is_alike,
+    macros_of,
+    named_headers,
+    words_at_risk,
+    words_of,
+)
+from lmemscope.tools import nvrtc
+from lmemscope.tools.toolchain import Toolchain
+
+
+def of_other_version(unit: Unit, toolchain: Toolchain) -> str | None:
+    """A macro that a unit names and that an NVRTC of another version than measured does not define.
+
+    Args:
+        unit: what is compiled.
+        toolchain: whose NVRTC.
+    """
+    try:
+        if nvrtc.version(toolchain) == MEASURED:
+            return None
+        words = {word for path in closure(unit.path, unit.options).files for word in words_of(path)}
+        names = sorted(name.decode() for name in (SAME - ALWAYS) & words)
+        if not names:
+            return None
+        flags = nvrtc.options_for(unit.arch, unit.options, toolchain)
+        known = nvrtc.defined(names, flags, toolchain)
+    except (OSError, CompileError, ToolMissingError):
+        return None  # Compiling meets it too, and says so.
+    return next((name for name in names if name not in known), None)
+
+
+def named(unit: Unit, directories: Sequence[str], cache_directory: str | None) -> str | None:
+    """The macro's name, or None where there is none.
+
+    Args:
+        unit: what is compiled.
+        directories: of the toolkit's headers.
+        cache_directory: where the names that a header defines are kept, or None.
+    """
+    try:
+        read = closure(unit.path, unit.options)
+    except OSError:
+        return None
+    headers = tuple(named_headers(read.missing, directories))
+    words = words_at_risk(read.files) if headers else frozenset()
+    if not words:
+        return None
+    for header in headers:
+        names = store.remembered_names(cache_directory, header, directories)
+        if names is None:
+            names = macros_of(header, directories)
+            store.remember_names(cache_directory, header, directories, names)
+        for name in sorted(words & names):
+            if not is_alike(name, header, directories):
+                return name.decode("utf-8", "replace")
+    return None

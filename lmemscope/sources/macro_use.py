@@ -1,0 +1,276 @@
+"""What a source or a header says of macros: those it defines, and those it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from lmemscope.sources.compiler_macros import may_differ
+
+_SPLICE = re.compile(rb"\\\r?\n")
+_UNLIKE_SPLICES = (
+    re.compile(rb"\\[ \t\v\f\r]*[ \t\v\f][ \t\v\f\r]*\n"),
+    re.compile(rb"\?\?/[ \t\v\f\r]*\n"),
+)
+_TRIGRAPH = re.compile(rb"\?\?[=/'()!<>-]")
+_NO_CODE = re.compile(
+    rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
+    rb"|(?<![\w$])\.?\d(?:[eEpP][+-]|'\w|[\w.])*+"
+    rb'|"(?:[^"\\\n]|\\[^\n])*+"'
+    rb"|'(?:[^'\\\n]|\\[^\n])*+'",
+    re.DOTALL,
+)
+_GIVEN_HEADER = re.compile(
+    rb'(?<![\w$])([A-Za-z_][\w$]*)[ \t]*\([ \t]*(?:"([^"\n]{1,4096})"|<([^<>\n]{1,4096})>)[ \t]*\)'
+)
+_DEFINED = re.compile(rb"\bdefined[ \t]*(?:\([ \t]*)?[\w$]+")
+_INCLUDING = re.compile(rb"\b(?:include|include_next|import|embed)\b|\*/")
+_DIRECTIVE = re.compile(
+    rb"(?:^|\r)[ \t\v\f\0\xef\xbb\xbf]*(?:#|%:)[ \t\v\f]*([a-z_]+)([^\n]*)", re.MULTILINE
+)
+WORD = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
+FRAGMENT = re.compile(rb"[\w$\x80-\xff]+")
+_TOKEN = re.compile(rb"[\w$\x80-\xff]+|##|%:%:|\S")
+_STRINGIFIES = re.compile(rb"(?<![#%:])(?:#|%:)(?![#%:])")
+_CONDITIONS = frozenset((b"if", b"ifdef", b"ifndef", b"elif", b"elifdef", b"elifndef"))
+_INCLUDES = frozenset((b"include", b"include_next", b"import", b"embed"))
+_MESSAGES = frozenset((b"error", b"warning"))
+
+Header = tuple[str, bool, bool]
+"""As `lmemscope.sources.include_macros.Header`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A ``#define``.
+
+    Attributes:
+        name: of the macro.
+        words: of its parameters and body.
+        open: those that are given no header's name: what ``__has_include`` asks there is not known.
+        parameters: names of them.
+        pasted: what is put together, word by word; each is one of the body or a parameter.
+        stringifies: whether it makes strings of parameters.
+    """
+
+    name: bytes
+    words: frozenset[bytes]
+    open: frozenset[bytes]
+    parameters: frozenset[bytes]
+    pasted: tuple[tuple[bytes, ...], ...]
+    stringifies: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MacroUse:
+    """What one text says of macros.
+
+    Attributes:
+        named: names in its code that may differ; those that the text defines first are left out.
+        conditions: words of its conditions.
+        open: those of them that are given no header's name, and are not only asked whether they
+            are defined.
+        headers: names of headers, each with the word that they are given to.
+        definitions: all of them, in order.
+        is_spliced_unlike: whether lines are joined in one of the compilers only.
+    """
+
+    named: frozenset[bytes]
+    conditions: frozenset[bytes]
+    open: frozenset[bytes]
+    headers: tuple[tuple[bytes, Header], ...]
+    definitions: tuple[Definition, ...]
+    is_spliced_unlike: bool
+
+
+def code(data: bytes) -> bytes:
+    """A text without comments and literals, spliced lines joined.
+
+    They are left in where they cannot be told for sure: the text is only looked through for names.
+    """
+    text = _joined(data)
+    return _NO_CODE.sub(_shown, text) if _is_plain(text) else text
+
+
+def _joined(data: bytes) -> bytes:
+    return _SPLICE.sub(b"", data) if b"\\" in data else data
+
+
+def _is_plain(text: bytes) -> bool:
+    return b'R"' not in text and not any(map(_begins_no_comment, text.split(b"\n")))
+
+
+def _begins_no_comment(line: bytes) -> bool:
+    """Whether a line names a header such as ``<a/*b>``."""
+    if b"/*" not in line or _INCLUDING.search(line) is None:
+        return False
+    opened = line.find(b"<")
+    while opened >= 0:
+        begun = line.find(b"/*", opened)
+        if begun < 0:
+            return False
+        if line.find(b">", opened, begun) < 0:
+            return True
+        opened = line.find(b"<", begun)
+    return False
+
+
+def _shown(found: re.Match[bytes]) -> bytes:
+    first = found[0][:1]
+    return b" " if first == b"/" else b'""' if first in b"\"'" else found[0]
+
+
+def _without_comments(found: re.Match[bytes]) -> bytes:
+    return b" " if found[0][:1] == b"/" else found[0]
+
+
+def macro_use(data: bytes) -> MacroUse:
+    """Read a source or a header for its macros."""
+    text = _joined(data)
+    is_plain = _is_plain(text)
+    if is_plain:
+        text = _NO_CODE.sub(_without_comments, text)
+    conditions: set[bytes] = set()
+    opened: set[bytes] = set()
+    headers: dict[tuple[bytes, Header], None] = {}
+    definitions: list[Definition] = []
+    for found in _DIRECTIVE.finditer(text):
+        word, rest = found.groups()
+        if word in _CONDITIONS:
+            conditions.update(WORD.findall(rest))
+            if word in (b"if", b"elif"):
+                opened |= _open(_DEFINED.sub(b" ", rest), headers)
+        elif word == b"define":
+            definition = _definition(rest, headers)
+            if definition is not None:
+                definitions.append(definition)
+    return MacroUse(
+        _named(text, is_plain),
+        frozenset(conditions),
+        frozenset(opened),
+        tuple(headers),
+        tuple(definitions),
+        any(splice.search(data) is not None for splice in _UNLIKE_SPLICES)
+        or _TRIGRAPH.search(text) is not None,
+    )
+
+
+def _named(text: bytes, is_plain: bool) -> frozenset[bytes]:
+    """Names in code that may differ, but for those that the text defines first."""
+    named = _that_may_differ(text)
+    if named and is_plain:
+        text = _NO_CODE.sub(_shown, text)
+        named = _that_may_differ(text)
+    if named:
+        passed_over = [
+            found.span()
+            for found in _DIRECTIVE.finditer(text)
+            if found[1] in _MESSAGES
+            or (found[1] in _INCLUDES and found[2].lstrip()[:1] in (b"<", b'"'))
+        ]
+        named = _that_may_differ(_without(text, passed_over))
+    return frozenset(named - defined_first(text, named))
+
+
+def _that_may_differ(text: bytes) -> set[bytes]:
+    return {word for word in set(WORD.findall(text)) if may_differ(word)}
+
+
+def _open(text: bytes, headers: dict[tuple[bytes, Header], None]) -> set[bytes]:
+    """Words that no header's name is given to; those names are noted."""
+    opened: set[bytes] = set()
+    at = 0
+    for call in _GIVEN_HEADER.finditer(text):
+        word, quoted, angled = call.groups()
+        name = (quoted or angled).decode("utf-8", "surrogateescape")
+        headers[word, (name, quoted is not None, word.endswith(b"_next"))] = None
+        opened.update(WORD.findall(text, at, call.start()))
+        at = call.end()
+    opened.update(WORD.findall(text, at))
+    return opened
+
+
+def given(defines: Iterable[bytes]) -> MacroUse:
+    """What ``-D`` says, each as ``NAME`` or ``NAME=BODY``."""
+    lines = (b"#define %s %s\n" % tuple((*define.split(b"=", 1), b"1")[:2]) for define in defines)
+    return macro_use(b"".join(lines))
+
+
+def _without(text: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
+    parts, at = [], 0
+    for begin, end in spans:
+        parts.append(text[at:begin])
+        at = end
+    return b"\n".join((*parts, text[at:])) if parts else text
+
+
+def _definition(rest: bytes, headers: dict[tuple[bytes, Header], None]) -> Definition | None:
+    name = WORD.search(rest)
+    if name is None:
+        return None
+    after = rest[name.end() :]
+    parameters: set[bytes] = set()
+    if after[:1] == b"(":
+        parameters = {b"__VA_ARGS__", *WORD.findall(after.partition(b")")[0])}
+    return Definition(
+        name[0],
+        frozenset(FRAGMENT.findall(after)),
+        frozenset(_open(after, headers)),
+        frozenset(parameters),
+        tuple(_pasted(after)) if b"##" in after or b"%:%:" in after else (),
+        bool(parameters) and _STRINGIFIES.search(after) is not None,
+    )
+
+
+def _pasted(body: bytes) -> Iterator[tuple[bytes, ...]]:
+    """Words with ``##`` between them; of those beside a comma or an operator nothing is made."""
+    chain: list[bytes] = []
+    is_joined = False
+    for token in _TOKEN.findall(body):
+        if token in (b"##", b"%:%:"):
+            is_joined = True
+            continue
+        if not is_joined or FRAGMENT.fullmatch(token) is None:
+            if len(chain) > 1:
+                yield tuple(chain)
+            chain = []
+        if FRAGMENT.fullmatch(token):
+            chain.append(token)
+        is_joined = False
+    if len(chain) > 1:
+        yield tuple(chain)
+
+
+def defined_first(text: bytes, names: Collection[bytes]) -> set[bytes]:
+    """Names whose first mention is a definition that no condition can leave out."""
+    mentions: dict[bytes, int] = {}
+    for found in WORD.finditer(text) if names else ():
+        if found[0] in names:
+            mentions.setdefault(found[0], found.start())
+    first: set[bytes] = set()
+    depth = -1 if mentions and _is_guarded(text) else 0
+    for directive in _DIRECTIVE.finditer(text) if mentions else ():
+        word = directive[1]
+        if word in (b"if", b"ifdef", b"ifndef"):
+            depth += 1
+        elif word == b"endif":
+            depth -= 1
+        elif word == b"define" and depth <= 0:
+            name = WORD.search(directive[2])
+            if name and mentions.get(name[0]) == directive.start(2) + name.start():
+                first.add(name[0])
+    return first
+
+
+def _is_guarded(text: bytes) -> bool:
+    """Whether all of a header stands under one condition, which holds when it is first read."""
+    directives = [(found[1], found[2].split()[:1]) for found in _DIRECTIVE.finditer(text)]
+    if [word for word, _ in directives[:2]] != [b"ifndef", b"define"]:
+        return False
+    depth = 0
+    for number, (word, _) in enumerate(directives, 1):
+        depth += (word in (b"if", b"ifdef", b"ifndef")) - (word == b"endif")
+        if depth == 0:
+            return number == len(directives) and directives[0][1] == directives[1][1]
+    return False

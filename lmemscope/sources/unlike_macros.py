@@ -1,0 +1,263 @@
+"""Names in a text that stand for something else under nvcc than under NVRTC.
+
+nvcc preprocesses with a host compiler, and reads the host's headers before the source. So a macro
+may have another value there, or exist there alone, and a source may ask for it in any place: in a
+condition, in the body of a macro, in an expression. Names are followed through the text's own
+macros. What cannot be followed, such as a name that is pasted together, counts as different.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from lmemscope.sources.compiler_macros import (
+    ALIKE,
+    DIFFERENT,
+    FUNCTIONS,
+    NOT_DEFINED,
+    SAME,
+    is_different,
+    is_likely,
+    is_unknown,
+)
+from lmemscope.sources.macro_use import FRAGMENT, WORD, Definition, MacroUse
+
+PASTED = "a name that macros put together"
+SPLICED = "a line splice or a trigraph that NVRTC reads otherwise"
+
+_PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
+_OF_THE_TIME = frozenset((b"__DATE__", b"__TIME__", b"__TIMESTAMP__"))
+_BLANKS = re.compile(rb"\s*")
+_BRACKET = re.compile(rb"[()]")
+_ASKED_ABOUT = re.compile(rb"(?:#|%:)\s*(?:define|undef|ifdef|ifndef)")
+_MOST = 200_000
+"""Steps of looking for what can be pasted together; what takes more counts as different."""
+_LONGEST = 20_000
+"""Bytes of a macro's arguments."""
+
+
+def differing(
+    texts: Sequence[MacroUse], codes: Callable[[], Iterable[bytes]], *, other_host: bool = False
+) -> str | None:
+    """What of a compilation's texts nvcc may answer otherwise than NVRTC, or None.
+
+    Args:
+        texts: of the source, of its headers and of its options.
+        codes: gives the texts as `code` does; asked only where macros paste.
+        other_host: whether the host compiler may be another than GCC.
+    """
+    if any(text.is_spliced_unlike for text in texts):
+        return SPLICED
+    bodies = _bodies(texts)
+    asked = _reached((word for text in texts for word in text.conditions), bodies)
+    spells = _spells_out(bodies)
+    for text in texts:
+        for name in sorted(text.named):
+            if ALIKE.match(name) is not None:
+                differs = name in asked or spells
+            elif not other_host and NOT_DEFINED.fullmatch(name) is not None:
+                differs = False
+            else:
+                differs = is_different(name) or name not in bodies
+            if differs:
+                return name.decode("utf-8", "replace")
+    for name in sorted(asked):
+        if name in bodies:
+            if any(definition.pasted for definition in bodies[name]):
+                return PASTED
+        elif is_unknown(name, other_host):
+            return name.decode("utf-8", "replace")
+    pastes = any(one.pasted for found in bodies.values() for one in found)
+    return PASTED if pastes and _can_paste(bodies, codes()) else None
+
+
+def probed(texts: Sequence[MacroUse]) -> tuple[frozenset[bytes], bool]:
+    """Words by which texts ask whether headers exist: ``__has_include``, and macros for it.
+
+    Returns:
+        The words, and whether one of them is asked of something else than a header's name.
+    """
+    words = set(_PROBES)
+    users: dict[bytes, list[bytes]] = {}
+    for text in texts:
+        for definition in text.definitions:
+            for word in definition.open:
+                users.setdefault(word, []).append(definition.name)
+    pending = list(words)
+    while pending:
+        new = set(users.get(pending.pop(), ())) - words
+        words |= new
+        pending += new
+    return frozenset(words), any(text.open & words for text in texts)
+
+
+def pastes_in_conditions(texts: Sequence[MacroUse]) -> bool:
+    """Whether a condition may ask for a name that is put together, ``__has_include`` maybe."""
+    bodies = _bodies(texts)
+    asked = _reached((word for text in texts for word in text.conditions), bodies)
+    return any(one.pasted for name in asked for one in bodies.get(name, ()))
+
+
+def _bodies(texts: Sequence[MacroUse]) -> dict[bytes, list[Definition]]:
+    bodies: dict[bytes, list[Definition]] = {}
+    for text in texts:
+        for definition in text.definitions:
+            bodies.setdefault(definition.name, []).append(definition)
+    return bodies
+
+
+def is_of_its_time(texts: Sequence[MacroUse]) -> bool:
+    """Whether a text names a macro that is another at each compilation."""
+    return any(not _OF_THE_TIME.isdisjoint(text.named) for text in texts)
+
+
+def _reached(words: Iterable[bytes], bodies: dict[bytes, list[Definition]]) -> set[bytes]:
+    """Words, and those of the macros among them, and so on."""
+    reached: set[bytes] = set()
+    pending = list(words)
+    while pending:
+        word = pending.pop()
+        if word not in reached:
+            reached.add(word)
+            pending += [more for one in bodies.get(word, ()) for more in one.words]
+    return reached
+
+
+def _spells_out(bodies: dict[bytes, list[Definition]]) -> bool:
+    """Whether a macro makes a string of what other macros stand for."""
+    strings = {name for name, found in bodies.items() if any(one.stringifies for one in found)}
+    return bool(strings) and any(one.words & strings for found in bodies.values() for one in found)
+
+
+def _can_paste(bodies: dict[bytes, list[Definition]], codes: Iterable[bytes]) -> bool:
+    """Whether pasting macros may make a name that differs, from what they are given.
+
+    A macro may be given what another one was given, or has pasted.
+    """
+    pasting = {name for name, found in bodies.items() if any(one.pasted for one in found)}
+    handing = set(pasting)
+    users: dict[bytes, set[bytes]] = {}
+    for name, found in bodies.items():
+        for word in {word for one in found for word in one.words}:
+            users.setdefault(word, set()).add(name)
+    pending = list(pasting)
+    while pending:
+        new = users.get(pending.pop(), set()) - handing
+        handing |= new
+        pending += new
+    given: set[bytes] = set()
+    # A macro without parameters stands for what its definition says.
+    called = {name for name in handing if any(one.parameters for one in bodies[name])}
+    for text in codes:
+        given.update(_given_to(handing, called, text))
+    given = _reached(given, bodies)
+    if given & handing:
+        return _makes_different(given)
+    chains = {
+        (chain, one.parameters) for name in pasting for one in bodies[name] for chain in one.pasted
+    }
+    return any(_makes_one_of(chain, parameters, given) for chain, parameters in chains)
+
+
+def _makes_one_of(
+    chain: Sequence[bytes], parameters: frozenset[bytes], given: frozenset[bytes] | set[bytes]
+) -> bool:
+    """Whether words put together in an order may be a name that differs."""
+    begun = {b""}
+    for number, word in enumerate(chain):
+        parts = given | {b""} if word in parameters else {word}
+        made = {begin + part for begin in begun for part in parts}
+        if number + 1 == len(chain):
+            return any(_differs_made(name) for name in made)
+        begun = {name for name in made if not name or _begins(name)}
+        if len(begun) * len(given) > _MOST:
+            return True
+    return False
+
+
+def _given_to(macros: set[bytes], called: set[bytes], text: bytes) -> Iterator[bytes]:
+    """Words among the arguments of macros; all words where one is named without arguments."""
+    at = 0
+    while (found := WORD.search(text, at)) is not None:
+        at = found.end()
+        if found[0] not in macros:
+            continue
+        at = _after_blanks(text, at)
+        if text.startswith(b"(", at):
+            end = _closed(text, at)
+            inside = text[at:end]
+            if end is not None and not _holds_bare(inside, called):
+                at = end
+                yield from FRAGMENT.findall(inside)
+                continue
+        elif found[0] not in called or _is_asked_about(text, found.start()):
+            continue
+        yield from FRAGMENT.findall(text)
+        return
+
+
+def _after_blanks(text: bytes, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return at if blanks is None else blanks.end()
+
+
+def _closed(text: bytes, begin: int) -> int | None:
+    """Behind the brackets that close arguments, and those that follow them at once."""
+    depth = 0
+    for bracket in _BRACKET.finditer(text, begin, begin + _LONGEST):
+        depth += 1 if bracket[0] == b"(" else -1
+        if depth == 0 and not text.startswith(b"(", _after_blanks(text, bracket.end())):
+            return bracket.end()
+    return None
+
+
+def _holds_bare(text: bytes, names: set[bytes]) -> bool:
+    """Whether one of some names stands without arguments; they may come from elsewhere."""
+    return any(
+        found[0] in names and not text.startswith(b"(", _after_blanks(text, found.end()))
+        for found in WORD.finditer(text)
+    )
+
+
+def _is_asked_about(text: bytes, at: int) -> bool:
+    """Whether a directive defines a name, takes it back or asks whether it is defined."""
+    line = text[text.rfind(b"\n", 0, at) + 1 : at].strip()
+    return _ASKED_ABOUT.fullmatch(line) is not None
+
+
+@functools.cache
+def _beginnings() -> frozenset[bytes]:
+    names = (*DIFFERENT, *FUNCTIONS)
+    return frozenset(name[:end] for name in names for end in range(1, len(name)))
+
+
+def _begins(name: bytes) -> bool:
+    return name in _beginnings() or name[:1] == b"_" or b"M_".startswith(name[:2])
+
+
+def _differs_made(name: bytes) -> bool:
+    if name in SAME:
+        return False
+    # Two names of macros, one behind the other, are no name of a macro.
+    likely = is_likely(name) and b"____" not in name
+    return name in FUNCTIONS or is_different(name) or likely
+
+
+def _makes_different(fragments: set[bytes]) -> bool:
+    """Whether fragments put together, in any order, may be a name that differs."""
+    pending = [word for word in fragments if _begins(word)]
+    tried = 0
+    while pending:
+        begun = pending.pop()
+        for word in fragments:
+            tried += 1
+            if tried > _MOST:
+                return True
+            made = begun + word
+            if _differs_made(made):
+                return True
+            if made in _beginnings():
+                pending.append(made)
+    return False
