@@ -9,11 +9,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lmemscope import files
@@ -56,8 +53,8 @@ _ANALYSIS = (
     "lmemscope.sources.lines",
 )
 
-_AT_ONCE, _COMPILED = 3, (".cu", ".cuh")
-"""How many of these a source needs first."""
+_AT_ONCE = 2
+"""How many of these are needed before a compiler can begin."""
 
 _READING_NAMES = ("elftools.dwarf.dwarfinfo",)
 """What reads debug information: to import it takes as long as to compile a small file for it."""
@@ -77,14 +74,14 @@ def load() -> None:
 def load_compiler() -> None:
     """Load NVRTC and what calls it, for a worker whose first unit is expected to need it.
 
-    The analysis is imported while NVRTC compiles, which it does without the interpreter's lock.
+    The analysis is imported while NVRTC compiles, in a process of its own.
     """
     from lmemscope.tools import nvrtc
 
     # What is missing is the first unit's business to say.
     with contextlib.suppress(ToolMissingError):
         nvrtc.version()
-    for name in (_STORE, *_ANALYSIS[:2]):
+    for name in (_STORE, *_ANALYSIS[:_AT_ONCE]):
         importlib.import_module(name)
 
 
@@ -93,7 +90,7 @@ def load_nvcc() -> None:
 
     NVRTC is not loaded: that takes as long as importing all else.
     """
-    for name in (_STORE, *_ANALYSIS[:2]):
+    for name in (_STORE, *_ANALYSIS[:_AT_ONCE]):
         importlib.import_module(name)
     from lmemscope.tools.toolchain import INSTALLED
 
@@ -131,21 +128,10 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         known = known_report(slot, unit, wanted)
         if known is not None:
             return known
-        importing: threading.Thread | None = None
-        if _ANALYSIS[-1] not in sys.modules:
-            # What is needed at once is not imported by two threads: where their locks cross, Python
-            # gives one of them a module half made (https://github.com/python/cpython/issues/83065).
-            for name in _ANALYSIS[: _AT_ONCE if unit.path.endswith(_COMPILED) else 1]:
-                importlib.import_module(name)
-            importing = threading.Thread(
-                target=_load_analysis, args=(wanted.causes and wanted.names,), daemon=True
-            )
-            importing.start()
         from lmemscope.lowering import ahead, twin
 
-        def imported() -> None:
-            if importing is not None:
-                importing.join()
+        def load_analysis() -> None:
+            _load_analysis(wanted.causes and wanted.names)
 
         def is_wanted(kernel: str) -> bool:
             return not wanted.kernels or matches(wanted.kernels, kernel, demangle(kernel))
@@ -153,7 +139,7 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         read: set[str] = set()
         with (
             twin.beside(wanted.causes and wanted.names),
-            ahead.beside(wanted.causes, is_wanted, imported) as made,
+            ahead.beside(wanted.causes, is_wanted, load_analysis) as made,
         ):
             report, key = _analysed(unit, wanted, read, made)
         # A file that was edited since has another key, and an unkeyed input may follow from more.
@@ -169,7 +155,7 @@ def _analysed(
 
     Args:
         read: takes the names of the source files that were looked into.
-        ahead: what is made of the unit's PTX while ptxas runs.
+        ahead: what is made of the unit's PTX while compilers run.
     """
     artifacts = lower_unit(unit, wanted.cache)
     # Nor does a run that finds its reports need any of this.
@@ -195,8 +181,8 @@ def _analysed(
     if wanted.causes:
         variables = None
         if wanted.names and needs_names(layers, facts):
-            meanwhile = partial(ahead.goes_on, layers.flow)
-            variables, unnamed = debug_variables(artifacts, wanted.cache, meanwhile)
+            ahead.prepare(layers.flow)
+            variables, unnamed = debug_variables(artifacts, wanted.cache)
         facts = explain_facts(layers, facts, variables, sources)
     work = works_of(layers, plain, facts, wanted.largest)
     facts = with_launches(layers, facts)

@@ -58,7 +58,7 @@ def forbid_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module, function in (
         (nvrtc, "compile_program"),
-        (nvrtc, "compile_to_ptx"),
+        (nvrtc, "begin_to_ptx"),
         (nvcc, "compile_to_ptx"),
     ):
         monkeypatch.setattr(module, function, refuse)
@@ -186,7 +186,7 @@ class TestReports:
 
         wanted = Wanted(cache=store)
         with monkeypatch.context() as patch:
-            patch.setattr(nvrtc, "compile_to_ptx", refuse)
+            patch.setattr(nvrtc, "begin_to_ptx", refuse)
             first = analyse_unit(unit, wanted)
         assert [gap.stage for gap in first.gaps] == ["names"]
         again = analyse_unit(unit, wanted)

@@ -33,7 +33,7 @@ from lmemscope.sources import includes
 
 R = TypeVar("R")
 
-FORMAT = 5
+FORMAT = 6
 """Changes whenever an entry's layout, or how a unit is compiled, changes."""
 
 LIMIT = 2 << 30
