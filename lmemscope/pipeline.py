@@ -11,6 +11,7 @@ import importlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmemscope import files
@@ -30,6 +31,7 @@ from lmemscope.model import (
 
 if TYPE_CHECKING:
     from lmemscope.analysis.layers import Layers
+    from lmemscope.discover.project import Projects
     from lmemscope.lowering.ahead import Ahead
 
 _STORE = "lmemscope.lowering.analysed"
@@ -58,6 +60,9 @@ _AT_ONCE = 2
 
 _READING_NAMES = ("elftools.dwarf.dwarfinfo",)
 """What reads debug information: to import it takes as long as to compile a small file for it."""
+
+_KEYED = frozenset({"nvrtc", "nvcc", "ptx"})
+"""The routes whose results follow from a unit's key."""
 
 EVERYTHING = Wanted()
 """All kernels with their causes, compiled anew."""
@@ -122,10 +127,11 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         if unit.excerpt is not None:
             return _of_log(unit, wanted)
         # Here and not above: the parent imports this module too, and needs none of it.
+        from lmemscope.discover.project import Projects
         from lmemscope.lowering.analysed import keep_report, known_report, slot_of
 
-        slot = slot_of(unit, wanted)
-        known = known_report(slot, unit, wanted)
+        slot, projects = slot_of(unit, wanted), Projects()
+        known = known_report(slot, unit, wanted, projects.mentioning)
         if known is not None:
             return known
         from lmemscope.lowering import ahead, twin
@@ -141,23 +147,29 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
             twin.beside(wanted.causes and wanted.names),
             ahead.beside(wanted.causes, is_wanted, load_analysis) as made,
         ):
-            report, key = _analysed(unit, wanted, read, made)
+            report, key = _analysed(unit, wanted, read, made, projects)
         # A file that was edited since has another key, and an unkeyed input may follow from more.
         if slot is not None and slot.key == key:
-            keep_report(slot, unit, wanted, report, read)
+            keep_report(slot, unit, wanted, report, read, projects.asked)
         return report
 
 
 def _analysed(
-    unit: Unit, wanted: Wanted, read: set[str], ahead: Ahead
+    unit: Unit, wanted: Wanted, read: set[str], ahead: Ahead, projects: Projects
 ) -> tuple[UnitReport, str | None]:
     """The report, and the key of its artefacts where another run would say the same of them.
 
     Args:
         read: takes the names of the source files that were looked into.
         ahead: what is made of the unit's PTX while compilers run.
+        projects: which other sources of the project hold a word.
     """
+    from lmemscope.lowering.analysed import slot_of
+
     artifacts = lower_unit(unit, wanted.cache)
+    if wanted.moved is not None and artifacts.frontend in _KEYED:
+        slot = slot_of(unit, wanted)
+        artifacts = replace(artifacts, key=None if slot is None else slot.key)
     # Nor does a run that finds its reports need any of this.
     from lmemscope.analysis import headers
     from lmemscope.analysis.explanation import explain_facts, needs_names
@@ -165,7 +177,6 @@ def _analysed(
     from lmemscope.analysis.launches import unseen, with_launches
     from lmemscope.analysis.layers import parse
     from lmemscope.analysis.work import works_of
-    from lmemscope.discover.project import Projects
     from lmemscope.lowering.debug import debug_variables
     from lmemscope.rules import find
     from lmemscope.rules.verdict import judge
@@ -173,7 +184,7 @@ def _analysed(
 
     main = unit.input if unit.input.endswith(".cu") else None
     layers = parse(artifacts, os.getcwd(), ahead.flow(artifacts.ptx))
-    sources = from_disk(read, main, unit.options, Projects(read).mentioning)
+    sources = from_disk(read, main, unit.options, projects.mentioning)
     facts, others = _wanted(gather_facts(layers), wanted)
     unnamed: tuple[Gap, ...] = ()
     # Without names, so that a trial's work, which has none, compares with the original's.

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.analysis import layers
+from lmemscope.discover.project import Projects
 from lmemscope.errors import ToolMissingError
 from lmemscope.lowering import analysed
 from lmemscope.lowering import store as stores
@@ -144,10 +145,10 @@ class TestReports:
     ) -> None:
         wanted = Wanted(cache=store)
         analyse_unit(unit, wanted)
-        slot = analysed.slot_of(unit, wanted)
-        assert analysed.known_report(slot, unit, wanted) is not None
+        slot, mentioning = analysed.slot_of(unit, wanted), Projects().mentioning
+        assert analysed.known_report(slot, unit, wanted, mentioning) is not None
         monkeypatch.setattr(analysed, "own_code", lambda: "a later commit")
-        assert analysed.known_report(slot, unit, wanted) is None
+        assert analysed.known_report(slot, unit, wanted, mentioning) is None
 
     def test_a_damaged_report_is_a_miss(self, unit: Unit, store: str) -> None:
         wanted = Wanted(cache=store)
