@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -61,6 +62,9 @@ _AT_ONCE = 2
 _READING_NAMES = ("elftools.dwarf.dwarfinfo",)
 """What reads debug information: to import it takes as long as to compile a small file for it."""
 
+_importing = threading.Lock()
+"""Of two threads that import at once, one may get a module half made."""
+
 _KEYED = frozenset({"nvrtc", "nvcc", "ptx"})
 """The routes whose results follow from a unit's key."""
 
@@ -108,8 +112,9 @@ def load_nvcc() -> None:
 
 def _load_analysis(names: bool) -> None:
     *others, last = _ANALYSIS
-    for name in (*others, *(_READING_NAMES if names else ()), last):
-        importlib.import_module(name)
+    with _importing:
+        for name in (_STORE, *others, *(_READING_NAMES if names else ()), last):
+            importlib.import_module(name)
 
 
 def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
@@ -126,6 +131,9 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     with _ours(unit):
         if unit.excerpt is not None:
             return _of_log(unit, wanted)
+        if threading.current_thread() is not threading.main_thread():
+            # A user's own executor may have several threads here at once.
+            _load_analysis(names=True)
         # Here and not above: the parent imports this module too, and needs none of it.
         from lmemscope.discover.project import Projects
         from lmemscope.lowering.analysed import keep_report, known_report, slot_of

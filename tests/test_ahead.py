@@ -247,3 +247,23 @@ def test_flow_of_what_was_assembled_is_the_artefacts(tmp_path: Path) -> None:
     with ahead.beside(True, every, nothing) as beside:
         artifacts = lower(Unit(str(ptx), str(ptx), "auto", "sm_90"), None)
         assert beside.flow(artifacts.ptx) is not None
+
+
+@pytest.mark.toolchain
+def test_threads_of_a_users_executor_import_one_at_a_time(tmp_path: Path) -> None:
+    code = (
+        "import importlib.abc, sys, threading, time\n"
+        "class Slow(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name.startswith('elftools'): time.sleep(0.01)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "import lmemscope\n"
+        "with ThreadPoolExecutor(3) as threads:\n"
+        "    made = lmemscope.scan(*sys.argv[1:], arch='sm_90', cache=False, executor=threads)\n"
+        "assert [u.kernels[0].facts.objects[0].name for u in made.units] == ['own'] * 3, made\n"
+    )
+    files = [tmp_path / f"k{number}.cu" for number in range(3)]
+    for file in files:
+        file.write_text(RECURSIVE)
+    subprocess.run([sys.executable, "-c", code, *map(str, files)], check=True)
