@@ -121,7 +121,8 @@ def _run(
     units, errors = planned.units, planned.errors
     # A unit on another machine has its files under paths of their own: nothing to look up again.
     cache = settings.cache if settings.executor is None else None
-    wanted = replace(wanted, cache=cache, max_file_size=settings.max_file_size)
+    moved = settings.moved if settings.executor is None else None
+    wanted = replace(wanted, cache=cache, moved=moved, max_file_size=settings.max_file_size)
     futures = [executor.submit(analyse_unit, unit, wanted) for unit in units]
 
     links: list[Link] = []

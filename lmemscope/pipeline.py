@@ -9,12 +9,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lmemscope import files
@@ -34,6 +32,7 @@ from lmemscope.model import (
 
 if TYPE_CHECKING:
     from lmemscope.analysis.layers import Layers
+    from lmemscope.discover.project import Projects
     from lmemscope.lowering.ahead import Ahead
 
 _STORE = "lmemscope.lowering.analysed"
@@ -57,11 +56,17 @@ _ANALYSIS = (
     "lmemscope.sources.lines",
 )
 
-_AT_ONCE, _COMPILED = 3, (".cu", ".cuh")
-"""How many of these a source needs first."""
+_AT_ONCE = 2
+"""How many of these are needed before a compiler can begin."""
 
 _READING_NAMES = ("elftools.dwarf.dwarfinfo",)
 """What reads debug information: to import it takes as long as to compile a small file for it."""
+
+_importing = threading.Lock()
+"""Of two threads that import at once, one may get a module half made."""
+
+_KEYED = frozenset({"nvrtc", "nvcc", "ptx"})
+"""The routes whose results follow from a unit's key."""
 
 EVERYTHING = Wanted()
 """All kernels with their causes, compiled anew."""
@@ -78,14 +83,14 @@ def load() -> None:
 def load_compiler() -> None:
     """Load NVRTC and what calls it, for a worker whose first unit is expected to need it.
 
-    The analysis is imported while NVRTC compiles, which it does without the interpreter's lock.
+    The analysis is imported while NVRTC compiles, in a process of its own.
     """
     from lmemscope.tools import nvrtc
 
     # What is missing is the first unit's business to say.
     with contextlib.suppress(ToolMissingError):
         nvrtc.version()
-    for name in (_STORE, *_ANALYSIS[:2]):
+    for name in (_STORE, *_ANALYSIS[:_AT_ONCE]):
         importlib.import_module(name)
 
 
@@ -94,7 +99,7 @@ def load_nvcc() -> None:
 
     NVRTC is not loaded: that takes as long as importing all else.
     """
-    for name in (_STORE, *_ANALYSIS[:2]):
+    for name in (_STORE, *_ANALYSIS[:_AT_ONCE]):
         importlib.import_module(name)
     from lmemscope.tools.toolchain import INSTALLED
 
@@ -107,8 +112,9 @@ def load_nvcc() -> None:
 
 def _load_analysis(names: bool) -> None:
     *others, last = _ANALYSIS
-    for name in (*others, *(_READING_NAMES if names else ()), last):
-        importlib.import_module(name)
+    with _importing:
+        for name in (_STORE, *others, *(_READING_NAMES if names else ()), last):
+            importlib.import_module(name)
 
 
 def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
@@ -125,29 +131,22 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
     with _ours(unit):
         if unit.excerpt is not None:
             return _of_log(unit, wanted)
+        if threading.current_thread() is not threading.main_thread():
+            # A user's own executor may have several threads here at once.
+            _load_analysis(names=True)
         # Here and not above: the parent imports this module too, and needs none of it.
+        from lmemscope.discover.project import Projects
         from lmemscope.lowering.analysed import keep_report, known_report, slot_of
 
-        slot = slot_of(unit, wanted)
-        known = known_report(slot, unit, wanted)
+        slot, projects = slot_of(unit, wanted), Projects()
+        known = known_report(slot, unit, wanted, projects.mentioning)
         digest = files.digest_of(unit.path)
         if known is not None:
             return replace(known, source_digest=digest)
-        importing: threading.Thread | None = None
-        if _ANALYSIS[-1] not in sys.modules:
-            # What is needed at once is not imported by two threads: where their locks cross, Python
-            # gives one of them a module half made (https://github.com/python/cpython/issues/83065).
-            for name in _ANALYSIS[: _AT_ONCE if unit.path.endswith(_COMPILED) else 1]:
-                importlib.import_module(name)
-            importing = threading.Thread(
-                target=_load_analysis, args=(wanted.causes and wanted.names,), daemon=True
-            )
-            importing.start()
         from lmemscope.lowering import ahead, twin
 
-        def imported() -> None:
-            if importing is not None:
-                importing.join()
+        def load_analysis() -> None:
+            _load_analysis(wanted.causes and wanted.names)
 
         def is_wanted(kernel: str) -> bool:
             return not wanted.kernels or matches(wanted.kernels, kernel, demangle(kernel))
@@ -155,25 +154,31 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         read: set[str] = set()
         with (
             twin.beside(wanted.causes and wanted.names),
-            ahead.beside(wanted.causes, is_wanted, imported) as made,
+            ahead.beside(wanted.causes, is_wanted, load_analysis) as made,
         ):
-            report, key = _analysed(unit, wanted, read, made)
+            report, key = _analysed(unit, wanted, read, made, projects)
         # A file that was edited since has another key, and an unkeyed input may follow from more.
         if slot is not None and slot.key == key:
-            keep_report(slot, unit, wanted, report, read)
+            keep_report(slot, unit, wanted, report, read, projects.asked)
         return replace(report, source_digest=digest)
 
 
 def _analysed(
-    unit: Unit, wanted: Wanted, read: set[str], ahead: Ahead
+    unit: Unit, wanted: Wanted, read: set[str], ahead: Ahead, projects: Projects
 ) -> tuple[UnitReport, str | None]:
     """The report, and the key of its artefacts where another run would say the same of them.
 
     Args:
         read: takes the names of the source files that were looked into.
-        ahead: what is made of the unit's PTX while ptxas runs.
+        ahead: what is made of the unit's PTX while compilers run.
+        projects: which other sources of the project hold a word.
     """
+    from lmemscope.lowering.analysed import slot_of
+
     artifacts = lower_unit(unit, wanted.cache)
+    if wanted.moved is not None and artifacts.frontend in _KEYED:
+        slot = slot_of(unit, wanted)
+        artifacts = replace(artifacts, key=None if slot is None else slot.key)
     # Nor does a run that finds its reports need any of this.
     from lmemscope.analysis import headers
     from lmemscope.analysis.explanation import explain_facts, needs_names
@@ -181,7 +186,6 @@ def _analysed(
     from lmemscope.analysis.launches import unseen, with_launches
     from lmemscope.analysis.layers import parse
     from lmemscope.analysis.work import works_of
-    from lmemscope.discover.project import Projects
     from lmemscope.lowering.debug import debug_variables
     from lmemscope.rules import find
     from lmemscope.rules.verdict import judge
@@ -189,7 +193,7 @@ def _analysed(
 
     main = unit.input if unit.input.endswith(".cu") else None
     layers = parse(artifacts, os.getcwd(), ahead.flow(artifacts.ptx))
-    sources = from_disk(read, main, unit.options, Projects(read).mentioning)
+    sources = from_disk(read, main, unit.options, projects.mentioning)
     facts, others = _wanted(gather_facts(layers), wanted)
     unnamed: tuple[Gap, ...] = ()
     # Without names, so that a trial's work, which has none, compares with the original's.
@@ -197,8 +201,8 @@ def _analysed(
     if wanted.causes:
         variables = None
         if wanted.names and needs_names(layers, facts):
-            meanwhile = partial(ahead.goes_on, layers.flow)
-            variables, unnamed = debug_variables(artifacts, wanted.cache, meanwhile)
+            ahead.prepare(layers.flow)
+            variables, unnamed = debug_variables(artifacts, wanted.cache)
         facts = explain_facts(layers, facts, variables, sources)
     work = works_of(layers, plain, facts, wanted.largest)
     facts = with_launches(layers, facts)

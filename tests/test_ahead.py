@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from lmemscope import pipeline
 from lmemscope.analysis.ptx import preparation
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
-from lmemscope.errors import CompileError, FormatError
+from lmemscope.errors import FormatError
 from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering.ahead import Ahead
 from lmemscope.lowering.lower import lower
@@ -57,185 +56,93 @@ def every(kernel: str) -> bool:
     return True
 
 
-def at_once() -> None:
-    """All of the analysis can be imported."""
+def nothing() -> None:
+    """All of the analysis is imported."""
 
 
-@pytest.fixture
-def all_made(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Set when the thread has made all."""
-    real, done = preparation.prepare, threading.Event()
-
-    def prepare(
-        flow: ModuleFlow, causes: bool, wanted: Callable[[str], bool], is_ended: Callable[[], bool]
-    ) -> None:
-        real(flow, causes, wanted, is_ended)
-        done.set()
-
-    monkeypatch.setattr(preparation, "prepare", prepare)
-    return done
-
-
-def test_all_is_made_while_a_compiler_runs_that_takes_long_enough(
-    all_made: threading.Event,
-) -> None:
-    ahead = Ahead(True, every, at_once)
-    with ahead.of(THREE):
-        assert all_made.wait(20)
+def test_all_is_made_while_a_compiler_runs() -> None:
+    ahead = Ahead(True, every, nothing)
+    ahead.analyse(THREE)
     flow = ahead.flow(THREE)
     assert made(flow) == ["k0", "k1", "k2"]
     assert ahead.flow(THREE) is None, "the caller keeps it"
 
 
-def test_what_was_not_reached_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    second, go_on = threading.Event(), threading.Event()
-
-    def prepare(
-        flow: ModuleFlow, causes: bool, wanted: Callable[[str], bool], is_ended: Callable[[], bool]
-    ) -> None:
-        asked = iter(range(9))
-
-        def ended() -> bool:
-            if next(asked) == 1:
-                second.set()
-                go_on.wait(20)
-            return is_ended()
-
-        real(flow, causes, wanted, ended)
-
-    real = preparation.prepare
-    monkeypatch.setattr(preparation, "prepare", prepare)
-    ahead = Ahead(True, every, at_once)
-    with ahead.of(THREE):
-        assert second.wait(20)
-        # Set when this is left, and asked between two functions.
-        threading.Timer(0.2, go_on.set).start()
-    assert made(ahead.flow(THREE)) == ["k0"]
+def test_the_analysis_is_imported_first() -> None:
+    imported: list[str] = []
+    Ahead(True, every, lambda: imported.append("all")).analyse(THREE)
+    assert imported == ["all"]
 
 
 def test_without_causes_no_access_is_looked_at() -> None:
     flow = ModuleFlow(PtxModule(THREE))
-    preparation.prepare(flow, False, every, lambda: False)
+    preparation.prepare(flow, False, every)
     assert made(flow) == []
     assert all("body" in vars(one) for one in flow.ptx.functions)
 
 
 def test_other_ptx_has_none() -> None:
-    ahead = Ahead(True, every, at_once)
-    with ahead.of(THREE):
-        pass
+    ahead = Ahead(True, every, nothing)
+    ahead.analyse(THREE)
     assert ahead.flow(bytes(bytearray(THREE))) is None
     assert ahead.flow(None) is None
 
 
-def test_nothing_is_kept_of_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    ahead = Ahead(True, every, at_once)
-    with pytest.raises(CompileError), ahead.of(THREE):
-        raise CompileError("ptxas", "refused")
-    assert ahead.flow(THREE) is None
+def test_nothing_is_kept_of_what_fails() -> None:
+    ahead = Ahead(True, every, nothing)
     with pytest.raises(FormatError):
-        preparation.prepare(ModuleFlow(PtxModule(BROKEN)), True, every, lambda: False)
-    tried = threading.Event()
-
-    def prepare(
-        flow: ModuleFlow, causes: bool, wanted: Callable[[str], bool], is_ended: Callable[[], bool]
-    ) -> None:
-        try:
-            real(flow, causes, wanted, is_ended)
-        finally:
-            tried.set()
-
-    real = preparation.prepare
-    monkeypatch.setattr(preparation, "prepare", prepare)
-    with ahead.of(BROKEN):
-        assert tried.wait(20)
-    assert ahead.flow(BROKEN) is None
-    with ahead.of(b"no PTX at all"):
-        pass
-    assert ahead.flow(b"no PTX at all") is None
-
-
-def test_it_goes_on_while_another_compiler_runs(all_made: threading.Event) -> None:
-    flow = ModuleFlow(PtxModule(THREE))
-    ahead = Ahead(True, every, at_once)
-    with ahead.goes_on(flow):
-        assert all_made.wait(20)
-    assert made(flow) == ["k0", "k1", "k2"]
-    with ahead.goes_on(None):
-        pass
-
-
-def test_a_tool_runs_while_the_thread_does() -> None:
-    seen: list[str] = []
-
-    @contextmanager
-    def meanwhile() -> Iterator[None]:
-        seen.append("begun")
-        yield
-        seen.append("ended")
-
-    assert process.run(["echo", "said"], meanwhile=meanwhile).output == "said\n"
-    assert seen == ["begun", "ended"]
-
-
-def test_a_tool_that_has_ended_is_not_kept_waiting_for_imports() -> None:
-    imported, waited = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        imported.wait(20)
-        waited.set()
-
-    ahead = Ahead(True, every, wait)
-    with ahead.of(THREE):
-        pass
-    assert not waited.is_set()
-    imported.set()
-    assert waited.wait(20)
-    assert ahead.flow(THREE) is None
+        preparation.prepare(ModuleFlow(PtxModule(BROKEN)), True, every)
+    for text in (BROKEN, b"no PTX at all"):
+        ahead.analyse(text)
+        assert ahead.flow(text) is None
 
 
 def test_functions_of_other_kernels_are_left() -> None:
     flow = ModuleFlow(PtxModule(THREE))
-    preparation.prepare(flow, True, lambda kernel: kernel == "k1", lambda: False)
+    preparation.prepare(flow, True, lambda kernel: kernel == "k1")
     assert made(flow) == ["k1"]
 
 
-def test_an_error_in_what_goes_on_leaves_nothing_half_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = threading.Event()
-
+def test_an_error_leaves_nothing_half_made(monkeypatch: pytest.MonkeyPatch) -> None:
     def prepare(flow: ModuleFlow, *_: object) -> None:
         assert flow.dataflow("k0") is not None
-        tried.set()
         raise RecursionError
 
     monkeypatch.setattr(preparation, "prepare", prepare)
     flow = ModuleFlow(PtxModule(THREE))
     before = flow.dataflow("k0")
-    with Ahead(True, every, at_once).goes_on(flow):
-        assert tried.wait(20)
+    ahead = Ahead(True, every, nothing)
+    ahead.prepare(flow)
     assert flow.dataflow("k0") is not before
+    ahead.prepare(None)
 
 
-def test_no_thread_is_left_behind_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads: list[threading.Thread] = []
+def test_a_call_is_made_while_a_tool_runs() -> None:
+    seen: list[str] = []
+    assert process.run(["echo", "said"], meanwhile=lambda: seen.append("here")).output == "said\n"
+    assert seen == ["here"]
 
-    def prepare(flow: ModuleFlow, causes: bool, wanted: object, ended: Callable[[], bool]) -> None:
-        threads.append(threading.current_thread())
-        begun.set()
-        while not ended():
-            threading.Event().wait(0.01)
-        threading.Event().wait(0.2)
 
-    def refused() -> None:
-        assert begun.wait(20)
-        raise CompileError("variables", "refused")
-
-    begun = threading.Event()
-    monkeypatch.setattr(preparation, "prepare", prepare)
-    flow = ModuleFlow(PtxModule(THREE))
-    with pytest.raises(CompileError), Ahead(True, every, at_once).goes_on(flow):
-        refused()
-    assert not threads[0].is_alive()
+@pytest.mark.toolchain
+@pytest.mark.parametrize("route", ["nvrtc", "nvcc"])
+def test_one_thread_imports(route: Frontend, tmp_path: Path) -> None:
+    """Where two import at once, one can get a module half made."""
+    code = (
+        "import importlib.abc, sys, threading\n"
+        "seen = set()\n"
+        "class Watching(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        seen.add(threading.current_thread())\n"
+        "sys.meta_path.insert(0, Watching())\n"
+        "from lmemscope.pipeline import analyse_unit\n"
+        "from lmemscope.model import Unit\n"
+        "report = analyse_unit(Unit('k.cu', sys.argv[1], sys.argv[2], 'sm_90'))\n"
+        "assert report.kernels[0].facts.objects[0].name == 'own', report\n"
+        "assert seen == {threading.main_thread()}, seen\n"
+    )
+    file = tmp_path / "k.cu"
+    file.write_text(RECURSIVE)
+    subprocess.run([sys.executable, "-c", code, str(file), route], check=True)
 
 
 MEMBERS = """
@@ -277,24 +184,20 @@ SEVERAL_LINES = HEADER + FUNCTION.format(number=0).replace("u32 [", "u32\n [").r
 def reports(
     text: str, ending: str, route: Frontend, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> list[UnitReport]:
-    """Of a source, with everything made ahead, with half of it, and with nothing."""
+    """Of a source, with everything made ahead, and with nothing."""
 
-    def made_ahead(share: float) -> Callable[[Ahead, bytes | None], ModuleFlow | None]:
-        def flow(_: Ahead, of: bytes | None) -> ModuleFlow | None:
-            assert of is not None
-            flow = ModuleFlow(PtxModule(of))
-            left = iter(range(int(share * len(flow.ptx.functions))))
-            preparation.prepare(flow, True, every, lambda: next(left, None) is None)
-            return flow
-
-        return flow if share else lambda *_: None
+    def flow(_: Ahead, of: bytes | None) -> ModuleFlow | None:
+        assert of is not None
+        flow = ModuleFlow(PtxModule(of))
+        preparation.prepare(flow, True, every)
+        return flow
 
     file = directory / f"k{ending}"
     file.write_text(text)
     found = []
-    monkeypatch.setattr(Ahead, "goes_on", lambda *_: nullcontext())
-    for share in (1.0, 0.5, 0.0):
-        monkeypatch.setattr(Ahead, "flow", made_ahead(share))
+    monkeypatch.setattr(Ahead, "prepare", lambda *_: None)
+    for made_ahead in (flow, lambda *_: None):
+        monkeypatch.setattr(Ahead, "flow", made_ahead)
         unit = Unit(str(file), str(file), route, "sm_90")
         found.append(pipeline.analyse_unit(unit, Wanted(cache=None)))
     return found
@@ -307,8 +210,8 @@ def test_a_report_of_ptx_is_the_same_however_much_was_made(
 ) -> None:
     flags = nvcc.options_for("sm_90", CompileOptions())
     ptx = nvcc.compile_to_ptx(str(ROOT / "tests" / "samples" / sample), flags, ()).ptx.decode()
-    whole, half, nothing = reports(ptx, ".ptx", "auto", tmp_path, monkeypatch)
-    assert whole == half == nothing
+    whole, nothing = reports(ptx, ".ptx", "auto", tmp_path, monkeypatch)
+    assert whole == nothing
     assert any(kernel.facts.causes for kernel in whole.kernels)
 
 
@@ -318,8 +221,8 @@ def test_a_report_of_ptx_is_the_same_however_much_was_made(
 def test_a_report_of_a_source_is_the_same_however_much_was_made(
     text: str, route: Frontend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, half, nothing = reports(text, ".cu", route, tmp_path, monkeypatch)
-    assert whole == half == nothing
+    whole, nothing = reports(text, ".cu", route, tmp_path, monkeypatch)
+    assert whole == nothing
     (kernel,) = whole.kernels
     (own,) = (one for one in kernel.facts.objects if one.name == "own")
     assert own.index is not None
@@ -330,8 +233,8 @@ def test_a_report_of_a_source_is_the_same_however_much_was_made(
 def test_an_instruction_over_several_lines_is_found_however_much_was_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, half, nothing = reports(SEVERAL_LINES, ".ptx", "auto", tmp_path, monkeypatch)
-    assert whole == half == nothing
+    whole, nothing = reports(SEVERAL_LINES, ".ptx", "auto", tmp_path, monkeypatch)
+    assert whole == nothing
     assert {one.cause for one in whole.kernels[0].facts.accesses} == {"dynamic-index"}
 
 
@@ -341,6 +244,26 @@ def test_flow_of_what_was_assembled_is_the_artefacts(tmp_path: Path) -> None:
 
     ptx = tmp_path / "k.ptx"
     ptx.write_bytes(THREE)
-    with ahead.beside(True, every, at_once) as beside:
+    with ahead.beside(True, every, nothing) as beside:
         artifacts = lower(Unit(str(ptx), str(ptx), "auto", "sm_90"), None)
         assert beside.flow(artifacts.ptx) is not None
+
+
+@pytest.mark.toolchain
+def test_threads_of_a_users_executor_import_one_at_a_time(tmp_path: Path) -> None:
+    code = (
+        "import importlib.abc, sys, threading, time\n"
+        "class Slow(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name.startswith('elftools'): time.sleep(0.01)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "import lmemscope\n"
+        "with ThreadPoolExecutor(3) as threads:\n"
+        "    made = lmemscope.scan(*sys.argv[1:], arch='sm_90', cache=False, executor=threads)\n"
+        "assert [u.kernels[0].facts.objects[0].name for u in made.units] == ['own'] * 3, made\n"
+    )
+    files = [tmp_path / f"k{number}.cu" for number in range(3)]
+    for file in files:
+        file.write_text(RECURSIVE)
+    subprocess.run([sys.executable, "-c", code, *map(str, files)], check=True)

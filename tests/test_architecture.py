@@ -125,6 +125,7 @@ def test_only_the_toolchain_and_the_workers_start_processes() -> None:
     assert starters == [
         "formats/demangling_child.py",
         "running/launch.py",
+        "tools/isolated.py",
         "tools/process.py",
     ]
 

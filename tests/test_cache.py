@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lmemscope.analysis import layers
+from lmemscope.discover.project import Projects
 from lmemscope.errors import ToolMissingError
 from lmemscope.lowering import analysed
 from lmemscope.lowering import store as stores
@@ -58,7 +59,7 @@ def forbid_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module, function in (
         (nvrtc, "compile_program"),
-        (nvrtc, "compile_to_ptx"),
+        (nvrtc, "begin_to_ptx"),
         (nvcc, "compile_to_ptx"),
     ):
         monkeypatch.setattr(module, function, refuse)
@@ -144,10 +145,10 @@ class TestReports:
     ) -> None:
         wanted = Wanted(cache=store)
         analyse_unit(unit, wanted)
-        slot = analysed.slot_of(unit, wanted)
-        assert analysed.known_report(slot, unit, wanted) is not None
+        slot, mentioning = analysed.slot_of(unit, wanted), Projects().mentioning
+        assert analysed.known_report(slot, unit, wanted, mentioning) is not None
         monkeypatch.setattr(analysed, "own_code", lambda: "a later commit")
-        assert analysed.known_report(slot, unit, wanted) is None
+        assert analysed.known_report(slot, unit, wanted, mentioning) is None
 
     def test_a_damaged_report_is_a_miss(self, unit: Unit, store: str) -> None:
         wanted = Wanted(cache=store)
@@ -186,7 +187,7 @@ class TestReports:
 
         wanted = Wanted(cache=store)
         with monkeypatch.context() as patch:
-            patch.setattr(nvrtc, "compile_to_ptx", refuse)
+            patch.setattr(nvrtc, "begin_to_ptx", refuse)
             first = analyse_unit(unit, wanted)
         assert [gap.stage for gap in first.gaps] == ["names"]
         again = analyse_unit(unit, wanted)

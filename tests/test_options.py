@@ -360,7 +360,7 @@ def test_commands_have_the_flags_of_their_groups(command: click.Command) -> None
 def test_every_field_that_is_set_has_an_option() -> None:
     names = {row.name for row in OPTIONS} | {"archs", "root", "options", "view", "time_limit"}
     # What `explain` quotes follows from its own flags; `check` takes the baseline's defaults.
-    names |= {"quotes", "default_archs", "narrowed", "left_out", "arguments_as_written"}
+    names |= {"quotes", "default_archs", "narrowed", "left_out", "arguments_as_written", "moved"}
     for kind in (Settings, CompileOptions, View):
         assert {field.name for field in dataclasses.fields(kind)} <= names
     limits = {field.name for field in dataclasses.fields(Limit)}

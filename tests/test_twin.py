@@ -35,7 +35,7 @@ def compiled(directory: Path, text: str) -> Artifacts:
 def begun() -> bool:
     made = twin.current()
     assert made is not None
-    return made._running is not None  # noqa: SLF001
+    return made._cicc is not None  # noqa: SLF001
 
 
 @pytest.mark.toolchain

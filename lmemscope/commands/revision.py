@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmemscope.errors import InputError, UsageError
 from lmemscope.files import read_input
+from lmemscope.model import Moved
 
 if TYPE_CHECKING:
     from lmemscope.config.settings import Settings
@@ -83,12 +84,14 @@ class Checkout:
     def mapped(self, settings: Settings) -> Settings:
         """The settings with directories and files of the checkout.
 
-        Each checkout has a path of its own, which no later run could look up in a cache.
+        Each checkout has a path of its own: reports are kept as if it were the working tree, and
+        units that have not changed are found there.
         """
         options = settings.options
         return replace(
             settings,
             cache=None,
+            moved=Moved(self.tree, self.live, settings.cache),
             root=self.path(settings.root),
             options=replace(
                 options,

@@ -26,6 +26,7 @@ from lmemscope.model import (
     CompileOptions,
     Frontend,
     LinkGroup,
+    Moved,
     Quote,
     View,
 )
@@ -62,6 +63,7 @@ class Settings:
         trust_build: whether options of builds that may run a program, load a library or write a
             file are taken.
         cache: directory where compilers' outputs are kept between runs, or None.
+        moved: where another revision's files are, or None. No option sets it.
         toolkit: directory of the toolkit to use instead of the installed one, or None.
         executor: where units run (``dask://host:port``), or None for this machine.
         include, exclude: globs over files of directories and builds, relative to ``root``.
@@ -94,6 +96,7 @@ class Settings:
     build_database: bool = True
     trust_build: bool = False
     cache: str | None = None
+    moved: Moved | None = None
     toolkit: str | None = None
     executor: str | None = None
     include: tuple[str, ...] = ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 
 from lmemscope.discover.checkouts import is_top, upwards
@@ -21,7 +20,7 @@ _FOLDERS = 1000
 _MENTIONS = 100
 """Files that may hold a word that is asked for; those further away are left out."""
 _KEPT = 64 << 20
-"""Bytes of a project's text that are kept for the next word; beyond, files are read again."""
+"""Bytes of projects' texts that are kept for the next word; beyond, files are read again."""
 _BYTES = 1 << 20
 """A source that is larger was generated, and launches nothing."""
 
@@ -43,16 +42,13 @@ def project_sources(path: str) -> tuple[str, ...]:
 class Projects:
     """The text of projects, each listed once, and looked through once for each word.
 
-    Args:
-        asked: where to note the files and folders that an answer follows from.
+    Attributes:
+        asked: the answers of `mentioning` so far, by the file and the word.
     """
 
-    def __init__(self, asked: set[str] | None = None) -> None:
-        self._asked = asked
+    def __init__(self) -> None:
+        self.asked: dict[tuple[str, str], tuple[str, ...]] = {}
         self._known: dict[str, tuple[str, ...]] = {}
-        self._found: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._texts: dict[str, bytes] = {}
-        self._kept = 0
 
     def mentioning(self, path: str, word: str) -> tuple[str, ...]:
         """Absolute paths of sources of the project around a file that hold a word, nearest first.
@@ -64,24 +60,39 @@ class Projects:
         own = os.path.abspath(path)
         if own not in self._known:
             self._known[own] = project_sources(own)
-            if self._asked is not None:
-                self._asked.update(self._known[own], map(os.path.dirname, self._known[own]))
-        if (own, word) not in self._found:
-            holding = (file for file in self._known[own] if word.encode() in self._text(file))
-            self._found[own, word] = tuple(islice(holding, _MENTIONS))
-        return self._found[own, word]
+        if (own, word) not in self.asked:
+            holding = (file for file in self._known[own] if word.encode() in _texts.of(file))
+            self.asked[own, word] = tuple(islice(holding, _MENTIONS))
+        return self.asked[own, word]
 
-    def _text(self, file: str) -> bytes:
+
+class _Texts:
+    """Bytes of files, which are read again when they have changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[int, int, int], bytes]] = {}
+        self._kept = 0
+
+    def of(self, file: str) -> bytes:
         """A file's bytes; none where it is gone since it was listed."""
-        if file in self._texts:
-            return self._texts[file]
-        text = b""
-        with suppress(OSError):
+        try:
+            stat = os.stat(file)
+            stamp = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+            known = self._known.get(file)
+            if known is not None and known[0] == stamp:
+                return known[1]
             text = read_beside(file)
-        if self._kept + len(text) <= _KEPT:
-            self._kept += len(text)
-            self._texts[file] = text
+        except OSError:
+            return b""
+        self._kept += len(text) - (0 if known is None else len(known[1]))
+        if self._kept > _KEPT:
+            self._known, self._kept = {}, len(text)
+        self._known[file] = (stamp, text)
         return text
+
+
+_texts = _Texts()
+"""Of the projects of this process's units: most units are of one project."""
 
 
 def _top(path: str) -> str:

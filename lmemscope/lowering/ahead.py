@@ -1,21 +1,17 @@
-"""Analyses of PTX while a compiler runs: this process only waits for it meanwhile.
+"""What this process does while a compiler runs in another: it imports, and analyses PTX.
 
-ptxas takes as long as all of the analysis or longer, and half of the analysis needs the PTX alone.
-So it is made in a thread while ptxas runs, and goes on while a debug compilation does. What was not
-reached is made when it is asked for, as if there had been no thread.
-
-The thread runs only while this one does little but wait: where both want the interpreter, each call
-into the system lets the other have it for 5 ms.
+Importing the analysis takes as long as compiling a small file, and ptxas takes as long as half of
+the analysis, which needs the PTX alone. All of it happens on the thread that waits for the
+compiler: two threads that import at once can get modules half made
+(https://github.com/python/cpython/issues/83065).
 """
 
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lmemscope.tools import ptxas
@@ -31,36 +27,32 @@ class Ahead:
     Args:
         causes: whether causes will be asked for, and not facts alone.
         wanted: whether a kernel's report is, by its name in PTX.
-        imported: returns when all of the analysis can be imported; by one thread alone, because
-            imports by two at a time can cross.
+        load: imports the analysis.
     """
 
     def __init__(
-        self, causes: bool, wanted: Callable[[str], bool], imported: Callable[[], None]
+        self, causes: bool, wanted: Callable[[str], bool], load: Callable[[], None]
     ) -> None:
-        self._causes, self._wanted, self._imported = causes, wanted, imported
+        self._causes, self._wanted, self._load = causes, wanted, load
         self._of: bytes | None = None
         self._flow: ModuleFlow | None = None
 
-    @contextmanager
-    def of(self, ptx: bytes) -> Iterator[None]:
-        """While this lasts, analyses of some PTX are made; they take the place of any others."""
-        made: list[ModuleFlow] = []
+    def load(self) -> None:
+        """Import the analysis, unless it is there."""
+        self._load()
 
-        def work(is_ended: Callable[[], bool]) -> None:
-            from lmemscope.analysis.ptx.callgraph import ModuleFlow
-            from lmemscope.analysis.ptx.preparation import prepare
-            from lmemscope.formats.ptx import PtxModule
-
-            flow = ModuleFlow(PtxModule(ptx))
-            prepare(flow, self._causes, self._wanted, is_ended)
-            made.append(flow)
+    def analyse(self, ptx: bytes) -> None:
+        """Analyse some PTX; it takes the place of any other."""
+        self._load()
+        from lmemscope.analysis.ptx.callgraph import ModuleFlow
+        from lmemscope.formats.ptx import PtxModule
 
         self._of = self._flow = None
-        with _beside(self._imported, work):
-            yield
-        if made:
-            self._of, self._flow = ptx, made[0]
+        # Who asks for what could not be made meets the error again, and says so.
+        with contextlib.suppress(Exception):
+            flow = ModuleFlow(PtxModule(ptx))
+            self._prepare(flow)
+            self._of, self._flow = ptx, flow
 
     def flow(self, of: bytes | None) -> ModuleFlow | None:
         """The analyses of some PTX, to be kept by the caller, or None where there are none."""
@@ -68,68 +60,23 @@ class Ahead:
         self._of = self._flow = None
         return flow
 
-    @contextmanager
-    def goes_on(self, flow: ModuleFlow | None) -> Iterator[None]:
-        """While this lasts, what was not reached is made; nobody else may use the flow meanwhile.
+    def prepare(self, flow: ModuleFlow | None) -> None:
+        """Make what the causes will need, which variables' names do not change.
 
         Args:
             flow: of a module, or None where there is nothing to make.
         """
         if flow is None:
-            yield
             return
+        try:
+            self._prepare(flow)
+        except Exception:  # noqa: BLE001 - who asks for it meets it again, and says so
+            flow.forget()
+
+    def _prepare(self, flow: ModuleFlow) -> None:
         from lmemscope.analysis.ptx.preparation import prepare
 
-        def work(is_ended: Callable[[], bool]) -> None:
-            try:
-                prepare(flow, self._causes, self._wanted, is_ended)
-            except BaseException:
-                flow.forget()
-                raise
-
-        with _beside(self._imported, work):
-            yield
-
-
-@contextmanager
-def _beside(
-    imported: Callable[[], None], work: Callable[[Callable[[], bool]], None]
-) -> Iterator[None]:
-    """While this lasts, and at most one function longer, a thread works.
-
-    Args:
-        imported: waits until the work can begin; it does not begin if this has ended by then.
-        work: is given what says whether it is to end; it must leave nothing half made if it raises.
-    """
-    ended, deciding, has_begun = threading.Event(), threading.Lock(), False
-
-    def run() -> None:
-        nonlocal has_begun
-        imported()
-        with deciding:
-            has_begun = not ended.is_set()
-        # Who asks for what could not be made meets the error again, and says so.
-        with contextlib.suppress(Exception):
-            if has_begun:
-                work(ended.is_set)
-
-    def end() -> None:
-        with deciding:
-            ended.set()
-        if has_begun:
-            thread.join()
-
-    # Who is told to end waits for nobody.
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield
-    except Exception:
-        end()
-        raise
-    finally:
-        ended.set()
-    end()
+        prepare(flow, self._causes, self._wanted)
 
 
 _current: ContextVar[Ahead | None] = ContextVar("ahead", default=None)
@@ -137,10 +84,10 @@ _current: ContextVar[Ahead | None] = ContextVar("ahead", default=None)
 
 @contextmanager
 def beside(
-    causes: bool, wanted: Callable[[str], bool], imported: Callable[[], None]
+    causes: bool, wanted: Callable[[str], bool], load: Callable[[], None]
 ) -> Iterator[Ahead]:
-    """While this lasts, PTX is analysed while ptxas runs; arguments as for `Ahead`."""
-    ahead = Ahead(causes, wanted, imported)
+    """While this lasts, compilers are not only waited for; arguments as for `Ahead`."""
+    ahead = Ahead(causes, wanted, load)
     token = _current.set(ahead)
     try:
         yield ahead
@@ -148,10 +95,17 @@ def beside(
         _current.reset(token)
 
 
+def load() -> None:
+    """What to do while a compiler runs that makes PTX."""
+    ahead = _current.get()
+    if ahead is not None:
+        ahead.load()
+
+
 def assemble(
     ptx: bytes, name: str, flags: Sequence[str], toolchain: Toolchain
 ) -> ptxas.PtxasResult:
     """`lmemscope.tools.ptxas.assemble`, with analyses of its input made meanwhile."""
     ahead = _current.get()
-    meanwhile = nullcontext if ahead is None else partial(ahead.of, ptx)
+    meanwhile = None if ahead is None else lambda: ahead.analyse(ptx)
     return ptxas.assemble(ptx, name, flags, toolchain, meanwhile)

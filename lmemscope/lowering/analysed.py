@@ -2,8 +2,12 @@
 
 It lies in the store beside the compilers' outputs, under the same key, and is found by what was
 wanted and by a digest of this package's own code. An analysis also reads lines of the files that
-the machine code names, whichever those are; they are noted with the report, and one that has
-changed since makes it a miss.
+the machine code names, whichever those are, and asks which of the project's sources hold a word.
+Both are noted with the report: a file that has other contents since, or another answer, makes it a
+miss. Any other edit in the project does not.
+
+The units of another revision, which is written out to a directory of its own, are looked up as if
+they lay in the working tree (`Moved`).
 """
 
 from __future__ import annotations
@@ -11,13 +15,16 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from lmemscope.files import read_beside
 from lmemscope.formats import codec
-from lmemscope.lowering.store import Slot, slot_for, stamp
-from lmemscope.model import Unit, UnitReport, Wanted
+from lmemscope.lowering.store import Slot, slot_for
+from lmemscope.model import Moved, Unit, UnitReport, Wanted
+
+Mentioning = Callable[[str, str], tuple[str, ...]]
+"""Which sources of the project around a file hold a word."""
 
 _PACKAGE = os.path.join(os.path.dirname(__file__), os.pardir)
 
@@ -27,7 +34,10 @@ def slot_of(unit: Unit, wanted: Wanted) -> Slot | None:
 
     What has no source of its own to take a digest of, such as an excerpt of a log, has none either.
     """
-    return None if unit.excerpt is not None else slot_for(wanted.cache, unit)
+    if unit.excerpt is not None:
+        return None
+    moved = wanted.moved
+    return slot_for(wanted.cache, unit) if moved is None else slot_for(moved.cache, unit, moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,53 +46,108 @@ class _Kept:
 
     Attributes:
         report: as it was drawn up.
-        read: files whose lines it was drawn up from, each with its size and time, and folders that
-            were looked through, each with what tells their names; None for one that could not be
-            read.
+        read: files whose lines it was drawn up from, each with a digest of its contents; None for
+            one that could not be read.
+        asked: which of the project's sources hold a word: the file that the project is around, the
+            word, and the answer.
     """
 
     report: UnitReport
-    read: tuple[tuple[str, tuple[int, int] | None], ...]
+    read: tuple[tuple[str, str | None], ...]
+    asked: tuple[tuple[str, str, tuple[str, ...]], ...]
 
 
-def known_report(slot: Slot | None, unit: Unit, wanted: Wanted) -> UnitReport | None:
-    """The report that `keep_report` stored for this unit, or None."""
+def known_report(
+    slot: Slot | None, unit: Unit, wanted: Wanted, mentioning: Mentioning
+) -> UnitReport | None:
+    """The report that `keep_report` stored for this unit, or None.
+
+    Args:
+        slot: as `slot_of` gives it.
+        unit, wanted: what is asked for.
+        mentioning: asks the project as it is now.
+    """
     found = slot.load(_stage(unit, wanted), _Kept) if slot is not None else None
-    if found is None or any(_stamp(file) != stamp for file, stamp in found[0].read):
+    if found is None:
         return None
-    return replace(found[0].report, cached=True)
+    kept, moved = found[0], wanted.moved
+    read = kept.read
+    if moved is not None:
+        # The revision's files are what this analysis would look into.
+        read = tuple((_in_tree(file, moved), digest) for file, digest in read)
+        kept = _renamed(kept, moved.live, moved.tree)
+    if any(_digest(file) != digest for file, digest in read):
+        return None
+    if any(mentioning(file, word) != answer for file, word, answer in kept.asked):
+        return None
+    return replace(kept.report, cached=True)
 
 
 def keep_report(
-    slot: Slot, unit: Unit, wanted: Wanted, report: UnitReport, read: Iterable[str]
+    slot: Slot,
+    unit: Unit,
+    wanted: Wanted,
+    report: UnitReport,
+    read: Iterable[str],
+    asked: Mapping[tuple[str, str], tuple[str, ...]],
 ) -> None:
-    """Store a unit's report for the next run, with the files whose lines it was drawn up from."""
-    kept = _Kept(report, tuple((file, _stamp(file)) for file in sorted(read)))
+    """Store a unit's report for the next run.
+
+    Args:
+        slot: as `slot_of` gives it.
+        unit, wanted: what was asked for.
+        report: to store.
+        read: files whose lines it was drawn up from.
+        asked: which sources hold a word, by the file that the project is around, and the word.
+    """
+    kept = _Kept(
+        report,
+        tuple((file, _digest(file)) for file in sorted(read)),
+        tuple((file, word, answer) for (file, word), answer in sorted(asked.items())),
+    )
+    if wanted.moved is not None:
+        kept = _renamed(kept, wanted.moved.tree, wanted.moved.live)
     slot.store(_stage(unit, wanted), kept, [], report.tools)
+
+
+def _in_tree(file: str, moved: Moved) -> str:
+    """A file of the working tree in the revision's place, unless only the build knows it."""
+    there = moved.tree + file[len(moved.live) :]
+    return there if file.startswith(moved.live + os.sep) and os.path.lexists(there) else file
+
+
+def _renamed(kept: _Kept, old: str, new: str) -> _Kept:
+    """The same with a directory's name in the place of another's."""
+    before, after = (codec.encode(one + os.sep)[1:-1] for one in (old, new))
+    return codec.decode(codec.encode(kept).replace(before, after), _Kept)
 
 
 def _stage(unit: Unit, wanted: Wanted) -> str:
     """The entry's name within the slot: what was wanted, of which name, from where, by whom."""
     # Where a tool reported relative paths, the report was resolved against the directory.
+    here, moved = os.getcwd(), wanted.moved
     asked = (
         unit.input,
         unit.variant,
-        replace(wanted, cache=None, max_file_size=None),
-        os.getcwd(),
+        replace(wanted, cache=None, moved=None, max_file_size=None),
+        here if moved is None else moved.in_live(here),
         own_code(),
     )
     return f"report-{hashlib.sha256(codec.encode(asked)).hexdigest()[:24]}"
 
 
-def _stamp(file: str) -> tuple[int, int] | None:
-    """Size and time of a file; of a folder its names, for a report may be written into it again."""
+def _digest(file: str) -> str | None:
     try:
-        if os.path.isdir(file):
-            names = "\0".join(sorted(os.listdir(file))).encode("utf-8", "surrogateescape")
-            return len(names), zlib.crc32(names)
-        return stamp(file)
+        stat = os.stat(file)
+        return _digest_of(file, stat.st_size, stat.st_mtime_ns, stat.st_ino)
     except (OSError, ValueError):
         return None
+
+
+@functools.lru_cache(maxsize=16384)
+def _digest_of(file: str, _size: int, _mtime_ns: int, _inode: int) -> str:
+    """Of a file's contents; one that has not changed is read once per process."""
+    return hashlib.sha256(read_beside(file)).hexdigest()
 
 
 @functools.cache

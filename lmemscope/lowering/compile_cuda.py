@@ -217,16 +217,19 @@ def _by_nvrtc(unit: Unit, text: str, source: CudaSource) -> Artifacts:
     gaps: tuple[Gap, ...] = ()
     try:
         names = (*asked, *wished, *launched)
-        result = nvrtc.compile_program(text, unit.path, flags, names, toolchain)
+        result = nvrtc.compile_program(text, unit.path, flags, names, toolchain, ahead.load)
     except nvrtc.NameExpressionError:
         if not launched and not wished:
             raise
         # What we read out of the file's launches is a guess, and a header may not be compiled
         # here; the user's own requests are neither.
         names = asked
-        result = nvrtc.compile_program(text, unit.path, flags, asked, toolchain)
+        result = nvrtc.compile_program(text, unit.path, flags, asked, toolchain, ahead.load)
         gaps = _not_instantiated(launched, "as launched") if launched else ()
         gaps += _unfulfilled(source, wished)
+    twin = current()
+    if twin is not None:
+        twin.begin_nvrtc(result.ptx, text, unit.path, flags, names, toolchain)
     return Artifacts(
         unit=unit,
         frontend="nvrtc",
@@ -315,7 +318,7 @@ def _by_plain_nvcc(unit: Unit, source: CudaSource) -> Artifacts:
 
     def compile_(names: tuple[str, ...]) -> nvcc.NvccResult:
         keep = None if twin is None else twin.directory()
-        return nvcc.compile_to_ptx(unit.path, flags, names, toolchain, keep)
+        return nvcc.compile_to_ptx(unit.path, flags, names, toolchain, keep, ahead.load)
 
     try:
         compiled = compile_((*asked, *wished))

@@ -8,7 +8,6 @@ at all of its debug information again would take a third of a cached run.
 from __future__ import annotations
 
 import contextlib
-from contextlib import nullcontext
 from dataclasses import replace
 
 from lmemscope.errors import CompileError, LmemscopeError
@@ -20,7 +19,6 @@ from lmemscope.lowering.reading import read_text
 from lmemscope.lowering.twin import current
 from lmemscope.model import Artifacts, Gap, Unit, Variable
 from lmemscope.tools import nvcc, nvrtc
-from lmemscope.tools.process import Meanwhile
 from lmemscope.tools.toolchain import Toolchain
 
 _STAGE = "variables"
@@ -29,14 +27,13 @@ _SEPARATE = ("-rdc", "--relocatable-device-code", "-dc", "--device-c")
 
 
 def debug_variables(
-    artifacts: Artifacts, cache_directory: str | None, meanwhile: Meanwhile = nullcontext
+    artifacts: Artifacts, cache_directory: str | None
 ) -> tuple[tuple[Variable, ...] | None, tuple[Gap, ...]]:
     """The variables, or None and the gap that says why there are none.
 
     Args:
         artifacts: of the program.
         cache_directory: where earlier answers are kept, or None.
-        meanwhile: entered while the compiler runs, if it has to.
     """
     if artifacts.variables is not None:
         return artifacts.variables, ()
@@ -44,7 +41,7 @@ def debug_variables(
         return None, (Gap("names", "without the source, variables have no names"),)
     try:
         slot = store.slot_at(cache_directory, artifacts.key)
-        return _variables(artifacts, slot, meanwhile), ()
+        return _variables(artifacts, slot), ()
     except LmemscopeError as error:
         return None, (Gap("names", f"the debug compilation failed: {_reason(error)}"),)
 
@@ -56,25 +53,21 @@ def _reason(error: LmemscopeError) -> str:
     return error.message if said is None or said in error.message else f"{error.message}: {said}"
 
 
-def _variables(
-    artifacts: Artifacts, slot: store.Slot | None, meanwhile: Meanwhile
-) -> tuple[Variable, ...]:
+def _variables(artifacts: Artifacts, slot: store.Slot | None) -> tuple[Variable, ...]:
     if slot is None:
-        return _read_anew(artifacts, meanwhile)
+        return _read_anew(artifacts)
     # Other code may read other variables out of the same debug information.
     stage = f"{_STAGE}-{own_code()[:24]}"
     known = slot.load(stage, tuple[Variable, ...])
     if known is not None:
         return known[0]
-    variables = _read_anew(artifacts, meanwhile)
+    variables = _read_anew(artifacts)
     slot.store(stage, variables, [], artifacts.tools)
     return variables
 
 
-def _read_anew(artifacts: Artifacts, meanwhile: Meanwhile) -> tuple[Variable, ...]:
-    with meanwhile():
-        text = _debug_text(artifacts)
-    return read_variables(text.decode("utf-8", "replace"))
+def _read_anew(artifacts: Artifacts) -> tuple[Variable, ...]:
+    return read_variables(_debug_text(artifacts).decode("utf-8", "replace"))
 
 
 def _debug_text(artifacts: Artifacts) -> bytes:
@@ -84,10 +77,10 @@ def _debug_text(artifacts: Artifacts) -> bytes:
     (``__dp4a`` and its like); the variables are the same.
     """
     twin = current()
-    made = None if twin is None else twin.ptx(artifacts.ptx)
-    if made is not None:
-        return made
     try:
+        made = None if twin is None else twin.ptx(artifacts.ptx)
+        if made is not None:
+            return made
         return _debug_ptx(artifacts, artifacts.unit)
     except CompileError:
         if not _is_older(artifacts.unit.arch):

@@ -16,6 +16,7 @@ from lmemscope.formats.ptx import PtxModule
 from lmemscope.lowering import ahead
 from lmemscope.lowering.compile_cuda import instantiations
 from lmemscope.lowering.kinds import Asked, Expansion, per_arch
+from lmemscope.lowering.twin import current
 from lmemscope.model import Artifacts, CompileOptions, Gap, Tool, Unit, Variable
 from lmemscope.sources.comment_targets import with_doubts_of_text
 from lmemscope.sources.cuda import read_cuda_source
@@ -119,7 +120,10 @@ def _compiled(
     toolchain = Toolchain(unit.toolkit)
     flags = nvrtc.options_for(unit.arch, unit.options, toolchain, extra=options)
     names = (*name_expressions, *unit.options.instantiate)
-    result = nvrtc.compile_program(source, unit.path, flags, names, toolchain)
+    result = nvrtc.compile_program(source, unit.path, flags, names, toolchain, ahead.load)
+    twin = current()
+    if twin is not None:
+        twin.begin_nvrtc(result.ptx, source, unit.path, flags, names, toolchain)
     return Artifacts(
         unit=unit,
         frontend="cupy",

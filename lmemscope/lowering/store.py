@@ -28,12 +28,12 @@ from typing import TypeVar
 from lmemscope import __version__, files, whole
 from lmemscope.errors import FormatError
 from lmemscope.formats import codec
-from lmemscope.model import Frontend, Gap, Tool, Unit
+from lmemscope.model import Frontend, Gap, Moved, Tool, Unit
 from lmemscope.sources import includes
 
 R = TypeVar("R")
 
-FORMAT = 5
+FORMAT = 6
 """Changes whenever an entry's layout, or how a unit is compiled, changes."""
 
 LIMIT = 2 << 30
@@ -51,7 +51,9 @@ _ENVIRONMENT = (
     "CPLUS_INCLUDE_PATH",
     "C_INCLUDE_PATH",
 )
-_WHEEL = re.compile(r"(?:nvidia|cupy|cuda|numba|triton)[\w.]*-[\w.+!]+\.dist-info")
+_WHEEL = re.compile(r"(?:nvidia|cupy)[\w.]*-[\w.+!]+\.dist-info")
+_NOT_READ = re.compile(r"nvidia_(?:nvjitlink|ml_py)\b", re.IGNORECASE)
+"""Wheels with neither a compiler of units nor a header that device code includes."""
 _ENTRY = ".entry"
 
 
@@ -117,11 +119,16 @@ class Slot:
         return os.path.join(self.directory, "entries", self.key[:2], f"{self.key}.{stage}{_ENTRY}")
 
 
-def slot_for(directory: str | None, unit: Unit) -> Slot | None:
+def slot_for(directory: str | None, unit: Unit, moved: Moved | None = None) -> Slot | None:
     """Where a unit's outputs belong, or None where that cannot be known.
 
     None without a directory, for a source that cannot be read, and for one that includes a header
     by a macro's name.
+
+    Args:
+        directory: of the store.
+        unit: to look up.
+        moved: of a unit of another revision, where its files would be in the working tree.
     """
     if directory is None:
         return None
@@ -148,12 +155,15 @@ def slot_for(directory: str | None, unit: Unit) -> Slot | None:
         "launched": unit.launched,
         "program": unit.program,
         "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
-        "wheels": _wheels(),
+        "wheels": installed_wheels(),
         "host": _host_compiler(),
     }
     if unit.options.nvcc_args or unit.options.nvrtc_args or unit.options.ptxas_args:
         follows["directory"] = os.getcwd()
     text = json.dumps(follows, sort_keys=True, ensure_ascii=True)
+    if moved is not None:
+        tree, live = (json.dumps(path)[1:-1] for path in (moved.tree, moved.live))
+        text = text.replace(tree, live)
     return Slot(directory, hashlib.sha256(text.encode()).hexdigest())
 
 
@@ -254,12 +264,14 @@ def remembered_names(
 
 def _names_path(directory: str, header: str, directories: Sequence[str]) -> str:
     stamps = [(path, *stamp(path)) for path in directories]
-    text = json.dumps([FORMAT, header, stamps, _wheels()])
+    text = json.dumps([FORMAT, header, stamps, installed_wheels()])
     return os.path.join(directory, "routes", hashlib.sha256(text.encode()).hexdigest())
 
 
 def _route_path(directory: str, unit: Unit) -> str:
-    text = json.dumps([FORMAT, unit.path, unit.arch, asdict(unit.options), unit.toolkit, _wheels()])
+    text = json.dumps(
+        [FORMAT, unit.path, unit.arch, asdict(unit.options), unit.toolkit, installed_wheels()]
+    )
     return os.path.join(directory, "routes", hashlib.sha256(text.encode()).hexdigest())
 
 
@@ -319,12 +331,16 @@ def stamp(path: str) -> tuple[int, int]:
 
 
 @functools.cache
-def _wheels() -> list[str]:
-    """The CUDA wheels of this environment with their versions, from the names of their records."""
+def installed_wheels() -> list[str]:
+    """Wheels that results can follow from, with their versions, from the names of their records.
+
+    They hold compilers or headers. What is made with Numba or Triton is not stored.
+    """
     found: set[str] = set()
     for directory in sys.path:
         with contextlib.suppress(OSError):
             found.update(name for name in os.listdir(directory or ".") if _WHEEL.fullmatch(name))
+    found = {name for name in found if _NOT_READ.match(name) is None}
     return sorted(found)
 
 

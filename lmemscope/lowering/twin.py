@@ -1,21 +1,21 @@
-"""The debug compilation of what nvcc compiles, from the same preprocessed text, beside the rest.
+"""The debug compilation of a unit, beside the rest of its analysis.
 
-Most of the time that nvcc takes for a file goes into reading its headers. A debug compilation of
-its own would have them preprocessed again and would begin when all else is done. Here it begins
-when there is PTX that declares local memory, for then names are as good as sure to be wanted, and
-runs beside ptxas and the analysis.
+It begins as soon as there is PTX that declares local memory, for then names are as good as sure to
+be wanted, and runs in a process of its own beside ptxas and the analysis. What nvcc compiles begins
+with the text that it has preprocessed already: most of its time goes into reading headers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from lmemscope.errors import LmemscopeError
-from lmemscope.tools import nvcc, process
+from lmemscope.tools import isolated, nvcc, nvrtc, process
 from lmemscope.tools.toolchain import Toolchain
 
 _DECLARES = b".local "
@@ -27,7 +27,8 @@ class Twin:
 
     def __init__(self) -> None:
         self._directory: str | None = None
-        self._running: process.Running | None = None
+        self._cicc: process.Running | None = None
+        self._nvrtc: isolated.Running[bytes] | None = None
         self._of: bytes | None = None
         self._target = ""
 
@@ -49,21 +50,50 @@ class Twin:
             found = nvcc.debug_step(compiled, self._directory, toolchain)
             if found is not None:
                 command, environment, self._target = found
-                self._running = process.start(command, env=environment, cwd=None)
+                self._cicc = process.start(command, env=environment, cwd=None)
                 self._of = compiled.ptx
         except LmemscopeError:
             # The whole compilation meets it too, and says so.
-            self._running = None
+            self._cicc = None
+
+    def begin_nvrtc(
+        self,
+        ptx: bytes,
+        source: str,
+        name: str,
+        options: Sequence[str],
+        name_expressions: Sequence[str],
+        toolchain: Toolchain,
+    ) -> None:
+        """Begin the twin of a compilation by NVRTC, unless no name is wanted.
+
+        Args:
+            ptx: what it made.
+            source, name, options, name_expressions, toolchain: what it was given.
+        """
+        self.end()
+        if _DECLARES not in ptx:
+            return
+        # Where none can be begun, a whole compilation meets it too, and says so.
+        with contextlib.suppress(LmemscopeError):
+            flags = nvrtc.debug_options(options)
+            self._nvrtc = nvrtc.begin_to_ptx(source, name, flags, name_expressions, toolchain)
+            self._of = ptx
 
     def ptx(self, of: bytes | None) -> bytes | None:
-        """PTX of the debug compilation that belongs to some PTX, or None where there is none."""
-        running, self._running = self._running, None
-        if running is None:
-            return None
+        """PTX of the debug compilation that belongs to some PTX, or None where there is none.
+
+        Raises:
+            CompileError, WorkerCrashError: NVRTC refused it, or crashed.
+        """
         if self._of is not of:
-            running.end()
+            self.end()
             return None
-        if running.finish().returncode != 0:
+        beside, self._nvrtc = self._nvrtc, None
+        if beside is not None:
+            return beside.finish()
+        running, self._cicc = self._cicc, None
+        if running is None or running.finish().returncode != 0:
             return None
         try:
             with open(self._target, "rb") as stream:
@@ -73,9 +103,10 @@ class Twin:
 
     def end(self) -> None:
         """End what runs, and remove what was kept."""
-        if self._running is not None:
-            self._running.end()
-            self._running = None
+        running, self._cicc, self._nvrtc = (self._cicc, self._nvrtc), None, None
+        for one in running:
+            if one is not None:
+                one.end()
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
@@ -91,7 +122,7 @@ def current() -> Twin | None:
 
 @contextmanager
 def beside(names: bool) -> Iterator[None]:
-    """While this lasts, compilations by nvcc have twins.
+    """While this lasts, compilations have twins.
 
     Args:
         names: whether variables' names are wanted at all.

@@ -152,6 +152,26 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """Where another revision's files are, and where they would be in the working tree.
+
+    Attributes:
+        tree: the directory that the revision is written out to, absolute.
+        live: the repository's own.
+        cache: where reports are kept, under the names of the working tree.
+    """
+
+    tree: str
+    live: str
+    cache: str | None
+
+    def in_live(self, path: str) -> str:
+        """An absolute path of the revision as the working tree has it."""
+        is_below = path == self.tree or path.startswith(f"{self.tree}/")
+        return self.live + path[len(self.tree) :] if is_below else path
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What an analysis of a unit is to give; it travels with the unit.
 
@@ -160,6 +180,7 @@ class Wanted:
         causes: whether to look for causes and names, or to stop at the facts.
         quotes: lines of the artefacts to show beside findings; ``live`` counts registers.
         cache: directory where compilers' outputs are kept, or None to compile always.
+        moved: of a unit of another revision, under which names its report is kept.
         max_file_size: MiB that an input may have, or None for the default.
         names: whether objects are to have their variables' names, which takes one more compilation.
         work: whether to count what kernels do, for their cost.
@@ -171,6 +192,7 @@ class Wanted:
     causes: bool = True
     quotes: tuple[Quote, ...] = ()
     cache: str | None = None
+    moved: Moved | None = None
     max_file_size: int | None = None
     names: bool = True
     work: bool = False

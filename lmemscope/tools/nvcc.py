@@ -79,6 +79,7 @@ def compile_to_ptx(
     name_expressions: Sequence[str],
     toolchain: Toolchain = INSTALLED,
     keep: str | None = None,
+    meanwhile: process.Meanwhile | None = None,
 ) -> NvccResult:
     """Run nvcc's device passes on a file.
 
@@ -91,6 +92,7 @@ def compile_to_ptx(
         name_expressions: template instantiations to force.
         toolchain: whose nvcc.
         keep: directory for the preprocessed text, for `debug_step`; None to keep nothing.
+        meanwhile: called while nvcc runs.
 
     Raises:
         ToolMissingError: nvcc or its host compiler is missing.
@@ -108,7 +110,7 @@ def compile_to_ptx(
         target = Path(directory, "output.ptx")
         kept = _keeping(keep) if keep is not None else ()
         command = [nvcc.path, *flags, "-x", "cu", source, "-o", str(target)]
-        done = process.run([*command, *kept])
+        done = process.run([*command, *kept], meanwhile=meanwhile)
         steps = read_steps(done.output) if kept else None
         done = process.Completed(tuple(command), done.returncode, without_steps(done.output))
         if done.returncode != 0 or not target.exists():

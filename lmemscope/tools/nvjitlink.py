@@ -17,6 +17,7 @@ from typing import Any
 
 from lmemscope.errors import CompileError, ToolMissingError
 from lmemscope.model import Tool
+from lmemscope.tools import isolated
 from lmemscope.tools.toolchain import INSTALLED, Toolchain, how_to_install
 
 _ANY_INPUT = 10
@@ -35,7 +36,7 @@ class LtoResult:
 def link(
     objects: Sequence[tuple[str, bytes]], arch: str, toolchain: Toolchain = INSTALLED
 ) -> LtoResult:
-    """Link intermediate code, cubins, host objects and archives with optimisation.
+    """Link intermediate code, cubins, host objects and archives, in a process of its own.
 
     Args:
         objects: names for messages, and contents.
@@ -45,8 +46,12 @@ def link(
     Raises:
         ToolMissingError: there is no nvJitLink.
         CompileError: it refuses the program; ``log`` is what it said.
+        WorkerCrashError: it crashed.
     """
-    path = library(toolchain)
+    return isolated.call(_link, objects, arch, library(toolchain))
+
+
+def _link(objects: Sequence[tuple[str, bytes]], arch: str, path: str) -> LtoResult:
     calls = _Library(path)
     handle = ctypes.c_void_p()
     words = [f"-arch={arch}".encode(), b"-lto", b"-verbose"]

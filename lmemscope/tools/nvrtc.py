@@ -4,23 +4,26 @@
 NVRTC a random program name, which spoils line information. The binding below it takes both from
 the caller. One call yields everything (measured: PTX, cubin and the report of ptxas are those of
 separate runs), because ``--ptxas-options=-v`` writes its report into the program log.
+
+Each program is compiled in a process of its own (`lmemscope.tools.isolated`): NVRTC makes other
+code of a program that comes after one with some options, such as ``-G``. A process that compiled
+once refuses to compile again.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from lmemscope.errors import CompileError, ToolMissingError
+from lmemscope.errors import CompileError, InternalError, ToolMissingError
 from lmemscope.formats.elf import extent
 from lmemscope.model import CompileOptions, Tool
 from lmemscope.sources.encoding import is_encodable
-from lmemscope.tools import cupy_binding
+from lmemscope.tools import cupy_binding, isolated
 from lmemscope.tools.toolchain import (
     INSTALLED,
     Toolchain,
@@ -110,8 +113,9 @@ def compile_program(
     options: Sequence[str],
     name_expressions: Sequence[str],
     toolchain: Toolchain = INSTALLED,
+    meanwhile: Callable[[], object] | None = None,
 ) -> NvrtcResult:
-    """Compile one translation unit.
+    """Compile one translation unit, in a process of its own.
 
     Args:
         source: the text.
@@ -120,12 +124,26 @@ def compile_program(
         options: as `options_for` builds them.
         name_expressions: template instantiations to force.
         toolchain: whose NVRTC.
+        meanwhile: called here while NVRTC compiles there.
 
     Raises:
         NameExpressionError: a name expression was refused.
         CompileError: the program was refused; ``log`` is NVRTC's own message.
         ToolMissingError: NVRTC cannot be loaded.
+        WorkerCrashError: NVRTC crashed.
     """
+    version(toolchain)
+    program = (source, name, tuple(options), tuple(name_expressions), toolchain)
+    return isolated.call(_program, *program, meanwhile=meanwhile)
+
+
+def _program(
+    source: str,
+    name: str,
+    options: Sequence[str],
+    name_expressions: Sequence[str],
+    toolchain: Toolchain,
+) -> NvrtcResult:
     with _compiled(source, name, options, name_expressions, toolchain) as (nvrtc, program):
         return NvrtcResult(
             ptx=bytes(nvrtc.getPTX(program)).rstrip(b"\0"),
@@ -165,13 +183,44 @@ def compile_to_ptx(
     name_expressions: Sequence[str],
     toolchain: Toolchain = INSTALLED,
 ) -> bytes:
-    """Compile for a virtual architecture: PTX and nothing else.
+    """Compile for a virtual architecture, in a process of its own: PTX and nothing else.
 
     Raises:
-        CompileError, ToolMissingError: as `compile_program`.
+        CompileError, ToolMissingError, WorkerCrashError: as `compile_program`.
     """
+    return begin_to_ptx(source, name, options, name_expressions, toolchain).finish()
+
+
+def begin_to_ptx(
+    source: str,
+    name: str,
+    options: Sequence[str],
+    name_expressions: Sequence[str],
+    toolchain: Toolchain = INSTALLED,
+) -> isolated.Running[bytes]:
+    """Begin what `compile_to_ptx` does; the process that is started gives its result or error.
+
+    Raises:
+        ToolMissingError: NVRTC cannot be loaded.
+    """
+    version(toolchain)
+    program = (source, name, tuple(options), tuple(name_expressions), toolchain)
+    return isolated.begin(_ptx, *program)
+
+
+def _ptx(
+    source: str,
+    name: str,
+    options: Sequence[str],
+    name_expressions: Sequence[str],
+    toolchain: Toolchain,
+) -> bytes:
     with _compiled(source, name, options, name_expressions, toolchain) as (nvrtc, program):
         return bytes(nvrtc.getPTX(program)).rstrip(b"\0")
+
+
+_compiled_in: int | None = None
+"""The process that has compiled: no other program may be compiled in it."""
 
 
 @contextmanager
@@ -182,6 +231,10 @@ def _compiled(
     name_expressions: Sequence[str],
     toolchain: Toolchain,
 ) -> Iterator[tuple[Any, Any]]:
+    global _compiled_in
+    if _compiled_in == os.getpid():
+        raise InternalError("internal", "NVRTC was asked to compile twice in one process")
+    _compiled_in = os.getpid()
     nvrtc = _binding(toolchain)
     if not all(is_encodable(text) for text in (source, name, *options, *name_expressions)):
         nvrtc = _for_bytes(nvrtc)
@@ -192,10 +245,7 @@ def _compiled(
         try:
             nvrtc.compileProgram(program, _hastened(source, options))
         except nvrtc.NVRTCError as error:
-            refusal = _refusal(name, _log(nvrtc, program), options, error, toolchain)
-            if "-G" in options:
-                _settle(nvrtc)
-            raise refusal from error
+            raise _refusal(name, _log(nvrtc, program), options, error, toolchain) from error
         yield nvrtc, program
     finally:
         nvrtc.destroyProgram(program)
@@ -207,20 +257,6 @@ def _hastened(source: str, options: Sequence[str]) -> list[str]:
         _UNROLLING in source and _SET.search(source) is not None
     )
     return list(options) if is_set else [_AS_FOR_NVCC, *options]
-
-
-def _settle(nvrtc: Any) -> None:
-    """Compile nothing, so that a refusal leaves nothing behind.
-
-    Met with CUDA 13.5: where the code generator refuses a program under ``-G`` (``__dp4a``), it
-    does not unroll the loops of the next program in the process, whatever that one's options.
-    """
-    empty = nvrtc.createProgram("", "empty.cu", [], [])
-    try:
-        with contextlib.suppress(nvrtc.NVRTCError):
-            nvrtc.compileProgram(empty, [])
-    finally:
-        nvrtc.destroyProgram(empty)
 
 
 def _log(nvrtc: Any, program: Any) -> str:

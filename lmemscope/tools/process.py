@@ -19,8 +19,8 @@ from lmemscope.tools import lifeline
 from lmemscope.tools.lifeline import Lifeline
 
 _MOST_ERRORS = 1 << 16
-Meanwhile: TypeAlias = Callable[[], contextlib.AbstractContextManager[object]]
-"""What is entered when a tool has begun, and left when it has ended."""
+Meanwhile: TypeAlias = Callable[[], object]
+"""What is called while a tool runs."""
 _peak = 0
 
 
@@ -29,6 +29,29 @@ def take_peak() -> int:
     global _peak
     taken, _peak = _peak, 0
     return taken
+
+
+def put_peak(other: int) -> None:
+    """Let `take_peak` give at least so many bytes."""
+    global _peak
+    _peak = max(_peak, other)
+
+
+def wait(number: int, *, beside: bool = False) -> int:
+    """Wait for a child process; its memory is added to what `take_peak` gives.
+
+    Args:
+        number: of the process.
+        beside: whether what has run since `take_peak` was last asked ran beside it.
+
+    Returns:
+        Its exit code, or its signal's number, negative.
+    """
+    global _peak
+    _, status, usage = os.wait4(number, 0)
+    own = usage.ru_maxrss * 1024
+    _peak = own + _peak if beside else max(_peak, own)
+    return os.waitstatus_to_exitcode(status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +74,7 @@ def run(
     cwd: Path | None = None,
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
-    meanwhile: Meanwhile = contextlib.nullcontext,
+    meanwhile: Meanwhile | None = None,
 ) -> Completed:
     """Run a tool to its end; never through a shell, never with standard input.
 
@@ -60,7 +83,7 @@ def run(
         cwd: directory to run in.
         timeout: seconds; the whole process group is killed after that.
         env: its environment; without one, this process's as `for_tools` cleans it.
-        meanwhile: entered while it runs.
+        meanwhile: called while it runs.
 
     The tool never outlives the run: without a time limit it is of its worker's group, which ends
     with the program, and else it leads one of its own that does.
@@ -74,8 +97,9 @@ def run(
     try:
         if own is not None:
             own.tie(process.pid)
-        with meanwhile():
-            output = _ended(process) if timeout is None else process.communicate(timeout=timeout)[0]
+        if meanwhile is not None:
+            meanwhile()
+        output = _ended(process) if timeout is None else process.communicate(timeout=timeout)[0]
     except subprocess.TimeoutExpired as error:
         _kill(process, group=True)
         name = Path(command[0]).name
@@ -96,9 +120,8 @@ class Running:
     def __init__(
         self, command: tuple[str, ...], process: subprocess.Popen[str], own: Lifeline | None
     ) -> None:
-        global _peak
         self._command, self._process, self._own = command, process, own
-        self._before, _peak = _peak, 0
+        self._before = take_peak()
 
     def finish(self) -> Completed:
         """Wait for its end."""
@@ -111,9 +134,9 @@ class Running:
 
     def end(self) -> None:
         """End it now, if it still runs."""
-        global _peak
         _kill(self._process, group=self._own is not None)
-        _peak, self._before = max(_peak, self._before), 0
+        put_peak(self._before)
+        self._before = 0
         if self._own is not None:
             self._own.release()
             self._own = None
@@ -169,20 +192,11 @@ def _kill(process: subprocess.Popen[str] | subprocess.Popen[bytes], *, group: bo
 
 
 def _ended(process: subprocess.Popen[str], *, beside: bool = False) -> str:
-    """All that a process prints; its memory is added to what `take_peak` gives.
-
-    Args:
-        process: that runs.
-        beside: whether what has run since it started ran beside it.
-    """
-    global _peak
+    """All that a process prints, when it has ended; `beside` as for `wait`."""
     assert process.stdout is not None
     with process.stdout:
         output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    own = usage.ru_maxrss * 1024
-    _peak = own + _peak if beside else max(_peak, own)
+    process.returncode = wait(process.pid, beside=beside)
     return output
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def assemble(
     name: str,
     flags: Sequence[str],
     toolchain: Toolchain = INSTALLED,
-    meanwhile: process.Meanwhile = nullcontext,
+    meanwhile: process.Meanwhile | None = None,
 ) -> PtxasResult:
     """Assemble PTX text.
 
@@ -50,7 +49,7 @@ def assemble(
         name: the input's name, for messages only.
         flags: as `options_for` builds them.
         toolchain: whose ptxas.
-        meanwhile: entered while it runs.
+        meanwhile: called while it runs.
 
     Raises:
         CompileError: ptxas refused it; ``log`` is what it printed.

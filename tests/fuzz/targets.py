@@ -341,7 +341,7 @@ def _entry(data: bytes) -> None:
     for content in (data, whole):
         _kept_entry(os.getcwd()).write_bytes(content)
         slot.load("outputs", Outputs, 2)
-        known_report(slot, unit, replace(Wanted(), cache=os.getcwd()))
+        known_report(slot, unit, replace(Wanted(), cache=os.getcwd()), lambda *_: ())
 
 
 def _written(name: str, data: bytes) -> str:

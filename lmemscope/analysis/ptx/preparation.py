@@ -7,16 +7,13 @@ from collections.abc import Callable
 from lmemscope.analysis.ptx.callgraph import ModuleFlow
 
 
-def prepare(
-    flow: ModuleFlow, causes: bool, wanted: Callable[[str], bool], is_ended: Callable[[], bool]
-) -> None:
-    """Analyse the functions that declare local memory and that kernels reach, one by one.
+def prepare(flow: ModuleFlow, causes: bool, wanted: Callable[[str], bool]) -> None:
+    """Analyse the functions that declare local memory and that kernels reach.
 
     Args:
         flow: of the module; it keeps what is made.
         causes: whether causes will be asked for, and not facts alone.
         wanted: whether they will be of a kernel, by its name in PTX.
-        is_ended: whether it is no use any more; asked between two functions.
 
     Raises:
         FormatError: a function cannot be read.
@@ -24,8 +21,6 @@ def prepare(
     kernels = [one.name for one in flow.ptx.functions if one.kind == "entry" and wanted(one.name)]
     reached = {name for kernel in kernels for name in flow.reached(kernel)}
     for function in flow.ptx.functions:
-        if is_ended():
-            return
         if function.name in reached and function.survey.declarations:
             objects = flow.objects(function.name)
             if objects is not None and causes:
