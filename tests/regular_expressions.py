@@ -24,10 +24,11 @@ _TINY, _SHORT, _LONG = 40, 600, 4800
 _LEAST = 0.004
 """Seconds of processor time below which growth is noise."""
 
-RUNS = (
+_VISIBLE = (
     "9 a _ ( ) { } [ ] < > , ; : . # \" ' - / * & = + % @ ? ! ~ $ \\ "
     ":: -> a, a( a< a: a. a= a* a& a[ <a, (a a:: a-> [0] a[0]. a[0] _Z 0x %r1, // /* */ ## [[ é"
-).split(" ") + [" ", "\t", "\n", "\r", "\n ", " \n"]
+)
+RUNS = (*_VISIBLE.split(" "), " ", "\t", "\n", "\r", "\n ", " \n")
 """What is repeated to make the long token."""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -19,7 +19,7 @@ _ATTRIBUTES = re.compile(
     r"\s*\((?P<given>(?:[^()]|\([^()]*\))*)\)"
 )
 _NAME = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^;{}()]*>\s*)?\(")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^;{}()]{0,500}>\s*)?\(")
 
 
 _Function: TypeAlias = "tuple[str, frozenset[str], Running | None]"
