@@ -21,7 +21,15 @@ from lmemscope.discover import plan
 from lmemscope.discover.headers import uninstantiated, unseen
 from lmemscope.discover.links import LinkPlan, plan_links, split_binaries
 from lmemscope.discover.walk import Builds, Discovery, Found, Globs, discover
-from lmemscope.errors import InternalError, LmemscopeError, Stopped, UncompiledError, UsageError
+from lmemscope.errors import (
+    InternalError,
+    LmemscopeError,
+    StageTimeoutError,
+    Stopped,
+    UncompiledError,
+    UsageError,
+    WorkerCrashError,
+)
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import matches, nearest_names
 from lmemscope.model import (
@@ -435,7 +443,10 @@ def _failed(unit: Unit, error: LmemscopeError) -> UnitReport:
     # Most scans meet no failure, and need none of this.
     from lmemscope.sources.uncompiled import launches_of
 
-    launches = launches_of(unit.path, unit.input) if unit.excerpt is None else ()
+    # What a worker ran out of time or died of is not read again here, where nothing limits it.
+    was_ended = isinstance(error, StageTimeoutError | WorkerCrashError)
+    readable = unit.excerpt is None and not was_ended
+    launches = launches_of(unit.path, unit.input) if readable else ()
     return UnitReport(unit.name, unit.frontend, unit.arch, (), _failure(error), launches=launches)
 
 

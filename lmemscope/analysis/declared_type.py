@@ -17,7 +17,7 @@ from lmemscope.model import Member, SourceLocation, SourceText, Variable
 _WORD = re.compile(r"(?<![\w:])[A-Za-z_]\w*(?![\w:])")
 _QUALIFIED = re.compile(r"(?<![\w:>])(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)+")
 _PARENTHESES = re.compile(r"\([^()]*\)")
-_BEFORE = re.compile(r".*[;{}(]", re.DOTALL)
+_BEFORE = re.compile(r"\A.*[;{}(]", re.DOTALL)
 _SCALAR = re.compile(
     r"(?:(?:const|volatile) )*(?P<name>bool|float|double|"
     r"(?:(?:un)?signed )?(?:char|short|int|long long|long))(?:\[\d+\])*"

@@ -122,7 +122,7 @@ def _handed(
     if not is_number or not found.accesses or not all(one.is_store for one in found.accesses):
         return None
     given = re.compile(
-        rf"([A-Za-z_]\w*)\s*\((?:[^();]*,)?\s*(?:\([\w\s*]*\)\s*)?&\s*{re.escape(variable.name)}\s*[,)]"
+        rf"\b([A-Za-z_]\w*)\s*\((?:[^();]*,)?\s*(?:\([\w\s*]*\)\s*)?&\s*{re.escape(variable.name)}\s*[,)]"
     )
     last = names.scopes.last(variable) or variable.line + _REACH
     for number in range(variable.line, min(last, variable.line + _REACH) + 1):

@@ -13,7 +13,7 @@ _UNROLLED = 4
 """Loops are unrolled so often by default: their pointers run that many elements ahead."""
 _DIMENSION = re.compile(r"\[(\d{1,18})\]")
 _POINTER = re.compile(r"\*(?:\s*(?:const|volatile|__restrict__|__restrict|restrict)\b)*$")
-_DIMENSIONS = re.compile(r"(?:\[\d{1,18}\])+$")
+_DIMENSIONS = re.compile(r"(?<!\])(?:\[\d{1,18}\])+$")
 
 
 @dataclass(frozen=True, slots=True)

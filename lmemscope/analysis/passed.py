@@ -19,13 +19,12 @@ from lmemscope.formats.demangle import demangle
 from lmemscope.formats.operators import is_computed, operand_lists, operator_of
 from lmemscope.formats.ptx_body import Instruction
 from lmemscope.formats.statements import closed_at, is_made
+from lmemscope.formats.words import last_word
 from lmemscope.model import InlineFrame, SourceLocation, SourceText, Variable
 
 _STATEMENT = 20
 """Lines that a declaration may go on over."""
-_CALLED = re.compile(r"([A-Za-z_]\w*)\s*$")
-"""What a call in parentheses names in front of them."""
-_PLAIN = re.compile(r"\s*(&?)\s*([A-Za-z_]\w*)\s*")
+_PLAIN = re.compile(r"\s*+(&?)\s*+([A-Za-z_]\w*)\s*")
 """A variable, or its address."""
 _MADE = re.compile(r"\s*(?:[\w:]*::)?(\w+)\s*[({<]")
 """The name of the type that a value is made of."""
@@ -228,10 +227,9 @@ class _Passing:
         statement = self.mentions.statement(self.chain[at])
         line = statement.partition("\n")[0]
         for start, arguments in argument_lists(statement, count):
-            called = _CALLED.search(statement[:start])
+            called = last_word(statement, start)
             is_meant = callee is None or (
-                called is not None
-                and (callee == called[1] or f"{len(called[1])}{called[1]}" in callee)
+                bool(called) and (callee == called or f"{len(called)}{called}" in callee)
             )
             if is_meant and start <= len(line):
                 yield arguments

@@ -26,8 +26,8 @@ _BYTES = frozenset({"void", "char", "signed char", "unsigned char", "std::byte"}
 _OBJECT = "class"
 """What stands before the parameters: the object of a member function, and before that the place of
 a result that is no plain value."""
-_BEHIND = re.compile(r"(?: const| volatile| ?&&?| \[clone [^\[\]]*\])*$")
-"""What stands behind the parameters of a function's name."""
+_BEHIND = re.compile(r"(?: const| volatile| ?&|(?<!\]) \[clone [^\[\]]*\])$")
+"""What may stand behind the parameters of a function's name; one of these at a time."""
 
 
 def may_be_taken(variable: Variable, found: StackObject) -> bool:
@@ -54,7 +54,8 @@ def _plain(kind: str) -> str:
 def _taken(call: Call, position: int) -> str | None:
     """The type that a call's callee takes the address of; None where its name does not tell."""
     spelled = demangle(call.callee) if call.callee is not None else ""
-    spelled = spelled[: _BEHIND.search(spelled).start()]  # type: ignore[union-attr]
+    while (cut := _BEHIND.sub("", spelled)) != spelled:
+        spelled = cut
     opened = _opening(spelled)
     if opened is None:
         return None

@@ -52,7 +52,7 @@ _UNNAMED = re.compile(r"_Z.*E(U[tl].*_)$|__C\d+$|\.?_?anon")
 """What the front end calls types that have no name: ``_ZZ1kvEUlifE_`` is a lambda's."""
 _LOCAL = re.compile(r"_Z.*E(\d{1,9})([A-Za-z_]\w*)$")
 """A type that is local to a function: the length of its name, and the name."""
-_DIMENSIONS = re.compile(r"(?:\[\d+\])+$")
+_DIMENSIONS = re.compile(r"(?<!\])(?:\[\d+\])+$")
 _SUFFIXED = re.compile(r"\b(\d+)U?L{0,2}\b")
 _COMMA = re.compile(r",(?=\S)")
 

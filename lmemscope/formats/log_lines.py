@@ -34,7 +34,9 @@ _STAMP = re.compile(
     r"|\d+>)?"  # msbuild: project
 )
 _TOOL = re.compile(r"\b(?P<tool>ptxas|nvlink) +(?:info|warning|warn|fatal|error) *: *(?P<said>.*)")
-_STACK_LINE = re.compile(r"\d+ bytes stack frame, \d+ bytes spill stores, \d+ bytes spill loads")
+_STACK_LINE = re.compile(
+    r"(?<!\d)\d+ bytes stack frame, \d+ bytes spill stores, \d+ bytes spill loads"
+)
 _TARGET = re.compile(r" \(target: (sm_\w+)\)\s*$")
 _LONGEST = 1 << 18
 """Characters of a line that are looked at; commands that link thousands of objects are long."""

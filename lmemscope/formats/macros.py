@@ -17,7 +17,7 @@ _DEFINED = re.compile(
     r"(?P<name>[A-Za-z_]\w*)(?:\((?P<parameters>[^()]*)\)|(?=\s))(?P<body>.*)", re.DOTALL
 )
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_PASTE = re.compile(r"\s*##\s*")
+_PASTE = re.compile(r"(?<!\s)\s*##\s*")
 _STRINGIFIED = re.compile(r"(?<!#)#\s*([A-Za-z_]\w*)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SAYS_MORE = re.compile(r"[\[;]")

@@ -11,7 +11,7 @@ from lmemscope.errors import FormatError
 from lmemscope.formats.ptx import PtxFunction, declared_parameters
 from lmemscope.formats.ptx_tokens import tokenise
 
-_PROTOTYPE = re.compile(rb"([\w$%]+)\s*:\s*\.callprototype\b([^;]*);")
+_PROTOTYPE = re.compile(rb"(?<![\w$%])([\w$%]+)\s*:\s*\.callprototype\b([^;]*);")
 _REGISTER_BYTES = 4
 """Smaller numbers are passed as such: CUDA's ABI widens them."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lmemscope.formats.literals import with_literals, without_literals
+from lmemscope.formats.words import last_character, last_word
 
 Path = tuple[str, ...]
 """A variable with members: ``("s", "a", "b")`` is ``s.a.b``, and ``s->a[2].b`` too."""
@@ -242,8 +243,8 @@ class Statement:
 
     def _declares(self, chain: _Chain) -> bool:
         """Whether a chain is the declaration of an array: a type stands before it."""
-        word = re.search(r"(\w+)\s*$", self._text[: chain.start])
-        return word is not None and not (word.group(1) in _NO_TYPES or word.group(1).isdigit())
+        word = last_word(self._text, chain.start)
+        return bool(word) and not (word in _NO_TYPES or word.isdigit())
 
     def _of_expressions(self) -> Iterator[Subscript]:
         """``(expression)[i]``: a subscript of every name in the expression."""
@@ -251,7 +252,7 @@ class Statement:
         for match in re.finditer(r"\)\s*\[", text):
             opened = _opened(text, match.start())
             closed = closed_at(text, match.end() - 1)
-            if opened is None or closed is None or re.search(r"\w\s*$", text[:opened]):
+            if opened is None or closed is None or last_word(text, opened):
                 continue
             brackets = ((match.end() - 1, closed, 1),)
             for path in Statement(text[opened + 1 : match.start()], [0], 0).paths:
@@ -262,8 +263,9 @@ class Statement:
         text = self._text
         for match in re.finditer(r"\*\s*\(", text):
             closed = closed_at(text, match.end() - 1)
-            before = re.search(r"(?:(\w+)|[)\]])\s*$", text[: match.start()])
-            if closed is None or (before is not None and before.group(1) not in _NO_TYPES):
+            word = last_word(text, match.start())
+            is_operand = word or last_character(text, match.start()) in (")", "]")
+            if closed is None or (is_operand and word not in _NO_TYPES):
                 continue  # a product, or the declaration of a pointer
             for path, index in Statement(text[match.end() : closed - 1], [0], 0).sums():
                 made = self._made(path, match.start(), closed, ((match.end() - 1, closed, 1),))
@@ -367,7 +369,7 @@ def taken(text: str, known: Mapping[str, bool]) -> str:
     """
     for name, value in known.items():
         for match in reversed(
-            list(re.finditer(rf"(!?)\s*(?<![\w.>]){re.escape(name)}\s*\?", text))
+            list(re.finditer(rf"((?:!\s*)?)(?<![\w.>]){re.escape(name)}\s*\?", text))
         ):
             before = text[: match.start()].rstrip()
             if before and not before.endswith((*"=([{,?:", "return")):

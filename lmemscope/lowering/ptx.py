@@ -18,7 +18,7 @@ from lmemscope.sources.encoding import encoded
 from lmemscope.tools import ptxas
 from lmemscope.tools.toolchain import Toolchain
 
-_TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
+_TARGET = re.compile(rb"^[ \t]*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
 _LAUNCHES = re.compile(r"Unresolved extern function '\w*cuda(?:CDP2)?(?:Get|Launch)\w*'")
 """What ptxas misses of PTX that launches: the device runtime, which is linked."""
 _HEAD = 65536

@@ -357,13 +357,12 @@ def _parameter(
     if len(names) != 1 or parameter.child_by_field_name("default_value") is not None:
         raise DeclinedError(f"`{function}` takes it as something else than a pointer")
     at = names[0].start_byte - parameter.start_byte
-    head, tail = text[:at], text[at + len(syntax.text(names[0])) :]
+    head, tail = b" ".join(text[:at].split()), text[at + len(syntax.text(names[0])) :]
     extents = tail.count(b"[")
     shape = re.fullmatch(
-        rb"(?P<type>[^*&()]+?)\s*(?P<mark>\*|\(\s*[*&])?\s*"
-        rb"(?:(?:const|__restrict__|__restrict|restrict)\s*)*",
+        rb"(?P<type>[^*&()]+?) ?(?P<mark>\*|\( ?[*&])? ?"
+        rb"(?:(?:const|__restrict__|__restrict|restrict) ?)*",
         head,
-        re.DOTALL,
     )
     if shape is None:
         raise DeclinedError(f"`{function}` takes it as something else than a pointer")

@@ -26,7 +26,7 @@ _CONDITIONAL = re.compile(
     rb"|decltype|noexcept|typeid|asm)\b"
 )
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
-_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}()]*|:[^;{}]*)*\{")
+_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}()]*+|:[^;{}]*+)*+\{")
 _CLASS = re.compile(rb"\b(?:struct|class|union)\b[^;{}()=]*\{")
 _OPERATOR = re.compile(
     rb"\boperator\s*((?:\(\s*\)|(?!(?:[-+*/%&|^]|<<|>>)?=[^=])[^\s(=]|[=!<>]=|\s)+)\([^()]*\)\s*(const)?"
@@ -177,7 +177,9 @@ class Meanings:
 
     def is_array(self, name: bytes) -> bool:
         """Whether a member of a name may be an array: it is, or its declaration is not seen."""
-        declared = re.compile(rb"([\w>*&]+)\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])")
+        declared = re.compile(
+            rb"(?<![\w>*&])([\w>*&]+)\s+\**" + re.escape(name) + rb"\s*(\[|[;,=:{])"
+        )
         found = [one for text in self.texts for one in declared.findall(text)]
         return not found or any(
             mark == b"[" or self.has(_array_of(kind)) for kind, mark in found if kind
@@ -197,7 +199,7 @@ class Meanings:
         if not subscripts:
             return self.is_array(name)
         declared = re.compile(
-            rb"([\w>*&]+)\s+\**%b\s*((?:\[[^\[\]]*\]\s*)+)[;,={]" % re.escape(name)
+            rb"(?<![\w>*&])([\w>*&]+)\s+\**%b\s*((?:\[[^\[\]]*\]\s*)+)[;,={]" % re.escape(name)
         )
         return any(
             extents.count(b"[") > subscripts or self.has(_array_of(kind))

@@ -50,7 +50,7 @@ _BUILTIN_VARIABLES = (b"threadIdx", b"blockIdx", b"blockDim", b"gridDim")
 _BODIES = ("if_statement", "else_clause", "for_statement", "while_statement", "for_range_loop")
 """Statements of which a single one may be the body, without braces."""
 
-_WORD = re.compile(rb"(?:\s|//[^\n]*|/\*.*?\*/)*([A-Za-z_]\w*)", re.DOTALL)
+_WORD = re.compile(rb"(?:\s|//[^\n]*+|/\*.*?\*/)*+([A-Za-z_]\w*)", re.DOTALL)
 _ELSE = re.compile(rb"\belse\b")
 
 

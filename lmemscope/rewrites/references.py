@@ -17,7 +17,7 @@ ADDRESS = re.compile(
     rb"(?:[=(),{;:?+\-*/%!~|^]|\breturn)\s*&(?![&=])|\b(?:__builtin_)?addressof\b|\breinterpret_cast\b"
 )
 """Code that takes an address; a parameter's `&` stands behind its type."""
-_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}]*|:[^;{}]*)*\{")
+_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}]*+|:[^;{}]*+)*+\{")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _QUALIFIERS = frozenset(b"const volatile __restrict__ register typename struct class".split())
 _PRIMITIVE = frozenset(b"unsigned signed char short int long float double bool wchar_t".split())

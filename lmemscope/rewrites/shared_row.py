@@ -57,7 +57,7 @@ _TO_POINTER = re.compile(
     rb"|\breinterpret_cast\s*<\s*(?:(?:const|volatile)\s+)*([A-Za-z_][\w:\s]*?)\s*[*&]"
 )
 """A cast to a pointer, with its type."""
-_NAME_CALLED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?$")
+_NAME_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?$")
 LOCAL = re.compile(rb"\.local\b|\b(?:cvta|isspacep|__isLocal|__cvta_generic_to_local)\b")
 """Code that asks whether a pointer is one into local memory, or takes it for one."""
 

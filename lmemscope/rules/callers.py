@@ -18,8 +18,8 @@ _ATTRIBUTES = re.compile(
     r"\b(?P<name>__launch_bounds__|__maxnreg__|__cluster_dims__|__declspec|__attribute__|alignas)"
     r"\s*\((?P<given>(?:[^()]|\([^()]*\))*)\)"
 )
-_NAME = re.compile(r"([A-Za-z_]\w*)\s*\(")
-_CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^;{}()]*>\s*)?\(")
+_NAME = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^;{}()]{0,500}>\s*)?\(")
 
 
 _Function: TypeAlias = "tuple[str, frozenset[str], Running | None]"

@@ -32,7 +32,7 @@ _LINES_LOOKED_AT = 128
 _LINES_SHOWN = 16
 """Lines of a table that are shown with its new head."""
 _TABLE = re.compile(
-    r"(?:(?:const|constexpr|static|__device__)\s+)*(?P<rest>[\w:]+[^;={}]*=\s*\{[^;]*\};)",
+    r"(?:(?:const|constexpr|static|__device__)\s+)*(?P<rest>[\w:][^;={}]*=\s*\{[^;]*\};)",
     re.DOTALL,
 )
 

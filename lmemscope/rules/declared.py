@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.base import Case
 
-_ARRAY = re.compile(r"(?P<element>[^\[\]]*?)\s*(?P<extents>(?:\[\d+\])+)")
+_ARRAY = re.compile(r"(?P<element>[^\[\]]*?)(?<!\s)\s*(?P<extents>(?:\[\d+\])+)")
 _WRITTEN = r"(?P<element>[\w:<>, ]*[\w>][ *]*)\b{name}\s*(?P<extents>(?:\[[^\[\]]*\])+)"
 _ATOM = re.compile(r"[\w.:]+")
 """What needs no parentheses beside an operator."""

@@ -31,6 +31,7 @@ _DECLARED = (
 _SPACES = frozenset({"__constant__", "__device__"})
 _CAST = re.compile(r"&\s*\)\s*$")
 """What before an element makes it a reference of another kind."""
+_OPENS = re.compile(r"\s*(?=\[)")
 _GIVEN = re.compile(r"[(,]\s*$")
 _GIVEN_ON = re.compile(r"\s*[,)]")
 """What an element stands between that is a whole argument, which may be taken by reference."""
@@ -150,7 +151,7 @@ def _is_read(sources: SourceText, file: str, name: str, declared: re.Pattern[str
         if any(start <= use.start() < end for start, end in declarations):
             continue
         at = use.end()
-        while (opened := re.compile(r"\s*(?=\[)").match(text, at)) is not None:
+        while (opened := _OPENS.match(text, at)) is not None:
             closed = closed_at(text, opened.end())
             if closed is None:
                 return False

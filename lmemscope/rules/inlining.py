@@ -25,8 +25,8 @@ _RUNTIME = re.compile(r"cuda[A-Z]\w*|vprintf|malloc|free|mem(?:cpy|set)|\w+_slow
 _PARTS = re.compile(r"\$__internal_\d+_\$(?:__cuda_)?")
 """What ptxas puts before the name of a function of its own."""
 _PRECISE = (
-    (re.compile(r"\w*_(?:div|rcp)_\w*f32_slowpath"), "divisions", "-prec-div=false"),
-    (re.compile(r"\w*_sqrt_\w*f32_slowpath"), "square roots", "-prec-sqrt=false"),
+    (re.compile(r"\b\w*_(?:div|rcp)_\w*f32_slowpath"), "divisions", "-prec-div=false"),
+    (re.compile(r"\b\w*_sqrt_\w*f32_slowpath"), "square roots", "-prec-sqrt=false"),
 )
 """ptxas's own functions that options do without, by name."""
 

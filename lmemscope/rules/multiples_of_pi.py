@@ -11,7 +11,7 @@ from lmemscope.model import SourceLocation, SourceText
 from lmemscope.rules.constants import meaning
 
 _NUMBER = re.compile(r"(?P<digits>\d+\.\d*(?:[eE][-+]?\d+)?)(?P<suffix>[fFlL]?)")
-_DECIMAL = re.compile(r"(?P<digits>\d+\.?\d*(?:[eE][-+]?\d+)?)(?P<suffix>[fFlL]?)")
+_DECIMAL = re.compile(r"(?P<digits>\d++\.?\d*(?:[eE][-+]?\d+)?)(?P<suffix>[fFlL]?)")
 _WORD = re.compile(r"[A-Za-z_]\w*(?:::\w+)*")
 _ARCCOSINE = re.compile(r"(?:std::)?(?P<name>acosf?)\s*\(\s*-\s*1(?:\.0*)?[fF]?\s*\)")
 _CONVENTIONS = re.compile(
@@ -108,7 +108,7 @@ def factors_of(text: str) -> list[tuple[int, int, bool]] | None:
             start, divides = at + 1, char == "/"
         elif char in "+-" and text[at : at + 2] != "->":
             before = text[:at].rstrip()
-            exponent = re.search(r"\d\.?\d*[eE]$", before) is not None
+            exponent = re.search(r"(?<!\d)\d++\.?\d*+[eE]$", before) is not None
             if before and not before.endswith(("*", "/")) and not exponent:
                 return None
         elif char in "?:<>=&|^%,!~" and not {text[at : at + 2], text[at - 1 : at + 1]} & _JOINED:

@@ -22,6 +22,7 @@ import re
 from dataclasses import dataclass
 
 from lmemscope.formats.demangle import plain_name
+from lmemscope.formats.words import last_word
 from lmemscope.model import Advice, Severity
 from lmemscope.rules.base import Case, Rule, by_cost, certain
 from lmemscope.rules.indexing import index_clause
@@ -138,10 +139,10 @@ def _owner(case: Case) -> _Owner | None:
     opened = _open_before(code, begin + said.start())
     if opened is None:
         return _Owner(None)
-    function = re.search(r"([A-Za-z_]\w*)\s*$", code[:opened])
-    if function is None or function[1] == kernel:
+    function = last_word(code, opened)
+    if not function or function[0].isdigit() or function == kernel:
         return None
-    return _Owner(function[1])
+    return _Owner(function)
 
 
 def _open_before(code: str, at: int) -> int | None:

@@ -19,7 +19,7 @@ _DECLARES = re.compile(
 )
 _BINDS = re.compile(r"(?:const\s+)?[A-Za-z_][\w:<>, ]*?(?:\s*[&*]+\s*(?:const\s+)?|\s+)\w+\s*[={(]")
 """A declaration of a reference or a pointer, or of what a constructor makes."""
-_CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?\(")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>]*>\s*)?\(")
 _HARMLESS = re.compile(
     r"f?(?:min|max|abs|ma)f?|(?:__)?(?:sqrt|exp|exp2|log|log2|pow)f?|rsqrtf?|__ldg|make_\w+"
     r"|u?int\d+_t|int|unsigned|float|double|static_cast|reinterpret_cast"

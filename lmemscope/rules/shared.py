@@ -45,6 +45,7 @@ _VECTOR = re.compile(
 )
 _Use = Literal["pointer", "range"]
 _RANGE = re.compile(r"\bfor\s*\([^;()]*(?<!:):\s*$")
+_OPENS = re.compile(r"\s*(?=\[)")
 _ADDRESS = re.compile(r"(?:^|[(,=?:;{}!]|\breturn)\s*&[\s(]*$")
 """The operator that takes an address, not one that combines bits or conditions."""
 _FEW = 128
@@ -269,7 +270,7 @@ def _uses(text: str, made: Declaration, path: str) -> Iterator[_Use]:
     """How a text has the array, as it calls it, with fewer subscripts than dimensions."""
     for found in re.finditer(rf"(?<!sizeof\()(?<![\w.>]){re.escape(path)}(?!\w)", text):
         subscripts, at = 0, found.end()
-        while (opened := re.compile(r"\s*(?=\[)").match(text, at)) is not None:
+        while (opened := _OPENS.match(text, at)) is not None:
             closed = closed_at(text, opened.end())
             if closed is None:
                 break

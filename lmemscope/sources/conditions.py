@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b([^\n]*)", re.MULTILINE)
-_ARCHITECTURE = re.compile(r"(!?)\s*(?:defined\s*)?\(?\s*__CUDA_ARCH__\s*\)?\s*((?:>=?|!=)\s*\d+)?")
+_ARCHITECTURE = re.compile(
+    r"(!?)\s*+(?:defined\s*+)?\(?\s*+__CUDA_ARCH__\s*\)?\s*((?:>=?|!=)\s*\d+)?"
+)
 
 
 @dataclass(slots=True)
