@@ -44,6 +44,7 @@ _ANALYSIS = (
     "lmemscope.lowering.disassembly",
     "lmemscope.analysis.layers",
     "lmemscope.analysis.launches",
+    "lmemscope.analysis.local_cost",
     "lmemscope.analysis.facts",
     "lmemscope.analysis.explanation",
     "lmemscope.analysis.headers",
@@ -178,6 +179,7 @@ def _analysed(
     from lmemscope.analysis.facts import gather_facts
     from lmemscope.analysis.launches import unseen, with_launches
     from lmemscope.analysis.layers import parse
+    from lmemscope.analysis.local_cost import with_costs
     from lmemscope.analysis.work import works_of
     from lmemscope.discover.project import Projects
     from lmemscope.lowering.debug import debug_variables
@@ -198,6 +200,7 @@ def _analysed(
             meanwhile = partial(ahead.goes_on, layers.flow)
             variables, unnamed = debug_variables(artifacts, wanted.cache, meanwhile)
         facts = explain_facts(layers, facts, variables, sources)
+    facts = with_costs(layers, facts)
     work = works_of(layers, plain, facts, wanted.largest)
     facts = with_launches(layers, facts)
     quotes, unquoted = _quoted(layers, facts, wanted)

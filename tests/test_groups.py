@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from lmemscope.analysis.groups import Span, arch_order, distinct_kernels, groups, template_name
+from lmemscope.analysis.groups import Span, distinct_kernels, groups, template_name
 from lmemscope.model import (
     Cause,
     CauseShare,

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import LiteralString
 
-from lmemscope.analysis.groups import Group, arch_order
-from lmemscope.analysis.groups import Row as Row
+from lmemscope.analysis.groups import Group
+from lmemscope.analysis.ranking import Row as Row
+from lmemscope.analysis.ranking import arch_order, worst_first
 from lmemscope.exporters import escape_terminal, proven
 from lmemscope.exporters.escape_terminal import Shown
 from lmemscope.formats.demangle import short_name as short_name
@@ -40,17 +41,8 @@ MANY = 40
 
 
 def rows(report: Report) -> list[Row]:
-    """Kernels of all units, worst first; ties by input, name and architecture."""
-    pairs = [(unit, kernel) for unit in report.units for kernel in unit.kernels]
-    return sorted(
-        pairs,
-        key=lambda row: (
-            tuple(-part for part in row[1].verdict.rank),
-            row[0].input,
-            row[1].facts.demangled,
-            arch_order(row[0].arch),
-        ),
-    )
+    """Kernels of all units, worst first."""
+    return worst_first([(unit, kernel) for unit in report.units for kernel in unit.kernels])
 
 
 def sites(rows: Sequence[Row]) -> str:
@@ -68,6 +60,29 @@ def span(values: Sequence[int | None]) -> str:
     if len(known) < len(values):
         return "?"
     return str(known[0]) if len(set(known)) == 1 else f"{min(known)}–{max(known)}"
+
+
+def spills(facts: Sequence[KernelFacts]) -> str:
+    """Bytes of spill stores and loads, the least and the most of some kernels."""
+    stores = span([one.spill_stores for one in facts])
+    loads = span([one.spill_loads for one in facts])
+    return "-" if stores == loads == "0" else f"{stores}/{loads}"
+
+
+def costs(facts: Sequence[KernelFacts]) -> str:
+    """Modelled cycles per warp, the least and the most of some kernels."""
+    known = [one.cost for one in facts if one.cost is not None]
+    if len(known) < len(facts):
+        return "?"
+    least, most = cycles(min(known)), cycles(max(known))
+    return most if least == most else f"{least}–{most}"
+
+
+def cycles(cost: float) -> str:
+    """A modelled cost: a dash for none, and no more digits than it can have."""
+    if cost == 0:
+        return "-"
+    return f"{cost:.0f}" if cost >= 1 else "<1"
 
 
 def quoted(unit: UnitReport) -> dict[SourceLocation, str]:

@@ -135,7 +135,7 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
                 _ended(group.verdict.text, _VERDICT),
                 "?" if group.frame is None else str(group.frame),
                 layout.sites(group.kernels),
-                layout.number(group.site_bytes),
+                "?" if group.site_bytes is None else str(group.site_bytes),
             )
         )
     yield from _more(len(using) - _SHOWN, "group", " with local memory, in the HTML report")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from lmemscope.analysis.cost import Grid, cost_of
 from lmemscope.fixing.attempts import Attempts, Result, Results
-from lmemscope.fixing.cost import Grid, cost_of
 from lmemscope.fixing.edits import merged
 from lmemscope.fixing.judge import harm
 from lmemscope.fixing.patch import diff

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from lmemscope.analysis.cost import bounded
 from lmemscope.analysis.occupancy import occupancy
-from lmemscope.fixing.cost import bounded
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
@@ -25,8 +25,6 @@ from lmemscope.rewrites.base import Hit
 from lmemscope.rules.inlining import is_librarys
 from lmemscope.rules.shared import STATIC_BYTES
 
-DEFAULT_BLOCK = 256
-"""Threads to compute occupancy with where nothing says the kernel's own."""
 _SLOTS = frozenset({"register-spill", "callee-save"})
 _COMPILERS: frozenset[Cause] = frozenset({"printf-args", "math-slow-path"})
 _NUMBER = re.compile(r"(?<=\$__internal_)\d+(?=_\$)")

@@ -9,16 +9,15 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from lmemscope import __version__, collect
+from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
 from lmemscope.config.settings import Settings
 from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
 from lmemscope.fixing.beside import beside
 from lmemscope.fixing.chosen import choose
-from lmemscope.fixing.cost import Grid, cost_of
 from lmemscope.fixing.edits import pairs
 from lmemscope.fixing.joint import joint
 from lmemscope.fixing.judge import (
-    DEFAULT_BLOCK,
     NOTHING,
     Judged,
     figures,
