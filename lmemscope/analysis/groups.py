@@ -6,8 +6,9 @@ the terminal, Markdown and HTML count alike.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from lmemscope.analysis.ranking import Row as Row
@@ -31,6 +32,7 @@ from lmemscope.model import (
     traits_of,
     verdict_kind,
 )
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -156,9 +158,18 @@ def groups(report: Report) -> tuple[Group, ...]:
 
 def grouped(rows: Iterable[Row]) -> tuple[Group, ...]:
     """As `groups`, of some kernels only."""
+    return _grouped(rows, _key)
+
+
+def templates(rows: Iterable[Row]) -> tuple[Group, ...]:
+    """As `grouped`, with all instances of a template in one group, whatever their causes."""
+    return _grouped(rows, lambda row: (_file(row), template_name(row[1].facts.demangled)))
+
+
+def _grouped(rows: Iterable[Row], key: Callable[[Row], object]) -> tuple[Group, ...]:
     found: defaultdict[object, list[Row]] = defaultdict(list)
     for row in rows:
-        found[_key(row)].append(row)
+        found[key(row)].append(row)
     return tuple(sorted((_group(rows) for rows in found.values()), key=group_severity))
 
 
@@ -198,7 +209,8 @@ def _key(row: Row) -> tuple[str, str, VerdictName, frozenset[tuple[Cause, str | 
 
 def _file(row: Row) -> str:
     unit, kernel = row
-    return kernel.facts.home or unit.input
+    # One header has as many spellings as there are files that include it.
+    return os.path.normpath(kernel.facts.home or unit.input)
 
 
 def _shares(facts: KernelFacts) -> dict[tuple[Cause, str | None], CauseShare]:

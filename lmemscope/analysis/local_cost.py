@@ -39,7 +39,9 @@ def _with_costs(layers: Layers, fact: KernelFacts) -> KernelFacts:
     def of_share(share: CauseShare) -> CauseShare:
         if arch is None or registers is None:
             return share
-        work = local_work(by_share[share.cause, share.object], weights, frame_of(fact), fact.objects)
+        work = local_work(
+            by_share[share.cause, share.object], weights, frame_of(fact), fact.objects
+        )
         found = cost(work, arch, grid, registers, shared)
         return replace(share, cost=round(found.local, 2)) if found is not None else share
 

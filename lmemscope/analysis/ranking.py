@@ -11,7 +11,14 @@ import re
 from collections.abc import Sequence
 
 from lmemscope.analysis.cost import once
-from lmemscope.model import CauseShare, KernelFacts, KernelReport, UnitReport, traits_of, verdict_kind
+from lmemscope.model import (
+    CauseShare,
+    KernelFacts,
+    KernelReport,
+    UnitReport,
+    traits_of,
+    verdict_kind,
+)
 
 Row = tuple[UnitReport, KernelReport]
 """A kernel with the unit that it belongs to."""

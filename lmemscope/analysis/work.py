@@ -120,9 +120,7 @@ def work_of(
             for line, indices in dataflow.by_line.items():
                 lanes[line] = max(map(divergence.active, indices))
     frame = frame_of(facts)
-    counted.local(
-        accesses, line_weights(flow, calls, Dataflow.weight), lanes, frame, facts.objects
-    )
+    counted.local(accesses, line_weights(flow, calls, Dataflow.weight), lanes, frame, facts.objects)
     work = counted.work(frame, facts.cubin.code_bytes if facts.cubin is not None else None)
     return replace(
         work,

@@ -10,7 +10,6 @@ from typing import Protocol, cast
 
 from lmemscope.model import WHOLE, Report, View
 
-
 Explaining = Callable[[str, str], str | None]
 """From an input and a pattern to a command."""
 

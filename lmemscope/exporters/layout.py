@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import LiteralString
@@ -149,6 +150,13 @@ def labels(group: Group) -> list[str]:
         return made
     routed = zip(made, group.kernels, strict=True)
     return [f"{label} ({unit.frontend})" for label, (unit, _) in routed]
+
+
+def few(items: Sequence[str], most: int) -> str:
+    """Items in a sentence, those beyond ``most`` counted: ``a, b and 3 more``."""
+    if len(items) <= most + 1:
+        return ", ".join(items)
+    return f"{', '.join(items[:most])} and {len(items) - most} more"
 
 
 def _told_apart(names: Sequence[str]) -> list[str] | None:
@@ -409,7 +417,7 @@ def place_of(unit: UnitReport, facts: KernelFacts) -> str:
     if place is None:
         return unit.input
     file = unit.input if unit.input.startswith(f"{place.file}[") else place.file
-    return f"{file}:{place.line}"
+    return f"{os.path.normpath(file)}:{place.line}"
 
 
 def shown_once(findings: Sequence[Finding]) -> list[tuple[tuple[Advice, ...], bool]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from lmemscope.analysis.addressing import pattern_of
 from lmemscope.analysis.groups import Group, distinct_kernels, group_severity, totals
 from lmemscope.exporters import layout
+from lmemscope.exporters.cause_text import causes_of, doubt
 from lmemscope.exporters.escape import visible
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled
 from lmemscope.exporters.formats import Presentation
@@ -22,7 +23,6 @@ from lmemscope.model import (
     KernelFacts,
     Report,
     count,
-    traits_of,
     verdict_kind,
 )
 
@@ -89,7 +89,7 @@ def render(report: Report, how: Presentation) -> str:
     linked = linked_programs(report, how)
     below = [*(("", *linked) if linked else ()), *remarks(report, how)]
 
-    said_of = _causes_of if folded and how.width is not None else _verdict
+    said_of = causes_of if folded and how.width is not None else _verdict
 
     def text(rows: int) -> str:
         lines = [_Line(entry, visible(said_of(entry))) for entry in entries[:rows]]
@@ -218,32 +218,8 @@ def _sites(facts: Sequence[KernelFacts]) -> str:
 def _verdict(entry: Group) -> str:
     """The verdict with its lines; of kernels that differ in it, causes and variables."""
     if len({kernel.verdict.text for _, kernel in entry.kernels}) > 1:
-        return _causes_of(entry)
-    return f"{entry.verdict.text}{_doubt(entry)}"
-
-
-def _causes_of(entry: Group) -> str:
-    """Causes and variables alone, for a table of many: where they are is `explain`'s to say."""
-    facts = [kernel.facts for _, kernel in entry.kernels]
-    said: dict[Cause, list[str]] = {}
-    for one in entry.causes:
-        objects = [
-            found for each in facts for found in each.objects if found.name == one.object is not None
-        ]
-        doubt = "?" if any(found.confidence == "possible" for found in objects) else ""
-        sizes = [found.size for found in objects]
-        size = f"{layout.span(sizes)} B" if sizes else f"{one.frame} B" if one.frame.most else ""
-        if traits_of(one.cause).verdict == "spill":
-            size = f"{layout.spills(facts)} B"
-        what = " ".join(part for part in (f"{one.object or ''}{doubt}", size) if part)
-        said.setdefault(one.cause, []).extend([what] if what else [])
-    parts = [f"{cause}{': ' if found else ''}{', '.join(found)}" for cause, found in said.items()]
-    return f"{'; '.join(parts) or entry.verdict.text}{_doubt(entry)}"
-
-
-def _doubt(entry: Group) -> str:
-    disagree = any(kernel.facts.disagreements for _, kernel in entry.kernels)
-    return " (sources disagree, see below)" if disagree else ""
+        return causes_of(entry)
+    return f"{entry.verdict.text}{doubt(entry)}"
 
 
 def _plain(shown: Sequence[_Line], how: Presentation) -> list[Part]:
