@@ -30,6 +30,7 @@ from lmemscope.model import (
     VerdictName,
     count,
     evidence_text,
+    is_library,
     verdict_kind,
 )
 
@@ -80,10 +81,10 @@ def costs(facts: Sequence[KernelFacts]) -> str:
 
 
 def cycles(cost: float) -> str:
-    """A modelled cost: a dash for none, and no more digits than it can have."""
+    """A modelled cost: a dash for none, and no more than two digits, for it is a model's."""
     if cost == 0:
         return "-"
-    return f"{cost:.0f}" if cost >= 1 else "<1"
+    return f"{float(f'{cost:.2g}'):.0f}" if cost >= 1 else "<1"
 
 
 def quoted(unit: UnitReport) -> dict[SourceLocation, str]:
@@ -409,6 +410,11 @@ def file_of(entry: Group) -> str:
     programs = [one[len(entry.file) :] for one in inputs if one.startswith(f"{entry.file}[")]
     more = f" and {len(programs) - 1} more" if len(programs) > 1 else ""
     return f"{entry.file}{programs[0]}{more}" if programs else entry.file
+
+
+def shown_file(entry: Group) -> str:
+    """The file that a row's lines are of: a template's own, whichever file instantiates it."""
+    return entry.input if is_library(entry.file) else file_of(entry)
 
 
 def place_of(unit: UnitReport, facts: KernelFacts) -> str:

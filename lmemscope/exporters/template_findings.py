@@ -48,11 +48,13 @@ def gathered(group: Group) -> list[Gathered]:
     first: dict[object, tuple[int, Finding]] = {}
     times: Counter[tuple[object, int]] = Counter()
     having: defaultdict[object, list[int]] = defaultdict(list)
+    sizes: defaultdict[object, list[int]] = defaultdict(list)
     for number, (_, kernel) in enumerate(group.kernels):
         for finding in kernel.findings:
             key = _key(finding)
             first.setdefault(key, (number, finding))
             times[key, number] += 1
+            sizes[key].append(finding.bytes)
             if having[key][-1:] != [number]:
                 having[key].append(number)
     return [
@@ -60,7 +62,7 @@ def gathered(group: Group) -> list[Gathered]:
             finding,
             _called(group, names[number]) if number else None,
             times[key, number],
-            _instances([names[one] for one in having[key]], len(group.kernels)),
+            _instances([names[one] for one in having[key]], len(set(names)), sizes[key]),
         )
         for key, (number, finding) in first.items()
     ]
@@ -68,19 +70,21 @@ def gathered(group: Group) -> list[Gathered]:
 
 def _key(finding: Finding) -> object:
     patch = finding.fix.patch if finding.fix is not None else None
-    ways = tuple(one.code or one.rewrite for one in finding.advice)
-    # What is no variable, such as spills, is at another line in each instance.
-    place = finding.location if finding.object is not None else None
+    ways = tuple(one.rewrite or one.is_none for one in finding.advice)
+    # The lines that use a variable, or spill, are others in each instance; its declaration is one.
     # One header has as many spellings as there are files that include it.
-    where = (os.path.normpath(place.file), place.line) if place is not None else None
-    return finding.rule, finding.severity, finding.object, where, finding.also, ways, patch
+    where = tuple((os.path.normpath(one.file), one.line) for one in finding.related)
+    return finding.rule, finding.object, where, finding.also, ways, patch
 
 
 def _called(group: Group, label: str) -> str:
     return f"{group.name}{label}" if label.startswith("<") else label
 
 
-def _instances(names: Sequence[str], of: int) -> str | None:
+def _instances(having: Sequence[str], of: int, sizes: Sequence[int]) -> str | None:
+    # One instance may be compiled in several files, and for several architectures.
+    names = list(dict.fromkeys(having))
+    size = f", {layout.span(sizes)} bytes" if len(set(sizes)) > 1 else ""
     if len(names) == of:
-        return None
-    return f"In {len(names)} of {of} instances: {layout.few(names, _NAMED)}."
+        return f"In all {of} instances{size}." if size and of > 1 else None
+    return f"In {len(names)} of {of} instances{size}: {layout.few(names, _NAMED)}."

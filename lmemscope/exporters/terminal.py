@@ -22,6 +22,7 @@ from lmemscope.model import (
     Cause,
     KernelFacts,
     Report,
+    View,
     count,
     verdict_kind,
 )
@@ -69,6 +70,7 @@ _VERDICT, _BETWEEN = 18, 3
 
 _NAMED_ARCHS = 2
 _WORST_WIDTH = 48
+_SORTED = 2
 
 _NEGLIGIBLE: Mapping[Cause, str] = {
     "printf-args": "printf/assert argument buffers",
@@ -98,7 +100,7 @@ def render(report: Report, how: Presentation) -> str:
             width = how.width
             table = _plain(lines, how) if width is None else _drawn(lines, how, width)
             table.append("")
-        said = [*_left(entries[rows:], found), _summary(report)]
+        said = [*_order(entries[:rows], how.view), *_left(entries[rows:], found), _summary(report)]
         middle = [part for one in said for part in layout.wrapped(one, how.width)]
         following = _next(report, entries, how)
         return document([*above, *table, *middle, *following, *below])
@@ -132,6 +134,14 @@ def _by_cause(entries: Sequence[Group], width: int | None) -> list[Part]:
     if len(causes) > _CAUSES:
         drawn.append(f"and {count(len(causes) - _CAUSES, 'cause')} more")
     return [*drawn, ""]
+
+
+def _order(entries: Sequence[Group], view: View) -> list[str]:
+    """What the rows are sorted by, where several costs say it."""
+    known = sum(entry.cost is not None and entry.uses_memory for entry in entries)
+    if known < _SORTED or view.sort not in (None, "worst"):
+        return []
+    return ["Sorted by cost: modelled cycles that local memory takes per warp."]
 
 
 def _left(unshown: Sequence[Group], found: Listed) -> list[str]:
@@ -239,7 +249,7 @@ def _plain(shown: Sequence[_Line], how: Presentation) -> list[Part]:
     columns = [_COLUMNS[index] for index in kept]
     lines = [[column.title for column in columns] + ["file", "verdict"]]
     for row, cells in zip(shown, rows, strict=True):
-        lines.append([*(cells[n] for n in kept), visible(row.entry.input), row.said])
+        lines.append([*(cells[n] for n in kept), visible(layout.shown_file(row.entry)), row.said])
     right = [column.right for column in columns] + [False]
     widths = [max(len(cells[i]) for cells in lines) for i in range(len(right))]
     drawn: list[Part] = []
@@ -308,10 +318,13 @@ def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> list[Part]:
 
     entries = [line.entry for line in lines]
     cells = [[*map(visible, _cells(one.entry)), one.said] for one in lines]
-    many_files = len({entry.input for entry in entries}) > 1
+    own_files = [visible(layout.shown_file(entry)) for entry in entries]
+    many_files = len(set(own_files)) > 1
     name_width = min(_NAME_WIDTH, max(16, width * 3 // 10))
     names = _names(entries, name_width)
-    files = [layout.shortened(visible(entry.input), name_width) for entry in entries]
+    files = [
+        layout.shortened(layout.short_path(file, name_width), name_width) for file in own_files
+    ]
     longest = max(map(len, ("kernel", *names, *(files if many_files else ()))))
     shown = _fitting(lines, cells, min(name_width, longest), how)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
