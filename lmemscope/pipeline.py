@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ from lmemscope.model import (
 if TYPE_CHECKING:
     from lmemscope.analysis.layers import Layers
     from lmemscope.lowering.ahead import Ahead
+    from lmemscope.lowering.store import Slot
 
 _STORE = "lmemscope.lowering.analysed"
 _ANALYSIS = (
@@ -129,7 +131,7 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
         from lmemscope.lowering.analysed import keep_report, known_report, slot_of
 
         slot = slot_of(unit, wanted)
-        known = known_report(slot, unit, wanted)
+        known = known_report(slot, unit, wanted) or _with_quotes(slot, unit, wanted)
         if known is not None:
             return known
         importing: threading.Thread | None = None
@@ -233,6 +235,30 @@ def _analysed(
     )
     # A tool that failed may work the next time.
     return report, None if unnamed or unquoted else artifacts.key
+
+
+def _with_quotes(slot: Slot | None, unit: Unit, wanted: Wanted) -> UnitReport | None:
+    """The report of a run that wanted the same but its quotes, with them; None where there is none.
+
+    The artefacts are read again, and nothing is concluded again.
+    """
+    from lmemscope.lowering.analysed import keep_report, known_without_quotes
+
+    known = known_without_quotes(slot, unit, wanted)
+    if slot is None or known is None:
+        return None
+    from lmemscope.analysis.layers import parse
+
+    report, read = known
+    artifacts = lower_unit(unit, wanted.cache)
+    layers = parse(artifacts, os.getcwd())
+    quotes, gaps = _quoted(layers, [kernel.facts for kernel in report.kernels], wanted)
+    if gaps or slot.key != artifacts.key:
+        return None
+    kernels = tuple(replace(one, quotes=quotes.get(one.facts.name)) for one in report.kernels)
+    report = replace(report, kernels=kernels, cached=artifacts.cached)
+    keep_report(slot, unit, wanted, report, read)
+    return report
 
 
 def _of_log(unit: Unit, wanted: Wanted) -> UnitReport:

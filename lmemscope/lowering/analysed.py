@@ -47,10 +47,23 @@ class _Kept:
 
 def known_report(slot: Slot | None, unit: Unit, wanted: Wanted) -> UnitReport | None:
     """The report that `keep_report` stored for this unit, or None."""
+    found = _load(slot, unit, wanted)
+    return replace(found.report, cached=True) if found is not None else None
+
+
+def known_without_quotes(
+    slot: Slot | None, unit: Unit, wanted: Wanted
+) -> tuple[UnitReport, set[str]] | None:
+    """As `known_report`, of a run that wanted the same but its quotes; with the files it read."""
+    found = _load(slot, unit, replace(wanted, quotes=())) if wanted.quotes else None
+    return (found.report, {file for file, _ in found.read}) if found is not None else None
+
+
+def _load(slot: Slot | None, unit: Unit, wanted: Wanted) -> _Kept | None:
     found = slot.load(_stage(unit, wanted), _Kept) if slot is not None else None
     if found is None or any(_stamp(file) != stamp for file, stamp in found[0].read):
         return None
-    return replace(found[0].report, cached=True)
+    return found[0]
 
 
 def keep_report(
