@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lmemscope import __version__, files
 from lmemscope.config.settings import Settings
@@ -45,8 +45,19 @@ if TYPE_CHECKING:
     from lmemscope.discover.changed import Narrowed
     from lmemscope.sources.python import Survey
 
-Progress = Callable[[int, int, str], None]
-"""Called at first and as each unit ends: units done, units in all, the input's name."""
+
+class Progress(Protocol):
+    """What is told how far a run is."""
+
+    def __call__(self, done: int, total: int, name: str, failed: int = 0, /) -> None:
+        """Called at first and as each unit ends.
+
+        Args:
+            done, total: units.
+            name: of the input that ended, or that is first.
+            failed: units of those done that could not be analysed.
+        """
+
 
 Narrow = Callable[[Discovery], "Narrowed"]
 """Which of the inputs that were found are analysed."""
@@ -155,9 +166,11 @@ def _run(
     try:
         if progress is not None and units:
             progress(0, len(units), units[0].name)
+        failed = 0
         for done, future in enumerate(as_completed(futures), start=1):
+            failed += future.exception() is not None
             if progress is not None:
-                progress(done, len(units), by_future[future].name)
+                progress(done, len(units), by_future[future].name, failed)
         links += _linked(linking.requests, settings, executor)
         report = gathered(by_future)
     except (KeyboardInterrupt, Stopped) as stop:

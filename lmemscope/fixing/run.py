@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from lmemscope import __version__, collect
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
+from lmemscope.collect import Progress
 from lmemscope.config.settings import Settings
 from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
@@ -47,7 +48,6 @@ from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.rules.indexing import listed
 
-Progress = Callable[[int, int, str], None]
 _SOURCES = (".cu", ".cuh", ".py")
 
 
