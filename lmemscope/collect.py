@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from lmemscope import __version__, files
 from lmemscope.config.settings import Settings
@@ -43,21 +43,8 @@ from lmemscope.tools.toolkit import Toolkit
 
 if TYPE_CHECKING:
     from lmemscope.discover.changed import Narrowed
+    from lmemscope.running.pool import Progress
     from lmemscope.sources.python import Survey
-
-
-class Progress(Protocol):
-    """What is told how far a run is."""
-
-    def __call__(self, done: int, total: int, name: str, failed: int = 0, /) -> None:
-        """Called at first and as each unit ends.
-
-        Args:
-            done, total: units.
-            name: of the input that ended, or that is first.
-            failed: units of those done that could not be analysed.
-        """
-
 
 Narrow = Callable[[Discovery], "Narrowed"]
 """Which of the inputs that were found are analysed."""

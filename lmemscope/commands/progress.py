@@ -13,7 +13,7 @@ from lmemscope.commands.say import say
 from lmemscope.exporters.escape import visible
 
 if TYPE_CHECKING:
-    from lmemscope.collect import Progress
+    from lmemscope.running.pool import Progress
 
 _NAME_WIDTH = 50
 _MINUTE = 60.0

@@ -14,10 +14,10 @@ from lmemscope.errors import LmemscopeError
 from lmemscope.model import count
 from lmemscope.running.launch import UNITS
 from lmemscope.running.memory import Needs
-from lmemscope.running.pool import WorkerPool
+from lmemscope.running.pool import Progress, WorkerPool
 
 if TYPE_CHECKING:
-    from lmemscope.collect import Narrow, Progress
+    from lmemscope.collect import Narrow
     from lmemscope.config.settings import Settings
     from lmemscope.model import Artifacts, Report
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from lmemscope import __version__, collect
 from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
-from lmemscope.collect import Progress
 from lmemscope.config.settings import Settings
 from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
@@ -47,6 +46,7 @@ from lmemscope.rewrites import REWRITES, numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.rules.indexing import listed
+from lmemscope.running.pool import Progress
 
 _SOURCES = (".cu", ".cuh", ".py")
 
