@@ -23,8 +23,7 @@ def pattern_of(group: Group, rows: Iterable[Row]) -> str:
         for other, kernel in rows
         if other.input == unit.input and template_name(kernel.facts.demangled) != group.name
     ]
-    # A template's own name means all of its instances; shorter names come last.
-    for spelling in reversed(spellings(facts.name, facts.demangled)):
+    for spelling in sorted(spellings(facts.name, facts.demangled), key=len):
         if not any(matches([spelling], *other) for other in others):
             return spelling
     return facts.name

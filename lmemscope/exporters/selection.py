@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lmemscope.analysis.groups import Group, Row, group_severity, grouped
+from lmemscope.analysis.groups import Group, Row, distinct_kernels, group_severity, grouped
 from lmemscope.exporters.layout import MANY
-from lmemscope.model import KernelFacts, Order, Report, UnitReport, View, verdict_kind
+from lmemscope.model import (
+    Cause,
+    KernelFacts,
+    Order,
+    Report,
+    UnitReport,
+    View,
+    count,
+    verdict_kind,
+)
 
 
 def settled(report: Report, view: View) -> View:
@@ -133,3 +142,27 @@ def units_of(report: Report, admit: Callable[[str], bool]) -> Report:
 def _file(unit: UnitReport) -> str:
     # A program or a variant of a file stands in brackets behind the file's name.
     return unit.input.partition("[")[0]
+
+
+def parted(found: Sequence[Group]) -> tuple[list[Group], list[Group], list[Group]]:
+    """Groups that use local memory, those of many whose use is negligible, and those without."""
+    using = [group for group in found if group.uses_memory]
+    rest = [group for group in found if not group.uses_memory]
+    costly = [group for group in using if not group.is_negligible]
+    if not costly or sum(len(group.kernels) for group in found) <= MANY:
+        return using, [], rest
+    return costly, [group for group in using if group.is_negligible], rest
+
+
+_NEGLIGIBLE: dict[Cause, str] = {
+    "printf-args": "printf/assert argument buffers",
+    "device-launch": "device-launch parameters",
+}
+
+
+def negligible(groups: Sequence[Group]) -> str:
+    """What kernels of negligible groups have: ``30 kernels with only printf/assert …``."""
+    kernels = distinct_kernels(row for group in groups for row in group.kernels)
+    causes = {one.cause for group in groups for one in group.causes}
+    what = [words for cause, words in _NEGLIGIBLE.items() if cause in causes]
+    return f"{count(kernels, 'kernel')} with only {' and '.join(what)}"

@@ -17,9 +17,8 @@ from lmemscope.exporters.escape_terminal import Part, Shown, document, line, sty
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_lines import linked_programs
 from lmemscope.exporters.remarks import remarks
-from lmemscope.exporters.selection import Listed, listed
+from lmemscope.exporters.selection import Listed, listed, negligible
 from lmemscope.model import (
-    Cause,
     KernelFacts,
     Report,
     View,
@@ -71,11 +70,6 @@ _VERDICT, _BETWEEN = 18, 3
 _NAMED_ARCHS = 2
 _WORST_WIDTH = 48
 _SORTED = 2
-
-_NEGLIGIBLE: Mapping[Cause, str] = {
-    "printf-args": "printf/assert argument buffers",
-    "device-launch": "device-launch parameters",
-}
 
 
 def render(report: Report, how: Presentation) -> str:
@@ -154,12 +148,7 @@ def _left(unshown: Sequence[Group], found: Listed) -> list[str]:
             f"local memory hidden (--top {len(found.shown)} shows them)"
         )
     if found.negligible:
-        causes = {one.cause for entry in found.negligible for one in entry.causes}
-        what = [words for cause, words in _NEGLIGIBLE.items() if cause in causes]
-        kernels = _kernels_of(found.negligible)
-        lines.append(
-            f"{count(kernels, 'kernel')} with only {' and '.join(what)} hidden (--all shows them)"
-        )
+        lines.append(f"{negligible(found.negligible)} hidden (--all shows them)")
     if found.clean:
         kernels = _kernels_of(found.clean)
         lines.append(f"{count(kernels, 'kernel')} without local memory hidden (--all shows them)")
