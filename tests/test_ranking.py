@@ -298,15 +298,15 @@ def test_one_header_is_one_file_however_it_is_spelled() -> None:
 
 LOOPED = """
 extern "C" __global__ void once(float *x, int i) {
-  float a[16];
-  for (int k = 0; k < 16; ++k) a[k] = x[k];
-  x[0] = a[i & 15];
+  float a[64];
+  for (int k = 0; k < 64; ++k) a[k] = x[k];
+  x[0] = a[i & 63];
 }
 extern "C" __global__ void often(float *x, int i) {
-  float a[16];
-  for (int k = 0; k < 16; ++k) a[k] = x[k];
+  float a[64];
+  for (int k = 0; k < 64; ++k) a[k] = x[k];
   float s = 0;
-  for (int k = 0; k < 1000; ++k) { a[(i + k) & 15] += s; s += a[(i * k) & 15]; }
+  for (int k = 0; k < 1000; ++k) { a[(i + k) & 63] += s; s += a[(i * k) & 63]; }
   x[0] = s;
 }
 extern "C" __global__ void says(float *x) { if (x[0] > 1) printf("%f %f", x[1], x[2]); }
@@ -321,7 +321,7 @@ def test_loops_weigh_what_is_in_them(tmp_path: Path) -> None:
     )
     document = run_program("scan", "a.json", "--format", "json", cwd=tmp_path).document
     costs = {one["name"]: one["cost"] for one in document["units"][0]["kernels"]}
-    assert costs["often"] > 100 * costs["once"] / 16 > 0
+    assert costs["often"] > 5 * costs["once"] > 0
     assert costs["says"] == 0
     text = run_program("scan", "a.json", cwd=tmp_path).out
     assert text.index("often") < text.index("once") < text.index("says")

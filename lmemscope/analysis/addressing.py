@@ -23,7 +23,12 @@ def pattern_of(group: Group, rows: Iterable[Row]) -> str:
         for other, kernel in rows
         if other.input == unit.input and template_name(kernel.facts.demangled) != group.name
     ]
-    for spelling in sorted(spellings(facts.name, facts.demangled), key=len):
+
+    def rank(spelling: str) -> tuple[bool, int]:
+        # All instances are explained together, so their template is named rather than one of them.
+        return "<" in spelling or "(" in spelling, len(spelling)
+
+    for spelling in sorted(spellings(facts.name, facts.demangled), key=rank):
         if not any(matches([spelling], *other) for other in others):
             return spelling
     return facts.name

@@ -352,8 +352,10 @@ def _summary(report: Report) -> str:
     routes = layout.distinct(
         unit.frontend for unit in report.units if unit.failure is None and unit.kernels
     )
-    tools = layout.routes(report)
-    by = f" Route: {', '.join(routes)}{f' ({tools})' if tools else ''}." if routes else ""
+    tools = layout.routes(report).replace("nvrtc", "NVRTC")
+    by = f" Compiled with {tools}." if tools else ""
+    if routes and (not tools or not {*routes} <= {"nvrtc", "nvcc"}):
+        by += f" Route{'s' if len(routes) > 1 else ''}: {', '.join(routes)}."
     compiled = any(unit.frontend != "binary" and unit.kernels for unit in report.units)
     archs = layout.distinct(unit.arch for unit in report.units if unit.kernels)
     arch = ""
