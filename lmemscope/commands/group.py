@@ -138,7 +138,8 @@ def cli() -> None:
     """Which CUDA kernels use local memory, what causes it, and what would remove it.
 
     Kernels are compiled with NVRTC (or nvcc, where a file holds host code); PTX, the report of
-    ptxas and the machine code are read side by side, because each alone lies. No GPU is needed.
+    ptxas and the SASS are read side by side, because each layer alone is misleading. No GPU is
+    needed.
 
     Start with:  lmemscope scan my_kernels.cu
     """

@@ -162,7 +162,7 @@ class Explainer:
         for note in self._line_notes(kernel, nowhere):
             lines += self._wrapped(f"Without a line of its own: {note}", "  ", hanging="  ")
         if summed and "accesses" in self._left_out:
-            lines += ["", *self._wrapped(_WITHOUT_ACCESSES, "  ")]
+            lines += self._once(_WITHOUT_ACCESSES)
         return lines
 
     def _line_notes(self, kernel: KernelReport, accesses: list[LocalAccess]) -> list[str]:
