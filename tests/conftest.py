@@ -27,6 +27,7 @@ from uuid import uuid4
 
 import pytest
 
+from docs import rule_figures
 from lmemscope.errors import ToolMissingError
 from lmemscope.formats.demangle import short_name
 from lmemscope.lowering.lower import lower
@@ -261,6 +262,12 @@ def samples(once: Once) -> Finished:
     """One scan of the samples, as JSON with accesses."""
     scan = ("scan", "tests/samples", "--arch", "sm_90", "--accesses")
     return once("samples", lambda: run_program(*scan, "--format", "json"))
+
+
+@pytest.fixture(scope="session")
+def fixed(once: Once) -> Finished:
+    """What `fix` tries on the shipped kernels of the rules' pages, as JSON."""
+    return once("fixed", lambda: run_program(*rule_figures.FIX))
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,12 @@ def sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def burn(seconds: float) -> None:
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        pass
+
+
 def refuse() -> None:
     raise CompileError("compile", "refused", hint="do otherwise", log="line 3: error")
 

@@ -349,7 +349,8 @@ def test_a_frame_without_spills_is_no_object_that_is_gone(here: Path) -> None:
         for one in json.loads(done.out)["candidates"]
     }
     assert verdicts[None, "compile the kernel for blocks of 512 threads"] == "removed"
-    assert verdicts["held", "inline `last`"] == "reduced"
+    # Spill slots are fewer then, and `held` has its 8 bytes.
+    assert verdicts["held", "inline `last`"] == "no-effect"
     assert ("held", "compile the kernel for blocks of 512 threads") not in verdicts
 
 

@@ -821,3 +821,20 @@ def test_each_kernel_has_a_launch(fix_times: Any) -> None:
     assert files == set(fix_times.launches())
     assert len(files) >= 20
     assert set(fix_times.by_hand()) <= files
+
+
+def test_of_what_costs_the_same_the_simplest_is_first() -> None:
+    def editing(name: str, lines: int, cost: float = 50.0) -> Trial:
+        patch = "--- a\n+++ b\n@@ -1 +1 @@\n" + "+x\n" * lines
+        return dataclasses.replace(trial(name, cost), patch=patch)
+
+    assert order(editing("long", 9), editing("short", 2)) == [("short", 1), ("long", 2)]
+    assert order(editing("long", 9, 40.0), editing("short", 2)) == [("long", 1), ("short", 2)]
+
+
+def test_what_is_not_offered_says_why() -> None:
+    reasons = {
+        one.rewriting.rewrite: one.error for one in ranked([trial("slow", 200), trial("good", 40)])
+    }
+    assert reasons["good"] is None
+    assert "0.5" in (reasons["slow"] or "")

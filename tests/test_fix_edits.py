@@ -37,7 +37,7 @@ def test_reading_stays_and_writing_becomes_a_call() -> None:
     assert rewritten(text, "a", "float[8]", "select") == kernel(
         "lmem_select<float, 8> a = {{}};",
         "a.set(n & 7, 1.f);",
-        "a.set(p[0], a[p[0]] + (out[a[1] > 0]));",
+        "a.set(p[0], a[p[0]] + out[a[1] > 0]);",
         "out[0] = a[n];",
     )
 
@@ -414,9 +414,7 @@ def test_a_copy_writes_by_calls_and_passes_on() -> None:
     found, _ = proposals(target(text, "a", "float[8]"))
     made = patched(text.encode(), next(o for o in found if o.rewrite == "select").edits).decode()
     assert "void put(lmem_select<float, 8> &w, int i) { w.set(i, 1.f); }" in made
-    assert (
-        "void fill(lmem_select<float, 8> &v, int n) { put(v, n); v.set(0, v[0] - (2.f)); }" in made
-    )
+    assert "void fill(lmem_select<float, 8> &v, int n) { put(v, n); v.set(0, v[0] - 2.f); }" in made
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,14 @@ import pytest
 
 from lmemscope import rules
 from lmemscope.fixing.attempts import has_equals
-from lmemscope.fixing.judge import NOTHING, frees, judge, refusal
+from lmemscope.fixing.effect import Classes
+from lmemscope.fixing.judge import NOTHING, figures, frees, harm, judge, refusal
 from lmemscope.model import (
     Cause,
     CauseShare,
+    Edit,
     FunctionFacts,
+    InlineFrame,
     KernelKind,
     KernelReport,
     SiteClass,
@@ -22,7 +25,7 @@ from lmemscope.model import (
 )
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.sources.syntax import Syntax
-from tests.builders import judged, report, source_text
+from tests.builders import access, judged, report, source_text
 
 
 def unit(kernel: KernelReport) -> UnitReport:
@@ -292,3 +295,96 @@ def test_more_accesses_for_a_smaller_frame_take_a_model(
     assert (why is not None) == refused
     if refused:
         assert why == "it accesses local memory more often (98 → 105 LDL/STL)"
+
+
+# What a rewrite does to other kernels, and to which object.
+
+
+def two_kernels(cost: float) -> tuple[UnitReport, UnitReport, list[Hit], KernelReport]:
+    """A unit before and after: `k` loses its object, and `clean_kernel` gets another cost."""
+    own = judged("k", "dynamic-index")
+    ptxas = own.facts.ptxas
+    assert ptxas is not None
+    gone = dataclasses.replace(
+        own.facts,
+        objects=(),
+        causes=(),
+        ptxas=dataclasses.replace(ptxas, stack_frame=0),
+        sass=SiteClass(0, 0, 0, 0),
+    )
+    other = judged("other")
+    slower = dataclasses.replace(other, work=Work(local_lines=cost))
+    case, finding = next(iter(rules.cases(own.facts, source_text({}))))
+    before = dataclasses.replace(unit(own), kernels=(own, other))
+    after = dataclasses.replace(
+        unit(own), kernels=(dataclasses.replace(own, facts=gone, findings=()), slower)
+    )
+    return before, after, [Hit(own.facts, finding, case)], other
+
+
+@pytest.mark.parametrize(
+    ("speed", "expected"), [(0.7, "worse"), (0.98, "removed"), (2.0, "removed")]
+)
+def test_the_speed_of_every_kernel_counts(speed: float, expected: str) -> None:
+    """A helper of two kernels is rewritten for one of them; no figure of the other tells."""
+    before, after, hits, other = two_kernels(1.0)
+
+    def modelled(was: KernelReport, made: KernelReport) -> float | None:
+        return speed if was.facts.name == other.facts.name else 0.5
+
+    found = judge(before, after, hits, speed=modelled)["k"]
+    assert found.verdict == expected
+    assert found.is_slowing == (expected == "worse")
+    assert ("other" in (found.error or "")) == (expected == "worse")
+    harmed = harm(before, after, ["k"], modelled)
+    assert (harmed is not None) == (expected == "worse")
+
+
+def test_what_functions_of_a_kernel_keep_is_in_its_figures() -> None:
+    """Inlined, a function's frame is the kernel's own: larger, and all of it together smaller."""
+    base = judged("k", "dynamic-index").facts
+    assert base.ptxas is not None
+    called = dataclasses.replace(base.ptxas, stack_frame=100, spill_stores=8, spill_loads=8)
+    function = FunctionFacts("f", "f", called, SiteClass(2, 2, 8, 8), None)
+    with_function = dataclasses.replace(base, callees=(function,))
+    shown = figures(with_function, "sm_90", 256)
+    assert shown.stack_frame == (base.stack_frame or 0) + 100
+    assert shown.spill_stores == (base.spill_stores or 0) + 8
+    alone = figures(base, "sm_90", 256)
+    assert alone.stack_frame == base.stack_frame
+
+
+@pytest.mark.parametrize(("line", "expected"), [(12, "no-effect"), (40, "removed")])
+def test_an_object_of_a_class_that_is_written_is_accessed_by_it(line: int, expected: str) -> None:
+    """One of two like arrays is gone; what is left has its name, and the class's functions tell."""
+    before = judged("k", "dynamic-index")
+    (own,), (share,) = before.facts.objects, before.facts.causes
+    ptxas = before.facts.ptxas
+    assert ptxas is not None
+    both = dataclasses.replace(
+        before.facts,
+        objects=(own, dataclasses.replace(own, name="other", offset=own.size)),
+        causes=(share, dataclasses.replace(share, object=1)),
+        ptxas=dataclasses.replace(ptxas, stack_frame=2 * own.size),
+    )
+    place = SourceLocation("/a.cu", line)
+    used = access(object=0, chain=(InlineFrame(place, None),))
+    left = dataclasses.replace(own, type="lmem_select<int, 20>")
+    made = dataclasses.replace(
+        before.facts,
+        objects=(left,),
+        causes=(share,),
+        accesses=(used,),
+        ptxas=dataclasses.replace(ptxas, stack_frame=own.size),
+    )
+    case, finding = next(iter(rules.cases(both, source_text({}))))
+    edits = (Edit("/a.cu", 10, 10, b"struct lmem_select {\n  int e[20];\n};\n"),)
+    classes = Classes.of(edits, {"/a.cu": b"\n" * 20})
+    assert classes.lines["lmem_select"] == {("/a.cu", number) for number in range(11, 14)}
+    found = judge(
+        unit(dataclasses.replace(before, facts=both)),
+        unit(dataclasses.replace(before, facts=made)),
+        [Hit(both, finding, case)],
+        classes=classes,
+    )
+    assert found[both.name].verdict == expected

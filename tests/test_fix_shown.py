@@ -27,6 +27,7 @@ from lmemscope.model import (
     Advice,
     Applicability,
     Chosen,
+    Cost,
     Declined,
     Edit,
     Figures,
@@ -165,7 +166,8 @@ def test_a_patch_for_many_instances_is_shown_once(rings: Path) -> None:
     assert shown.count("Proven fix: ") == 1
     assert shown.count("+++ b/ring.cu") == 1
     assert " ".join(shown.split()).count("in a column of shared memory") == 1, "and not as advice"
-    assert shown.count(" times the modelled speed") + shown.count("same modelled speed") >= 1
+    joined = " ".join(shown.split())
+    assert joined.count(" times the modelled speed") + joined.count("same modelled speed") >= 1
 
 
 @pytest.mark.toolchain
@@ -253,7 +255,15 @@ def test_the_modelled_speed_is_shown_where_it_is_known() -> None:
     [
         ("removed", 1, ["Fewer."]),
         ("reduced", 1, ["Fewer.", "Another way."]),
-        ("removed", None, ["Fewer.", "Another way."]),
+        (
+            "removed",
+            None,
+            [
+                "Another way.",
+                "Nothing is offered of what was tried: `launch-bounds` (removes it, but harms "
+                "another kernel or makes one slower).",
+            ],
+        ),
         (
             "no-effect",
             None,
@@ -319,8 +329,8 @@ def test_what_removes_an_object_but_costs_more_is_said_to_be_left() -> None:
     found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
     (said,) = found.units[0].kernels[0].findings[0].advice
     assert said.text == (
-        "Leave it as it is. Of what was tried, this removes it: fewer "
-        "(0.5 times the modelled speed, slower)."
+        "Leave it as it is: by the model, each rewrite that was tried would cost more than it "
+        "saves. Of what was tried, this removes it: fewer (0.5 times the modelled speed, slower)."
     )
 
 
@@ -335,6 +345,33 @@ def spills_once() -> Report:
     )
     kernel = dataclasses.replace(kernel, findings=(finding,))
     return dataclasses.replace(report, units=(dataclasses.replace(unit, kernels=(kernel,)),))
+
+
+def test_what_is_as_fast_as_before_is_said_to_be_left() -> None:
+    """A fix is proven, and the model says that nothing is won by it."""
+    report = spills_once()
+    (kernel,) = report.units[0].kernels
+    cost = Cost(10.0, 1.0, 1.0, 1.0, 0.1, fits=True, is_uniform=True, is_looped=True)
+    same = {"rank": 1, "fingerprint": "f", "cost_before": 10.0, "cost_after": 9.9}
+    tried = a_trial(kernel.facts.demangled, 7, modelled=cost, **same)
+    found = with_fixes(report, FixReport("0", (tried,), (), Chosen((), (), "")))
+    (finding,) = found.units[0].kernels[0].findings
+    assert finding.fix is not None
+    assert finding.advice[0].is_none
+    assert finding.advice[0].text.startswith("Leave it as it is: ")
+    faster = dataclasses.replace(tried, cost_after=5.0)
+    found = with_fixes(report, FixReport("0", (faster,), (), Chosen((), (), "")))
+    assert not any(one.is_none for one in found.units[0].kernels[0].findings[0].advice)
+
+
+def test_a_finding_of_which_nothing_was_compiled_in_its_time_is_undecided() -> None:
+    late = a_trial("k", 7, "failed", after=None, is_late=True)
+    other = a_trial("k", 7, "failed", after=None, error="line 3: error: no")
+    nothing = Chosen((), (), "")
+    assert FixReport("0", (late,), (), nothing).undecided == 1
+    assert FixReport("0", (late, late), (), nothing).undecided == 1
+    assert FixReport("0", (late, other), (), nothing).undecided == 0
+    assert FixReport("0", (late, a_trial("k", 9)), (), nothing).undecided == 1
 
 
 def test_what_was_not_tried_when_the_run_was_ended_is_said() -> None:

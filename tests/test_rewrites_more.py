@@ -152,7 +152,7 @@ def test_a_pragma_keeps_the_line_ends_of_its_file() -> None:
 def test_a_loop_within_a_line_gets_lines_of_its_own() -> None:
     text = "__global__ void k(float *o) { float a[4]; for (int i = 0; i < 4; ++i) a[i] = i; }\n"
     made = only(unroll.REWRITE, target(text, "rolled-loop", declared="float a", used="a[i]"), text)
-    assert made == text.replace("for", "\n#pragma unroll\nfor")
+    assert made == text.replace(" for", "\n#pragma unroll\nfor")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ SPILLS_TO_SHARED = 13
 
 @pytest.fixture(scope="session")
 def measured(
-    shipped: Finished, once: Once, tmp_path_factory: pytest.TempPathFactory
+    shipped: Finished, fixed: Finished, once: Once, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     """The pages' figures, made anew."""
 
@@ -34,7 +34,7 @@ def measured(
         bare = run_program("scan", str(cubin), "--format", "json").document
         debug = run_program(*rule_figures.DEBUG).document
         scans: dict[Build, Any] = {"release": shipped.document, "debug": debug, "bare": bare}
-        return rule_figures.figures(scans, run_program(*rule_figures.FIX).document)
+        return rule_figures.figures(scans, fixed.document)
 
     return once("rule-figures", made)
 

@@ -19,6 +19,7 @@ from lmemscope.running import marks as marks_left
 from lmemscope.running.launch import COMPILED_UNITS, UNITS
 from lmemscope.running.limited import Limited
 from lmemscope.running.pool import WorkerPool
+from lmemscope.running.processor_time import seconds_of
 from tests import crashing
 from tests.conftest import ROOT
 
@@ -70,6 +71,16 @@ def test_a_task_may_have_a_limit_of_its_own() -> None:
             hanging.result()
         assert after.result() == 42
     assert Limited(crashing.double, 0.0)(21) == 42, "another executor only calls it"
+
+
+@pytest.mark.skipif(seconds_of(os.getpid()) is None, reason="no /proc")
+def test_a_limit_of_its_own_is_of_processor_time() -> None:
+    """A machine that is busy with something else takes no time from a task."""
+    with WorkerPool(1) as pool:
+        pool.submit(Limited(crashing.sleep, 0.4), 1.0).result()
+        busy = pool.submit(Limited(crashing.burn, 0.4), 600.0)
+        with pytest.raises(StageTimeoutError, match=r"no result within 0.4 s of processor time"):
+            busy.result()
 
 
 def test_errors_keep_all_their_fields(pool: WorkerPool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmemscope.model import Trial
+from lmemscope.model import Cost, Trial
 from lmemscope.model.fix import NOTICED
 
 _LITTLE = 0.05
@@ -20,8 +20,18 @@ def leave_reason(trials: Sequence[Trial]) -> str | None:
     offered = [trial for trial in trials if trial.is_offered]
     gains = [trial.speed_up for trial in offered]
     cost = next((trial.modelled for trial in trials if trial.modelled is not None), None)
-    if cost is None or not offered or any(gain is None or gain > NOTICED for gain in gains):
+    if not offered or any(gain is None or gain > NOTICED for gain in gains):
         return None
+    known = _reason_of(cost) if cost is not None else None  # A saved document has sums alone.
+    if known is not None:
+        return known
+    if all(gain is not None and gain < 1 / NOTICED for gain in gains):
+        return "by the model, each rewrite that was tried would cost more than it saves"
+    return "by the model, each rewrite that was tried would cost what it saves"
+
+
+def _reason_of(cost: Cost) -> str | None:
+    """Why a kernel's local memory costs little, by what its cost is made of."""
     if not cost.is_looped:
         return "all of it is executed once per thread"
     share = cost.local / cost.total
@@ -29,6 +39,4 @@ def leave_reason(trials: Sequence[Trial]) -> str | None:
         return f"by the model, local memory keeps the kernel busy for {share:.0%} of its time"
     if cost.fits and cost.is_uniform:
         return "the frames fit the L1 cache, and the lanes of a warp use one address"
-    if all(gain is not None and gain < 1 / NOTICED for gain in gains):
-        return "by the model, each rewrite that was tried would cost more than it saves"
-    return "by the model, each rewrite that was tried would cost what it saves"
+    return None

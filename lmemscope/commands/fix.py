@@ -15,6 +15,7 @@ from lmemscope.commands.say import complain, say
 from lmemscope.commands.trying import block_option, tried
 from lmemscope.config.settings import Settings
 from lmemscope.errors import UsageError
+from lmemscope.model import count
 
 if TYPE_CHECKING:
     from lmemscope.model import FixReport, Report
@@ -119,9 +120,11 @@ def command(
     for _, failure in report.failures:
         complain(failure)
     _say_what_is_missing(report, objects, sink.format_name)
+    if report.undecided:
+        say(f"warning: {_late(report)}", err=True)
     if apply_it:
         _write(report, force=force)
-    raise SystemExit(EXIT_INCOMPLETE if report.failures else EXIT_CLEAN)
+    raise SystemExit(EXIT_INCOMPLETE if report.failures or report.undecided else EXIT_CLEAN)
 
 
 def _say_where_it_applies(report: FixReport) -> None:
@@ -130,6 +133,12 @@ def _say_where_it_applies(report: FixReport) -> None:
     base = base_of(report.chosen.edits, os.getcwd())
     if base != os.getcwd():
         say(f"note: names in the patch begin at {base}: git -C {base} apply", err=True)
+
+
+def _late(report: FixReport) -> str:
+    """How many findings have no verdict, and what gives them one."""
+    late = count(report.undecided, "finding")
+    return f"{late}: no rewrite was compiled in its time; --timeout SECONDS gives them more"
 
 
 def _say_what_is_missing(report: FixReport, objects: tuple[str, ...], format_name: str) -> None:

@@ -16,6 +16,7 @@ from lmemscope.formats import documents
 from lmemscope.model import (
     Applicability,
     Chosen,
+    DeclinedRewrite,
     Failure,
     Figures,
     FixReport,
@@ -97,6 +98,8 @@ class FixDocument(Struct, frozen=True, kw_only=True):
         version: of lmemscope.
         candidates: by input, architecture, kernel and finding; the best first.
         untried: findings for which no rewrite is known, with the reason.
+        declined: of each finding, every rewrite of its cause that proposes nothing, with the
+            reason and the line; absent in earlier documents.
         patch: of the best of each finding, safe ones only unless ``--unsafe`` was given; proven
             together. Empty where nothing is offered.
         failures: inputs that could not be analysed.
@@ -110,6 +113,7 @@ class FixDocument(Struct, frozen=True, kw_only=True):
     version: str
     candidates: tuple[CandidateDocument, ...]
     untried: tuple[Untried, ...] = ()
+    declined: tuple[DeclinedRewrite, ...] = ()
     patch: str = ""
     failures: tuple[FailureDocument, ...] = ()
     units: tuple[TriedUnit, ...] = ()
@@ -125,6 +129,7 @@ def render(report: FixReport) -> str:
             version=report.version,
             candidates=tuple(map(_candidate, report.trials)),
             untried=report.untried,
+            declined=report.declined,
             patch=report.chosen.patch,
             failures=tuple(
                 FailureDocument(input=name, failure=why) for name, why in report.failures
@@ -158,6 +163,7 @@ def from_document(document: FixDocument) -> FixReport:
             _trial(one, f"$.candidates[{n}]") for n, one in enumerate(document.candidates)
         ),
         untried=document.untried,
+        declined=document.declined,
         chosen=Chosen((), (), document.patch),
         failures=tuple((one.input, one.failure) for one in document.failures),
         notes=document.notes,

@@ -10,7 +10,8 @@ from lmemscope.analysis.leaving import leave_reason
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled, wrapped
 from lmemscope.exporters.layout import short_name
 from lmemscope.exporters.proven import factor
-from lmemscope.model import FixReport, Trial, Untried, count
+from lmemscope.model import DeclinedRewrite, FixReport, Trial, Untried, count
+from lmemscope.model.fix import NOTICED
 
 _WIDTH = 100
 _ERROR = 70
@@ -61,7 +62,10 @@ def render(report: FixReport, *, color: bool, width: int | None, unsafe: bool) -
     columns = min(width or _WIDTH, 120)
     parts: list[Part] = []
     for group in _groups(report.trials):
-        parts += [*_table(group, columns, color=color), ""]
+        parts += _table(group, columns, color=color)
+        if not any(one.rank is not None for one in group.every):
+            parts += _declined(group, report.declined, columns)
+        parts.append("")
     for one in report.untried:
         parts += wrapped(_nothing(one), columns, later="  ")
     if report.untried:
@@ -133,6 +137,21 @@ def _table(group: _Group, columns: int, *, color: bool) -> list[Part]:
     return parts
 
 
+def _declined(group: _Group, declined: Sequence[DeclinedRewrite], columns: int) -> Iterator[Shown]:
+    """Where nothing is offered, why the other rewrites of the cause have nothing to propose."""
+    first = group.trials[0]
+    reasons: dict[str, list[str]] = {}
+    for one in declined:
+        if _finding(one) == _finding(first):
+            reasons.setdefault(one.reason, []).append(one.rewrite)
+    for reason, names in reasons.items():
+        yield from wrapped(f"Not tried: {', '.join(names)}: {reason}.", columns, "  ", "    ")
+
+
+def _finding(one: Trial | DeclinedRewrite) -> tuple[object, ...]:
+    return one.input, one.object, one.cause, one.place, one.declared
+
+
 def _notes(trial: Trial, group: _Group, columns: int) -> list[Shown]:
     said = [*_remarks(trial)]
     names = [one.rewriting.rewrite for one in group.trials]
@@ -151,9 +170,18 @@ def _remarks(trial: Trial) -> Iterator[str]:
         yield f"the program prints {said}: {took}"
     elif trial.rank is not None and trial.rewriting.caveat:
         yield f"unsafe: {trial.rewriting.caveat}"
-    elif trial.error and trial.verdict in ("worse", "failed"):
+    elif trial.error and trial.rank is None and not _is_plain(trial):
         text = trial.error.rpartition("error: ")[2]
-        yield text if len(text) <= _ERROR else f"{text[: _ERROR - 1]}…"
+        is_ours = trial.verdict != "failed" or len(text) <= _ERROR
+        yield text if is_ours else f"{text[: _ERROR - 1]}…"
+
+
+def _is_plain(trial: Trial) -> bool:
+    """Whether a row's own columns say why it is not offered: nothing changes, or it is slower."""
+    if trial.verdict == "no-effect":
+        gained = trial.speed_up
+        return trial.before == trial.after and (gained is None or gained <= NOTICED)
+    return trial.is_offered and not trial.is_worth
 
 
 def _elsewhere(trial: Trial, group: _Group) -> Iterator[str]:
@@ -189,8 +217,15 @@ def _row(trial: Trial) -> tuple[str, ...]:
         _change(before.shared, after.shared, hide=0),
         _change(before.code_bytes, after.code_bytes),
         _change(_percent(before.occupancy), _percent(after.occupancy), unit="%"),
-        "" if trial.speed_up is None else f"× {factor(trial.speed_up)}",
+        _speed(trial.speed_up),
     )
+
+
+def _speed(gain: float | None) -> str:
+    """A modelled speed-up; what is less than timing notices is none."""
+    if gain is None:
+        return ""
+    return "about the same" if 1 / NOTICED <= gain <= NOTICED else f"× {factor(gain)}"
 
 
 def _change(

@@ -141,6 +141,8 @@ def _tried(
     kept = tuple(advice)
     if fix is None and not any(one.verified is not None for one in kept):
         kept = (*kept, *_in_vain(trials), *ended)
+    elif (reason := leave_reason(trials)) is not None:
+        kept = (Advice(f"Leave it as it is: {reason}.", is_none=True), *kept)
     return replace(finding, advice=kept, fix=fix)
 
 
@@ -187,11 +189,12 @@ def _advice(every: Iterable[Advice], trials: Sequence[Trial]) -> Iterable[Advice
         if one.is_none and any(trial.verdict == "removed" for trial in trials):
             continue
         same = [trial for trial in trials if trial.rewriting.rewrite == one.rewrite]
-        helped = min((trial for trial in same if trial.is_offered), key=_place, default=None)
+        offered = (trial for trial in same if trial.rank is not None)
+        helped = min(offered, key=_place, default=None)
         if helped is not None:
             # What was compiled may be another variant than what the rule has in mind.
             yield Advice(_said(helped), rewrite=one.rewrite, verified=_verified(helped))
-        elif not same or any(trial.verdict == "failed" for trial in same):
+        elif all(trial.verdict == "failed" for trial in same):
             # What does not compile as it was rewritten here may be written in another way.
             yield one
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -11,7 +12,7 @@ from functools import cached_property
 
 from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError
 from lmemscope.files import read_input
-from lmemscope.fixing.judge import ALIGNMENT
+from lmemscope.fixing.effect import ALIGNMENT
 from lmemscope.fixing.patch import diff
 from lmemscope.fixing.trials import Largest, largest_of, report_with
 from lmemscope.model import (
@@ -92,10 +93,17 @@ def _is_alone(unit: Unit) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One unit with a rewriting: its report, or why there is none."""
+    """One unit with a rewriting: its report, or why there is none.
+
+    Attributes:
+        report: of the unit with it.
+        error: why there is none.
+        is_late: whether the reason is the time that it had.
+    """
 
     report: UnitReport | None
     error: str | None = None
+    is_late: bool = False
 
 
 @dataclass
@@ -114,6 +122,15 @@ class Attempt:
     results: Sequence[Result]
     named: bool = False
     outcomes: tuple[Outcome, ...] = ()
+
+    @cached_property
+    def read(self) -> dict[str, bytes]:
+        """The files that it edits as they are, as far as they can be read."""
+        found: dict[str, bytes] = {}
+        for file in {edit.file for edit in self.rewriting.edits}:
+            with contextlib.suppress(OSError, ValueError):
+                found[file] = read_input(file)
+        return found
 
     @cached_property
     def patch(self) -> str | None:
@@ -247,7 +264,8 @@ class Attempts:
         try:
             return Outcome(self._future(unit, edits, names=names).result())
         except StageTimeoutError as error:
-            return Outcome(None, f"compiling it gives {error.message}")
+            why = f"compiling it gives {error.message}; --timeout SECONDS sets the limit"
+            return Outcome(None, why, is_late=True)
         except LmemscopeError as error:
             return Outcome(None, _first_error(error))
         except (ValueError, OSError) as error:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from lmemscope.analysis.cost import Grid, cost_of
+from lmemscope.exporters.proven import factor
 from lmemscope.fixing.attempts import Attempts, Result, Results
 from lmemscope.fixing.edits import merged
+from lmemscope.fixing.grids import Grids
 from lmemscope.fixing.judge import harm
 from lmemscope.fixing.patch import diff
 from lmemscope.model import Chosen, Edit, Rewriting, Trial, Unit, UnitReport
 from lmemscope.model.fix import NOTICED
+
+_SURELY = 2.0
+"""How many times as fast a rewriting that is not the first of its object has to be modelled: of
+five between 1.5 and 2 that were timed, two were slower than the original."""
+Costs = Mapping[tuple[Unit, str], float]
+"""What kernels are modelled to cost, by unit and mangled name."""
 
 
 def choose(
     trials: Iterable[Trial],
     results: Results,
     attempts: Attempts,
-    grids: Mapping[str, Grid],
+    grids: Grids,
     *,
     unsafe: bool,
 ) -> Chosen:
@@ -30,29 +37,32 @@ def choose(
         trials: ranked.
         results: the units as they are.
         attempts: compile what they make together.
-        grids: launches that kernels are modelled with, by mangled name.
+        grids: what kernels are modelled with.
         unsafe: whether unsafe ones count.
     """
-    wanted = _best(trials, unsafe=unsafe)
+    wanted, left_out = _best(trials, unsafe=unsafe)
     company = _Company(results, attempts, grids)
     alone = company.costs(one.edits for one in wanted)
     whole = merged(one.edits for one in wanted)
     if len(wanted) < 2 or (whole is not None and company.harm(whole, alone) is None):
         # One alone is proven already.
-        return _chosen(wanted, whole or (), ())
+        return _chosen(wanted, whole or (), left_out)
     taken: list[Rewriting] = []
-    left_out: list[str] = []
     edits: tuple[Edit, ...] = ()
+    least: Costs = {}
     for one in wanted:
         with_it = merged((edits, one.edits))
-        why = "it touches the same lines as another rewrite"
+        why = "it touches the same lines as another rewrite (apply the patch, and run fix again)"
         if with_it is not None:
-            why = company.harm(with_it, company.costs((edits,))) or "" if taken else ""
+            why = company.harm(with_it, least) or "" if taken else ""
         if with_it is None or why:
             left_out.append(f"{one.summary}: {why}")
         else:
             taken.append(one)
             edits = with_it
+            # Small losses do not add up: each kernel is compared with the best there was.
+            costs = company.costs((edits,))
+            least = {key: min(cost, least.get(key, cost)) for key, cost in costs.items()}
     return _chosen(taken, edits, left_out)
 
 
@@ -60,15 +70,36 @@ def _chosen(taken: Sequence[Rewriting], edits: tuple[Edit, ...], left_out: Seque
     return Chosen(tuple(taken), edits, diff(edits, os.getcwd()), tuple(left_out))
 
 
-def _best(trials: Iterable[Trial], *, unsafe: bool) -> list[Rewriting]:
-    """One rewriting for each place, kernels that share it have the same; what gains most first."""
-    found: dict[tuple[str, object, object], Trial] = {}
+def _best(trials: Iterable[Trial], *, unsafe: bool) -> tuple[list[Rewriting], list[str]]:
+    """One rewriting for each place, and what is left out; what gains most first.
+
+    Kernels that share a place have the same one: that which is nearest to the first in all of them.
+    Where the first is unsafe and not asked for, another is taken if it is surely faster.
+    """
+    found: dict[tuple[object, ...], dict[tuple[Edit, ...], list[Trial]]] = {}
     for trial in trials:
         if trial.rank is None or (trial.rewriting.applicability == "unsafe" and not unsafe):
             continue
-        found.setdefault((trial.input, trial.object, trial.place), trial)
-    order = sorted(found.values(), key=lambda one: one.speed_up or 1.0, reverse=True)
-    return list({one.rewriting.edits: one.rewriting for one in order}.values())
+        place = trial.input, trial.object, trial.cause, trial.place, trial.declared
+        found.setdefault(place, {}).setdefault(trial.rewriting.edits, []).append(trial)
+    best: list[Trial] = []
+    left_out: list[str] = []
+    for each in found.values():
+        # What is offered in fewer kernels than another does less.
+        most = max(map(len, each.values()))
+        whole = [own for own in each.values() if len(own) == most]
+        one = min(whole, key=lambda own: sum(trial.rank or 0 for trial in own))[0]
+        first = min(trial.rank or 0 for own in each.values() for trial in own)
+        if first > 1 and one.speed_up is not None and one.speed_up < _SURELY:
+            left_out.append(
+                f"{one.rewriting.summary}: it is modelled × {factor(one.speed_up)}, and what is "
+                "clearly faster is unsafe (--unsafe takes that)"
+            )
+        else:
+            best.append(one)
+    order = sorted(best, key=lambda one: one.speed_up or 1.0, reverse=True)
+    rewritings = list({one.rewriting.edits: one.rewriting for one in order}.values())
+    return rewritings, list(dict.fromkeys(left_out))
 
 
 class _Company:
@@ -78,10 +109,10 @@ class _Company:
         results, attempts, grids: as of `choose`.
     """
 
-    def __init__(self, results: Results, attempts: Attempts, grids: Mapping[str, Grid]) -> None:
+    def __init__(self, results: Results, attempts: Attempts, grids: Grids) -> None:
         self._results, self._attempts, self._grids = results, attempts, grids
 
-    def costs(self, groups: Iterable[tuple[Edit, ...]]) -> Mapping[tuple[Unit, str], float]:
+    def costs(self, groups: Iterable[tuple[Edit, ...]]) -> Costs:
         """The least that each kernel is modelled to cost with any of some groups of edits."""
         found: dict[tuple[Unit, str], float] = {}
         for edits in groups:
@@ -91,7 +122,7 @@ class _Company:
                     found[unit, name] = min(cost, found.get((unit, name), cost))
         return found
 
-    def harm(self, edits: tuple[Edit, ...], costs: Mapping[tuple[Unit, str], float]) -> str | None:
+    def harm(self, edits: tuple[Edit, ...], costs: Costs) -> str | None:
         """Why edits are not taken together, or None.
 
         Args:
@@ -115,7 +146,6 @@ class _Company:
 
     def _of(self, unit: Unit, report: UnitReport | None) -> Iterator[tuple[str, float]]:
         for kernel in report.kernels if report is not None else ():
-            grid = self._grids.get(kernel.facts.name)
-            modelled = cost_of(kernel, unit.arch, grid) if grid is not None else None
-            if modelled is not None:
-                yield kernel.facts.name, modelled.total
+            cost = self._grids.cost(unit, kernel)
+            if cost is not None:
+                yield kernel.facts.name, cost

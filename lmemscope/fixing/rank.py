@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from lmemscope.exporters.proven import factor
 from lmemscope.model import Edit, Figures, Trial
 from lmemscope.model.fix import NOTICED
 
@@ -24,10 +25,11 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """Trials by input, architecture, kernel and finding, the best of each first, and numbered.
 
     By modelled cost, an unsafe one's counted 1.5 times; of what costs the same, what removes more
-    is first, then what is safe, then what takes less shared memory, then what leaves a
-    multiprocessor less to do and to wait for beside memory, then what was proposed first. What is
-    added to a rewriting comes behind it unless the kernel is faster with it. One by which the
-    kernel becomes slower has no number: leaving it as it is is better (`leave_reason`).
+    is first, then what is safe, then what takes less shared memory, then what edits fewer lines,
+    then what leaves a multiprocessor less to do and to wait for beside memory, then what was
+    proposed first. What is added to a rewriting comes behind it unless the kernel is faster with
+    it. One by which the kernel becomes slower has no number: leaving it as it is is better
+    (`leave_reason`).
     """
     harmful = {
         trial.rewriting.edits
@@ -46,11 +48,21 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
             # What harms one kernel or makes it slower, on one architecture, is offered for none.
             counts = trial.is_offered and trial.rewriting.edits not in harmful
             number += counts
-            made.append(replace(trial, rank=number if counts else None))
+            why = None if counts else trial.error or _why_not(trial)
+            made.append(replace(trial, rank=number if counts else None, error=why))
     return tuple(made)
 
 
-_Place = tuple[bool, int, float, int, bool, int, float]
+def _why_not(trial: Trial) -> str | None:
+    """Why what is offered by its verdict has no rank."""
+    if not trial.is_offered:
+        return None
+    if not trial.is_worth and trial.speed_up is not None:
+        return f"modelled to be slower (× {factor(trial.speed_up)})"
+    return "it harms another kernel, or makes one slower"
+
+
+_Place = tuple[bool, int, float, int, bool, int, int, float]
 
 
 def _with_base(trial: Trial, alone: Mapping[tuple[Edit, ...], Trial]) -> tuple[_Place, int]:
@@ -85,6 +97,12 @@ def _is_at_most(one: float | None, other: float | None) -> bool:
     return one is not None and other is not None and one <= other
 
 
+def _edited_lines(trial: Trial) -> int:
+    """Lines that a patch takes away or adds; the simplest of what is as good is first."""
+    lines = (trial.patch or "").splitlines()
+    return sum(one[:1] in ("+", "-") and one[:3] not in ("+++", "---") for one in lines)
+
+
 def _sites(of: Figures) -> int | None:
     return of.ldl + of.stl if of.ldl is not None and of.stl is not None else None
 
@@ -103,6 +121,7 @@ def _order(trial: Trial) -> _Place:
         trial.rewriting.applicability == "unsafe",
         # A fix of another object may need the room, or all blocks of a grid run at a time.
         (trial.after.shared or 0) if trial.after is not None else 0,
+        _edited_lines(trial),
         # What memory hides in the model it may not hide on another GPU, or beside other kernels.
         made.issue + made.waiting if made is not None else math.inf,
     )

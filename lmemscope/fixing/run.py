@@ -4,48 +4,38 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from lmemscope import __version__, collect
-from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
 from lmemscope.config.settings import Settings
 from lmemscope.errors import Stopped
 from lmemscope.fixing.attempts import Attempt, Attempts, Result, Results, has_equals
 from lmemscope.fixing.beside import beside
 from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.edits import pairs
+from lmemscope.fixing.grids import Grids
 from lmemscope.fixing.joint import joint
-from lmemscope.fixing.judge import (
-    NOTHING,
-    Judged,
-    figures,
-    frees,
-    harm,
-    judge,
-    refusal,
-)
-from lmemscope.fixing.lost import is_parted, missing_effects
+from lmemscope.fixing.judge import frees
+from lmemscope.fixing.outcomes import is_in, trials_of
 from lmemscope.fixing.program import Program, with_runs
 from lmemscope.fixing.rank import ranked
 from lmemscope.fixing.same import tried_unit
-from lmemscope.fixing.targets import Files, targets_of, untried
+from lmemscope.fixing.targets import Files, declined_rewrites, targets_of, untried
 from lmemscope.model import (
     Chosen,
     Declined,
+    DeclinedRewrite,
     FixReport,
-    KernelReport,
     Report,
     Rewriting,
     Trial,
-    Unit,
     Untried,
 )
-from lmemscope.rewrites import REWRITES, numba, proposals, second_thoughts
-from lmemscope.rewrites.base import Hit, Target
+from lmemscope.rewrites import numba, proposals, second_thoughts
+from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
-from lmemscope.rules.indexing import listed
 from lmemscope.running.pool import Progress
 
 _SOURCES = (".cu", ".cuh", ".py")
@@ -144,9 +134,12 @@ def try_rewrites(
         LmemscopeError: as of `fix`.
     """
     results = Results(analysed)
+    files = Files()
+    grids = Grids(files, asked.block)
     attempts = Attempts(executor, cache, progress, seconds)
     trials: list[Trial] = []
     idle: list[_Idle] = []
+    declined: list[DeclinedRewrite] = []
     every = [kernel for _, report in analysed for kernel in report.kernels]
     found = FixReport(
         version=__version__,
@@ -160,68 +153,91 @@ def try_rewrites(
         units=tuple(tried_unit(unit, own, results.files(unit)) for unit, own in results.every),
     )
     try:
-        idle += _start(results, attempts, asked)
-        _try_all(results, attempts, trials, idle)
+        every_idle = [*_start(results, attempts, asked, files, grids)]
+        declined += (one for each in every_idle for one in declined_rewrites(each.untried))
+        idle += (one for one in every_idle if not one.is_tried)
+        _try_all(results, attempts, trials, idle, grids)
         order = ranked(trials)
         if asked.program is not None:
             attempts.say("running the program")
             order = with_runs(order, asked.program)
         attempts.say("one patch of the best")
-        chosen = choose(order, results, attempts, _grids(attempts.done), unsafe=asked.unsafe)
+        chosen = choose(order, results, attempts, grids, unsafe=asked.unsafe)
     except (KeyboardInterrupt, Stopped) as stop:
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
         done, total = len(attempts.done), attempts.total
         cut = f"interrupted: {done} of {total} rewrites tried, and no patch made of them"
         left = tuple(one.untried for one in idle)
-        known = replace(found, trials=ranked(trials), untried=left, notes=(*found.notes, cut))
+        known = replace(
+            found,
+            trials=ranked(trials),
+            untried=left,
+            notes=(*found.notes, cut),
+            declined=tuple(declined),
+        )
         raise CutError(report, known, done, total, number) from stop
     left = tuple(one.untried for one in idle)
-    return replace(found, trials=order, untried=left, chosen=chosen)
+    return replace(found, trials=order, untried=left, chosen=chosen, declined=tuple(declined))
 
 
-def _try_all(results: Results, attempts: Attempts, trials: list[Trial], idle: list[_Idle]) -> None:
+def _try_all(
+    results: Results,
+    attempts: Attempts,
+    trials: list[Trial],
+    idle: list[_Idle],
+    grids: Grids,
+) -> None:
     """What was started, and what follows from what came of it.
 
     Args:
         trials: are added as they end.
         idle: what nothing was tried on is taken away where something made for another removes it.
     """
-    trials += _finish(attempts)
-    trials += _by_others(attempts.done, trials)
+    trials += _finish(attempts, grids)
+    trials += _by_others(attempts.done, trials, grids)
     for still in [*idle]:
-        freed = [] if still.target is None else [*_freed_by(attempts.done, still.target)]
+        freed = [] if still.target is None else [*_freed_by(attempts.done, still.target, grids)]
         if freed:
             trials += freed
             idle.remove(still)
     common = [*joint(attempts.done)]
     for alike, rewriting in common:
         attempts.start(alike.target, alike.results, rewriting, for_several=True)
-    trials += _finish(attempts)
+    trials += _finish(attempts, grids)
     for one in _unsolved(attempts.done, trials):
         for rewriting in one.otherwise():
             attempts.start(one.target, results.changed(one.target, rewriting), rewriting)
-    trials += _finish(attempts)
+    trials += _finish(attempts, grids)
     for one in _unsolved(attempts.done, trials):
         alone = [own for own in one.compiled if all(own != taken for _, taken in common)]
         for pair in pairs(alone):
             attempts.start(one.target, results.changed(one.target, pair), pair)
-    trials += _finish(attempts)
+    trials += _finish(attempts, grids)
+    trials += [one for one in _by_others(attempts.done, trials, grids) if one.is_worth]
     for best, added in beside(attempts.done, ranked(trials)):
         attempts.start(best.target, best.results, added)
-    trials += _finish(attempts)
+    trials += _finish(attempts, grids)
 
 
 @dataclass(frozen=True, slots=True)
 class _Idle:
-    """What there is nothing to try on, and why; no target where it cannot be edited at all."""
+    """What rewrites have nothing to propose for a finding, and why.
+
+    Attributes:
+        target: None where it cannot be edited at all.
+        untried: the reasons.
+        is_tried: whether another rewrite proposes something.
+    """
 
     target: Target | NumbaTarget | None
     untried: Untried
+    is_tried: bool = False
 
 
-def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[_Idle]:
+def _start(
+    results: Results, attempts: Attempts, asked: Asked, files: Files, grids: Grids
+) -> Iterator[_Idle]:
     """Start the trials of all targets; gives what there is nothing to try on."""
-    files = Files()
     inputs: dict[tuple[str, str], list[Result]] = {}
     for unit, report in results.every:
         inputs.setdefault((unit.path, unit.variant), []).append((unit, report))
@@ -237,19 +253,12 @@ def _start(results: Results, attempts: Attempts, asked: Asked) -> Iterator[_Idle
                 why = "only CUDA C++ in sources and Python strings is rewritten"
                 yield _Idle(None, untried(target.hits, unit, Declined(why)))
                 continue
+            grids.note(target)
             rewritings, reasons = _proposals(target)
             for rewriting in rewritings:
                 attempts.start(target, results.changed(target, rewriting), rewriting)
-            if not rewritings:
-                yield _Idle(target, untried(target.hits, unit, *(reasons or (_unsaid(target),))))
-
-
-def _unsaid(target: Target | NumbaTarget) -> Declined:
-    """Why nothing is tried where no rewrite has said so."""
-    known = tuple(one.name for one in REWRITES if target.cause in one.causes)
-    if not known or isinstance(target, NumbaTarget):
-        return Declined("no rewrite is known for it")
-    return Declined("no edit to propose here", known)
+            reasons = reasons or (() if rewritings else (Declined("no rewrite is known for it"),))
+            yield _Idle(target, untried(target.hits, unit, *reasons), is_tried=bool(rewritings))
 
 
 def _proposals(
@@ -260,49 +269,24 @@ def _proposals(
     return proposals(target)
 
 
-def _finish(attempts: Attempts) -> Iterator[Trial]:
+def _finish(attempts: Attempts, grids: Grids) -> Iterator[Trial]:
     for attempt in attempts.finish():
-        for trial in _trials(attempt, attempt.target.hits):
+        for trial in trials_of(attempt, attempt.target.hits, grids):
             attempts.note(attempt.target, trial.verdict)
             yield trial
 
 
-def _trials(attempt: Attempt, hits: Sequence[Hit]) -> Iterator[Trial]:
-    """What an attempt does to findings, those of its own target or of another."""
-    for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
-        own = [hit for hit in hits if _is_in(hit, report.kernels)]
-        verdicts: Mapping[str, Judged] = {}
-        if outcome.report is not None:
-            verdicts = judge(report, outcome.report, own)
-        elsewhere = _harm_elsewhere(attempt, unit) if own else None
-        for hit in _each_kernel(own):
-            judged = verdicts.get(hit.facts.name)
-            if judged is not None and elsewhere is not None and judged.verdict != "failed":
-                judged = Judged("worse", judged.after, elsewhere)
-            before = next(one for one in report.kernels if one.facts is hit.facts)
-            yield _trial(attempt, unit.name, unit.arch, hit, before, judged, outcome.error)
-
-
-def _harm_elsewhere(attempt: Attempt, own: Unit) -> str | None:
-    """What an attempt does wrong in another input that reads a file it changes; None: nothing."""
-    for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
-        if (unit.path, unit.variant) == (own.path, own.variant) or unit.arch != own.arch:
-            continue
-        if outcome.report is None:
-            return f"{unit.name} is not compiled any more: {outcome.error}"
-        harmed = harm(report, outcome.report)
-        if harmed is not None:
-            return f"in {unit.name}, {harmed}"
-    return None
-
-
-def _by_others(attempts: Sequence[Attempt], trials: Sequence[Trial]) -> Iterator[Trial]:
+def _by_others(
+    attempts: Sequence[Attempt], trials: Sequence[Trial], grids: Grids
+) -> Iterator[Trial]:
     """What removes an object that was not tried for it: two arrays of one loop need one rewrite."""
     for one in _unsolved(attempts, [trial for trial in trials if trial.is_worth]):
-        yield from _freed_by(attempts, one.target)
+        yield from _freed_by(attempts, one.target, grids)
 
 
-def _freed_by(attempts: Sequence[Attempt], target: Target | NumbaTarget) -> Iterator[Trial]:
+def _freed_by(
+    attempts: Sequence[Attempt], target: Target | NumbaTarget, grids: Grids
+) -> Iterator[Trial]:
     """Trials of what was made for other targets, and removes this one, too."""
     own = {attempt.rewriting.edits for attempt in attempts if attempt.target is target}
     for attempt in attempts:
@@ -311,7 +295,7 @@ def _freed_by(attempts: Sequence[Attempt], target: Target | NumbaTarget) -> Iter
             continue
         if not _frees(attempt, target):
             continue
-        found = [*_trials(replace(attempt, target=target), target.hits)]
+        found = [*trials_of(replace(attempt, target=target), target.hits, grids)]
         if len(found) >= len(target.hits) and all(f.verdict == "removed" for f in found):
             own.add(edits)
             yield from found
@@ -320,84 +304,10 @@ def _freed_by(attempts: Sequence[Attempt], target: Target | NumbaTarget) -> Iter
 def _frees(attempt: Attempt, target: Target | NumbaTarget) -> bool:
     """Whether what was made for another target takes a target's own bytes away, in all units."""
     for (_, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
-        own = [hit for hit in target.hits if _is_in(hit, report.kernels)]
+        own = [hit for hit in target.hits if is_in(hit, report.kernels)]
         if own and (outcome.report is None or not frees(report, outcome.report, own)):
             return False
     return True
-
-
-def _grids(attempts: Sequence[Attempt]) -> Mapping[str, Grid]:
-    """The launches that kernels are modelled with, by mangled name."""
-    return {
-        hit.facts.name: _grid(attempt.target) for attempt in attempts for hit in attempt.target.hits
-    }
-
-
-def _grid(target: Target | NumbaTarget) -> Grid:
-    block = target.block
-    return Grid(block.threads, block.blocks) if block is not None else Grid(DEFAULT_BLOCK)
-
-
-def _trial(
-    attempt: Attempt,
-    name: str,
-    arch: str,
-    hit: Hit,
-    before: KernelReport,
-    judged: Judged | None,
-    error: str | None,
-) -> Trial:
-    target = attempt.target
-    grid = _grid(target)
-    threads = grid.threads
-    after = judged.after if judged is not None else None
-    modelled = cost_of(before, arch, grid)
-    made = cost_of(after, arch, grid) if after is not None else None
-    was = figures(hit.facts, arch, threads)
-    found = figures(after.facts, arch, threads) if after is not None else None
-    if after is not None and "shuffle" in attempt.rewriting.rewrite and is_parted(after):
-        why = "lanes of a warp may part, leave or wait for each other before they come to it"
-        judged, found = Judged("failed", None, why), None
-    if judged is not None and judged.verdict == "removed" and after is None:
-        found = NOTHING
-    missing = missing_effects(attempt.rewriting.rewrite, before, after)
-    if judged is not None and judged.verdict in ("removed", "reduced") and missing:
-        why = f"the kernel does less than before ({listed(missing)})"
-        judged = Judged("worse", after, why)
-    if found is not None:
-        block = threads if target.block is not None else None
-        refused = refusal(was, found, block, is_modelled=made is not None)
-        judged = Judged("worse", after, refused) if refused is not None else judged
-    return Trial(
-        input=name,
-        arch=arch,
-        kernel=hit.facts.demangled,
-        object=target.name,
-        fingerprint=hit.finding.fingerprint,
-        cause=target.cause,
-        place=target.place,
-        declared=target.declared_at,
-        rewriting=attempt.rewriting,
-        verdict=judged.verdict if judged is not None else "failed",
-        rank=None,
-        before=was,
-        after=found,
-        cost_before=modelled.total if modelled is not None else None,
-        cost_after=made.total if made is not None else None,
-        patch=attempt.patch,
-        error=error if judged is None else judged.error,
-        modelled=modelled,
-        made=made,
-    )
-
-
-def _is_in(hit: Hit, kernels: Sequence[KernelReport]) -> bool:
-    return any(one.facts is hit.facts for one in kernels)
-
-
-def _each_kernel(hits: Sequence[Hit]) -> Iterator[Hit]:
-    """One finding for each kernel: copies of a variable have one rewriting."""
-    yield from {hit.facts.name: hit for hit in reversed(hits)}.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,6 +336,8 @@ def _unsolved(attempts: Sequence[Attempt], trials: Sequence[Trial]) -> Iterator[
         (trial.fingerprint, trial.declared) for trial in trials if trial.verdict == "removed"
     }
     compiled = {trial.rewriting.edits for trial in trials if trial.after is not None}
+    # What slows another kernel does so in company, too.
+    slowing = {trial.rewriting.edits for trial in trials if trial.is_slowing}
     by_target: dict[int, list[Attempt]] = {}
     for one in attempts:
         by_target.setdefault(id(one.target), []).append(one)
@@ -436,6 +348,6 @@ def _unsolved(attempts: Sequence[Attempt], trials: Sequence[Trial]) -> Iterator[
             tried = [one.rewriting for one in group]
             yield _Unsolved(
                 target,
-                [one for one in tried if one.edits in compiled],
+                [one for one in tried if one.edits in compiled - slowing],
                 frozenset(one.rewrite for one in tried if one.edits not in compiled),
             )

@@ -85,7 +85,9 @@ def that_holds(saved: FixReport, report: Report) -> tuple[FixReport, tuple[str, 
         said += reasons
         said += _unspoken(unit, saved)
     untried = tuple(one for one in saved.untried if one.input in inputs)
-    return replace(saved, trials=tuple(kept), untried=untried), tuple(dict.fromkeys(said))
+    declined = tuple(one for one in saved.declined if one.input in inputs)
+    made = replace(saved, trials=tuple(kept), untried=untried, declined=declined)
+    return made, tuple(dict.fromkeys(said))
 
 
 def _content(file: str) -> FileContent | None:

@@ -11,6 +11,7 @@ from lmemscope.files import read_input
 from lmemscope.formats.kernel_names import matches
 from lmemscope.model import (
     Declined,
+    DeclinedRewrite,
     KernelFacts,
     KernelReport,
     SourceLocation,
@@ -21,7 +22,7 @@ from lmemscope.model import (
     is_library,
     traits_of,
 )
-from lmemscope.rewrites import said
+from lmemscope.rewrites import REWRITES, said
 from lmemscope.rewrites.base import Hit, Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
 from lmemscope.rules import cases
@@ -216,3 +217,26 @@ def untried(hits: Iterable[Hit], unit: Unit, *declined: Declined) -> Untried:
         first.case.object.declared if first.case.object is not None else None,
         declined,
     )
+
+
+def declined_rewrites(one: Untried) -> Iterator[DeclinedRewrite]:
+    """Each rewrite of a finding's cause that has nothing to propose, with its reason.
+
+    A reason that names no rewrite is that of all of them.
+    """
+    own = one.declared or one.place
+    for why in one.declined:
+        every = tuple(known.name for known in REWRITES if one.cause in known.causes)
+        for name in why.rewrites or every:
+            yield DeclinedRewrite(
+                one.input,
+                one.arch,
+                one.kernel,
+                one.object,
+                one.cause,
+                one.place,
+                one.declared,
+                name,
+                why.reason,
+                why.line if why.line is not None else own.line if own is not None else None,
+            )

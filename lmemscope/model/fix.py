@@ -12,10 +12,10 @@ Applicability = Literal["safe", "unsafe"]
 """Whether the meaning of the program cannot change by it, or may."""
 
 TrialVerdict = Literal["removed", "reduced", "no-effect", "worse", "failed"]
-"""``removed``: no byte of the object is left in local memory. ``reduced``: of the kernel's local
-memory less is left, and the finding's bytes or sites are not what they were. ``worse``: some kernel
-has new spills, or more local memory than before. ``failed``: it does not compile, not in the time
-that it has, or lacks a kernel."""
+"""``removed``: no byte of the object is left in local memory. ``reduced``: fewer of its bytes are
+left, or fewer of its accesses run. ``no-effect``: neither. ``worse``: some kernel has new spills or
+more local memory than before, or one without the finding is modelled slower. ``failed``: it does
+not compile, not in the time that it has, or lacks a kernel. `lmemscope.fixing.effect` decides."""
 
 
 NOTICED = 1.03
@@ -81,8 +81,8 @@ class Figures:
 
     Attributes:
         registers: per thread.
-        stack_frame: bytes per thread.
-        spill_stores, spill_loads: bytes at sites, as ``ptxas -v`` says.
+        stack_frame: bytes per thread, of the kernel and of the functions in its section.
+        spill_stores, spill_loads: bytes at sites, as ``ptxas -v`` says, of the same functions.
         shared: static shared memory in bytes per block.
         ldl, stl: sites of local loads and stores.
         code_bytes: of machine code, inlined functions included.
@@ -173,6 +173,9 @@ class Trial:
         run: what the user's program did with it; None where it was not run.
         declared: the line of the variable's declaration, or None: findings of two variables of one
             name may be on one line, of a function that both are given to.
+        is_slowing: whether all that is wrong with it is that a kernel without the finding becomes
+            slower by the model.
+        is_late: whether it failed because it was not compiled in the time that it had.
     """
 
     input: str
@@ -195,6 +198,8 @@ class Trial:
     made: Cost | None = None
     run: ProgramRun | None = None
     declared: SourceLocation | None = None
+    is_slowing: bool = False
+    is_late: bool = False
 
     @property
     def is_offered(self) -> bool:
@@ -224,11 +229,13 @@ class Declined:
         rewrites: their names; empty where the finding can be edited by none.
         is_ruled_out: whether a figure of the machine or a rule of the toolchain is against it,
             whoever writes it. Else it says what the rewrites do not read or do, and no more.
+        line: of the target's file, where the reason names one.
     """
 
     reason: str
     rewrites: tuple[str, ...] = ()
     is_ruled_out: bool = False
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +257,31 @@ class Untried:
     reason: str
     declared: SourceLocation | None = None
     declined: tuple[Declined, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeclinedRewrite:
+    """A rewrite that is tried on a finding's cause and has nothing to propose for the finding.
+
+    Attributes:
+        input, arch, kernel, object, cause, place, declared: as in `Trial`, of the finding's first
+            kernel.
+        rewrite: its name.
+        reason: why not, as the end of a sentence.
+        line: what the reason is about, else that of the declaration or of the finding; None where
+            no line is known.
+    """
+
+    input: str
+    arch: str
+    kernel: str
+    object: str | None
+    cause: str
+    place: SourceLocation | None
+    declared: SourceLocation | None
+    rewrite: str
+    reason: str
+    line: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +340,7 @@ class FixReport:
         version: of lmemscope.
         trials: by input, architecture, kernel and finding; the best first.
         untried: findings for which no rewrite is known.
+        declined: of all findings, each rewrite of the cause that has nothing to propose.
         chosen: the patch that is offered.
         failures: inputs that could not be analysed.
         kernels: how many there are, and how many of them use local memory.
@@ -325,3 +358,13 @@ class FixReport:
     notes: tuple[str, ...] = ()
     default_arch: str | None = None
     units: tuple[TriedUnit, ...] = ()
+    declined: tuple[DeclinedRewrite, ...] = ()
+
+    @property
+    def undecided(self) -> int:
+        """Findings of which every rewrite was given up on for lack of time."""
+        came: dict[tuple[object, ...], bool] = {}
+        for one in self.trials:
+            key = one.input, one.cause, one.object, one.place, one.declared
+            came[key] = came.get(key, True) and one.is_late
+        return sum(came.values())

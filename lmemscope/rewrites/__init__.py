@@ -89,8 +89,9 @@ def _is_for_the_host_too(target: Target) -> bool:
 def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ...]]:
     """Whatever may take a target out of local memory, and why other rewrites do not apply.
 
-    A reason is that of a rewrite, which it names: what stands in the way of one may not be in that
-    of another, nor of a person, unless it is ruled out.
+    Each rewrite of the target's cause has a proposal or a reason. A reason is that of a rewrite,
+    which it names: what stands in the way of one may not be in that of another, nor of a person,
+    unless it is ruled out.
     """
     found: list[Rewriting] = []
     reasons: dict[Declined, list[str]] = {}
@@ -100,13 +101,20 @@ def proposals(target: Target) -> tuple[tuple[Rewriting, ...], tuple[Declined, ..
             continue
         if is_shared and rewrite.name not in _FOR_ANY_COMPILER:
             reasons.setdefault(Declined(_HOST), []).append(rewrite.name)
-        elif rewrite.instead_of not in {one.rewrite for one in found}:
-            made, declined = _proposed(rewrite, target)
-            found += made
-            for reason in declined:
-                reasons.setdefault(reason, []).append(rewrite.name)
+            continue
+        if rewrite.instead_of in {one.rewrite for one in found}:
+            why = Declined(f"`{rewrite.instead_of}` is tried instead")
+            reasons.setdefault(why, []).append(rewrite.name)
+            continue
+        made, declined = _proposed(rewrite, target)
+        found += made
+        for reason in declined:
+            reasons.setdefault(reason, []).append(rewrite.name)
+    # What is in a rewrite's way says more than what it looks for.
+    general = {one.nothing for one in REWRITES}
     return tuple(found), tuple(
-        replace(why, rewrites=tuple(names)) for why, names in reasons.items()
+        replace(why, rewrites=tuple(names))
+        for why, names in sorted(reasons.items(), key=lambda item: item[0].reason in general)
     )
 
 
@@ -135,18 +143,21 @@ def second_thoughts(target: Target, failed: Collection[str]) -> tuple[Rewriting,
         target: that nothing removes so far.
         failed: names of the rewrites.
     """
-    others = (rewrite for rewrite in REWRITES if rewrite.instead_of in failed)
+    others = (
+        rewrite
+        for rewrite in REWRITES
+        if rewrite.instead_of in failed and target.cause in rewrite.causes
+    )
     return tuple(one for rewrite in others for one in _proposed(rewrite, target)[0])
 
 
 def _proposed(rewrite: Rewrite, target: Target) -> tuple[list[Rewriting], list[Declined]]:
-    """What a rewrite proposes for a target, and why it declines it."""
+    """What a rewrite of a target's cause proposes for it, or why it declines it."""
     found: list[Rewriting] = []
-    if target.cause in rewrite.causes:
-        try:
-            for one in rewrite.propose(target):
-                found.append(promised(one, target))
-        except DeclinedError as declined:
-            # Why a second variant is none is nothing to say of the first.
-            return found, [] if found else [declined_by(declined)]
-    return found, []
+    try:
+        for one in rewrite.propose(target):
+            found.append(promised(one, target))
+    except DeclinedError as declined:
+        # Why a second variant is none is nothing to say of the first.
+        return found, [] if found else [declined_by(declined)]
+    return found, [] if found else [Declined(rewrite.nothing)]

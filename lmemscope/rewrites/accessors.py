@@ -114,6 +114,21 @@ def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
     return tuple(made)
 
 
+_OPERANDS = frozenset(
+    {
+        "identifier",
+        "number_literal",
+        "char_literal",
+        "true",
+        "false",
+        "subscript_expression",
+        "call_expression",
+        "field_expression",
+        "parenthesized_expression",
+    }
+)
+
+
 class _Rewriter:
     def __init__(self, array: Elements, meanings: Meanings, *, is_plain: bool) -> None:
         self._array, self._syntax, self._meanings = array, array.syntax, meanings
@@ -148,9 +163,12 @@ class _Rewriter:
             return None
         given = b"=" if operator is None else self._syntax.text(operator)
         begin = name + b".set(" + self._indices(use) + b", "
+        # What is one operand has no need of parentheses.
+        is_one = use.kind != "update" or right.type in _OPERANDS
         if use.kind == "update":
-            begin += self._value(use) + b" " + given.removesuffix(b"=") + b" ("
-        closing = b"))" if use.kind == "update" else b")"
+            begin += self._value(use) + b" " + given.removesuffix(b"=") + b" "
+            begin += b"" if is_one else b"("
+        closing = b")" if is_one else b"))"
         if right.type == "initializer_list" or self._inside_indices(use):
             return None
         given_words = set(_WORD.findall(self._syntax.text(right)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +15,13 @@ from lmemscope.rules.base import Case
 from lmemscope.rules.launched import Block, block_of
 from lmemscope.sources.syntax import Declared, Syntax, is_broken
 
+_LINE = re.compile(r"\bline (\d+)\b")
+
 
 class DeclinedError(Exception):
     """A rewrite does not apply, and why, as the end of a sentence: ``it is passed to f``.
+
+    A line that is the reason is said as ``line 12``.
 
     It says what stands in this rewrite's way, which may not be in a person's.
     """
@@ -28,7 +33,10 @@ class RuledOutError(DeclinedError):
 
 def declined_by(error: DeclinedError, *names: str) -> Declined:
     """What an error says of the rewrites of these names."""
-    return Declined(str(error), names, is_ruled_out=isinstance(error, RuledOutError))
+    reason = str(error)
+    said = _LINE.search(reason)
+    line = int(said[1]) if said is not None else None
+    return Declined(reason, names, isinstance(error, RuledOutError), line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +145,8 @@ class Rewrite:
         causes: whose findings it is tried on.
         propose: edits that may help a target, likeliest first; none where it does not apply.
         module: whose docstring is the rewrite's page.
+        nothing: why it does not apply where `propose` ends without an edit and without a reason of
+            its own: what it looks for, as the end of a sentence.
         instead_of: name of a rewrite before it in the order, where it only stands in for that: if
             that has nothing to propose, or what it proposed does not compile.
     """
@@ -145,6 +155,7 @@ class Rewrite:
     causes: frozenset[Cause]
     propose: Callable[[Target], Iterator[Rewriting]]
     module: str
+    nothing: str
     instead_of: str | None = None
 
     @property

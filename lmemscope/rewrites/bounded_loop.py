@@ -430,4 +430,10 @@ def _opened(target: Target, loop: Node, body: Node, guard: bytes) -> Edit | None
     return target.edit(at, at, b" { " + guard)
 
 
-REWRITE = Rewrite("bounded-loop", frozenset({"rolled-loop", "dynamic-index"}), propose, __name__)
+REWRITE = Rewrite(
+    "bounded-loop",
+    frozenset({"rolled-loop", "dynamic-index"}),
+    propose,
+    __name__,
+    nothing="no loop with a bound that varies has a counter that indexes it",
+)

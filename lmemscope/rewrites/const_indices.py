@@ -100,4 +100,10 @@ def _reading_loops(target: Target, tables: Collection[bytes]) -> Iterator[Node]:
                 yield loop
 
 
-REWRITE = Rewrite("const-indices", frozenset({"dynamic-index"}), propose, __name__)
+REWRITE = Rewrite(
+    "const-indices",
+    frozenset({"dynamic-index"}),
+    propose,
+    __name__,
+    nothing="its indices are not read from constant tables that could be const",
+)

@@ -35,7 +35,7 @@ from lmemscope.rewrites.loops import (
 from lmemscope.rewrites.settled import is_settled
 from lmemscope.rewrites.steady import is_steady
 from lmemscope.rewrites.variables import Number, number_at, step_of
-from lmemscope.rewrites.written import in_arguments, is_continued, kernels
+from lmemscope.rewrites.written import in_arguments, indent_unit, is_continued, kernels
 from lmemscope.sources.syntax import Syntax, around, walk
 
 if TYPE_CHECKING:
@@ -315,7 +315,8 @@ def _versions(target: Target, kernel: _Kernel, number: Number, most: int) -> lis
     assert parameter is not None
     kind = parameter.child_by_field_name("type")
     assert kind is not None
-    end, unit = syntax.lines_end(), b"  "
+    assert target.declared is not None
+    end, unit = syntax.lines_end(), indent_unit(target.declared.function, syntax)
     others = {own: text for own, text in kernel.parameters.items() if own != name}
     made = kernel.name + b"_lmem"
     head = b"template <int %s>" % _NUMBER + end
@@ -347,4 +348,11 @@ def _versions(target: Target, kernel: _Kernel, number: Number, most: int) -> lis
     ]
 
 
-REWRITE = Rewrite("dispatch", frozenset({"rolled-loop", "dynamic-index"}), propose, __name__)
+REWRITE = Rewrite(
+    "dispatch",
+    frozenset({"rolled-loop", "dynamic-index"}),
+    propose,
+    __name__,
+    nothing="no loop that indexes it runs up to a parameter of its kernel with a largest "
+    "value in sight",
+)

@@ -164,4 +164,11 @@ def _is_number(written: str) -> bool:
     return bool(plain) and (plain.endswith("*") or _WHOLE.fullmatch(plain) is not None)
 
 
-REWRITE = Rewrite("drop-volatile", frozenset({"volatile"}), propose, __name__)
+REWRITE = Rewrite(
+    "drop-volatile",
+    frozenset({"volatile"}),
+    propose,
+    __name__,
+    nothing="its declaration is not read as one that is volatile by itself, or a class has "
+    "members for what is volatile",
+)

@@ -256,4 +256,10 @@ def _declared(target: Target, declarator: Node) -> frozenset[bytes]:
     return frozenset() if node is None else frozenset({target.syntax.text(node)})
 
 
-REWRITE = Rewrite("fast-math", frozenset({"math-slow-path"}), propose, __name__)
+REWRITE = Rewrite(
+    "fast-math",
+    frozenset({"math-slow-path"}),
+    propose,
+    __name__,
+    nothing="no call on the line has a fast function that could take its place",
+)

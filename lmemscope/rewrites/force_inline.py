@@ -252,4 +252,5 @@ REWRITE = Rewrite(
     ),
     propose,
     __name__,
+    nothing="no function that gets it, or that is called, is left to be inlined",
 )

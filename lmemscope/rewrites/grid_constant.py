@@ -258,5 +258,9 @@ def _is_address(use: Node, target: Target) -> bool:
 
 
 REWRITE = Rewrite(
-    "grid-constant", frozenset({"param-copy", "dynamic-index", "rolled-loop"}), propose, __name__
+    "grid-constant",
+    frozenset({"param-copy", "dynamic-index", "rolled-loop"}),
+    propose,
+    __name__,
+    nothing="it is not read as a parameter of the kernel that is only copied to be read",
 )

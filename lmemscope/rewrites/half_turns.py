@@ -37,4 +37,10 @@ def propose(target: Target) -> Iterator[Rewriting]:
             yield one
 
 
-REWRITE = Rewrite("half-turns", frozenset({"math-slow-path"}), propose, __name__)
+REWRITE = Rewrite(
+    "half-turns",
+    frozenset({"math-slow-path"}),
+    propose,
+    __name__,
+    nothing="no argument of the calls has a factor of pi",
+)

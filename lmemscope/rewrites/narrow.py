@@ -298,4 +298,5 @@ REWRITE = Rewrite(
     frozenset({"dynamic-index", "rolled-loop", "large-array", "address-taken"}),
     propose,
     __name__,
+    nothing="its elements are not read as integers that need fewer bits than they have",
 )

@@ -265,4 +265,10 @@ def _ended(target: Target, close: int, end: bytes, closing: bytes) -> Edit:
     return target.edit(close, close, end + closing + end)
 
 
-REWRITE = Rewrite("no-printf", frozenset({"printf-args"}), propose, __name__)
+REWRITE = Rewrite(
+    "no-printf",
+    frozenset({"printf-args"}),
+    propose,
+    __name__,
+    nothing="no call of printf or assert is in sight",
+)

@@ -30,21 +30,23 @@ _MOST_LINES = 4096
 def proposals(target: NumbaTarget) -> tuple[tuple[Rewriting, ...], tuple[Declined, ...]]:
     """Whatever may take a target out of local memory, and why other rewrites do not apply."""
     found: list[Rewriting] = []
-    reasons: list[Declined] = []
+    reasons: dict[Declined, list[str]] = {}
     if target.cause not in _INDEXED:
         return (), (Declined("of Numba kernels only local arrays of their own are rewritten"),)
-    ways: tuple[Callable[[NumbaTarget, NumbaArray], Rewriting], ...] = (
-        _unrolled,
-        constant_parameter,
-        shared,
-        global_memory,
-    )
-    for way in ways:
+    ways: dict[str, Callable[[NumbaTarget, NumbaArray], Rewriting]] = {
+        "unroll": _unrolled,
+        "constant-parameter": constant_parameter,
+        "shared-memory": shared,
+        "global-memory": global_memory,
+    }
+    for name, way in ways.items():
         try:
             found.append(_promised(way(target, array_of(target)), target))
         except DeclinedError as declined:
-            reasons.append(declined_by(declined))
-    return tuple(found), tuple(dict.fromkeys(reasons))
+            reasons.setdefault(declined_by(declined), []).append(name)
+    return tuple(found), tuple(
+        replace(why, rewrites=tuple(names)) for why, names in reasons.items()
+    )
 
 
 def _promised(rewriting: Rewriting, target: NumbaTarget) -> Rewriting:

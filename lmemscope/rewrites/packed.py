@@ -134,4 +134,5 @@ REWRITE = Rewrite(
     frozenset({"dynamic-index", "rolled-loop", "const-table", "address-taken"}),
     propose,
     __name__,
+    nothing="its elements do not fit 64 bits together",
 )

@@ -273,4 +273,5 @@ REWRITE = Rewrite(
     frozenset({"dynamic-index", "rolled-loop", "large-array", "const-table", "address-taken"}),
     propose,
     __name__,
+    nothing="its declaration is not read as an array",
 )

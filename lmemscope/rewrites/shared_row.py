@@ -169,5 +169,6 @@ REWRITE = Rewrite(
     frozenset({"dynamic-index", "rolled-loop", "large-array", "address-taken"}),
     propose,
     __name__,
+    nothing="its declaration is not read as a variable",
     instead_of=shared_memory.REWRITE.name,
 )

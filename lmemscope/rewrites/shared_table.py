@@ -174,7 +174,7 @@ def _edits(array: LocalArray) -> tuple[Edit, ...]:
         raise DeclinedError("it has many dimensions")
     deep, lines = indent * 2, []
     for counter, extent in zip(counters, array.extents, strict=True):
-        lines.append(b"#pragma unroll")
+        lines.append(deep + b"#pragma unroll")
         lines.append(
             deep + b"for (int %s = 0; %s < %s; ++%s)" % (counter, counter, extent, counter)
         )
@@ -227,5 +227,10 @@ def _is_subscripted(array: LocalArray) -> bool:
 
 
 REWRITE = Rewrite(
-    "shared-table", frozenset({"const-table", "dynamic-index", "large-array"}), propose, __name__
+    "shared-table",
+    frozenset({"const-table", "dynamic-index", "large-array"}),
+    propose,
+    __name__,
+    nothing="it is not read as a constant table, of a size that fits, whose index differs "
+    "between lanes",
 )

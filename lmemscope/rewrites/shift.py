@@ -418,4 +418,10 @@ def _keeps_place(use: Use, array: LocalArray) -> bool:
     ) or is_taken(use.whole, array.syntax, meanings, kind, by_address=True)
 
 
-REWRITE = Rewrite("shift", frozenset({"dynamic-index", "rolled-loop"}), propose, __name__)
+REWRITE = Rewrite(
+    "shift",
+    frozenset({"dynamic-index", "rolled-loop"}),
+    propose,
+    __name__,
+    nothing="its elements are not read as a ring or a window whose index moves by one",
+)

@@ -352,4 +352,10 @@ def _edits(target: Target, array: LocalArray, size: int) -> Iterator[Edit]:
         yield target.edit(index.end_byte, tail, closed)
 
 
-REWRITE = Rewrite("shuffle", frozenset({"const-table"}), propose, __name__)
+REWRITE = Rewrite(
+    "shuffle",
+    frozenset({"const-table"}),
+    propose,
+    __name__,
+    nothing="it is not read as a constant table of 2 to 32 elements with one index",
+)

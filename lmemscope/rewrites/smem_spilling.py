@@ -69,4 +69,10 @@ def _check(target: Target, hit: Hit) -> None:
         raise RuledOutError(f"shared memory has no room for a word of {threads} threads{what}")
 
 
-REWRITE = Rewrite("smem-spilling", frozenset({"register-spill"}), propose, __name__)
+REWRITE = Rewrite(
+    "smem-spilling",
+    frozenset({"register-spill"}),
+    propose,
+    __name__,
+    nothing="its kernels are not in this file, or have the pragma",
+)

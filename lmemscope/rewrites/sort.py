@@ -331,4 +331,10 @@ def _size(type_: str | None) -> int:
 _LEAVING = re.compile(rb"\b(?:break|continue|return|goto|case|asm)\b")
 
 
-REWRITE = Rewrite("sort", frozenset({"dynamic-index", "rolled-loop"}), propose, __name__)
+REWRITE = Rewrite(
+    "sort",
+    frozenset({"dynamic-index", "rolled-loop"}),
+    propose,
+    __name__,
+    nothing="no loop moves its elements to insert one among them",
+)

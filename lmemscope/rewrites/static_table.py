@@ -183,4 +183,6 @@ REWRITE = Rewrite(
     frozenset({"const-table", "dynamic-index", "rolled-loop", "large-array"}),
     propose,
     __name__,
+    nothing="it is not read as one array that begins with a list and is never written to or "
+    "handed over",
 )

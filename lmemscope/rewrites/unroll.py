@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmemscope.model import Edit, Rewriting, count
-from lmemscope.rewrites.base import Rewrite, Target
+from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
 from lmemscope.rewrites.loops import indexing_loops, surrounding_loops, unroll_edit
 from lmemscope.rewrites.written import files_of
 from lmemscope.rules.unrolling import LARGEST_UNROLLED
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def propose(target: Target) -> Iterator[Rewriting]:
     """The loops whose counters index it; those and the constant ones around them."""
     if target.cause == "large-array" and _size(target) > LARGEST_UNROLLED:
-        return
+        raise DeclinedError(f"more than {LARGEST_UNROLLED} bytes fit no registers")
     loops = [(one, indexing_loops(one)) for one in files_of(target)]
     first = _edits(loops)
     if first:
@@ -63,5 +63,9 @@ def _size(target: Target) -> int:
 
 
 REWRITE = Rewrite(
-    "unroll", frozenset({"rolled-loop", "dynamic-index", "large-array"}), propose, __name__
+    "unroll",
+    frozenset({"rolled-loop", "dynamic-index", "large-array"}),
+    propose,
+    __name__,
+    nothing="no loop of a constant number of iterations has a counter that indexes it",
 )

@@ -14,6 +14,7 @@ from lmemscope.rewrites.base import DeclinedError, Target
 from lmemscope.rewrites.places import Extent, Place, moved
 from lmemscope.rewrites.stepped import Stepped
 from lmemscope.rewrites.variables import Number
+from lmemscope.rewrites.written import indent_unit
 from lmemscope.sources.edits import patched
 from lmemscope.sources.syntax import around, walk
 
@@ -75,7 +76,8 @@ class _Writer:
     def text(self) -> bytes:
         """All of it, as a block."""
         loop, outer = self._loop, self._syntax.indent(self._loop.loop)
-        unit = b"\t" if outer.startswith(b"\t") else b"  "
+        declared = self._target.declared
+        unit = indent_unit(declared.function, self._syntax) if declared is not None else b"  "
         one, two, three, four = (outer + unit * depth for depth in (1, 2, 3, 4))
         lines = [b"{"]
         if loop.start is not None:

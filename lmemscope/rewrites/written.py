@@ -85,7 +85,23 @@ def before(target: Target, node: Node, *lines: bytes) -> Edit | None:
     if not syntax.data[begin : node.start_byte].strip():
         return target.edit(begin, begin, text)
     at = node.start_byte
-    return target.edit(at, at, end + text + indent)
+    if not any(line.startswith(b"#") for line in lines):
+        return target.edit(at, at, b"".join(line + b" " for line in lines))
+    # The blanks between would be left at the end of the line.
+    blanks = len(syntax.data[begin:at]) - len(syntax.data[begin:at].rstrip())
+    return target.edit(at - blanks, at, end + text + indent)
+
+
+def indent_unit(function: Node, syntax: Syntax) -> bytes:
+    """The blanks by which a function's body is indented in it; two where it does not show."""
+    body = function.child_by_field_name("body")
+    inside = body.named_children if body is not None else ()
+    first = next((one for one in inside if one.type != "comment"), None)
+    if first is not None and first.start_point.row > function.start_point.row:
+        outer, inner = syntax.indent(function), syntax.indent(first)
+        if inner.startswith(outer) and inner != outer:
+            return inner[len(outer) :]
+    return b"  "
 
 
 def may_be_body(statement: Node, syntax: Syntax) -> bool:

@@ -22,7 +22,6 @@ import queue
 import selectors
 import signal
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import IO, Any, Protocol
@@ -30,7 +29,7 @@ from typing import IO, Any, Protocol
 from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError, WorkerCrashError
 from lmemscope.model import Unit
 from lmemscope.running.launch import Launched, start, started_early
-from lmemscope.running.limited import limit_of
+from lmemscope.running.limited import Deadline, Limited, limit_of
 from lmemscope.running.memory import Admission, Needs, free_memory
 from lmemscope.running.serve import LENGTH, send
 
@@ -210,7 +209,9 @@ class WorkerPool(Executor):
             if worker is None:
                 worker = self._take_worker()
             try:
-                return worker, worker.call(fn, args, limit_of(fn, self._timeout))
+                by_processor = isinstance(fn, Limited) and self._timeout is None
+                limit = limit_of(fn, self._timeout)
+                return worker, worker.call(fn, args, limit, by_processor=by_processor)
             except WorkerKilledError as error:
                 self._retire(worker)
                 if self._ended:
@@ -248,8 +249,20 @@ class _Worker:
         """Whether it could take a task; only the thread that owns the worker may ask."""
         return self._process.poll() is None
 
-    def call(self, fn: Callable[..., Any], args: tuple[Any, ...], timeout: float | None) -> _Answer:
+    def call(
+        self,
+        fn: Callable[..., Any],
+        args: tuple[Any, ...],
+        timeout: float | None,
+        *,
+        by_processor: bool = False,
+    ) -> _Answer:
         """Run one task.
+
+        Args:
+            fn, args: what to call, and with what.
+            timeout: seconds that it may take, or None.
+            by_processor: whether these are of processor time, where that is known.
 
         Raises:
             StageTimeoutError: no answer within ``timeout`` seconds; the process is killed.
@@ -258,16 +271,21 @@ class _Worker:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = (
+            None
+            if timeout is None
+            else Deadline.of(timeout, self._process.pid if by_processor else None)
+        )
         try:
             send(self._process.stdin, (fn, args))
             header = self._read(self._process.stdout, LENGTH, deadline)
             body = self._read(self._process.stdout, int.from_bytes(header, "little"), deadline)
         except TimeoutError as error:
             self.stop()
+            of_what = " of processor time" if deadline is not None and deadline.is_known else ""
             raise StageTimeoutError(
                 "compile",
-                f"no result within {timeout:g} s",
+                f"no result within {timeout:g} s{of_what}",
                 hint="raise the limit with --timeout, or reduce what is compiled",
             ) from error
         except (EOFError, OSError) as error:
@@ -283,15 +301,16 @@ class _Worker:
         """End the process and release its pipes; only the thread that owns the worker may."""
         self._launched.release()
 
-    def _read(self, stream: IO[bytes], size: int, deadline: float | None) -> bytes:
+    def _read(self, stream: IO[bytes], size: int, deadline: Deadline | None) -> bytes:
         descriptor = stream.fileno()
         data = bytearray()
         with selectors.DefaultSelector() as selector:
             selector.register(descriptor, selectors.EVENT_READ)
             while len(data) < size:
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                if not selector.select(left):
-                    raise TimeoutError
+                if not selector.select(None if deadline is None else deadline.left()):
+                    if deadline is not None and deadline.is_over():
+                        raise TimeoutError
+                    continue
                 chunk = os.read(descriptor, min(size - len(data), 1 << 20))
                 if not chunk:
                     raise EOFError
