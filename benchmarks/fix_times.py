@@ -157,8 +157,8 @@ def apply_patch(text: str, patch: str) -> str:
 def find_fixes(arch: str, only: str | None = None) -> dict[str, Any]:
     """What `lmemscope fix` offers for the kernels, and the modelled costs of what is by hand."""
     sys.path.insert(0, str(ROOT))
+    from lmemscope.analysis.cost import Grid, cost_of
     from lmemscope.config.settings import from_flags
-    from lmemscope.fixing.cost import Grid, cost_of
     from lmemscope.fixing.patch import diff
     from lmemscope.fixing.run import Asked, fix
     from lmemscope.fixing.trials import largest_of

@@ -51,10 +51,8 @@ from lmemscope.tools.toolkit import Toolkit
 
 if TYPE_CHECKING:
     from lmemscope.discover.changed import Narrowed
+    from lmemscope.running.pool import Progress
     from lmemscope.sources.python import Survey
-
-Progress = Callable[[int, int, str], None]
-"""Called at first and as each unit ends: units done, units in all, the input's name."""
 
 Narrow = Callable[[Discovery], "Narrowed"]
 """Which of the inputs that were found are analysed."""
@@ -169,9 +167,11 @@ def _run(
     try:
         if progress is not None and units:
             progress(0, len(units), units[0].name)
+        failed = 0
         for done, future in enumerate(as_completed(futures), start=1):
+            failed += future.exception() is not None
             if progress is not None:
-                progress(done, len(units), by_future[future].name)
+                progress(done, len(units), by_future[future].name, failed)
         links += _linked(linking.requests, settings, executor)
         report = gathered(by_future)
     except (KeyboardInterrupt, Stopped) as stop:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from lmemscope.analysis.layers import Layers
     from lmemscope.discover.project import Projects
     from lmemscope.lowering.ahead import Ahead
+    from lmemscope.lowering.analysed import Mentioning
+    from lmemscope.lowering.store import Slot
 
 _STORE = "lmemscope.lowering.analysed"
 _ANALYSIS = (
@@ -44,6 +46,7 @@ _ANALYSIS = (
     "lmemscope.lowering.disassembly",
     "lmemscope.analysis.layers",
     "lmemscope.analysis.launches",
+    "lmemscope.analysis.local_cost",
     "lmemscope.analysis.facts",
     "lmemscope.analysis.explanation",
     "lmemscope.analysis.headers",
@@ -140,6 +143,7 @@ def analyse_unit(unit: Unit, wanted: Wanted = EVERYTHING) -> UnitReport:
 
         slot, projects = slot_of(unit, wanted), Projects()
         known = known_report(slot, unit, wanted, projects.mentioning)
+        known = known or _with_quotes(slot, unit, wanted, projects.mentioning)
         digest = files.digest_of(unit.path)
         if known is not None:
             return replace(known, source_digest=digest)
@@ -185,6 +189,7 @@ def _analysed(
     from lmemscope.analysis.facts import gather_facts
     from lmemscope.analysis.launches import unseen, with_launches
     from lmemscope.analysis.layers import parse
+    from lmemscope.analysis.local_cost import with_costs
     from lmemscope.analysis.work import works_of
     from lmemscope.lowering.debug import debug_variables
     from lmemscope.rules import find
@@ -204,6 +209,7 @@ def _analysed(
             ahead.prepare(layers.flow)
             variables, unnamed = debug_variables(artifacts, wanted.cache)
         facts = explain_facts(layers, facts, variables, sources)
+    facts = with_costs(layers, facts)
     work = works_of(layers, plain, facts, wanted.largest)
     facts = with_launches(layers, facts)
     quotes, unquoted = _quoted(layers, facts, wanted)
@@ -236,6 +242,32 @@ def _analysed(
     )
     # A tool that failed may work the next time.
     return report, None if unnamed or unquoted else artifacts.key
+
+
+def _with_quotes(
+    slot: Slot | None, unit: Unit, wanted: Wanted, mentioning: Mentioning
+) -> UnitReport | None:
+    """The report of a run that wanted the same but its quotes, with them; None where there is none.
+
+    The artefacts are read again, and nothing is concluded again.
+    """
+    from lmemscope.lowering.analysed import keep_report, known_without_quotes
+
+    known = known_without_quotes(slot, unit, wanted, mentioning)
+    if slot is None or known is None:
+        return None
+    from lmemscope.analysis.layers import parse
+
+    report, read, asked = known
+    artifacts = lower_unit(unit, wanted.cache)
+    layers = parse(artifacts, os.getcwd())
+    quotes, gaps = _quoted(layers, [kernel.facts for kernel in report.kernels], wanted)
+    if gaps or slot.key != artifacts.key:
+        return None
+    kernels = tuple(replace(one, quotes=quotes.get(one.facts.name)) for one in report.kernels)
+    report = replace(report, kernels=kernels, cached=artifacts.cached)
+    keep_report(slot, unit, wanted, report, read, asked)
+    return report
 
 
 def _of_log(unit: Unit, wanted: Wanted) -> UnitReport:

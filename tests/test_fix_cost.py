@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from lmemscope.analysis.cost import Grid, cost, cost_of
 from lmemscope.analysis.leaving import leave_reason
 from lmemscope.analysis.ptx.trips import UNKNOWN
 from lmemscope.analysis.work import work_of
-from lmemscope.fixing.cost import Grid, cost, cost_of
 from lmemscope.fixing.rank import ranked
 from lmemscope.model import (
     PIPES,

@@ -110,7 +110,9 @@ def test_what_is_tried_is_told_before_it_is_waited_for(rings: Path) -> None:
     told: list[tuple[int, int, str]] = []
     settings = from_flags({"arch": ("sm_90",)}).settings
     with ThreadPoolExecutor(1) as executor:
-        _, found = fix(["ring.cu"], settings, executor, Asked(), lambda *said: told.append(said))
+        _, found = fix(
+            ["ring.cu"], settings, executor, Asked(), lambda *said: told.append(said[:3])
+        )
     tried = len({one.rewriting.edits for one in found.trials})
     assert told[:2] == [(0, 1, "ring.cu"), (1, 1, "ring.cu")]
     assert told[2][::2] == (0, "window, object 1 of 1: unroll")
@@ -159,12 +161,13 @@ def test_a_terminal_sees_how_far_it_is(rings: Path) -> None:
 @pytest.mark.toolchain
 def test_a_patch_for_many_instances_is_shown_once(rings: Path) -> None:
     shown = run_program("explain", "ring.cu", "--fix", cwd=rings).out
-    assert shown.count("Proven fix: ") == 2
+    # One explanation of both, with the costlier one's figures.
+    assert "In all 2 instances, 80–96 bytes." in shown
+    assert shown.count("Proven fix: ") == 1
     assert shown.count("+++ b/ring.cu") == 1
-    assert " ".join(shown.split()).count("in a column of shared memory") == 2, "and not as advice"
-    assert "Its patch is that of ring<24> on sm_90, above." in shown
+    assert " ".join(shown.split()).count("in a column of shared memory") == 1, "and not as advice"
     joined = " ".join(shown.split())
-    assert joined.count(" times the modelled speed") + joined.count("same modelled speed") >= 2
+    assert joined.count(" times the modelled speed") + joined.count("same modelled speed") >= 1
 
 
 @pytest.mark.toolchain

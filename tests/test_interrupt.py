@@ -43,7 +43,7 @@ def test_what_was_done_comes_with_the_interruption(
     def analysed(unit: Unit, wanted: Wanted) -> UnitReport:
         return UnitReport(unit.name, "nvrtc", unit.arch, (), None)
 
-    def stop(done: int, total: int, name: str) -> None:
+    def stop(done: int, total: int, name: str, failed: int = 0) -> None:
         if done == 2:
             raise KeyboardInterrupt
 

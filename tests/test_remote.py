@@ -202,7 +202,7 @@ class TestCluster:
         killed_after = 2
         executor = remote.open_executor(cluster.url, None)
 
-        def progress(done: int, total: int, _: str) -> None:
+        def progress(done: int, total: int, _: str, __: int = 0) -> None:
             if done == killed_after:
                 os.kill(doomed.pid, signal.SIGKILL)
                 assert total == 6

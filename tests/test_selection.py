@@ -67,8 +67,8 @@ def test_order_and_folding_leave_nothing_out() -> None:
 def test_what_top_chose_is_shown_as_it_was_counted() -> None:
     view = settled(many(), View(top=2))
     chosen = selected(many(), view)
-    shown, folded = listed(chosen, view)
-    assert (len(shown), folded) == (2, ())
+    found = listed(chosen, view)
+    assert (len(found.shown), found.is_folded) == (2, False)
 
 
 def test_top_counts_groups_where_there_are_many() -> None:
@@ -77,37 +77,38 @@ def test_top_counts_groups_where_there_are_many() -> None:
 
 
 def test_many_kernels_are_folded_to_what_uses_local_memory() -> None:
-    shown, folded = listed(many(), View())
-    assert [(entry.name, entry.instances) for entry in shown] == [("ns::pick", 3), ("spill", 1)]
-    assert sum(len(entry.kernels) for entry in folded) == MANY
-    shown, folded = listed(many(), View(all=True))
-    assert (len(shown), folded) == (MANY + 4, ())
-    shown, folded = listed(few(), View())
-    assert (len(shown), folded) == (3, ())
+    found = listed(many(), View())
+    assert {(one.name, one.instances) for one in found.shown} == {("ns::pick", 3), ("spill", 1)}
+    assert sum(len(entry.kernels) for entry in found.clean) == MANY
+    assert found.is_folded
+    found = listed(many(), View(all=True))
+    assert (len(found.shown), found.clean) == (MANY + 4, ())
+    found = listed(few(), View())
+    assert (len(found.shown), found.clean) == (3, ())
 
 
 @pytest.mark.parametrize(
     ("sort", "first"),
     [
-        (None, "ns::pick"),
+        (None, "spill"),
         ("worst", "spill"),
-        ("bytes", "ns::pick"),
+        ("bytes", "spill"),
         ("name", "ns::pick"),
         ("file", "spill"),
     ],
 )
 def test_orders(sort: str | None, first: str) -> None:
-    shown, _ = listed(many(), View(sort=sort))  # type: ignore[arg-type]
-    assert shown[0].name == first
+    found = listed(many(), View(sort=sort))  # type: ignore[arg-type]
+    assert found.shown[0].name == first
 
 
 def test_the_table_says_what_it_does_not_show() -> None:
     text = render(many(), Presentation(width=100))
     assert "ns::pick ×3" in text
-    assert f"{MANY} clean: --all shows them." in text
+    assert f"{MANY} kernels without local memory hidden (--all shows them)" in text
     assert "cause" in text.splitlines()[0]
     assert "clean<7>" in render(many(), Presentation(width=100, view=View(all=True)))
-    assert "Shown through --top 1." in render(
+    assert "Filtered: --top 1." in render(
         selected(many(), View(top=1)), Presentation(width=100, view=View(top=1))
     )
 
@@ -159,7 +160,7 @@ def test_no_line_is_wider_and_no_figure_is_cut(width: int) -> None:
 def test_nothing_left_is_no_table() -> None:
     nothing = selected(few(), View(cause=("alloca",)))
     text = render(nothing, Presentation(width=80, view=View(cause=("alloca",))))
-    assert text.startswith("no kernel in 1 file. Shown through --cause alloca.")
+    assert text.startswith("no kernel in 1 file. Filtered: --cause alloca.")
 
 
 def test_instances_with_other_causes_are_told_apart() -> None:

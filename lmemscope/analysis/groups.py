@@ -6,27 +6,32 @@ the terminal, Markdown and HTML count alike.
 
 from __future__ import annotations
 
-import re
+import os
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
+from lmemscope.analysis.ranking import Row as Row
+from lmemscope.analysis.ranking import (
+    arch_order,
+    cost_of_share,
+    is_negligible,
+    severity,
+    worst_first,
+)
 from lmemscope.formats.demangle import short_name
 from lmemscope.formats.kernel_names import stable_name
 from lmemscope.model import (
     Cause,
+    CauseShare,
     KernelFacts,
-    KernelReport,
     Report,
     SiteClass,
-    UnitReport,
     Verdict,
     VerdictName,
+    traits_of,
     verdict_kind,
 )
-
-Row = tuple[UnitReport, KernelReport]
-"""A kernel with the unit that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +55,15 @@ class GroupCause:
         object: the variable, or None: spills, or a name that is not known.
         frame: frame bytes per thread, in each kernel.
         sites: load and store sites of all kernels together.
+        cost: the most that it costs one of the kernels, or the least that its sites allow where no
+            model says it.
     """
 
     cause: Cause
     object: str | None
     frame: Span
     sites: SiteClass
+    cost: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +77,10 @@ class Group:
         archs: sorted, older ones first.
         kernels: worst first.
         instances: how many there are, each counted once for all architectures and files.
-        causes: most site bytes first; empty where no local memory is.
+        causes: the costliest first; empty where no local memory is.
         verdict: the worst kernel's.
-        site_bytes: of all kernels together; None where no kernel's sites are known.
+        cost: modelled cycles per warp, of each kernel; None where no kernel's are known.
+        site_bytes: of each kernel; None where no kernel's sites are known.
         frame: frame bytes per thread; None where no kernel's frame is known.
         spills: bytes of spill stores and loads, as ptxas says; None where not known.
     """
@@ -84,7 +93,8 @@ class Group:
     instances: int
     causes: tuple[GroupCause, ...]
     verdict: Verdict
-    site_bytes: int | None
+    cost: Span | None
+    site_bytes: Span | None
     frame: Span | None
     spills: Span | None
 
@@ -92,6 +102,11 @@ class Group:
     def uses_memory(self) -> bool:
         """Whether its kernels count as ones with local memory."""
         return verdict_kind(self.verdict.kind).uses_memory
+
+    @property
+    def is_negligible(self) -> bool:
+        """Whether all local memory of its kernels is for messages and launches."""
+        return is_negligible(self.kernels[0][1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,52 +118,69 @@ class CauseTotal:
         groups: that have it.
         kernels: that have it, each counted once for all architectures and routes.
         sites: its load and store sites.
+        cost: the most that it costs one kernel.
+        worst: the group of that kernel.
     """
 
     cause: Cause
     groups: int
     kernels: int
     sites: SiteClass
+    cost: float
+    worst: Group
 
 
 def totals(found: Iterable[Group]) -> tuple[CauseTotal, ...]:
-    """Each cause of some groups, most site bytes first."""
-    having: defaultdict[Cause, list[Group]] = defaultdict(list)
+    """Each cause of some groups, by what it costs one kernel; those of no cost last."""
+    having: defaultdict[Cause, dict[int, tuple[float, Group]]] = defaultdict(dict)
     sites: defaultdict[Cause, SiteClass] = defaultdict(SiteClass)
-    for group in found:
-        for cause in {one.cause for one in group.causes}:
-            having[cause].append(group)
+    for number, group in enumerate(found):
         for one in group.causes:
+            cost, _ = having[one.cause].get(number, (0.0, group))
+            having[one.cause][number] = (max(cost, one.cost), group)
             sites[one.cause] += one.sites
     made = []
     for cause, have in having.items():
-        kernels = distinct_kernels(row for one in have for row in one.kernels)
-        made.append(CauseTotal(cause, len(have), kernels, sites[cause]))
-    return tuple(sorted(made, key=lambda one: (-one.sites.bytes, one.cause)))
+        kernels = distinct_kernels(row for _, one in have.values() for row in one.kernels)
+        cost, worst = max(have.values(), key=lambda one: one[0])
+        made.append(CauseTotal(cause, len(have), kernels, sites[cause], cost, worst))
+    return tuple(sorted(made, key=_cause_order))
+
+
+def _cause_order(one: CauseTotal) -> tuple[object, ...]:
+    return not traits_of(one.cause).costly, -one.cost, -one.sites.bytes, one.cause
 
 
 def groups(report: Report) -> tuple[Group, ...]:
-    """All kernels of a report, each in one group; most site bytes first, what is clean last."""
+    """All kernels of a report, each in one group, in the order of their worst kernels."""
     return grouped((unit, kernel) for unit in report.units for kernel in unit.kernels)
 
 
 def grouped(rows: Iterable[Row]) -> tuple[Group, ...]:
     """As `groups`, of some kernels only."""
+    return _grouped(rows, _key)
+
+
+def templates(rows: Iterable[Row]) -> tuple[Group, ...]:
+    """As `grouped`, with all instances of a template in one group, whatever their causes."""
+    return _grouped(rows, lambda row: (_file(row), template_name(row[1].facts.demangled)))
+
+
+def _grouped(rows: Iterable[Row], key: Callable[[Row], object]) -> tuple[Group, ...]:
     found: defaultdict[object, list[Row]] = defaultdict(list)
     for row in rows:
-        found[_key(row)].append(row)
-    return tuple(sorted((_group(rows) for rows in found.values()), key=_order))
+        found[key(row)].append(row)
+    return tuple(sorted((_group(rows) for rows in found.values()), key=group_severity))
+
+
+def group_severity(group: Group) -> tuple[object, ...]:
+    """A key that sorts groups as `severity` sorts their worst kernels."""
+    return severity(group.kernels[0])
 
 
 def distinct_kernels(rows: Iterable[Row]) -> int:
     """How many kernels there are, each counted once for all architectures and routes."""
     return len({(unit.input, stable_name(kernel.facts.name)) for unit, kernel in rows})
-
-
-def arch_order(arch: str) -> tuple[int, str]:
-    """A key that sorts architectures by number: ``sm_75``, ``sm_90``, ``sm_90a``, ``sm_100``."""
-    digits = re.search(r"\d{1,9}", arch)
-    return int(digits[0]) if digits is not None else 0, arch
 
 
 def template_name(demangled: str) -> str:
@@ -177,21 +209,30 @@ def _key(row: Row) -> tuple[str, str, VerdictName, frozenset[tuple[Cause, str | 
 
 def _file(row: Row) -> str:
     unit, kernel = row
-    return kernel.facts.home or unit.input
+    # One header has as many spellings as there are files that include it.
+    return os.path.normpath(kernel.facts.home or unit.input)
 
 
-def _shares(facts: KernelFacts) -> dict[tuple[Cause, str | None], tuple[int, SiteClass]]:
-    """Frame bytes and sites by cause and variable; nameless objects of one cause are one."""
-    found: dict[tuple[Cause, str | None], tuple[int, SiteClass]] = {}
+def _shares(facts: KernelFacts) -> dict[tuple[Cause, str | None], CauseShare]:
+    """Shares by cause and variable; nameless objects of one cause are one."""
+    found: dict[tuple[Cause, str | None], CauseShare] = {}
     for share in facts.causes:
         name = facts.objects[share.object].name if share.object is not None else None
-        frame, sites = found.get((share.cause, name), (0, SiteClass()))
-        found[share.cause, name] = (frame + share.frame_bytes, sites + share.sites)
+        cost = cost_of_share(share)
+        other = found.get((share.cause, name))
+        if other is not None:
+            share = replace(
+                share,
+                frame_bytes=share.frame_bytes + other.frame_bytes,
+                sites=share.sites + other.sites,
+            )
+            cost += other.cost or 0.0
+        found[share.cause, name] = replace(share, cost=cost)
     return found
 
 
 def _group(rows: list[Row]) -> Group:
-    rows.sort(key=_worst_first)
+    rows = worst_first(rows)
     unit, worst = rows[0]
     facts = [kernel.facts for _, kernel in rows]
     return Group(
@@ -203,49 +244,36 @@ def _group(rows: list[Row]) -> Group:
         instances=len({stable_name(one.name) for one in facts}),
         causes=_causes(facts),
         verdict=worst.verdict,
-        site_bytes=_sum(one.sass.bytes if one.sass is not None else None for one in facts),
+        cost=_span(round(one.cost) if one.cost is not None else None for one in facts),
+        site_bytes=_span(one.sass.bytes if one.sass is not None else None for one in facts),
         frame=_span(one.stack_frame for one in facts),
         spills=_span(one.spill_bytes for one in facts),
     )
 
 
 def _causes(facts: list[KernelFacts]) -> tuple[GroupCause, ...]:
-    frames: defaultdict[tuple[Cause, str | None], list[int]] = defaultdict(list)
-    sites: defaultdict[tuple[Cause, str | None], SiteClass] = defaultdict(SiteClass)
+    found: defaultdict[tuple[Cause, str | None], list[CauseShare]] = defaultdict(list)
     for one in facts:
-        for key, (size, share) in _shares(one).items():
-            frames[key].append(size)
-            sites[key] += share
+        for key, share in _shares(one).items():
+            found[key].append(share)
     made = [
-        GroupCause(cause, name, Span(min(sizes), max(sizes)), sites[cause, name])
-        for (cause, name), sizes in frames.items()
+        GroupCause(
+            cause,
+            name,
+            Span(min(one.frame_bytes for one in shares), max(one.frame_bytes for one in shares)),
+            sum((one.sites for one in shares), SiteClass()),
+            max(one.cost or 0.0 for one in shares),
+        )
+        for (cause, name), shares in found.items()
     ]
-    return tuple(sorted(made, key=lambda one: (-one.sites.bytes, one.cause, one.object or "")))
+    return tuple(sorted(made, key=_group_cause_order))
 
 
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+def _group_cause_order(one: GroupCause) -> tuple[object, ...]:
+    costly = traits_of(one.cause).costly
+    return not costly, -one.cost, -one.sites.bytes, one.cause, one.object or ""
 
 
 def _span(values: Iterable[int | None]) -> Span | None:
     known = [value for value in values if value is not None]
     return Span(min(known), max(known)) if known else None
-
-
-def _worst_first(row: Row) -> tuple[object, ...]:
-    unit, kernel = row
-    arch = arch_order(unit.arch)
-    return (*(-part for part in kernel.verdict.rank), unit.input, kernel.facts.demangled, arch)
-
-
-def _order(group: Group) -> tuple[object, ...]:
-    """What moves most bytes first, whatever its kind: a small spill is no worse than its size."""
-    kind, _ = group.verdict.rank
-    weight = sum(kernel.verdict.rank[1] for _, kernel in group.kernels)
-    causes = tuple(_names(group.causes))
-    return not group.uses_memory, -weight, -kind, group.file, group.name, causes
-
-
-def _names(causes: Iterable[GroupCause]) -> Iterable[tuple[str, str]]:
-    return ((one.cause, one.object or "") for one in causes)

@@ -9,7 +9,7 @@ executed as often as before.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lmemscope.analysis.layers import Layers
@@ -21,6 +21,7 @@ from lmemscope.analysis.ptx.diverging import Divergence
 from lmemscope.analysis.ptx.effects import effects
 from lmemscope.analysis.ptx.flow import is_local_access
 from lmemscope.analysis.ptx.fusions import Fusions
+from lmemscope.analysis.ptx.objects import FunctionObjects
 from lmemscope.analysis.ptx.promoted import Selection, promoted
 from lmemscope.analysis.ptx.rooms import largest_parameters
 from lmemscope.analysis.ptx.slicing import Dataflow
@@ -103,11 +104,9 @@ def work_of(
     if flow is None or dataflow is None or objects is None:
         return None
     if largest is None:
-        own = (one for one in arrays if one.function == facts.name)
-        extents = {one.offset: dimensions(one.type) for one in own if one.type is not None}
-        largest = largest_parameters(objects, extents)
+        largest = _largest(objects, facts.name, arrays)
     dataflow.bound(largest)
-    calls = _calls(flow, facts.name)
+    calls = call_counts(flow, facts.name, Dataflow.weight)
     counted = _Counted()
     lanes: dict[int, float] = {}
     accesses = (*facts.accesses, *facts.generic)
@@ -120,8 +119,8 @@ def work_of(
             counted.function(dataflow, divergence, often, in_registers, rare)
             for line, indices in dataflow.by_line.items():
                 lanes[line] = max(map(divergence.active, indices))
-    frame = _frame(facts)
-    counted.local(accesses, _weights(flow, calls), lanes, frame, facts.objects)
+    frame = frame_of(facts)
+    counted.local(accesses, line_weights(flow, calls, Dataflow.weight), lanes, frame, facts.objects)
     work = counted.work(frame, facts.cubin.code_bytes if facts.cubin is not None else None)
     return replace(
         work,
@@ -131,8 +130,50 @@ def work_of(
     )
 
 
-def _calls(flow: ModuleFlow, kernel: str) -> dict[str, float]:
-    """How often a warp runs each function of a kernel."""
+def local_work(
+    accesses: Iterable[LocalAccess],
+    weights: Mapping[int, float],
+    frame: int,
+    objects: Sequence[LocalObject],
+) -> Work:
+    """What a warp with all of its lanes does to local memory, and nothing else of it.
+
+    Args:
+        accesses: of a kernel, some or all.
+        weights: how often what is on a PTX line runs; once where that is not known.
+        frame: bytes per thread.
+        objects: of the kernel.
+    """
+    counted = _Counted()
+    counted.local(accesses, weights, {}, frame, objects)
+    return counted.work(frame, None)
+
+
+def bound_loops(flow: ModuleFlow, facts: KernelFacts) -> None:
+    """Take a kernel's loops to run no further than its own arrays let them."""
+    dataflow, objects = flow.dataflow(facts.name), flow.objects(facts.name)
+    if dataflow is not None and objects is not None:
+        dataflow.bound(_largest(objects, facts.name, facts.objects))
+
+
+def _largest(
+    objects: FunctionObjects, kernel: str, arrays: Iterable[LocalObject]
+) -> Mapping[str, int]:
+    own = (one for one in arrays if one.function == kernel)
+    extents = {one.offset: dimensions(one.type) for one in own if one.type is not None}
+    return largest_parameters(objects, extents)
+
+
+def call_counts(
+    flow: ModuleFlow, kernel: str, weight: Callable[[Dataflow, int], float]
+) -> dict[str, float]:
+    """How often a warp runs each function of a kernel.
+
+    Args:
+        flow: of the module.
+        kernel: its name.
+        weight: how often an instruction runs for each call of its function.
+    """
     often: dict[str, float] = defaultdict(float)
     often[kernel] = 1.0
     # Callers before callees; a function that reaches itself is taken to run once more.
@@ -142,8 +183,8 @@ def _calls(flow: ModuleFlow, kernel: str) -> dict[str, float]:
             continue
         for call in dataflow.flow.calls:
             if call.callee is not None and call.callee in flow.callees:
-                weight = dataflow.weight(call.index)
-                often[call.callee] = min(_CALLS, often[call.callee] + often[name] * weight)
+                times = often[name] * weight(dataflow, call.index)
+                often[call.callee] = min(_CALLS, often[call.callee] + times)
     return often
 
 
@@ -163,18 +204,20 @@ def _ordered(flow: ModuleFlow, kernel: str) -> list[str]:
     return [*reversed(done)]
 
 
-def _weights(flow: ModuleFlow, calls: Mapping[str, float]) -> dict[int, float]:
-    """How often what is on a PTX line runs."""
+def line_weights(
+    flow: ModuleFlow, calls: Mapping[str, float], weight: Callable[[Dataflow, int], float]
+) -> dict[int, float]:
+    """How often what is on a PTX line runs; arguments as for `call_counts`, which ``calls`` are."""
     found: dict[int, float] = {}
     for name, often in calls.items():
         dataflow = flow.dataflow(name)
         if dataflow is not None:
             for line, indices in dataflow.by_line.items():
-                found[line] = often * max(map(dataflow.weight, indices))
+                found[line] = often * max(weight(dataflow, index) for index in indices)
     return found
 
 
-def _frame(facts: KernelFacts) -> int:
+def frame_of(facts: KernelFacts) -> int:
     """Bytes per thread; of a call path as far as it is known."""
     own = facts.stack_frame or 0
     called = (one.ptxas.stack_frame or 0 for one in facts.callees if one.ptxas is not None)

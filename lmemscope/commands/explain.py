@@ -19,6 +19,9 @@ from lmemscope.model import Quote
 if TYPE_CHECKING:
     from lmemscope.model import Report
 
+_MOST = 5
+"""Templates that are explained in full where none is named."""
+
 
 @click.command(name="explain")
 @click.argument("target", metavar="PATH[::KERNEL]", shell_complete=completing("target"))
@@ -28,20 +31,28 @@ if TYPE_CHECKING:
 )
 @fix_options
 @click.option("--all", "show_all", is_flag=True, help="Also list kernels without local memory.")
+@click.option(
+    "--top",
+    "in_full",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Explain the N costliest templates in full.  [default: {_MOST}; all that KERNEL names]",
+)
 @compile_options
 def command(
     target: str,
     show_ptx: bool,
     show_sass: bool,
     show_all: bool,
+    in_full: int | None,
     fixes: Fixes,
     settings: Settings,
     color: str,
 ) -> None:
     """Explain a kernel's local memory: lines, frame, causes, evidence, and what removes it.
 
-    KERNEL is a name or a glob (quote it); without it every kernel that uses local memory is
-    explained.
+    KERNEL is a name or a glob (quote it). Without it the costliest kernels are explained, and the
+    others listed. Instances of a template are explained together.
 
     \b
     Examples:
@@ -55,11 +66,13 @@ def command(
     path, separator, kernel = target.partition("::")
     if separator:
         settings = replace(settings, kernels=(*settings.kernels, kernel))
+    most = in_full if in_full is not None or separator else _MOST
     chosen = {"ptx": show_ptx, "sass": show_sass, "live": True}
     quotes = tuple(quote for quote in get_args(Quote) if chosen[quote])
 
     def written(report: Report) -> None:
-        _write(report, color, everything=bool(separator) or show_all)
+        everything = bool(separator) or show_all
+        _write(report, color, everything=everything, most=most, path=path)
 
     report = gathered_with_fixes([path], replace(settings, quotes=quotes), fixes, written)
     written(report)
@@ -73,20 +86,18 @@ def command(
     raise SystemExit(exit_code(report))
 
 
-def _write(report: Report, color: str, *, everything: bool) -> None:
+def _write(report: Report, color: str, *, everything: bool, most: int | None, path: str) -> None:
     """The text of all kernels, or of those that use local memory."""
     from lmemscope.exporters.explanation import Explainer
+    from lmemscope.exporters.explanations import explanations
 
     width = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
     explainer = Explainer(
         color=color_wanted(color, None), width=min(width, 110), left_out=report.left_out
     )
-    texts = [
-        explainer.explain(unit, found)
-        for unit in report.units
-        for found in sorted(unit.kernels, key=lambda k: tuple(-part for part in k.verdict.rank))
-        if found.findings or everything
-    ]
+    texts = explanations(
+        report, explainer, clean=everything, most=most, width=min(width, 110), path=path
+    )
     if report.links:
         from lmemscope.exporters.escape_terminal import document
         from lmemscope.exporters.formats import Presentation

@@ -6,6 +6,9 @@ Commands are imported when they run: ``--help`` must not pay for a compiler bind
 from __future__ import annotations
 
 import importlib
+import os
+import shlex
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
@@ -38,6 +41,9 @@ Exit codes:
 """
 
 
+_ARGUMENTS = f"{__name__}.arguments"
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands' names and help lines without importing them."""
 
@@ -60,17 +66,28 @@ class LazyGroup(click.Group):
         **extra: Any,
     ) -> click.Context:
         """Read the arguments; what click says of wrong ones quotes them visibly."""
+        typed = tuple(args)
         try:
-            return super().make_context(info_name, args, parent, **extra)
+            context = super().make_context(info_name, args, parent, **extra)
         except click.ClickException as error:
-            _refuse(error)
+            _refuse(error, typed)
+        context.meta[_ARGUMENTS] = typed
+        return context
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names; an error says which may be meant."""
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            raise _UnknownCommandError(args, ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what click says of wrong arguments quotes them visibly."""
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            _refuse(error)
+            _refuse(error, ctx.meta[_ARGUMENTS])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in ``--help``, from the table instead of from the commands."""
@@ -78,10 +95,37 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, _COMMANDS[name]) for name in self.list_commands(ctx)])
 
 
-def _refuse(error: click.ClickException) -> NoReturn:
+class _UnknownCommandError(click.UsageError):
+    """The first argument is no command.
+
+    Attributes:
+        hint: what may be meant, or None.
+    """
+
+    def __init__(self, arguments: Sequence[str], ctx: click.Context) -> None:
+        from difflib import get_close_matches
+
+        name = arguments[0]
+        super().__init__(f"No such command {name!r}.", ctx)
+        near = get_close_matches(name, _COMMANDS, 1)
+        is_path = os.path.exists(name) or "/" in name or "." in name
+        self.hint: str | None = None
+        if is_path:
+            self.hint = f"use lmemscope scan {' '.join(map(shlex.quote, arguments))}"
+        elif near:
+            self.hint = f"use lmemscope {near[0]}"
+
+
+def _refuse(error: click.ClickException, arguments: Sequence[str]) -> NoReturn:
+    from lmemscope.commands.nvcc_spelling import suggestion
     from lmemscope.commands.say import refuse
 
-    refuse(error)
+    hint = None
+    if isinstance(error, click.NoSuchOption):
+        hint = suggestion(error.option_name, arguments)
+    elif isinstance(error, _UnknownCommandError):
+        hint = error.hint
+    refuse(error, hint)
 
 
 @click.group(
@@ -94,7 +138,8 @@ def cli() -> None:
     """Which CUDA kernels use local memory, what causes it, and what would remove it.
 
     Kernels are compiled with NVRTC (or nvcc, where a file holds host code); PTX, the report of
-    ptxas and the machine code are read side by side, because each alone lies. No GPU is needed.
+    ptxas and the SASS are read side by side, because each layer alone is misleading. No GPU is
+    needed.
 
     Start with:  lmemscope scan my_kernels.cu
     """

@@ -14,7 +14,7 @@ import click
 from lmemscope import files, whole
 from lmemscope.commands import streams
 from lmemscope.errors import OutputError, UsageError
-from lmemscope.exporters.formats import FORMATS, render
+from lmemscope.exporters.formats import FORMATS, Explaining, explain_file, render
 from lmemscope.model import Report, View
 
 Formats = Mapping[str, tuple[str, ...]]
@@ -106,7 +106,15 @@ class Sink:
             raise _unwritten(self.target, error, "name another file with -o") from error
 
 
-def rendered(report: Report, sink: Sink, *, verbose: bool, with_accesses: bool, view: View) -> str:
+def rendered(
+    report: Report,
+    sink: Sink,
+    *,
+    verbose: bool,
+    with_accesses: bool,
+    view: View,
+    explaining: Explaining = explain_file,
+) -> str:
     """A report in the sink's format and width."""
     return render(
         report,
@@ -116,6 +124,7 @@ def rendered(report: Report, sink: Sink, *, verbose: bool, with_accesses: bool, 
         verbose=verbose,
         with_accesses=with_accesses,
         view=view,
+        explaining=explaining,
     )
 
 

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from lmemscope.commands import stopping
+from lmemscope.commands import progress, stopping
 from lmemscope.commands.say import complain, say
 from lmemscope.errors import LmemscopeError
-from lmemscope.exporters.escape import visible
 from lmemscope.model import count
 from lmemscope.running.launch import UNITS
 from lmemscope.running.memory import Needs
-from lmemscope.running.pool import WorkerPool
+from lmemscope.running.pool import Progress, WorkerPool
 
 if TYPE_CHECKING:
-    from lmemscope.collect import Narrow, Progress
+    from lmemscope.collect import Narrow
     from lmemscope.config.settings import Settings
     from lmemscope.model import Artifacts, Report
 
 T = TypeVar("T")
 
 EXIT_CLEAN, EXIT_INCOMPLETE = 0, 3
-_NAME_WIDTH = 50
 
 
 def analyse(
@@ -66,7 +62,7 @@ def in_workers(
     work: Callable[[Executor, Progress | None], T],
     interrupted: Callable[[Report], None] | None = None,
 ) -> T:
-    """Do something with worker processes and a bar of progress.
+    """Do something with worker processes, and show how far it is.
 
     Args:
         settings: how many workers, where they run, and for how long each of them.
@@ -80,8 +76,8 @@ def in_workers(
     from lmemscope import collect
 
     try:
-        with _progress() as progress:
-            made = work(pool, progress)
+        with progress.shown() as told:
+            made = work(pool, told)
     except collect.Interrupted as stop:
         pool.shutdown(wait=False, cancel_futures=True)
         stopping.take_time()
@@ -166,40 +162,3 @@ def _import_renderer(on_terminal: bool) -> None:
     if on_terminal:
         import rich.console
         import rich.table  # noqa: F401
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """A bar on stderr with rate and time left, only where a person watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    started = time.monotonic()
-    with Bar(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5) as bar:
-        task = bar.add_task("", total=None, rate="")
-
-        def show(done: int, total: int, name: str) -> None:
-            nonlocal started
-            if done == 0:
-                # What begins now, such as trials behind the analysis, has a pace of its own.
-                started = time.monotonic()
-                bar.reset(task, total=total)
-            rate = done / max(time.monotonic() - started, 1e-3)
-            name = visible(name)
-            shown = name if len(name) <= _NAME_WIDTH else "…" + name[1 - _NAME_WIDTH :]
-            said = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
-            said = said if done else ""
-            bar.update(task, completed=done, total=total, description=shown, rate=said)
-
-        yield show

@@ -45,9 +45,17 @@ def complain(error: LmemscopeError | Failure) -> None:
     say(*made, err=True)
 
 
-def refuse(error: click.ClickException) -> NoReturn:
-    """End with an error of click's own, which quotes arguments, as click does, but visibly."""
+def refuse(error: click.ClickException, hint: str | None = None) -> NoReturn:
+    """End with an error of click's own, which quotes arguments, as click does, but visibly.
+
+    Args:
+        error: of click.
+        hint: what to do instead, or None.
+    """
     told = io.StringIO()
     error.show(told)
     say(*lines(told.getvalue().rstrip("\n")), err=True)
+    if hint is not None:
+        first, *others = lines(hint)
+        say(line("hint: ", first), *others, err=True)
     raise SystemExit(error.exit_code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lmemscope.analysis.reservation import reserve
+from lmemscope.commands.next_command import Remembering, explaining
 from lmemscope.commands.options import compile_options, group_options
 from lmemscope.commands.output import REPORT_FORMATS, Sink, rendered
 from lmemscope.commands.running import exit_code
@@ -15,7 +16,7 @@ from lmemscope.exporters.selection import selected, settled
 from lmemscope.model import Report
 
 
-@click.command(name="scan")
+@click.command(name="scan", cls=Remembering)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--format",
@@ -38,13 +39,14 @@ def command(
     settings: Settings,
     color: str,
 ) -> None:
-    """Show which kernels use local memory, worst first.
+    """Show which kernels use local memory, the costliest first.
 
     PATH is a .cu, .cuh, .ptx, .cubin or .py file, a compile_commands.json, a directory, what
     `nvcc -Xptxas -v` printed (a build log, or - for standard input), or a saved JSON report.
 
-    Beyond 40 kernels the table shows those that use local memory, instances of one template with
-    the same causes as one row.
+    Cost is modelled: cycles of a multiprocessor that local memory takes for each warp, with loops
+    counted. Above 40 kernels, clean kernels are hidden and instances of one template with the same
+    causes are merged.
 
     \b
     Examples:
@@ -67,7 +69,16 @@ def command(
             report = reserve(report, device, settings.stack_limit, settings.pending_launches)
         view = settled(report, settings.view)
         chosen = selected(report, view)
-        sink.write(rendered(chosen, sink, verbose=verbose, with_accesses=accesses, view=view))
+        sink.write(
+            rendered(
+                chosen,
+                sink,
+                verbose=verbose,
+                with_accesses=accesses,
+                view=view,
+                explaining=explaining(paths, settings),
+            )
+        )
 
     report = gathered(paths, settings, interrupted=show)
     show(report)

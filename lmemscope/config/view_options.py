@@ -28,7 +28,7 @@ def _shown(
 
 
 VIEW = (
-    _shown("top", kinds.whole(1, "rows"), "At most N rows, the first of the order.", "--top", "N"),
+    _shown("top", kinds.whole(1, "rows"), "Show the first N rows.", "--top", "N"),
     _shown(
         "cause",
         kinds.listed(kinds.cause(), "a list of causes"),
@@ -47,7 +47,7 @@ VIEW = (
     _shown(
         "sort",
         kinds.choice(*get_args(Order)),
-        "What comes first. [default: worst; of groups: bytes at LDL and STL]",
+        "What comes first; worst is modelled cost. [default: worst]",
         "--sort",
     ),
     _shown(

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import LiteralString
 
+from lmemscope.analysis.groups import Group, templates
 from lmemscope.exporters import escape_terminal, layout, proven
 from lmemscope.exporters.escape_terminal import Part, Shown, document, styled
-from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.exporters.figures_text import cut_name, disagreements, figures
+from lmemscope.exporters.template_findings import Gathered, costliest_first, gathered
+from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
-    CallFacts,
     Cause,
-    Finding,
     FrameRange,
     IndexFacts,
     IndexSource,
@@ -37,7 +38,7 @@ _LANES_SHOWN = 4
 _LANES_WIDTH = 11 * _LANES_SHOWN + len("…  lane 31")
 _WORD_COLUMN = 22
 _NAME = 24
-_CALLED = 60
+_CULPRITS = 3
 _COLORS = {"error": "1;31", "warning": "33", "note": "36", "dim": "2", "bold": "1"}
 _INTRODUCTION = (
     "Local memory is private to each thread, but it is not registers: it lies in device memory, "
@@ -57,52 +58,69 @@ class Explainer:
     def __init__(self, *, color: bool, width: int, left_out: Sequence[LeftOut] = ()) -> None:
         self._color, self._width, self._left_out = color, max(width, 40), left_out
         self._patches: dict[str, str] = {}
+        self._advised: dict[tuple[str, ...], str] = {}
+        self._background: set[str] = set()
 
     def explain(self, unit: UnitReport, kernel: KernelReport) -> str:
         """The whole text on one kernel."""
+        (group,) = templates([(unit, kernel)])
+        return self.explain_group(group)
+
+    def explain_group(self, group: Group) -> str:
+        """The text on a template: the costliest instance, and in what the others differ."""
+        unit, kernel = group.kernels[0]
         facts = kernel.facts
-        place = facts.location
-        where = f"{place.file}:{place.line}" if place is not None else unit.input
-        room = max(self._width - len(f"    {where}{unit.arch}"), _NAME)
-        name = _cut(short_name(facts.demangled), room)
-        lines: list[Part] = [self._styled(f"{name}  {where}  {unit.arch}", "bold")]
-        lines += self._wrapped(self._figures(kernel), "  ")
+        archs = " ".join(group.archs)
+        place = layout.place_of(unit, facts)
+        room = self._width - len(f"    {archs}{layout.times(group)}")
+        where = layout.short_path(place, max(room - _NAME, _NAME))
+        title = short_name(facts.demangled) if group.instances == 1 else group.name
+        name = cut_name(title, max(room - len(where), _NAME))
+        head = f"{name}{layout.times(group)}  {where}  {archs}"
+        lines: list[Part] = [self._styled(head, "bold")]
+        lines += self._wrapped(figures([one.facts for _, one in group.kernels]), "  ")
+        if len(group.kernels) > 1:
+            shown = f"{short_name(facts.demangled)} on {unit.arch}"
+            lines += self._wrapped(f"Shown below: {shown}, the costliest.", "  ", hanging="  ")
         uses = facts.accesses or facts.frame or facts.lines
         if not uses and not kernel.findings:
             lines += ["", "  No local memory. Nothing to explain."]
             return document(lines)
+        lines += self._culprits(unit, kernel)
         if uses:
-            lines += ["", *self._wrapped(_INTRODUCTION, "  ")]
+            lines += self._once(_INTRODUCTION)
         lines += self._annotated(unit, kernel)
         lines += self._frame(kernel)
-        for number, finding in enumerate(kernel.findings, start=1):
-            lines += self._finding(number, finding)
-            if finding.fix is not None:
-                lines += self._fix(finding.fix, f"{name} on {unit.arch}")
+        for number, found in enumerate(gathered(group), start=1):
+            lines += self._finding(number, found, found.label or name)
+            if found.finding.fix is not None:
+                lines += self._fix(found.finding.fix, f"{found.label or name} on {unit.arch}")
         lines += self._quotes(kernel)
-        for found in facts.disagreements:
-            values = ", ".join(f"{source} says {value}" for source, value in found.values)
-            lines += ["", f"Sources disagree on {found.quantity}: {values}{found.why}."]
+        for said in dict.fromkeys(disagreements(one.facts) for _, one in group.kernels):
+            lines += said
         return document(lines)
 
-    def _figures(self, kernel: KernelReport) -> str:
-        facts = kernel.facts
-        parts = [f"{layout.number(facts.registers)} register{'' if facts.registers == 1 else 's'}"]
-        parts.append(f"stack frame of {layout.number(facts.stack_frame)} bytes per thread")
-        stores, loads = facts.spill_stores, facts.spill_loads
-        if stores is None or loads is None:
-            parts.append("spills not known")
-        elif stores or loads:
-            parts.append(f"spills {stores} bytes by stores and {loads} by loads")
-        else:
-            parts.append("no spills")
-        if facts.sass is not None:
-            parts.append(
-                f"{facts.sass.load_sites} LDL and {facts.sass.store_sites} STL instructions"
-            )
-        if not facts.stack_known:
-            parts.append("stack depth not statically known")
-        return ", ".join(parts) + "." + _calls(facts.calls)
+    def _once(self, paragraph: str) -> list[Part]:
+        """Background that a reader needs only once."""
+        if paragraph in self._background:
+            return []
+        self._background.add(paragraph)
+        return ["", *self._wrapped(paragraph, "  ")]
+
+    def _culprits(self, unit: UnitReport, kernel: KernelReport) -> list[Part]:
+        """The lines to look at first, each with its own file."""
+        quoted, lines = layout.quoted(unit), list[Part]()
+        places: dict[SourceLocation, list[str]] = defaultdict(list)
+        for finding in costliest_first(kernel):
+            if finding.location is not None and traits_of(finding.cause).costly:
+                what = f"{finding.name} of {finding.object}" if finding.object else finding.name
+                places[finding.location].append(what)
+        for place, causes in list(places.items())[:_CULPRITS]:
+            said = ", ".join(dict.fromkeys(causes))
+            lines += ["", *self._wrapped(f"{place.file}:{place.line}  {said}", "  ", hanging="  ")]
+            if place in quoted:
+                lines.append(self._styled(f"      {quoted[place].strip()}", "warning"))
+        return lines
 
     def _annotated(self, unit: UnitReport, kernel: KernelReport) -> list[Part]:
         """Source lines that touch local memory, with what they do."""
@@ -144,7 +162,7 @@ class Explainer:
         for note in self._line_notes(kernel, nowhere):
             lines += self._wrapped(f"Without a line of its own: {note}", "  ", hanging="  ")
         if summed and "accesses" in self._left_out:
-            lines += ["", *self._wrapped(_WITHOUT_ACCESSES, "  ")]
+            lines += self._once(_WITHOUT_ACCESSES)
         return lines
 
     def _line_notes(self, kernel: KernelReport, accesses: list[LocalAccess]) -> list[str]:
@@ -185,7 +203,7 @@ class Explainer:
                 f"  {part.offset:>6}  {bar:<{room}}  {part.size:>6} B  "
                 f"{layout.shortened(label, label_room)}"
             )
-        lines += ["", *self._wrapped(_INTERLEAVED, "  ")]
+        lines += self._once(_INTERLEAVED)
         heads = "".join(f"lane {lane:<6}" for lane in range(_LANES_SHOWN))
         column = _WORD_COLUMN
         titles = []
@@ -207,9 +225,13 @@ class Explainer:
             lines.append(f"{title:<{column}}{cells}…  {(word * 32 + 31) * 4}")
         return lines
 
-    def _finding(self, number: int, finding: Finding) -> list[Part]:
-        head = f"{number}. {finding.severity} {finding.rule} {finding.name}"
+    def _finding(self, number: int, found: Gathered, name: str) -> list[Part]:
+        finding = found.finding
+        times = f" ×{found.times}" if found.times > 1 else ""
+        head = f"{number}. {finding.severity} {finding.rule} {finding.name}{times}"
         lines: list[Part] = ["", self._styled(head, finding.severity)]
+        if found.instances is not None:
+            lines += self._wrapped(found.instances, "   ")
         lines += self._wrapped(_sentence(finding.message), "   ")
         if finding.location is not None:
             lines.append(f"   at {finding.location.file}:{finding.location.line}")
@@ -223,8 +245,13 @@ class Explainer:
         if finding.confidence != "certain":
             lines.append(f"   Confidence: {finding.confidence}.")
         beside = proven.beside(finding)
+        title = "What removes it:" if finding.severity != "note" else "What to do:"
+        advised = tuple(f"{one.text} {one.code}" for one in beside)
+        first = self._advised.setdefault(advised, f"{finding.name} in {name}")
+        if first != f"{finding.name} in {name}":
+            return [*lines, *self._wrapped(f"{title} as for {first}, above.", "   ")]
         if beside:
-            lines.append("   What removes it:" if finding.severity != "note" else "   What to do:")
+            lines.append(f"   {title}")
         for advice in beside:
             lines += self._wrapped(f"- {proven.advice_text(advice)}", "   ", hanging="  ")
             if advice.code is not None:
@@ -283,15 +310,6 @@ _WITHOUT_ACCESSES = (
 )
 
 
-def _cut(name: str, width: int) -> str:
-    """A function's name of at most ``width``: inner scopes go first, then template arguments."""
-    if len(name) <= width:
-        return name
-    template, opened, arguments = name.partition("<")
-    # What `shortened` keeps of the beginning is two thirds.
-    return layout.shortened(f"{layout.scoped(template, width * 2 // 3)}{opened}{arguments}", width)
-
-
 def _directions(loads: int, stores: int) -> str:
     """``1 load and 17 stores``."""
     counted = ((loads, "load"), (stores, "store"))
@@ -327,20 +345,6 @@ _KINDS: dict[SiteKind, str] = {
     "local-object": "variables in local memory",
     "unknown": "not known whose",
 }
-
-
-def _calls(calls: CallFacts | None) -> str:
-    """The call graph in a sentence."""
-    if calls is None or not (calls.reached or calls.indirect):
-        return ""
-    named = [
-        _cut(short_name(demangle(name)), _CALLED)
-        + (" (recursive)" if name in calls.recursive else "")
-        for name in calls.reached
-    ]
-    if calls.indirect:
-        named.append("functions through pointers")
-    return f" It calls {', '.join(named)}."
 
 
 def frame_label(kernel: KernelReport, part: FrameRange) -> str:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
 from lmemscope.model import WHOLE, Report, View
+
+Explaining = Callable[[str, str], str | None]
+"""From an input and a pattern to a command."""
+
+
+def explain_file(path: str, pattern: str) -> str:
+    """The command for a file that needs no options."""
+    return f"lmemscope explain {shlex.quote(f'{path}::{pattern}')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +30,8 @@ class Presentation:
         with_accesses: every single access.
         view: which rows come first, and whether they are grouped; what it leaves out is left out
             already.
+        explaining: the command that explains the kernels of an input that a pattern means, or None
+            where there is none.
     """
 
     color: bool = False
@@ -27,6 +39,7 @@ class Presentation:
     verbose: bool = False
     with_accesses: bool = False
     view: View = WHOLE
+    explaining: Explaining = explain_file
 
 
 class Exporter(Protocol):
@@ -77,7 +90,8 @@ def render(
     verbose: bool = False,
     with_accesses: bool = False,
     view: View = WHOLE,
+    explaining: Explaining = explain_file,
 ) -> str:
     """A report in one of `FORMATS`, by name; the rest is as in `Presentation`."""
-    how = Presentation(color, width, verbose, with_accesses, view)
+    how = Presentation(color, width, verbose, with_accesses, view, explaining)
     return _BY_NAME[format_name].exporter.render(report, how)

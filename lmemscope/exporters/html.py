@@ -20,7 +20,8 @@ from lmemscope.exporters.page.links import linked_programs
 from lmemscope.exporters.page.listing import others, worklist
 from lmemscope.exporters.page.style import SCRIPT, STYLE
 from lmemscope.exporters.page.treemap import treemap
-from lmemscope.model import Failure, Report, count
+from lmemscope.exporters.selection import negligible, parted
+from lmemscope.model import Failure, Report, count, traits_of
 
 _DESCRIBED = 200
 """Groups that have a section of their own; a page of more is read with the filter."""
@@ -37,8 +38,7 @@ def render_html(report: Report) -> str:
     """The whole page."""
     found = groups(report)
     archs = layout.by_number(arch for group in found for arch in group.archs)
-    using = [group for group in found if group.uses_memory]
-    rest = [group for group in found if not group.uses_memory]
+    using, minor, rest = parted(found)
     anchors = {number: f"g{number}" for number in range(min(len(using), _DESCRIBED))}
     body = joined(
         (
@@ -50,6 +50,7 @@ def render_html(report: Report) -> str:
             *_cards(using, anchors),
             *_launches(report),
             *_reservation(report),
+            *_minor(minor, archs),
             *_others(rest, archs, folded=bool(using)),
             *_sections(report, using, anchors),
             element("script", SCRIPT),
@@ -95,8 +96,8 @@ def _heading(report: Report) -> Iterable[Html]:
     yield element(
         "p",
         f"lmemscope {report.version}; {layout.routes(report)}{_archs(report)}. "
-        "Sizes are bytes per thread; LDL and STL are counts of instructions; site bytes are added "
-        "up over a group's kernels.",
+        "Sizes are bytes per thread; LDL and STL are counts of instructions; cost is modelled: "
+        "cycles of a multiprocessor that local memory takes for each warp.",
         class_="dim",
     )
     for note in report.notes[:_NOTES_SHOWN]:
@@ -146,18 +147,18 @@ def _failure(failure: Failure, path: str, archs: str) -> Html:
 
 
 def _where(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
-    shown = [one for one in totals(using) if one.sites.bytes]
+    shown = [one for one in totals(using) if one.cost and traits_of(one.cause).costly]
     if not shown:
         return
-    most = shown[0].sites.bytes
-    yield element("h2", "Where the bytes are")
+    most = shown[0].cost
+    yield element("h2", "What costs most")
     yield treemap(using, anchors)
     rows = [
         element(
             "tr",
             element("td", one.cause),
             element("td", element("i", class_=f"k {one.cause}", style=_share(one, most))),
-            element("td", str(one.sites.bytes), class_="n"),
+            element("td", layout.cycles(one.cost), class_="n"),
             element("td", count(one.kernels, "kernel"), class_="dim"),
         )
         for one in shown
@@ -168,8 +169,8 @@ def _where(using: Sequence[Group], anchors: dict[int, str]) -> Iterable[Html]:
         yield element("details", element("summary", title), _bars(rows[_BARS:]), class_="plain")
 
 
-def _share(one: CauseTotal, most: int) -> str:
-    return f"width:{100 * one.sites.bytes / most:.1f}%"
+def _share(one: CauseTotal, most: float) -> str:
+    return f"width:{100 * one.cost / most:.1f}%"
 
 
 def _bars(rows: Sequence[Html]) -> Html:
@@ -211,6 +212,12 @@ def _reservation(report: Report) -> Iterable[Html]:
     if found:
         yield element("h2", reservation.title(report))
         yield element("ul", *(element("li", line) for line in found))
+
+
+def _minor(groups: Sequence[Group], archs: Sequence[str]) -> Iterable[Html]:
+    if groups:
+        title = element("summary", negligible(groups))
+        yield element("details", title, others(groups, archs), class_="quiet")
 
 
 def _others(rest: Sequence[Group], archs: Sequence[str], *, folded: bool) -> Iterable[Html]:

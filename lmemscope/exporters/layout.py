@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import LiteralString
 
-from lmemscope.analysis.groups import Group, arch_order
-from lmemscope.analysis.groups import Row as Row
+from lmemscope.analysis.groups import Group
+from lmemscope.analysis.ranking import Row as Row
+from lmemscope.analysis.ranking import arch_order, worst_first
 from lmemscope.exporters import escape_terminal, proven
 from lmemscope.exporters.escape_terminal import Shown
 from lmemscope.formats.demangle import short_name as short_name
@@ -28,6 +30,7 @@ from lmemscope.model import (
     VerdictName,
     count,
     evidence_text,
+    is_library,
     verdict_kind,
 )
 
@@ -40,17 +43,8 @@ MANY = 40
 
 
 def rows(report: Report) -> list[Row]:
-    """Kernels of all units, worst first; ties by input, name and architecture."""
-    pairs = [(unit, kernel) for unit in report.units for kernel in unit.kernels]
-    return sorted(
-        pairs,
-        key=lambda row: (
-            tuple(-part for part in row[1].verdict.rank),
-            row[0].input,
-            row[1].facts.demangled,
-            arch_order(row[0].arch),
-        ),
-    )
+    """Kernels of all units, worst first."""
+    return worst_first([(unit, kernel) for unit in report.units for kernel in unit.kernels])
 
 
 def sites(rows: Sequence[Row]) -> str:
@@ -68,6 +62,29 @@ def span(values: Sequence[int | None]) -> str:
     if len(known) < len(values):
         return "?"
     return str(known[0]) if len(set(known)) == 1 else f"{min(known)}–{max(known)}"
+
+
+def spills(facts: Sequence[KernelFacts]) -> str:
+    """Bytes of spill stores and loads, the least and the most of some kernels."""
+    stores = span([one.spill_stores for one in facts])
+    loads = span([one.spill_loads for one in facts])
+    return "-" if stores == loads == "0" else f"{stores}/{loads}"
+
+
+def costs(facts: Sequence[KernelFacts]) -> str:
+    """Modelled cycles per warp, the least and the most of some kernels."""
+    known = [one.cost for one in facts if one.cost is not None]
+    if len(known) < len(facts):
+        return "?"
+    least, most = cycles(min(known)), cycles(max(known))
+    return most if least == most else f"{least}–{most}"
+
+
+def cycles(cost: float) -> str:
+    """A modelled cost: a dash for none, and no more than two digits, for it is a model's."""
+    if cost == 0:
+        return "-"
+    return f"{float(f'{cost:.2g}'):.0f}" if cost >= 1 else "<1"
 
 
 def quoted(unit: UnitReport) -> dict[SourceLocation, str]:
@@ -134,6 +151,13 @@ def labels(group: Group) -> list[str]:
         return made
     routed = zip(made, group.kernels, strict=True)
     return [f"{label} ({unit.frontend})" for label, (unit, _) in routed]
+
+
+def few(items: Sequence[str], most: int) -> str:
+    """Items in a sentence, those beyond ``most`` counted: ``a, b and 3 more``."""
+    if len(items) <= most + 1:
+        return ", ".join(items)
+    return f"{', '.join(items[:most])} and {len(items) - most} more"
 
 
 def _told_apart(names: Sequence[str]) -> list[str] | None:
@@ -388,13 +412,18 @@ def file_of(entry: Group) -> str:
     return f"{entry.file}{programs[0]}{more}" if programs else entry.file
 
 
+def shown_file(entry: Group) -> str:
+    """The file that a row's lines are of: a template's own, whichever file instantiates it."""
+    return entry.input if is_library(entry.file) else file_of(entry)
+
+
 def place_of(unit: UnitReport, facts: KernelFacts) -> str:
     """Where a kernel begins: ``a.cu:12``, with the program of its file in brackets."""
     place = facts.location
     if place is None:
         return unit.input
     file = unit.input if unit.input.startswith(f"{place.file}[") else place.file
-    return f"{file}:{place.line}"
+    return f"{os.path.normpath(file)}:{place.line}"
 
 
 def shown_once(findings: Sequence[Finding]) -> list[tuple[tuple[Advice, ...], bool]]:

@@ -24,6 +24,7 @@ from lmemscope.exporters.escape_markdown import (
 from lmemscope.exporters.explanation import frame_label, merged
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_markdown import linked_programs
+from lmemscope.exporters.selection import negligible, parted
 from lmemscope.model import (
     Advice,
     Failure,
@@ -52,7 +53,7 @@ _NAME, _VERDICT, _PATH = 40, 110, 44
 _EMPTY = constant("")
 _BREAK = constant("<br>")
 _OPEN, _CLOSE = constant("<details>"), constant("</details>")
-_HEAD = constant("| | kernel | verdict | frame | LDL/STL | site bytes |")
+_HEAD = constant("| | kernel | verdict | cost | frame | LDL/STL |")
 _RULE = constant("|---|---|---|--:|--:|--:|")
 
 
@@ -69,8 +70,7 @@ def render(report: Report, how: Presentation) -> str:
 
 def _report(report: Report) -> Iterable[Markdown]:
     found = groups(report)
-    using = [group for group in found if group.uses_memory]
-    rest = [group for group in found if not group.uses_memory]
+    using, minor, rest = parted(found)
     yield constant("# Local memory report")
     yield _EMPTY
     yield line(f"{layout.summary(report)}.")
@@ -79,6 +79,8 @@ def _report(report: Report) -> Iterable[Markdown]:
         yield _EMPTY
         yield line(f"Architecture {report.default_arch}.")
     yield from _table(using)
+    if minor:
+        yield from (_EMPTY, line(f"{negligible(minor)}."))
     yield from _without(rest)
     yield from linked_programs(report)
     failed = layout.failures(report)
@@ -102,7 +104,8 @@ def _report(report: Report) -> Iterable[Markdown]:
     yield line(
         constant("<sub>"),
         f"lmemscope {report.version}{'; ' + tools if tools else ''}. Sizes are bytes per thread; "
-        "site bytes are added up over a row's kernels; LDL/STL counts are instructions.",
+        "LDL/STL counts are instructions; cost is modelled: cycles of a multiprocessor that local "
+        "memory takes for each warp.",
         constant("</sub>"),
     )
 
@@ -133,9 +136,9 @@ def _table(using: Sequence[Group]) -> Iterable[Markdown]:
                     *((_BREAK, ", ".join(group.archs)) if len(group.archs) < len(every) else ()),
                 ),
                 _ended(group.verdict.text, _VERDICT),
+                layout.costs([kernel.facts for _, kernel in group.kernels]),
                 "?" if group.frame is None else str(group.frame),
                 layout.sites(group.kernels),
-                layout.number(group.site_bytes),
             )
         )
     yield from _more(len(using) - _SHOWN, "group", " with local memory, in the HTML report")
@@ -247,7 +250,7 @@ def _source_lines(facts: KernelFacts) -> Iterable[Markdown]:
 def _instances(group: Group) -> Iterable[Markdown]:
     if len(group.kernels) == 1:
         return
-    yield from (_EMPTY, constant("| instance | arch | frame | registers | site bytes |"))
+    yield from (_EMPTY, constant("| instance | arch | cost | frame | registers |"))
     yield constant("|---|---|--:|--:|--:|")
     shown = zip(layout.labels(group)[:_INSTANCES], group.kernels, strict=False)
     for label, (unit, kernel) in shown:
@@ -256,9 +259,9 @@ def _instances(group: Group) -> Iterable[Markdown]:
             (
                 code(label),
                 unit.arch,
+                layout.costs([facts]),
                 layout.number(facts.stack_frame),
                 layout.number(facts.registers),
-                layout.number(facts.sass.bytes if facts.sass is not None else None),
             )
         )
     yield from _more(len(group.kernels) - _INSTANCES, "instance")

@@ -178,6 +178,8 @@ class CauseDocument(Struct, frozen=True, kw_only=True):
         load_sites, store_sites: instructions.
         load_bytes, store_bytes: bytes at these instructions.
         location: the line that shows a cause without bytes; absent otherwise.
+        cost: cycles of a multiprocessor that its accesses take for each warp of a launch, modelled;
+            null where not known.
     """
 
     cause: Cause
@@ -189,6 +191,7 @@ class CauseDocument(Struct, frozen=True, kw_only=True):
     load_bytes: int
     store_bytes: int
     location: SourceLocation | UnsetType = UNSET
+    cost: float | None = None
 
 
 class InlineFrameDocument(Struct, frozen=True, kw_only=True):
@@ -284,6 +287,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
         sources: each source's own figures.
         frame: adds up to ``stack_frame``.
         causes: both ledgers, sorted by site bytes.
+        cost: of all causes but those of messages and launches; null where not known.
         findings: the causes judged.
         objects: stack objects, by function and offset.
         calls: the call graph below the kernel, as far as PTX shows it.
@@ -319,6 +323,7 @@ class KernelDocument(Struct, frozen=True, kw_only=True):
     sources: SourcesDocument
     frame: tuple[FrameRangeDocument, ...]
     causes: tuple[CauseDocument, ...]
+    cost: float | None = None
     findings: tuple[FindingDocument, ...]
     objects: tuple[ObjectDocument, ...]
     calls: CallFacts | None

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from lmemscope.analysis.groups import Group, Row, arch_order, grouped
+from lmemscope.analysis.groups import Group, Row, distinct_kernels, group_severity, grouped
 from lmemscope.exporters.layout import MANY
-from lmemscope.model import KernelFacts, Order, Report, UnitReport, View, verdict_kind
+from lmemscope.model import (
+    Cause,
+    KernelFacts,
+    Order,
+    Report,
+    UnitReport,
+    View,
+    count,
+    verdict_kind,
+)
 
 
 def settled(report: Report, view: View) -> View:
@@ -33,20 +42,42 @@ def selected(report: Report, view: View) -> Report:
     return replace(report, units=units, filters=tuple(sorted({*report.filters, *view.filters})))
 
 
-def listed(report: Report, view: View) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-    """What a table shows, in order, and what it folds away.
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a table shows, and what it folds away.
 
-    An entry of one kernel stands for itself. Beyond `MANY` kernels what is clean is folded away,
-    unless the view asks for all.
+    Attributes:
+        shown: rows in order; one of a single kernel stands for itself.
+        negligible: rows whose local memory is for messages and launches alone.
+        clean: rows without local memory.
+        is_folded: whether there are so many kernels that the table folds any.
+    """
+
+    shown: tuple[Group, ...]
+    negligible: tuple[Group, ...] = ()
+    clean: tuple[Group, ...] = ()
+    is_folded: bool = False
+
+
+def listed(report: Report, view: View) -> Listed:
+    """The rows of a table: beyond `MANY` kernels those that cost something, unless all are wanted.
+
+    Rows with a cause that was asked for are shown, whatever it costs.
     """
     rows = _rows(report)
-    many = len(rows) > MANY
     entries = _entries(rows, view)
-    if not many or view.all:
-        return tuple(entries), ()
-    return (
-        tuple(entry for entry in entries if entry.uses_memory),
-        tuple(entry for entry in entries if not entry.uses_memory),
+    if len(rows) <= MANY or view.all:
+        return Listed(tuple(entries))
+
+    def is_shown(entry: Group) -> bool:
+        return bool(view.cause) or not entry.is_negligible
+
+    using = [one for one in entries if one.uses_memory]
+    return Listed(
+        tuple(one for one in using if is_shown(one)),
+        tuple(one for one in using if not is_shown(one)),
+        tuple(one for one in entries if not one.uses_memory),
+        is_folded=True,
     )
 
 
@@ -61,8 +92,7 @@ def _is_grouped(rows: Sequence[Row], view: View) -> bool:
 def _entries(rows: Sequence[Row], view: View) -> list[Group]:
     group = _is_grouped(rows, view)
     entries = grouped(rows) if group else (one for row in rows for one in grouped([row]))
-    # One kernel is judged by its verdict; of many, what moves most bytes comes first.
-    return sorted(entries, key=_keys[view.sort or ("bytes" if group else "worst")])
+    return sorted(entries, key=_keys[view.sort or "worst"])
 
 
 def _wanted(row: Row, view: View) -> bool:
@@ -79,7 +109,7 @@ def _most(figure: Callable[[KernelFacts], int | None]) -> Callable[[Group], tupl
 
     def key(entry: Group) -> tuple[object, ...]:
         known = [value for value in map(figure, _facts(entry)) if value is not None]
-        return (-max(known, default=-1), *_worst(entry))
+        return (-max(known, default=-1), *group_severity(entry))
 
     return key
 
@@ -88,16 +118,11 @@ def _facts(entry: Group) -> Iterable[KernelFacts]:
     return (kernel.facts for _, kernel in entry.kernels)
 
 
-def _worst(entry: Group) -> tuple[object, ...]:
-    kind, weight = entry.verdict.rank
-    return (-kind, -weight, entry.input, entry.name, [*map(arch_order, entry.archs)])
-
-
 _keys: dict[Order, Callable[[Group], tuple[object, ...]]] = {
-    "worst": _worst,
-    "name": lambda entry: (entry.name, *_worst(entry)),
-    "file": lambda entry: (entry.input, *_worst(entry)),
-    "bytes": lambda entry: (not entry.uses_memory, -(entry.site_bytes or 0), *_worst(entry)),
+    "worst": group_severity,
+    "name": lambda entry: (entry.name, *group_severity(entry)),
+    "file": lambda entry: (entry.input, *group_severity(entry)),
+    "bytes": _most(lambda facts: facts.sass.bytes if facts.sass is not None else None),
     "frame": _most(lambda facts: facts.stack_frame),
     "spills": _most(lambda facts: facts.spill_bytes),
     "registers": _most(lambda facts: facts.registers),
@@ -117,3 +142,27 @@ def units_of(report: Report, admit: Callable[[str], bool]) -> Report:
 def _file(unit: UnitReport) -> str:
     # A program or a variant of a file stands in brackets behind the file's name.
     return unit.input.partition("[")[0]
+
+
+def parted(found: Sequence[Group]) -> tuple[list[Group], list[Group], list[Group]]:
+    """Groups that use local memory, those of many whose use is negligible, and those without."""
+    using = [group for group in found if group.uses_memory]
+    rest = [group for group in found if not group.uses_memory]
+    costly = [group for group in using if not group.is_negligible]
+    if not costly or sum(len(group.kernels) for group in found) <= MANY:
+        return using, [], rest
+    return costly, [group for group in using if group.is_negligible], rest
+
+
+_NEGLIGIBLE: dict[Cause, str] = {
+    "printf-args": "printf/assert argument buffers",
+    "device-launch": "device-launch parameters",
+}
+
+
+def negligible(groups: Sequence[Group]) -> str:
+    """What kernels of negligible groups have: ``30 kernels with only printf/assert …``."""
+    kernels = distinct_kernels(row for group in groups for row in group.kernels)
+    causes = {one.cause for group in groups for one in group.causes}
+    what = [words for cause, words in _NEGLIGIBLE.items() if cause in causes]
+    return f"{count(kernels, 'kernel')} with only {' and '.join(what)}"

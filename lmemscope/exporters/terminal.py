@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import io
-import shlex
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lmemscope.analysis.groups import Group, distinct_kernels, totals
+from lmemscope.analysis.addressing import pattern_of
+from lmemscope.analysis.groups import Group, distinct_kernels, group_severity, totals
 from lmemscope.exporters import layout
+from lmemscope.exporters.cause_text import causes_of, doubt
 from lmemscope.exporters.escape import visible
 from lmemscope.exporters.escape_terminal import Part, Shown, document, line, styled
 from lmemscope.exporters.formats import Presentation
 from lmemscope.exporters.link_lines import linked_programs
 from lmemscope.exporters.remarks import remarks
-from lmemscope.exporters.selection import listed
+from lmemscope.exporters.selection import Listed, listed, negligible
 from lmemscope.model import (
-    Cause,
     KernelFacts,
     Report,
+    View,
     count,
-    traits_of,
     verdict_kind,
 )
 
@@ -53,20 +53,23 @@ class _Column:
 _COLUMNS = (
     _Column("kernel", False, 0),
     _Column("arch", False, _NARROW),
+    _Column("cost", True, 0),
     _Column("regs", True, _NARROW),
     _Column("frame", True, 0),
     _Column("spill st/ld", True, _MEDIUM),
     _Column("LDL/STL", True, 0),
-    _Column("bytes", True, _NARROW),
+    _Column("bytes", True, _WIDE),
     _Column("PTX .local", True, _COMFORTABLE),
     _Column("verdict", False, 0),
 )
-_ARCH, _REGISTERS, _FRAME, _SPILL, _SITES, _BYTES, _PTX = range(1, 8)
-_DISPENSABLE = (_PTX, _REGISTERS, _SPILL, _ARCH, _BYTES, _SITES, _FRAME)
+_ARCH, _COST, _REGISTERS, _FRAME, _SPILL, _SITES, _BYTES, _PTX = range(1, 9)
+_DISPENSABLE = (_PTX, _BYTES, _REGISTERS, _SPILL, _ARCH, _SITES, _FRAME, _COST)
 _VERDICT, _BETWEEN = 18, 3
 """The least width of the verdict, and what lies between two columns."""
 
 _NAMED_ARCHS = 2
+_WORST_WIDTH = 48
+_SORTED = 2
 
 
 def render(report: Report, how: Presentation) -> str:
@@ -76,13 +79,13 @@ def render(report: Report, how: Presentation) -> str:
         report: what to show.
         how: a width of None is a pipe's: one aligned line per row, uncut, as many as there are.
     """
-    entries, folded = listed(report, how.view)
-    above = _by_cause(entries) if folded else []
+    found = listed(report, how.view)
+    entries, folded = found.shown, found.is_folded
+    above = _by_cause((*entries, *found.negligible), how.width) if folded else []
     linked = linked_programs(report, how)
     below = [*(("", *linked) if linked else ()), *remarks(report, how)]
 
-    worst = entries[0] if folded and entries else None
-    said_of = _causes_of if folded and how.width is not None else _verdict
+    said_of = causes_of if folded and how.width is not None else _verdict
 
     def text(rows: int) -> str:
         lines = [_Line(entry, visible(said_of(entry))) for entry in entries[:rows]]
@@ -91,9 +94,10 @@ def render(report: Report, how: Presentation) -> str:
             width = how.width
             table = _plain(lines, how) if width is None else _drawn(lines, how, width)
             table.append("")
-        said = [*_left(entries[rows:], folded, len(entries), worst), _summary(report)]
+        said = [*_order(entries[:rows], how.view), *_left(entries[rows:], found), _summary(report)]
         middle = [part for one in said for part in layout.wrapped(one, how.width)]
-        return document([*above, *table, *middle, *below])
+        following = _next(report, entries, how)
+        return document([*above, *table, *middle, *following, *below])
 
     if not folded or how.width is None or how.view.top is not None:
         return text(len(entries))
@@ -102,49 +106,64 @@ def render(report: Report, how: Presentation) -> str:
     return text(min(len(entries), _LEAST + most))
 
 
-def _by_cause(entries: Sequence[Group]) -> list[Part]:
-    """How much each cause accounts for, most site bytes first; none where there is one cause."""
+def _by_cause(entries: Sequence[Group], width: int | None) -> list[Part]:
+    """How many kernels have each cause, and which of them it costs most; the costliest first."""
     causes = totals(entries)
     if len(causes) < 2:
         return []
-    lines = [("cause", "kernels", "groups", "LDL/STL", "bytes")]
-    lines += [
-        (
-            one.cause,
-            str(one.kernels),
-            str(one.groups),
-            layout.pair(one.sites.load_sites, one.sites.store_sites),
-            str(one.sites.bytes),
-        )
+    rows = [("cause", "kernels", "groups", "cost")]
+    rows += [
+        (one.cause, str(one.kernels), str(one.groups), layout.cycles(one.cost))
         for one in causes[:_CAUSES]
     ]
-    widths = [max(len(line[index]) for line in lines) for index in range(len(lines[0]))]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    room = (width or sum(widths) + _WORST_WIDTH + 8) - sum(widths) - 8
+    worst = [layout.shortened(visible(one.worst.name), room) for one in causes[:_CAUSES]]
+    if room < len("worst"):
+        worst = [""] * len(worst)
     drawn: list[Part] = [
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-        for line in lines
+        line("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:]), name]))
+        for row, name in zip(rows, ["worst" if any(worst) else "", *worst], strict=True)
     ]
     if len(causes) > _CAUSES:
         drawn.append(f"and {count(len(causes) - _CAUSES, 'cause')} more")
     return [*drawn, ""]
 
 
-def _left(
-    unshown: Sequence[Group], folded: Sequence[Group], total: int, worst: Group | None
-) -> list[str]:
+def _order(entries: Sequence[Group], view: View) -> list[str]:
+    """What the rows are sorted by, where several costs say it."""
+    known = sum(entry.cost is not None and entry.uses_memory for entry in entries)
+    if known < _SORTED or view.sort not in (None, "worst"):
+        return []
+    return ["Sorted by cost: modelled cycles that local memory takes per warp."]
+
+
+def _left(unshown: Sequence[Group], found: Listed) -> list[str]:
     """What the table does not show, and how to see it."""
     lines = []
     if unshown:
         kernels = _kernels_of(unshown)
         lines.append(
             f"{count(len(unshown), 'more row')} ({count(kernels, 'kernel')}) with "
-            f"local memory: --top {total} shows {'it' if len(unshown) == 1 else 'them'}."
+            f"local memory hidden (--top {len(found.shown)} shows them)"
         )
-    if folded:
-        lines.append(f"{_kernels_of(folded)} clean: --all shows them.")
-    if worst is not None:
-        target = shlex.quote(f"{worst.input.partition('[')[0]}::{worst.name}*")
-        lines.append(f"Next: lmemscope explain {target}")
+    if found.negligible:
+        lines.append(f"{negligible(found.negligible)} hidden (--all shows them)")
+    if found.clean:
+        kernels = _kernels_of(found.clean)
+        lines.append(f"{count(kernels, 'kernel')} without local memory hidden (--all shows them)")
     return lines
+
+
+def _next(report: Report, entries: Sequence[Group], how: Presentation) -> list[Part]:
+    """The command to go on with: of the worst row, whatever the table is sorted by."""
+    using = [entry for entry in entries if entry.uses_memory]
+    if not using:
+        return []
+    worst = min(using, key=group_severity)
+    pattern = pattern_of(worst, layout.rows(report))
+    command = how.explaining(worst.input.partition("[")[0], pattern)
+    return [line("Next: ", command)] if command is not None else []
 
 
 def _kernels_of(entries: Sequence[Group]) -> int:
@@ -168,20 +187,18 @@ def _names(entries: Sequence[Group], width: int | None) -> list[str]:
 
 
 def _cells(entry: Group) -> list[str]:
-    """All between the name and the verdict."""
+    """All between the name and the verdict: the least and the most of a row's kernels."""
     facts = [kernel.facts for _, kernel in entry.kernels]
-    worst = facts[0]
-    ptx = worst.ptx
-    local = "?" if ptx is None else layout.number(ptx.local_bytes or None).replace("?", "-")
-    spill = layout.pair(worst.spill_stores, worst.spill_loads)
+    local = layout.span([one.ptx.local_bytes if one.ptx is not None else None for one in facts])
     return [
         " ".join(entry.archs) if len(entry.archs) <= _NAMED_ARCHS else f"{len(entry.archs)} archs",
+        layout.costs(facts),
         layout.span([one.registers for one in facts]),
         layout.span([one.stack_frame for one in facts]),
-        spill if _alike(facts) else f"{spill} at most",
+        layout.spills(facts),
         _sites(facts),
-        layout.number(entry.site_bytes),
-        local,
+        "?" if entry.site_bytes is None else str(entry.site_bytes),
+        "-" if local == "0" else local,
     ]
 
 
@@ -197,47 +214,31 @@ def _sites(facts: Sequence[KernelFacts]) -> str:
     return f"{loads}/{stores}"
 
 
-def _alike(facts: Sequence[KernelFacts]) -> bool:
-    return len({(one.spill_stores, one.spill_loads) for one in facts}) == 1
-
-
 def _verdict(entry: Group) -> str:
-    """The worst kernel's verdict, with lines."""
-    return f"{entry.verdict.text}{_doubt(entry)}"
-
-
-def _causes_of(entry: Group) -> str:
-    """Causes and variables alone, for a table of many: where they are is `explain`'s to say."""
-    facts = entry.kernels[0][1].facts
-    said: dict[Cause, list[str]] = {}
-    for one in entry.causes:
-        objects = [found for found in facts.objects if found.name == one.object is not None]
-        doubt = "?" if objects and objects[0].confidence == "possible" else ""
-        size = f"{objects[0].size} B" if objects else f"{one.frame} B" if one.frame.most else ""
-        if traits_of(one.cause).verdict == "spill":
-            size = f"{layout.pair(facts.spill_stores, facts.spill_loads)} B"
-        what = " ".join(part for part in (f"{one.object or ''}{doubt}", size) if part)
-        said.setdefault(one.cause, []).extend([what] if what else [])
-    parts = [f"{cause}{': ' if found else ''}{', '.join(found)}" for cause, found in said.items()]
-    return f"{'; '.join(parts) or entry.verdict.text}{_doubt(entry)}"
-
-
-def _doubt(entry: Group) -> str:
-    disagree = any(kernel.facts.disagreements for _, kernel in entry.kernels)
-    return " (sources disagree, see below)" if disagree else ""
+    """The verdict with its lines; of kernels that differ in it, causes and variables."""
+    if len({kernel.verdict.text for _, kernel in entry.kernels}) > 1:
+        return causes_of(entry)
+    return f"{entry.verdict.text}{doubt(entry)}"
 
 
 def _plain(shown: Sequence[_Line], how: Presentation) -> list[Part]:
     """For pipes and files: no borders, no wrapping, columns aligned by spaces."""
     entries = [line.entry for line in shown]
     several = _several(entries, how)
-    columns = [one for n, one in enumerate(_COLUMNS[:-1]) if n != _BYTES or several]
+    rows = [
+        [name, *map(visible, _cells(entry))]
+        for entry, name in zip(entries, _names(entries, None), strict=True)
+    ]
+    costly = any(cells[_COST] not in "-?" for cells in rows)
+    kept = [
+        index
+        for index in range(len(_COLUMNS) - 1)
+        if (index != _BYTES or several) and (index != _COST or costly)
+    ]
+    columns = [_COLUMNS[index] for index in kept]
     lines = [[column.title for column in columns] + ["file", "verdict"]]
-    for row, name in zip(shown, _names(entries, None), strict=True):
-        cells = [name, *map(visible, _cells(row.entry))]
-        if not several:
-            del cells[_BYTES]
-        lines.append([*cells, visible(row.entry.input), row.said])
+    for row, cells in zip(shown, rows, strict=True):
+        lines.append([*(cells[n] for n in kept), visible(layout.shown_file(row.entry)), row.said])
     right = [column.right for column in columns] + [False]
     widths = [max(len(cells[i]) for cells in lines) for i in range(len(right))]
     drawn: list[Part] = []
@@ -255,7 +256,7 @@ def _plain(shown: Sequence[_Line], how: Presentation) -> list[Part]:
 
 
 def _several(entries: Sequence[Group], how: Presentation) -> bool:
-    """Whether what all kernels of a row move together is worth a column."""
+    """Whether the bytes at a row's sites are worth a column."""
     return how.view.sort == "bytes" or any(len(entry.kernels) > 1 for entry in entries)
 
 
@@ -273,7 +274,8 @@ def _fitting(
     shown = [
         index
         for index, column in enumerate(_COLUMNS)
-        if column.needed <= width
+        if (column.needed <= width or (index == _BYTES and how.view.sort == "bytes"))
+        and (index != _COST or any(row[_COST - 1] not in "-?" for row in cells))
         and (index != _ARCH or len({entry.archs for entry in entries}) > 1)
         and (index != _SPILL or any(row[_SPILL - 1] != "-" for row in cells))
         and (index != _BYTES or several)
@@ -305,10 +307,13 @@ def _drawn(lines: Sequence[_Line], how: Presentation, width: int) -> list[Part]:
 
     entries = [line.entry for line in lines]
     cells = [[*map(visible, _cells(one.entry)), one.said] for one in lines]
-    many_files = len({entry.input for entry in entries}) > 1
+    own_files = [visible(layout.shown_file(entry)) for entry in entries]
+    many_files = len(set(own_files)) > 1
     name_width = min(_NAME_WIDTH, max(16, width * 3 // 10))
     names = _names(entries, name_width)
-    files = [layout.shortened(visible(entry.input), name_width) for entry in entries]
+    files = [
+        layout.shortened(layout.short_path(file, name_width), name_width) for file in own_files
+    ]
     longest = max(map(len, ("kernel", *names, *(files if many_files else ()))))
     shown = _fitting(lines, cells, min(name_width, longest), how)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
@@ -347,8 +352,10 @@ def _summary(report: Report) -> str:
     routes = layout.distinct(
         unit.frontend for unit in report.units if unit.failure is None and unit.kernels
     )
-    tools = layout.routes(report)
-    by = f" Route: {', '.join(routes)}{f' ({tools})' if tools else ''}." if routes else ""
+    tools = layout.routes(report).replace("nvrtc", "NVRTC")
+    by = f" Compiled with {tools}." if tools else ""
+    if routes and (not tools or not {*routes} <= {"nvrtc", "nvcc"}):
+        by += f" Route{'s' if len(routes) > 1 else ''}: {', '.join(routes)}."
     compiled = any(unit.frontend != "binary" and unit.kernels for unit in report.units)
     archs = layout.distinct(unit.arch for unit in report.units if unit.kernels)
     arch = ""
@@ -356,5 +363,5 @@ def _summary(report: Report) -> str:
         arch = f" Architecture {report.default_arch}."
     elif len(archs) == 1:
         arch = f" Architecture {archs[0]}."
-    through = f" Shown through {', '.join(report.filters)}." if report.filters else ""
+    through = f" Filtered: {', '.join(report.filters)}." if report.filters else ""
     return f"{sentence}.{through}{by}{arch}"

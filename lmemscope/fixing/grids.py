@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lmemscope.fixing.cost import Grid, cost_of
-from lmemscope.fixing.judge import DEFAULT_BLOCK
+from lmemscope.analysis.cost import DEFAULT_BLOCK, Grid, cost_of
 from lmemscope.fixing.targets import Files
 from lmemscope.model import CauseShare, KernelFacts, KernelReport, SiteClass, SourceText, Unit
 from lmemscope.rewrites.base import Target

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from lmemscope.analysis.cost import bounded
 from lmemscope.analysis.occupancy import occupancy
 from lmemscope.exporters.proven import factor
-from lmemscope.fixing.cost import bounded
 from lmemscope.fixing.effect import NO_CLASSES, Classes, effect
 from lmemscope.fixing.kernel_totals import frame_bytes, is_less_known, spill_bytes
 from lmemscope.formats.demangle import short_name
@@ -26,8 +26,6 @@ from lmemscope.rewrites.base import Hit
 from lmemscope.rules.inlining import is_librarys
 from lmemscope.rules.shared import STATIC_BYTES
 
-DEFAULT_BLOCK = 256
-"""Threads to compute occupancy with where nothing says the kernel's own."""
 NOTHING = Figures(0, 0, 0, 0, 0, 0, 0, 0, None)
 """Of a function that is not there any more."""
 Speed = Callable[[KernelReport, KernelReport], float | None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 
+from lmemscope.analysis.cost import cost_of
 from lmemscope.fixing.attempts import Attempt, Outcome
-from lmemscope.fixing.cost import cost_of
 from lmemscope.fixing.effect import Classes
 from lmemscope.fixing.grids import Grids, grid_of
 from lmemscope.fixing.judge import NOTHING, Judged, figures, harm, judge, refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -36,8 +36,8 @@ from lmemscope.model import (
 from lmemscope.rewrites import numba, proposals, second_thoughts
 from lmemscope.rewrites.base import Target
 from lmemscope.rewrites.numba_arrays import NumbaTarget
+from lmemscope.running.pool import Progress
 
-Progress = Callable[[int, int, str], None]
 _SOURCES = (".cu", ".cuh", ".py")
 
 

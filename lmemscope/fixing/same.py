@@ -12,8 +12,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from lmemscope.analysis.cost import DEFAULT_BLOCK
 from lmemscope.files import read_input
-from lmemscope.fixing.judge import DEFAULT_BLOCK, figures
+from lmemscope.fixing.judge import figures
 from lmemscope.formats.demangle import short_name
 from lmemscope.model import (
     Figures,

@@ -67,6 +67,29 @@ def known_report(
         unit, wanted: what is asked for.
         mentioning: asks the project as it is now.
     """
+    kept = _load(slot, unit, wanted, mentioning)
+    return replace(kept.report, cached=True) if kept is not None else None
+
+
+def known_without_quotes(
+    slot: Slot | None, unit: Unit, wanted: Wanted, mentioning: Mentioning
+) -> tuple[UnitReport, set[str], dict[tuple[str, str], tuple[str, ...]]] | None:
+    """As `known_report`, of a run that wanted the same but its quotes.
+
+    Returns:
+        The report, the files that it read, and what it asked, as `keep_report` takes them.
+    """
+    if not wanted.quotes:
+        return None
+    kept = _load(slot, unit, replace(wanted, quotes=()), mentioning)
+    if kept is None:
+        return None
+    asked = {(file, word): answer for file, word, answer in kept.asked}
+    return kept.report, {file for file, _ in kept.read}, asked
+
+
+def _load(slot: Slot | None, unit: Unit, wanted: Wanted, mentioning: Mentioning) -> _Kept | None:
+    """A stored report, if all that it follows from is as it was."""
     found = slot.load(_stage(unit, wanted), _Kept) if slot is not None else None
     if found is None:
         return None
@@ -80,7 +103,7 @@ def known_report(
         return None
     if any(mentioning(file, word) != answer for file, word, answer in kept.asked):
         return None
-    return replace(kept.report, cached=True)
+    return kept
 
 
 def keep_report(

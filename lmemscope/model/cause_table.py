@@ -69,6 +69,8 @@ class CauseTraits:
         named: whether its objects are variables of the source, which have names.
         indexed: whether how the object is indexed belongs to the finding.
         deepens: whether a stack depth that is not statically known follows from it.
+        costly: whether what it costs ranks kernels; the others' accesses run for messages and
+            launches alone, or not at all.
     """
 
     name: Cause
@@ -78,6 +80,7 @@ class CauseTraits:
     named: bool
     indexed: bool
     deepens: bool
+    costly: bool
 
 
 VERDICT_KINDS = (
@@ -155,6 +158,7 @@ CAUSES = (
         named=True,
         indexed=False,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="callee-save",
@@ -164,6 +168,7 @@ CAUSES = (
         named=True,
         indexed=False,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="dynamic-index",
@@ -173,6 +178,7 @@ CAUSES = (
         named=True,
         indexed=True,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="rolled-loop",
@@ -182,6 +188,7 @@ CAUSES = (
         named=True,
         indexed=True,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="large-array",
@@ -191,6 +198,7 @@ CAUSES = (
         named=True,
         indexed=True,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="address-taken",
@@ -200,6 +208,7 @@ CAUSES = (
         named=True,
         indexed=False,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="param-copy",
@@ -209,6 +218,7 @@ CAUSES = (
         named=True,
         indexed=True,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="const-table",
@@ -218,6 +228,7 @@ CAUSES = (
         named=True,
         indexed=True,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="volatile",
@@ -227,6 +238,7 @@ CAUSES = (
         named=True,
         indexed=True,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="printf-args",
@@ -236,6 +248,7 @@ CAUSES = (
         named=False,
         indexed=False,
         deepens=False,
+        costly=False,
     ),
     CauseTraits(
         name="math-slow-path",
@@ -245,6 +258,7 @@ CAUSES = (
         named=False,
         indexed=False,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="call-frame",
@@ -254,6 +268,7 @@ CAUSES = (
         named=True,
         indexed=False,
         deepens=True,
+        costly=True,
     ),
     CauseTraits(
         name="alloca",
@@ -263,6 +278,7 @@ CAUSES = (
         named=True,
         indexed=False,
         deepens=True,
+        costly=True,
     ),
     CauseTraits(
         name="device-launch",
@@ -272,6 +288,7 @@ CAUSES = (
         named=False,
         indexed=False,
         deepens=False,
+        costly=False,
     ),
     CauseTraits(
         name="debug-build",
@@ -281,6 +298,7 @@ CAUSES = (
         named=True,
         indexed=False,
         deepens=False,
+        costly=True,
     ),
     CauseTraits(
         name="promoted",
@@ -290,6 +308,7 @@ CAUSES = (
         named=True,
         indexed=False,
         deepens=False,
+        costly=False,
     ),
     CauseTraits(
         name="unattributed",
@@ -299,6 +318,7 @@ CAUSES = (
         named=True,
         indexed=False,
         deepens=False,
+        costly=True,
     ),
 )
 

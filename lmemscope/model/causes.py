@@ -195,6 +195,8 @@ class CauseShare:
     Attributes:
         location: the line that shows a cause without bytes, as a launch's, or whose bytes are in
             functions that are called through a pointer: that call's; None of all others.
+        cost: cycles of a multiprocessor that its accesses take for each warp of a launch, modelled
+            with loops counted (docs/fix.md); None where not known.
     """
 
     cause: Cause
@@ -202,6 +204,7 @@ class CauseShare:
     frame_bytes: int
     sites: SiteClass
     location: SourceLocation | None = None
+    cost: float | None = None
 
     def concerns(self, access: LocalAccess) -> bool:
         """Whether an access is one of this line's, or may be: each byte is counted once."""

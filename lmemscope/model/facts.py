@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lmemscope.model.cause_table import traits_of
 from lmemscope.model.causes import CauseShare, FrameRange, LocalAccess, LocalObject
 from lmemscope.model.launches import Launch
 from lmemscope.model.request import KernelKind, SiteKind, SourceLocation
@@ -272,6 +273,18 @@ class KernelFacts:
         if self.spill_stores is None or self.spill_loads is None:
             return None
         return self.spill_stores + self.spill_loads
+
+    @property
+    def cost(self) -> float | None:
+        """What its local memory costs a warp (`CauseShare.cost`), all costly causes together.
+
+        None where not known.
+        """
+        if self.uses_local_memory and not self.causes:
+            return None
+        found = [share.cost for share in self.causes if traits_of(share.cause).costly]
+        known = [cost for cost in found if cost is not None]
+        return round(sum(known), 2) if len(known) == len(found) else None
 
     @property
     def shares(self) -> tuple[CauseShare, ...]:

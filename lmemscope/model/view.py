@@ -18,8 +18,8 @@ class View:
         top: how many rows at most, or None for as many as fit the format.
         cause: only kernels with one of these causes; empty means any.
         local_only: only kernels that use local memory.
-        sort: what comes first, figures in descending order, unknown ones last; None is ``worst``,
-            and ``bytes`` of rows that stand for several kernels.
+        sort: what comes first: figures in descending order, those of a row's worst kernel, unknown
+            ones last. ``worst`` is modelled cost; None is ``worst``.
         group: whether instances of one template with the same causes are one row; None groups
             where there are many.
         all: every kernel, however many there are.

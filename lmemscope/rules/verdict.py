@@ -117,7 +117,7 @@ def _calls(facts: KernelFacts, share: CauseShare) -> str:
 
 
 def _lines(facts: KernelFacts, share: CauseShare) -> str:
-    """Lines of a share's sites, else that of the object's declaration."""
+    """Lines of a share's sites, the one to look at first; else that of the object's declaration."""
     places = set()
     for access in facts.accesses:
         if share.concerns(access):
@@ -125,7 +125,15 @@ def _lines(facts: KernelFacts, share: CauseShare) -> str:
     places.discard(None)
     if not places and share.object is not None:
         places.add(facts.objects[share.object].declared)
-    return _line_list((place for place in places if place is not None), facts)
+    first = _culprit(facts.objects[share.object]) if share.object is not None else None
+    return _line_list((place for place in places if place is not None), facts, first=first)
+
+
+def _culprit(found: LocalObject) -> SourceLocation | None:
+    """The line that keeps an object in memory."""
+    if found.index is not None and found.index.location is not None:
+        return found.index.location
+    return found.escape
 
 
 def _callees_elsewhere(facts: KernelFacts) -> list[str]:
@@ -163,16 +171,22 @@ def _without_causes(facts: KernelFacts) -> list[tuple[VerdictName, str]]:
     return [("clean", "clean")]
 
 
-def _line_list(places: Iterable[SourceLocation], facts: KernelFacts, lead: str = ",") -> str:
+def _line_list(
+    places: Iterable[SourceLocation],
+    facts: KernelFacts,
+    lead: str = ",",
+    first: SourceLocation | None = None,
+) -> str:
     """Numbers of lines, those in another file than the kernel's after its name."""
     home = facts.home
-    listed = sorted(set(places), key=lambda place: (place.file != home, place))
+    found = {*places, *((first,) if first is not None else ())}
+    listed = sorted(found, key=lambda place: (place != first, place.file != home, place))
     if not listed:
         return ""
     outside = home is not None and listed[0].file != home
     shown = ", ".join(
         str(place.line)
-        if home in (None, place.file)
+        if home is None or (home == place.file and not outside)
         else f"{os.path.basename(place.file)}:{place.line}"
         for place in listed[:_LINES_SHOWN]
     )

@@ -24,7 +24,7 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from lmemscope.errors import InternalError, LmemscopeError, StageTimeoutError, WorkerCrashError
 from lmemscope.model import Unit
@@ -38,6 +38,19 @@ _SENT_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 _Task = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
 _Answer = tuple[bool, Any, int | None]
 """Whether it succeeded; the result or the exception; bytes of memory that it took."""
+
+
+class Progress(Protocol):
+    """What is told how far a run is."""
+
+    def __call__(self, done: int, total: int, name: str, failed: int = 0, /) -> None:
+        """Called at first and as each unit ends.
+
+        Args:
+            done, total: units.
+            name: of the input that ended, or that is first.
+            failed: units of those done that could not be analysed.
+        """
 
 
 class WorkerKilledError(WorkerCrashError):

@@ -18,7 +18,7 @@ _TYPICAL: Mapping[Stall, float] = {
     "local": 41,
     "global": 263,
 }
-"""Cycles, to choose the longest chain with (`lmemscope.fixing.cost` has their sources)."""
+"""Cycles, to choose the longest chain with (`lmemscope.analysis.cost` has their sources)."""
 
 
 def longest_chain(

@@ -9,7 +9,7 @@ from lmemscope.exporters import layout
 from lmemscope.exporters.escape_html import NOTHING, Child, Html, element, joined
 from lmemscope.model import KernelFacts
 
-_HEADS = ("kernel", "verdict", "site bytes", "frame", "spill st/ld", "LDL/STL", "registers", "arch")
+_HEADS = ("kernel", "verdict", "cost", "frame", "spill st/ld", "LDL/STL", "registers", "arch")
 _FIRST_FIGURE, _LAST_FIGURE = 2, 6
 _INSTANCE = "instance"
 
@@ -143,9 +143,9 @@ def _verdict(row: Row) -> Html:
 
 def _figures(rows: Sequence[Row]) -> list[Html]:
     facts = [kernel.facts for _, kernel in rows]
-    total = _known(one.sass.bytes if one.sass is not None else None for one in facts)
+    costs = _known(round(one.cost) if one.cost is not None else None for one in facts)
     return [
-        _figure("site bytes", "?" if not total else str(sum(total)), [sum(total)] if total else []),
+        _figure("cost", layout.costs(facts), costs),
         _figure(
             "frame", _span(one.stack_frame for one in facts), _known(f.stack_frame for f in facts)
         ),
@@ -161,7 +161,7 @@ def _figures(rows: Sequence[Row]) -> list[Html]:
 
 def _figure(label: str, shown: str, values: list[int]) -> Html:
     """A cell that sorts by the largest of its values; what is not known sorts first."""
-    text = "–" if shown in ("0", "0/0") else shown
+    text = "–" if shown in ("0", "0/0", "-") else shown
     dim = " dim" if text in ("–", "?") else ""
     return element("td", text, class_=f"n{dim}", data_v=max(values, default=-1), data_l=label)
 

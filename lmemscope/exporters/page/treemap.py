@@ -1,7 +1,8 @@
-"""Where the bytes are: file, template, cause, by bytes at instruction sites, as static SVG."""
+"""What costs most: file, template, cause, by modelled cost, as static SVG."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from lmemscope.analysis.groups import Group
 from lmemscope.exporters import layout
 from lmemscope.exporters.escape_html import NOTHING, Html, element
 from lmemscope.exporters.page.boxes import Box, squarified
+from lmemscope.model import traits_of
 
 _WIDE = Box(0, 0, 1160, 300)
 _NARROW = Box(0, 0, 388, 380)
@@ -62,10 +64,7 @@ def treemap(groups: Sequence[Group], anchors: dict[int, str]) -> Html:
     files = _files(groups, anchors)
     if sum(len(one.leaves) for file in files for one in file.templates) < _WORTH_A_MAP:
         return NOTHING
-    total = sum(file.size for file in files)
-    label = f"{total} bytes at instruction sites: " + "; ".join(
-        f"{file.path} {file.size}" for file in files
-    )
+    label = "Cost: " + "; ".join(f"{file.path} {file.size}" for file in files)
     return element(
         "figure",
         *_drawn(files, _WIDE, "wide-map", label),
@@ -73,7 +72,8 @@ def treemap(groups: Sequence[Group], anchors: dict[int, str]) -> Html:
         *_drawn(files, _PRINTED, "print-map", label),
         element(
             "figcaption",
-            f"File, template and cause; areas are bytes at LDL and STL sites, {total} in all.",
+            "File, template and cause; areas are modelled cycles per warp of each template's "
+            "costliest instance.",
         ),
         class_="map",
     )
@@ -82,13 +82,17 @@ def treemap(groups: Sequence[Group], anchors: dict[int, str]) -> Html:
 def _files(groups: Sequence[Group], anchors: dict[int, str]) -> list[_File]:
     by_name: defaultdict[tuple[str, str], list[_Template]] = defaultdict(list)
     for number, group in enumerate(groups):
-        leaves = tuple(_Leaf(one.cause, one.sites.bytes) for one in group.causes)
+        leaves = tuple(
+            _Leaf(one.cause, math.ceil(one.cost))
+            for one in group.causes
+            if traits_of(one.cause).costly
+        )
         if any(leaf.size for leaf in leaves):
             made = _Template(layout.scoped(group.name), anchors.get(number), leaves)
             by_name[group.file, group.name].append(made)
     by_file: defaultdict[str, list[_Template]] = defaultdict(list)
     for (path, _), same in by_name.items():
-        by_file[path].append(_merged(same[0].name, same, same[0].anchor))
+        by_file[path].append(_costliest(same))
     files = sorted(
         (_File(path, _most(templates)) for path, templates in by_file.items()),
         key=lambda file: (-file.size, file.path),
@@ -108,6 +112,17 @@ def _most(templates: list[_Template]) -> tuple[_Template, ...]:
     rest = ordered[_MOST_TEMPLATES:]
     kept = [*ordered[:_MOST_TEMPLATES], _merged(f"{len(rest)} more", rest)]
     return tuple(sorted(kept, key=lambda one: -one.size))
+
+
+def _costliest(same: list[_Template]) -> _Template:
+    """Groups of one template as one, whose causes cost what they cost the costliest of them."""
+    sizes: defaultdict[str, int] = defaultdict(int)
+    for one in same:
+        for leaf in _merged(one.name, [one]).leaves:
+            sizes[leaf.cause] = max(sizes[leaf.cause], leaf.size)
+    leaves = (_Leaf(cause, size) for cause, size in sizes.items())
+    ordered = tuple(sorted(leaves, key=lambda leaf: -leaf.size))
+    return _Template(same[0].name, same[0].anchor, ordered)
 
 
 def _merged(name: str, templates: list[_Template], anchor: str | None = None) -> _Template:
@@ -166,7 +181,7 @@ def _template(file: _File, template: _Template, box: Box) -> Html:
         parts.append(
             element(
                 "g",
-                element("title", f"{file.path}: {template.name}: {leaf.cause}, {leaf.size} bytes"),
+                element("title", f"{file.path}: {template.name}: {leaf.cause}, {leaf.size} cycles"),
                 _rect(place, f"c {leaf.cause}"),
                 *_text((f"{leaf.cause} {leaf.size}", leaf.cause), place, "ct"),
             )

@@ -18,7 +18,10 @@ from dataclasses import dataclass, replace
 from lmemscope.analysis.occupancy import Multiprocessor, multiprocessor, resident_warps
 from lmemscope.model import PIPES, STALLS, Cost, KernelFacts, KernelReport, Pipe, Stall, Work
 
-_WARP, _LINE, _SECTOR = 32, 128, 32
+_WARP, _WORD, _LINE, _SECTOR = 32, 4, 128, 32
+
+DEFAULT_BLOCK = 256
+"""Threads of a block where nothing says the kernel's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,13 @@ def cost(work: Work, arch: str, grid: Grid, registers: int, shared: int) -> Cost
         fits=l1_missed == 0,
         is_uniform=not work.varying_lines,
         is_looped=work.looped_lines > 0,
+    )
+
+
+def once(loaded: int, stored: int) -> float:
+    """Cycles of local accesses that run once, of bytes per thread that stay in L1."""
+    return loaded / _WORD * _LOADED_LINE + stored / _WORD * (
+        _STORED_LINE + _LINE // _SECTOR * _STORED_SECTOR
     )
 
 

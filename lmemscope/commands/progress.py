@@ -1,0 +1,89 @@
+"""How far a run is, on standard error: a bar on a terminal, elsewhere a line a minute."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lmemscope.commands.say import say
+from lmemscope.exporters.escape import visible
+
+if TYPE_CHECKING:
+    from lmemscope.running.pool import Progress
+
+_NAME_WIDTH = 50
+_MINUTE = 60.0
+
+
+@contextmanager
+def shown(interval: float = _MINUTE) -> Iterator[Progress]:
+    """Show what is told to the function that this gives.
+
+    Args:
+        interval: seconds between the lines of a run that no terminal shows. Nothing is said of a
+            run that ends before.
+    """
+    with _bar() if sys.stderr.isatty() else _lines(interval) as told:
+        yield told
+
+
+@contextmanager
+def _lines(interval: float) -> Iterator[Progress]:
+    """A line now and then, by a thread of its own: a single input may take minutes."""
+    started = time.monotonic()
+    latest: list[tuple[int, int, int]] = []
+    ended = threading.Event()
+
+    def tell(done: int, total: int, name: str, failed: int = 0) -> None:
+        latest[:] = [(done, total, failed)]
+
+    def report() -> None:
+        while not ended.wait(interval):
+            for done, total, failed in latest[:1]:
+                minutes = (time.monotonic() - started) / 60
+                counted = f"{failed} failed, " if failed else ""
+                say(f"{done} of {total} done, {counted}{minutes:.0f} min", err=True)
+
+    threading.Thread(target=report, daemon=True).start()
+    try:
+        yield tell
+    finally:
+        ended.set()
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    """A bar with rate and time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    started = time.monotonic()
+    with Bar(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5) as bar:
+        task = bar.add_task("", total=None, rate="")
+
+        def show(done: int, total: int, name: str, failed: int = 0) -> None:
+            nonlocal started
+            if done == 0:
+                # What begins now, such as trials behind the analysis, has a pace of its own.
+                started = time.monotonic()
+                bar.reset(task, total=total)
+            rate = done / max(time.monotonic() - started, 1e-3)
+            name = visible(name)
+            shown = name if len(name) <= _NAME_WIDTH else "…" + name[1 - _NAME_WIDTH :]
+            said = f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.0f}/min"
+            said = said if done else ""
+            bar.update(task, completed=done, total=total, description=shown, rate=said)
+
+        yield show

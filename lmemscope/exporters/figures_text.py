@@ -1,0 +1,68 @@
+"""A kernel's figures in sentences, of one or of all instances of its template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lmemscope.exporters import layout
+from lmemscope.exporters.escape_terminal import Part
+from lmemscope.formats.demangle import demangle, short_name
+from lmemscope.model import CallFacts, KernelFacts
+
+_CALLED = 60
+
+
+def cut_name(name: str, width: int) -> str:
+    """A function's name of at most ``width``: inner scopes go first, then template arguments."""
+    if len(name) <= width:
+        return name
+    template, opened, arguments = name.partition("<")
+    # What `shortened` keeps of the beginning is two thirds.
+    return layout.shortened(f"{layout.scoped(template, width * 2 // 3)}{opened}{arguments}", width)
+
+
+def figures(kernels: Sequence[KernelFacts]) -> str:
+    """The figures of a template's instances: the least and the most."""
+    registers = layout.span([one.registers for one in kernels])
+    frame = layout.span([one.stack_frame for one in kernels])
+    parts = [f"{registers} register{'' if registers == '1' else 's'}"]
+    parts.append(f"stack frame of {frame} bytes per thread")
+    stores = layout.span([one.spill_stores for one in kernels])
+    loads = layout.span([one.spill_loads for one in kernels])
+    if "?" in (stores, loads):
+        parts.append("spills not known")
+    elif (stores, loads) == ("0", "0"):
+        parts.append("no spills")
+    else:
+        parts.append(f"spills {stores} bytes by stores and {loads} by loads")
+    sites = [one.sass for one in kernels if one.sass is not None]
+    if len(sites) == len(kernels):
+        ldl = layout.span([one.load_sites for one in sites])
+        stl = layout.span([one.store_sites for one in sites])
+        parts.append(f"{ldl} LDL and {stl} STL instructions")
+    if not all(one.stack_known for one in kernels):
+        parts.append("stack depth not statically known")
+    return ", ".join(parts) + "." + _calls(kernels[0].calls)
+
+
+def disagreements(facts: KernelFacts) -> tuple[Part, ...]:
+    """Sources that contradict each other, in lines."""
+    lines: list[Part] = []
+    for found in facts.disagreements:
+        values = ", ".join(f"{source} says {value}" for source, value in found.values)
+        lines += ["", f"Sources disagree on {found.quantity}: {values}{found.why}."]
+    return tuple(lines)
+
+
+def _calls(calls: CallFacts | None) -> str:
+    """The call graph in a sentence."""
+    if calls is None or not (calls.reached or calls.indirect):
+        return ""
+    named = [
+        cut_name(short_name(demangle(name)), _CALLED)
+        + (" (recursive)" if name in calls.recursive else "")
+        for name in calls.reached
+    ]
+    if calls.indirect:
+        named.append("functions through pointers")
+    return f" It calls {', '.join(named)}."
