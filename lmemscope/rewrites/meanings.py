@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from lmemscope.rewrites.references import ADDRESS, Reference, Taking, closed, references, taking_of
+from lmemscope.model.blanked import closed
+from lmemscope.rewrites.references import ADDRESS, Reference, Taking, references, taking_of
 
 _DEFINE = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*((?:[^\n\\]|\\\r?\n|\\.)*)",
@@ -49,11 +50,16 @@ class Meanings:
     """What can be seen.
 
     Attributes:
-        texts: of the target's file and of the headers around it.
+        texts: of the target's file and of the headers around it, blanked.
+
+    Args:
+        texts: these.
+        quoted: the same with what stands in quotes.
     """
 
-    def __init__(self, texts: Iterable[bytes]) -> None:
+    def __init__(self, texts: Iterable[bytes], quoted: Iterable[bytes] = ()) -> None:
         self.texts = tuple(dict.fromkeys(texts))
+        self._quoted = tuple(dict.fromkeys(quoted))
         self._taking: dict[bytes, tuple[tuple[tuple[Taking, bytes], ...], ...]] = {}
         self._references: dict[tuple[bytes | None, bytes], tuple[Reference, ...]] = {}
 
@@ -89,9 +95,10 @@ class Meanings:
             for _, parameters, body in _DEFINE.findall(text)
         )
 
-    def has(self, pattern: re.Pattern[bytes]) -> bool:
-        """Whether a pattern is found in any of the texts."""
-        return any(pattern.search(text) is not None for text in self.texts)
+    def has(self, pattern: re.Pattern[bytes], *, in_quotes: bool = False) -> bool:
+        """Whether a pattern is found in any of the texts, or in what they quote, too."""
+        texts = self._quoted if in_quotes else self.texts
+        return any(pattern.search(text) is not None for text in texts)
 
     def has_effects(self, words: Iterable[bytes], *, calls: bool = True) -> bool:
         """Whether a macro among some words may change something.

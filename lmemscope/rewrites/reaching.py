@@ -113,7 +113,7 @@ def _returns_reference(returned: Node, syntax: Syntax, meanings: Meanings) -> bo
     body = made.child_by_field_name("body") if made is not None else None
     if made is None or body is None:
         return True
-    head = syntax.data[made.start_byte : body.start_byte]
+    head = syntax.code[made.start_byte : body.start_byte]
     if made.type == "lambda_expression":
         return is_reference(head.partition(b"->")[2], meanings)
     return is_reference(head.partition(b"(")[0], meanings)

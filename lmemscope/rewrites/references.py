@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lmemscope.formats.statements import parts_of
+from lmemscope.model.blanked import closed
 
 Taking = Literal["value", "const", "mutable", "anything"]
 """How a parameter is bound: a copy, ``const T &``, ``T &``, or ``T &&``."""
@@ -91,16 +92,6 @@ def references(text: bytes, name: bytes | None, element: bytes) -> Iterator[Refe
             handed = returns_it and re.search(rb"\breturn\b[^;]*\b%b\b" % given, inside) is not None
             is_kept = handed or ADDRESS.search(b"(" + inside) is not None
             yield Reference(name or b"", taking, is_kept)
-
-
-def closed(text: bytes, start: int, marks: bytes, last: int | None = None) -> int:
-    """Where what was opened before a place is closed."""
-    depth, at = 1, start
-    opening, closing = marks[:1], marks[1:]
-    while depth and at < min(len(text), last or len(text)):
-        depth += (text[at : at + 1] == opening) - (text[at : at + 1] == closing)
-        at += 1
-    return at
 
 
 def _named(name: bytes | None) -> re.Pattern[bytes]:

@@ -148,7 +148,7 @@ def _is_in_host(node: Node, target: Target) -> bool:
     return any(
         (body := function.child_by_field_name("body")) is not None
         and body.start_byte <= node.start_byte < body.end_byte
-        and not _OF_DEVICE & set(target.syntax.data[function.start_byte : body.start_byte].split())
+        and not _OF_DEVICE & set(target.syntax.code[function.start_byte : body.start_byte].split())
         for function in around(node, "function_definition")
     )
 
