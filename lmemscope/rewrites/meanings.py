@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from lmemscope.model.blanked import closed
+from lmemscope.model.blanked import closed, is_balanced
 from lmemscope.rewrites.references import ADDRESS, Reference, Taking, references, taking_of
+from lmemscope.rewrites.seen import BODY, is_in_sight, is_library
 
 _DEFINE = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*((?:[^\n\\]|\\\r?\n|\\.)*)",
@@ -27,8 +28,13 @@ _CONDITIONAL = re.compile(
     rb"|decltype|noexcept|typeid|asm)\b"
 )
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
-_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}()]*|:[^;{}]*)*\{")
-_CLASS = re.compile(rb"\b(?:struct|class|union)\b[^;{}()=]*\{")
+_CLASS = re.compile(rb"\b(?:struct|class|union)\b(?:[^;{}()=]|\((?:[^()]|\([^()]*\))*\))*\{")
+_CLASS_HEAD = (
+    rb"\b(?:struct|class|union)\s+"
+    rb"(?:\w+\s*\((?:[^()]|\([^()]*\))*\)\s*|\[\[[^\]]*\]\]\s*|\w+\s+(?=\w))*"
+)
+"""A class up to its name, with attributes and macros between."""
+_NAMED_CLASS = re.compile(_CLASS_HEAD + rb"(\w+)[^;{}()=]*\{")
 _OPERATOR = re.compile(
     rb"\boperator\s*((?:\(\s*\)|(?!(?:[-+*/%&|^]|<<|>>)?=[^=])[^\s(=]|[=!<>]=|\s)+)\([^()]*\)\s*(const)?"
 )
@@ -62,6 +68,7 @@ class Meanings:
         self._quoted = tuple(dict.fromkeys(quoted))
         self._taking: dict[bytes, tuple[tuple[tuple[Taking, bytes], ...], ...]] = {}
         self._references: dict[tuple[bytes | None, bytes], tuple[Reference, ...]] = {}
+        self._unseen: dict[bytes, bool] = {}
 
     @cached_property
     def _macros(self) -> dict[bytes, tuple[bytes, ...]]:
@@ -70,6 +77,26 @@ class Meanings:
             for name, _, body in _DEFINE.findall(text):
                 found.setdefault(name, []).append(body)
         return {name: tuple(bodies) for name, bodies in found.items()}
+
+    @cached_property
+    def halves(self) -> frozenset[bytes]:
+        """Macros that open what they do not close, or close what they did not open."""
+        found = {
+            name
+            for name, bodies in self._macros.items()
+            if not all(is_balanced(body) for body in bodies)
+        }
+        grown = True
+        while grown:
+            more = {
+                name
+                for name, bodies in self._macros.items()
+                for body in bodies
+                if found & set(re.findall(rb"[A-Za-z_]\w*", body))
+            }
+            grown = not more <= found
+            found |= more
+        return frozenset(found)
 
     @cached_property
     def words(self) -> frozenset[bytes]:
@@ -167,7 +194,7 @@ class Meanings:
         """Whether a class of a name holds references, or its constructors take any."""
         if {"mutable", "const", "anything"} & self.taking(name):
             return True
-        pattern = re.compile(rb"\b(?:struct|class)\s+%b\b[^;{}()]*\{" % re.escape(name))
+        pattern = _class_of(name)
         return any(
             b"&" in text[start.end() : closed(text, start.end(), b"{}")]
             for text in self.texts
@@ -237,8 +264,7 @@ class Meanings:
     @cached_property
     def classes(self) -> frozenset[bytes]:
         """Names of the program's classes, which their constructors have, too."""
-        named = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?(\w+)[^;{}()=]*\{")
-        return frozenset(name for text in self.texts for name in named.findall(text))
+        return frozenset(name for text in self.texts for name in _NAMED_CLASS.findall(text))
 
     def references(self, name: bytes | None, element: bytes) -> tuple[Reference, ...]:
         """The functions of a name, or all, that may take an element of a type by reference."""
@@ -250,7 +276,7 @@ class Meanings:
 
     def is_held(self, name: bytes) -> bool:
         """Whether a class of a name has a member that is a reference."""
-        pattern = re.compile(rb"\b(?:struct|class)\s+(?:\w+\s+)?%b\b[^;{}()]*\{" % re.escape(name))
+        pattern = _class_of(name)
         return bool(name) and any(
             re.search(rb"&\s*\w+\s*[;{=]", text[start.end() : closed(text, start.end(), b"{}")])
             for text in self.texts
@@ -260,8 +286,7 @@ class Meanings:
     def takes_addresses(self, name: bytes, seen: frozenset[bytes] = frozenset()) -> bool:
         """Whether a function that gets a reference takes an address, or a macro: of that, maybe.
 
-        Functions that it calls count. One that cannot be seen does not: those of the language's
-        libraries reach no further than what they are given.
+        Functions that it calls count, and one that cannot be seen may (`is_unseen`).
         """
         if name in seen:
             return False
@@ -270,7 +295,36 @@ class Meanings:
             bodies += self._bodies(name)
         called = {one for body in bodies for one in _CALLED.findall(body)}
         return any(ADDRESS.search(b"(" + body) is not None for body in bodies) or any(
-            self.takes_addresses(one, seen | {name}) for one in called
+            self.is_unseen(one) or self.takes_addresses(one, seen | {name}) for one in called
+        )
+
+    def is_unseen(self, called: bytes) -> bool:
+        """Whether what is called may be a function that these texts do not have."""
+        name = re.split(rb"::|\.|->", called.partition(b"<")[0])[-1].strip()
+        if name not in self._unseen:
+            self._unseen[name] = not (
+                name in self._macros
+                or name in self.classes
+                or is_in_sight(name, self.texts)
+                or self.is_type(name)
+            )
+        return self._unseen[name] and not is_library(called)
+
+    def points_to_taking(self, names: Iterable[bytes]) -> bool:
+        """Whether pointers to functions of some names, or types of such, may take references."""
+        pointers = [
+            re.compile(rb"\(\s*(?:\w+\s*::\s*)?[*&][^()]*\b%b\b[^()]*\)\s*\(" % re.escape(one))
+            for one in names
+        ]
+        pointers += [
+            re.compile(rb"\busing\s+%b\s*=[^;(]*(?:\([^()]*\)\s*)?\(" % re.escape(one))
+            for one in names
+        ]
+        return any(
+            b"&" in text[start.end() : closed(text, start.end(), b"()")]
+            for pattern in pointers
+            for text in self.texts
+            for start in pattern.finditer(text)
         )
 
     def reached(self, names: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -338,7 +392,7 @@ class Meanings:
             for text in self.texts
             for start in pattern.finditer(text)
             for end in [closed(text, start.end(), b"()")]
-            for body in [_BODY.match(text, end)]
+            for body in [BODY.match(text, end)]
             if body is not None
         ]
         found += [
@@ -357,6 +411,11 @@ class Meanings:
             or any(self._affects(one, seen, pattern) for one in re.findall(rb"[A-Za-z_]\w*", body))
             for body in self._macros.get(word, ())
         )
+
+
+def _class_of(name: bytes) -> re.Pattern[bytes]:
+    """The head of a class of a name, up to its brace."""
+    return re.compile(_CLASS_HEAD + rb"%b\b[^;{}()]*\{" % re.escape(name))
 
 
 def _array_of(kind: bytes) -> re.Pattern[bytes]:

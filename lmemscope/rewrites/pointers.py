@@ -65,11 +65,11 @@ def pointer_of(declared: Declared, syntax: Syntax) -> Pointer:
     statement = declared.statement
     line = declared.name.start_point.row + 1
     first = statement.children_by_field_name("declarator")[0]
-    head = syntax.code[statement.start_byte : first.start_byte]
+    head = syntax.data[statement.start_byte : first.start_byte]
     parent, words = statement.parent, head.split()
     while parent is not None and parent.type in BRANCHES:
         parent = parent.parent
-    stars = syntax.code[declared.declarator.start_byte : declared.name.start_byte]
+    stars = syntax.data[declared.declarator.start_byte : declared.name.start_byte]
     star = _STARS.fullmatch(stars)
     is_auto = b"auto" in words
     is_read = (
@@ -136,7 +136,7 @@ def _statement(
 ) -> list[Edit]:
     """One statement: as several where not all that it declares get the same type."""
     declarators = statement.children_by_field_name("declarator")
-    head = syntax.code[statement.start_byte : declarators[0].start_byte]
+    head = syntax.data[statement.start_byte : declarators[0].start_byte]
     parent, line = statement.parent, statement.start_point.row + 1
     end = syntax.lines_end() + syntax.indent(statement)
     edits: list[Edit] = []
@@ -189,7 +189,7 @@ def _is_pointer(name: Node, syntax: Syntax) -> bool:
     declared = local_of(name, syntax)
     if declared is None:
         return _is_pointer_parameter(name, syntax)
-    stars = syntax.code[declared.declarator.start_byte : declared.name.start_byte]
+    stars = syntax.data[declared.declarator.start_byte : declared.name.start_byte]
     if declared.declarator.start_byte <= name.start_byte < declared.declarator.end_byte:
         return b"*" in stars
     is_auto = syntax.text(declared.statement).startswith((b"auto", b"const auto"))

@@ -9,6 +9,7 @@ from typing import Literal
 
 from lmemscope.formats.statements import parts_of
 from lmemscope.model.blanked import closed
+from lmemscope.rewrites.seen import BODY
 
 Taking = Literal["value", "const", "mutable", "anything"]
 """How a parameter is bound: a copy, ``const T &``, ``T &``, or ``T &&``."""
@@ -18,7 +19,6 @@ ADDRESS = re.compile(
     rb"(?:[=(),{;:?+\-*/%!~|^]|\breturn)\s*&(?![&=])|\b(?:__builtin_)?addressof\b|\breinterpret_cast\b"
 )
 """Code that takes an address; a parameter's `&` stands behind its type."""
-_BODY = re.compile(rb"(?:\s|\b(?:const|noexcept|override|mutable)\b|->[^;{}]*|:[^;{}]*)*\{")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _QUALIFIERS = frozenset(b"const volatile __restrict__ register typename struct class".split())
 _PRIMITIVE = frozenset(b"unsigned signed char short int long float double bool wchar_t".split())
@@ -75,7 +75,7 @@ def references(text: bytes, name: bytes | None, element: bytes) -> Iterator[Refe
         if name is None and own and own[-1] in _NO_FUNCTION:
             continue
         end = closed(text, found.end(), b"()", found.end() + _LONGEST)
-        body = _BODY.match(text, end)
+        body = BODY.match(text, end)
         inside = b"" if body is None else text[end : closed(text, body.end(), b"{}")]
         if name is None and body is None:
             continue
