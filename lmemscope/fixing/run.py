@@ -16,6 +16,7 @@ from lmemscope.fixing.beside import beside
 from lmemscope.fixing.chosen import choose
 from lmemscope.fixing.cost import Grid, cost_of
 from lmemscope.fixing.edits import pairs
+from lmemscope.fixing.fit import fitted
 from lmemscope.fixing.joint import joint
 from lmemscope.fixing.judge import (
     DEFAULT_BLOCK,
@@ -270,6 +271,7 @@ def _finish(attempts: Attempts) -> Iterator[Trial]:
 
 def _trials(attempt: Attempt, hits: Sequence[Hit]) -> Iterator[Trial]:
     """What an attempt does to findings, those of its own target or of another."""
+    attempt, unfit = fitted(attempt)
     for (unit, report), outcome in zip(attempt.results, attempt.outcomes, strict=True):
         own = [hit for hit in hits if _is_in(hit, report.kernels)]
         verdicts: Mapping[str, Judged] = {}
@@ -280,6 +282,8 @@ def _trials(attempt: Attempt, hits: Sequence[Hit]) -> Iterator[Trial]:
             judged = verdicts.get(hit.facts.name)
             if judged is not None and elsewhere is not None and judged.verdict != "failed":
                 judged = Judged("worse", judged.after, elsewhere)
+            if judged is not None and unfit is not None and judged.verdict != "failed":
+                judged = Judged("worse", judged.after, unfit)
             before = next(one for one in report.kernels if one.facts is hit.facts)
             yield _trial(attempt, unit.name, unit.arch, hit, before, judged, outcome.error)
 

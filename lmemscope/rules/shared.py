@@ -67,8 +67,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     """The array in shared memory, one element of each index beside that of the next thread.
 
     Only for what fits: its size times the block, beside what the kernel has there already. The
-    block is that of the launches or of ``__launch_bounds__``. Where neither is known, or where the
-    bounds allow more than fits, the text says up to which block it holds. What is accessed as
+    block is that of the launches or of ``__launch_bounds__``. Where neither is known the text says
+    up to which block it holds. What is accessed as
     another type, or in a library, too, cannot be laid out by threads, and of several variables of
     one name nobody knows which is meant.
     """
@@ -92,7 +92,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
         known = None
     threads = known.threads if known is not None else max(usual, _BLOCK)
     fits = size * threads <= room
-    if not fits and ((known is not None and known.is_exact) or size * usual > room):
+    if not fits and (known is not None or size * usual > room):
         return ()
     if not fits:
         threads = room // size // _WARP * _WARP
