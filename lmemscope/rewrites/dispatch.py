@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from lmemscope.model import Edit, Rewriting, count
 from lmemscope.rewrites.arrays import words_of
 from lmemscope.rewrites.base import DeclinedError, Rewrite, Target
+from lmemscope.rewrites.guards import is_guarded
 from lmemscope.rewrites.loops import (
     constant_at,
     counters,
@@ -219,7 +220,11 @@ def _is_given(number: Number, target: Target) -> bool:
 
 
 def _extents(target: Target, loop: Node, counter: bytes) -> list[int]:
-    """Extents of the array that a loop's counter alone indexes; none where it is not known."""
+    """Extents of the array that a loop's counter alone indexes.
+
+    None where it is not known, or where the loop asks its counter before it uses an element: then
+    the array's size says nothing of how often it runs.
+    """
     declared, found = target.declared, []
     assert declared is not None
     types = {hit.finding.type for hit in target.hits}
@@ -232,7 +237,8 @@ def _extents(target: Target, loop: Node, counter: bytes) -> list[int]:
             node = node.parent
             given = node.child_by_field_name("indices")
             is_own = given is not None and target.syntax.text(given)[1:-1].strip() == counter
-            if is_own and loop.start_byte <= node.start_byte < loop.end_byte:
+            is_within = loop.start_byte <= node.start_byte < loop.end_byte
+            if is_own and is_within and not is_guarded(node, loop, target.syntax):
                 found.append(numbers[position])
             position += 1
     return found

@@ -14,6 +14,7 @@ from lmemscope.model import Advice, count, is_library, traits_of
 from lmemscope.rules.aliases import is_reinterpreted, namesakes
 from lmemscope.rules.base import Case
 from lmemscope.rules.callers import Running, function_name, kernels_running
+from lmemscope.rules.captured import is_captured
 from lmemscope.rules.constants import number_of
 from lmemscope.rules.declared import (
     Declaration,
@@ -75,7 +76,7 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     found = case.object
     if found is None or found.name is None or found.confidence == "possible" or not found.size:
         return ()
-    if is_reinterpreted(case, but_for_name=True) or namesakes(case):
+    if is_reinterpreted(case, but_for_name=True) or namesakes(case) or is_captured(case):
         return ()
     lines = (access.chain[0].location for access in (*case.accesses, *case.generic) if access.chain)
     if any(is_library(line.file) for line in lines):
