@@ -13,7 +13,7 @@ from functools import cached_property
 
 from lmemscope.model.blanked import closed, is_balanced
 from lmemscope.rewrites.references import ADDRESS, Reference, Taking, references, taking_of
-from lmemscope.rewrites.seen import BODY, is_in_sight, is_library
+from lmemscope.rewrites.seen import BODY, is_in_sight, is_library, named
 
 _DEFINE = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*((?:[^\n\\]|\\\r?\n|\\.)*)",
@@ -46,7 +46,7 @@ _MUTABLE_OPERATOR = re.compile(
 _COPYING = re.compile(
     rb"\boperator\s*=(?!=)|\b(\w+)\s*\(\s*(?:const\s+)?\1\b\s*(?:<[^<>()]*>\s*)?(?:const\s*)?&"
 )
-_CALLED = re.compile(rb"\b(\w+)\s*\(")
+_CALLED = re.compile(rb"\b(\w+)\s*(?:<[^;{}()]*>\s*)?\(")
 
 _ALIASES = 4
 """Names of types that stand for each other, at most."""
@@ -151,7 +151,7 @@ class Meanings:
 
     def is_volatile_to(self, name: bytes) -> bool:
         """Whether a function of a name may tell what is volatile."""
-        pattern = re.compile(rb"\b%b\s*\(" % re.escape(name))
+        pattern = named(name)
         return any(
             b"volatile" in text[start.end() : closed(text, start.end(), b"()")]
             for text in self.texts
@@ -252,8 +252,7 @@ class Meanings:
     def _lists(self, name: bytes) -> tuple[tuple[tuple[Taking, bytes], ...], ...]:
         """What stands in brackets behind a name: the parameters of functions, and of calls."""
         if name not in self._taking:
-            lambda_ = rb"(?:=\s*\[[^\]]*\]\s*)?"
-            pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*" + lambda_ + rb"\(")
+            pattern = named(name)
             self._taking[name] = tuple(
                 tuple(taking_of(text, start.end()))
                 for text in self.texts
@@ -385,7 +384,7 @@ class Meanings:
     def _bodies(self, name: bytes) -> tuple[bytes, ...]:
         """What functions, constructors and lambdas of a name do, as far as they can be seen."""
         spelled = re.escape(name)
-        pattern = re.compile(rb"\b%b\s*(?:=\s*\[[^\]]*\]\s*)?\(" % spelled)
+        pattern = named(name)
         bare = re.compile(rb"\b%b\s*=\s*\[[^\]]*\]\s*\{" % spelled)
         found = [
             text[end : closed(text, body.end(), b"{}")]

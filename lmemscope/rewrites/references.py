@@ -9,7 +9,7 @@ from typing import Literal
 
 from lmemscope.formats.statements import parts_of
 from lmemscope.model.blanked import closed
-from lmemscope.rewrites.seen import BODY
+from lmemscope.rewrites.seen import BODY, named
 
 Taking = Literal["value", "const", "mutable", "anything"]
 """How a parameter is bound: a copy, ``const T &``, ``T &``, or ``T &&``."""
@@ -98,7 +98,7 @@ def _named(name: bytes | None) -> re.Pattern[bytes]:
     if name is None:
         return _ANY
     if not name.startswith(b"operator") or name[8:9].isalnum():
-        return re.compile(rb"\b%b\s*(?:=\s*\[[^\]]*\]\s*)?\(" % re.escape(name))
+        return named(name)
     sign = rb"\s*".join(re.escape(name[at : at + 1]) for at in range(8, len(name)))
     return re.compile(rb"\boperator\s*%b\s*\(" % sign)
 

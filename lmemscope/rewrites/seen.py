@@ -69,9 +69,14 @@ def is_in_sight(name: bytes, texts: Sequence[bytes]) -> bool:
     )
 
 
+def named(name: bytes) -> re.Pattern[bytes]:
+    """A function's, a specialisation's or a lambda's name up to the bracket of its parameters."""
+    return re.compile(rb"\b%b\s*(?:<[^;{}()]*>\s*|=\s*\[[^\]]*\]\s*)?\(" % re.escape(name))
+
+
 def _declarations(name: bytes, text: bytes) -> Iterator[tuple[list[bytes], bool]]:
     """The parameters of the functions of a name, and whether their bodies follow."""
-    for found in re.finditer(rb"\b%b\s*(=\s*\[[^\]]*\]\s*)?\(" % re.escape(name), text):
+    for found in named(name).finditer(text):
         end = closed(text, found.end(), b"()", found.end() + _LONGEST)
         body = BODY.match(text, end)
         before = text[max(0, found.start() - _LONGEST) : found.start()]
