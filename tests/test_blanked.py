@@ -232,7 +232,8 @@ def test_a_function_that_keeps_an_address_keeps_it_whatever_stands_in_it() -> No
         "#ifdef A\n__device__ void keep(float &x) { x = 1; }\n#else\n"
         "__device__ void keep(float &x) { held = &x; }\n#endif",
         "#ifdef A\n__device__ void keep(float &x) {\n#else\n"
-        "__device__ void keep(float &x, int = 0) {\n#endif\n  if (x > 0) { x = 1; }\n  held = &x;\n}",
+        "__device__ void keep(float &x, int = 0) {\n#endif\n  if (x > 0) { x = 1; }\n"
+        "  held = &x;\n}",
         "__device__ void keep(float &x) {\n#ifdef A\n  if (x > 0) {\n#endif\n  x = 1;\n"
         "#ifdef A\n  }\n#endif\n  held = &x;\n}",
         "#define END }\n__device__ void keep(float &x) { if (x > 0) { x = 1; END held = &x; }",
