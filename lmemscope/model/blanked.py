@@ -165,6 +165,9 @@ class _Reader:
         self._constant: list[tuple[int, int]] = []
         """Directives whose conditions are constants: they are blanked in the end."""
         self._odd: int | None = None
+        """Where the first token stands that is not read."""
+        self._dead = 0
+        """Open branches that are never compiled."""
         self._at = 0
         self._is_line_start, self._is_directive = True, False
 
@@ -174,24 +177,22 @@ class _Reader:
             self._keep(found.start())
             at = self._one(found)
         self._keep(len(text))
-        code, uncommented = "".join(self._code), "".join(self._uncommented)
-        for start, end in self._constant:
-            hidden = _hidden(text[start:end])
-            code = code[:start] + hidden + code[end:]
-            uncommented = uncommented[:start] + hidden + uncommented[end:]
+        code = "".join(self._code)
+        instead = [(start, end, _hidden(text[start:end])) for start, end in self._constant]
         for found in _OTHER.finditer(code):
             spelled = _SPELLED.get(found[0])
-            if spelled is None:
-                self._note_odd(found.start())
-                continue
-            spelled = spelled.ljust(len(found[0]))
-            code = code[: found.start()] + spelled + code[found.end() :]
-            uncommented = uncommented[: found.start()] + spelled + uncommented[found.end() :]
-        return Blanked(code, uncommented, self._odd)
+            if spelled is not None:
+                instead.append((*found.span(), spelled.ljust(len(found[0]))))
+            elif self._odd is None or found.start() < self._odd:
+                self._odd = found.start()
+        instead.sort()
+        uncommented = _replaced("".join(self._uncommented), instead)
+        line = None if self._odd is None else 1 + text.count("\n", 0, self._odd)
+        return Blanked(_replaced(code, instead), uncommented, line)
 
     @property
     def _is_dead(self) -> bool:
-        return any(chain.lives is False for chain in self._chains)
+        return self._dead > 0
 
     def _keep(self, end: int) -> None:
         """Text up to a place, without comments and quotes."""
@@ -209,9 +210,8 @@ class _Reader:
         self._uncommented.append(uncommented)
 
     def _note_odd(self, at: int) -> None:
-        line = 1 + self._text.count("\n", 0, at)
-        if not self._is_dead and (self._odd is None or line < self._odd):
-            self._odd = line
+        if self._odd is None and not self._is_dead:
+            self._odd = at
 
     def _one(self, found: re.Match[str]) -> int:
         """Write a piece, and say where the next may begin."""
@@ -285,6 +285,7 @@ class _Reader:
         chain = None
         if word not in _OPENING and self._chains:
             chain = self._chains.pop()
+            self._dead -= chain.lives is False
         end = found.end() if constant is None else constant.end(1)
         line = self._text[found.start() : end]
         at = found.start()
@@ -292,6 +293,7 @@ class _Reader:
         if word in _OPENING:
             value = None if constant is None else constant[1] in ("1", "true")
             self._chains.append(_Chain(value, value is True, value is not None, [(at, end)]))
+            self._dead += value is False
         elif chain is not None:
             chain.lines.append((at, end))
             if word == "endif":
@@ -306,6 +308,17 @@ class _Reader:
         is_last = word == "else" and chain.is_known
         chain.lives = False if chain.is_taken else True if is_last else None
         self._chains.append(chain)
+        self._dead += chain.lives is False
+
+
+def _replaced(text: str, instead: list[tuple[int, int, str]]) -> str:
+    """A text with others of the same length in some places, which are in order."""
+    parts, at = [], 0
+    for start, end, other in instead:
+        if start >= at:
+            parts += [text[at:start], other]
+            at = end
+    return "".join((*parts, text[at:]))
 
 
 def _hidden(text: str) -> str:
