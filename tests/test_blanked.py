@@ -306,3 +306,20 @@ def test_a_brace_in_a_comment_makes_nothing_safe(comment: str, tmp_path: Path) -
     assert done.code == 0, done.err
     found = json.loads(done.out)["candidates"]
     assert not [one for one in found if "shared" in one["rewrite"]]
+
+
+@pytest.mark.parametrize(
+    "macro",
+    [
+        "#define ELEMENT(v, i) v##i[n & 15]",
+        "#define GLUE(v, w) v##w\n#define ELEMENT(v, i) GLUE(v, i)[n & 15]",
+        "#define ELEMENT(v, i) a##i[n & 15]",
+        "#define OTHER a1[n & 15]\n#define ELEMENT(v, i) OTHER",
+    ],
+)
+def test_a_macro_may_paste_a_name(macro: str) -> None:
+    lines = ("float a1[16];", "for (int i = 0; i < 16; ++i) a1[i] = p[i];", "out[n] = a1[p[n]];")
+    plain = verdicts(kernel(*lines), "a1", "float[16]")
+    assert "shared-memory" in plain
+    pasted = verdicts(kernel(*lines, "ELEMENT(a, 1) = 3;", before=f"{macro}\n"), "a1", "float[16]")
+    assert not {"shared-memory", "select", "shift", "sort"} & pasted.keys()

@@ -148,6 +148,9 @@ class LocalArray:
             DeclinedError: they hide something: a macro uses the variable, or there is another of
                 its name further in.
         """
+        words = words_of([self.syntax.code_of(self.declared.function)])
+        if self.target.meanings.may_name(words, self.name):
+            raise DeclinedError("a macro may use it")
         return elements(
             self.target.path,
             self.syntax,

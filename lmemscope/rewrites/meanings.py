@@ -27,6 +27,7 @@ _CONDITIONAL = re.compile(
     rb"[;{}?]|&&|\|\||\b(?:if|else|for|while|do|switch|case|return|break|continue|goto|and|or|sizeof"
     rb"|decltype|noexcept|typeid|asm)\b"
 )
+_PASTED = re.compile(rb"\w+(?:\s*##\s*\w+)+")
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
 _CLASS = re.compile(rb"\b(?:struct|class|union)\b(?:[^;{}()=]|\((?:[^()]|\([^()]*\))*\))*\{")
 _CLASS_HEAD = (
@@ -121,6 +122,27 @@ class Meanings:
             for text in self.texts
             for _, parameters, body in _DEFINE.findall(text)
         )
+
+    def may_name(self, words: Iterable[bytes], name: bytes) -> bool:
+        """Whether a macro among some words, or one of its body, says a name, or pastes it together.
+
+        What is pasted of arguments alone may be any name.
+        """
+        pending, seen = set(words) & self._macros.keys(), set[bytes]()
+        while pending:
+            seen |= pending
+            bodies = [body for one in pending for body in self._macros[one]]
+            inside = {word for body in bodies for word in re.findall(rb"[A-Za-z_]\w*", body)}
+            pending = (inside & self._macros.keys()) - seen
+        for text in self.texts:
+            for one, parameters, body in _DEFINE.findall(text):
+                own = set(re.findall(rb"[A-Za-z_]\w*", parameters))
+                if one in seen and (
+                    (name in re.findall(rb"[A-Za-z_]\w*", body) and name not in own)
+                    or any(_pastes(pasted, own, name) for pasted in _PASTED.findall(body))
+                ):
+                    return True
+        return False
 
     def has(self, pattern: re.Pattern[bytes], *, in_quotes: bool = False) -> bool:
         """Whether a pattern is found in any of the texts, or in what they quote, too."""
@@ -410,6 +432,13 @@ class Meanings:
             or any(self._affects(one, seen, pattern) for one in re.findall(rb"[A-Za-z_]\w*", body))
             for body in self._macros.get(word, ())
         )
+
+
+def _pastes(pasted: bytes, parameters: set[bytes], name: bytes) -> bool:
+    """Whether tokens that a macro pastes may become a name."""
+    tokens = re.findall(rb"\w+", pasted)
+    parts = (rb"\w*" if one in parameters else re.escape(one) for one in tokens)
+    return re.fullmatch(b"".join(parts), name) is not None
 
 
 def _class_of(name: bytes) -> re.Pattern[bytes]:
