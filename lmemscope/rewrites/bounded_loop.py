@@ -7,8 +7,9 @@ that counts down from a run-time number counts down from N - 1, and skips what i
 It is safe where every turn begins by using element `i`, of this array or another local one of its
 size, before anything that could leave the loop or the thread: a loop to more than N would then have
 been undefined before. Otherwise it is unsafe:
-its user promises that the bound never exceeds N. Declined where a macro or another variable may
-give the bound, the extent or the body another meaning. It costs the code of N turns, and a
+its user promises that the bound never exceeds N. Declined where the loop asks its own counter
+before each use (`if (i < N)`), for then the array's size says nothing of how often it runs, and
+where a macro or another variable may give the bound, the extent or the body another meaning. It costs the code of N turns, and a
 comparison in each.
 """
 
