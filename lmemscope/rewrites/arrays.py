@@ -145,11 +145,10 @@ class LocalArray:
         """Its uses.
 
         Raises:
-            DeclinedError: they hide something: a macro uses the variable, or there is another of
-                its name further in.
+            DeclinedError: a macro may use it, or there is another of its name further in.
         """
-        words = words_of([self.syntax.code_of(self.declared.function)])
-        if self.target.meanings.may_name(words, self.name):
+        function = self.syntax.code_of(self.declared.function)
+        if self.target.meanings.may_name(words_of([function]), self.name):
             raise DeclinedError("a macro may use it")
         return elements(
             self.target.path,

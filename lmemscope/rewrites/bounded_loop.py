@@ -9,8 +9,8 @@ size, before anything that could leave the loop or the thread: a loop to more th
 been undefined before. Otherwise it is unsafe:
 its user promises that the bound never exceeds N. Declined where the loop asks its own counter
 before each use (`if (i < N)`), for then the array's size says nothing of how often it runs, and
-where a macro or another variable may give the bound, the extent or the body another meaning. It costs the code of N turns, and a
-comparison in each.
+where a macro or another variable may give the bound, the extent or the body another meaning. It
+costs the code of N turns, and a comparison in each.
 """
 
 from __future__ import annotations

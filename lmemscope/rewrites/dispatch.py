@@ -8,11 +8,11 @@ counter of another. No turn asks whether it is one too many, as those of bounded
 proposal keeps the compiler from unrolling the loops around them (`#pragma unroll 1`).
 
 It is unsafe: its user promises that the number is one of these. With any other the kernel traps,
-and the host gets an error. Declined where the loop asks its counter before it uses the array
-(`if (i < 8)`), for then the array's size says nothing of how often the loop runs, where the body has variables that live longer than a call, for
-each version would have its own, where something may change the parameter, of templates, and where
-the versions would be more than 64 KB of source. It costs the code of all of them, of which a launch
-runs one.
+and the host gets an error. Declined where the loop asks its counter before it uses the array (`if
+(i < 8)`), for then the array's size says nothing of how often the loop runs, where the body has
+variables that live longer than a call, for each version would have its own, where something may
+change the parameter, of templates, and where the versions would be more than 64 KB of source. It
+costs the code of all of them, of which a launch runs one.
 """
 
 from __future__ import annotations

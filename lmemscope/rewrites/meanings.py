@@ -13,7 +13,7 @@ from functools import cached_property
 
 from lmemscope.model.blanked import closed, is_balanced
 from lmemscope.rewrites.references import ADDRESS, Reference, Taking, references, taking_of
-from lmemscope.rewrites.seen import BODY, is_in_sight, is_library, named
+from lmemscope.rewrites.seen import BODY, is_in_sight, is_library, named, pastes
 
 _DEFINE = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*((?:[^\n\\]|\\\r?\n|\\.)*)",
@@ -27,7 +27,6 @@ _CONDITIONAL = re.compile(
     rb"[;{}?]|&&|\|\||\b(?:if|else|for|while|do|switch|case|return|break|continue|goto|and|or|sizeof"
     rb"|decltype|noexcept|typeid|asm)\b"
 )
-_PASTED = re.compile(rb"\w+(?:\s*##\s*\w+)+")
 _LIST = re.compile(rb"^[^()]*,|\)[^()]*,")
 _CLASS = re.compile(rb"\b(?:struct|class|union)\b(?:[^;{}()=]|\((?:[^()]|\([^()]*\))*\))*\{")
 _CLASS_HEAD = (
@@ -139,7 +138,7 @@ class Meanings:
                 own = set(re.findall(rb"[A-Za-z_]\w*", parameters))
                 if one in seen and (
                     (name in re.findall(rb"[A-Za-z_]\w*", body) and name not in own)
-                    or any(_pastes(pasted, own, name) for pasted in _PASTED.findall(body))
+                    or pastes(body, own, name)
                 ):
                     return True
         return False
@@ -432,13 +431,6 @@ class Meanings:
             or any(self._affects(one, seen, pattern) for one in re.findall(rb"[A-Za-z_]\w*", body))
             for body in self._macros.get(word, ())
         )
-
-
-def _pastes(pasted: bytes, parameters: set[bytes], name: bytes) -> bool:
-    """Whether tokens that a macro pastes may become a name."""
-    tokens = re.findall(rb"\w+", pasted)
-    parts = (rb"\w*" if one in parameters else re.escape(one) for one in tokens)
-    return re.fullmatch(b"".join(parts), name) is not None
 
 
 def _class_of(name: bytes) -> re.Pattern[bytes]:

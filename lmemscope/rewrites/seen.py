@@ -37,6 +37,7 @@ BODY = re.compile(
 """What stands between a function's parameters and its body, up to its brace."""
 _BEFORE = re.compile(rb"(?:([A-Za-z_]\w*)|[>*&\]])\s*\Z")
 _QUALIFIER = re.compile(rb"(?:[A-Za-z_]\w*\s*(?:<[^<>;{}()]*>\s*)?::\s*)+\Z")
+_PASTED = re.compile(rb"\w+(?:\s*##\s*\w+)+")
 _LONGEST = 2000
 _NAME = re.compile(rb"([*&>\s])\s*[A-Za-z_]\w*\s*(?:=.*)?\Z", re.DOTALL)
 
@@ -72,6 +73,16 @@ def is_in_sight(name: bytes, texts: Sequence[bytes]) -> bool:
 def named(name: bytes) -> re.Pattern[bytes]:
     """A function's, a specialisation's or a lambda's name up to the bracket of its parameters."""
     return re.compile(rb"\b%b\s*(?:<[^;{}()]*>\s*|=\s*\[[^\]]*\]\s*)?\(" % re.escape(name))
+
+
+def pastes(body: bytes, parameters: set[bytes], name: bytes) -> bool:
+    """Whether tokens that a macro's body pastes may become a name."""
+    for pasted in _PASTED.findall(body):
+        tokens = re.findall(rb"\w+", pasted)
+        parts = (rb"\w*" if one in parameters else re.escape(one) for one in tokens)
+        if re.fullmatch(b"".join(parts), name) is not None:
+            return True
+    return False
 
 
 def _declarations(name: bytes, text: bytes) -> Iterator[tuple[list[bytes], bool]]:

@@ -68,8 +68,8 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     """The array in shared memory, one element of each index beside that of the next thread.
 
     Only for what fits: its size times the block, beside what the kernel has there already. The
-    block is that of the launches or of ``__launch_bounds__``. Where neither is known the text says
-    up to which block it holds. What is accessed as
+    block is that of the launches or of ``__launch_bounds__``; of others the text says up to which
+    it holds. What is accessed as
     another type, or in a library, too, cannot be laid out by threads, and of several variables of
     one name nobody knows which is meant.
     """
@@ -95,13 +95,12 @@ def shared_memory(case: Case) -> tuple[Advice, ...]:
     fits = size * threads <= room
     if not fits and (known is not None or size * usual > room):
         return ()
-    if not fits:
-        threads = room // size // _WARP * _WARP
+    threads = threads if fits else room // size // _WARP * _WARP
     if threads <= 0 or (known is None and threads < _FEW):
         return ()
     beside = f", beside {_amount(taken)} that the kernel uses already" if taken else ""
     amount = f"{_amount(size * threads)} of 48 KB{beside}"
-    if known is not None and fits:
+    if known is not None:
         text = (
             f"Keep {case.name} in shared memory, one copy per thread: {size} bytes × "
             f"{known.described} = {amount}."
